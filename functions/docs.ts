@@ -40,8 +40,8 @@ const cardPath = "/.well-known/agent-card.json";
 /** The reference page. Its viewer has inline styles and images, unlike every other page. */
 const referencePath = "/docs";
 
-function headersOf(path: string): { "cache-control": string; "content-security-policy": string } {
-  // Links to this page hold a token, so it is never cached; the deployed version is always served.
+function pageHeaders(path: string): { "cache-control": string; "content-security-policy": string } {
+  // Links to this page contain a token, so the page is never cached.
   if (path === verifyPath) return { "cache-control": "no-store", "content-security-policy": policyOf() };
   const isReference = path === referencePath;
   return {
@@ -51,8 +51,8 @@ function headersOf(path: string): { "cache-control": string; "content-security-p
 }
 
 /**
- * The file for a path: the document, the agent card, or a file of the pages. Undefined for a name with a slash, or with
- * a dot first.
+ * The file for a path: the document, the agent card, or a file of the pages. Undefined for a name that contains a slash
+ * or begins with a dot.
  */
 function fileOf(path: string): string | undefined {
   if (path === "/v1/public/openapi.json") return "openapi.json";
@@ -64,7 +64,7 @@ function fileOf(path: string): string | undefined {
 }
 
 /** Answers a missing page: an HTML page for browsers, else the problem. */
-async function missing(event: APIGatewayProxyEventV2, folder: string): Promise<Response> {
+async function missingPage(event: APIGatewayProxyEventV2, folder: string): Promise<Response> {
   const problem = failureResponse(notFound(), requestIdOf(event));
   if (!(event.headers["accept"] ?? "").includes("text/html")) return problem;
   const body = await readFile(join(folder, "not-found.html"), "utf8");
@@ -73,7 +73,7 @@ async function missing(event: APIGatewayProxyEventV2, folder: string): Promise<R
 }
 
 /**
- * Serves the OpenAPI document, the agent card, the reference pages and the verification page from the files beside the
+ * Serves the OpenAPI document, the agent card, the reference pages and the verification page from the files next to the
  * bundle. Sends an entity tag, and 304 if the client has the current version.
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
@@ -82,12 +82,12 @@ export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> 
   if (redirect) return withStandardHeaders(redirect, event);
   const file = fileOf(event.rawPath);
   const content = file === undefined ? undefined : await readFile(join(folder, file)).catch(() => undefined);
-  if (file === undefined || content === undefined) return withStandardHeaders(await missing(event, folder), event);
+  if (file === undefined || content === undefined) return withStandardHeaders(await missingPage(event, folder), event);
   const type = mediaTypes[extname(file)] ?? "application/octet-stream";
   const isText = !type.startsWith("image/");
   const text = content.toString(isText ? "utf8" : "base64");
   const body = event.rawPath === cardPath ? text.replaceAll("{address}", addressOf(event)) : text;
-  const headers = { etag: `W/${etagOf(body)}`, vary: "accept-encoding", ...headersOf(event.rawPath) };
+  const headers = { etag: `W/${etagOf(body)}`, vary: "accept-encoding", ...pageHeaders(event.rawPath) };
   const known = parseTags(event.headers["if-none-match"] ?? "");
   if (known && hasTag(known, etagOf(body), true)) return withStandardHeaders({ statusCode: 304, headers }, event);
   return withStandardHeaders(

@@ -12,7 +12,7 @@ import {
   withStandardHeaders,
 } from "../shared/http/response.ts";
 
-/** The methods that each path template allows; written beside the bundle at build time. */
+/** The methods that each path template allows; written next to the bundle at build time. */
 type Methods = Record<string, string[]>;
 
 let methods: Methods | undefined;
@@ -48,6 +48,6 @@ export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> 
   const problem =
     allow.length === 0
       ? notFound()
-      : new Problem("method_not_allowed", `This path takes ${allow.join(", ")}.`, { allow });
+      : new Problem("method_not_allowed", `This path supports ${allow.join(", ")}.`, { allow });
   return withStandardHeaders(failureResponse(problem, requestId), event);
 };

@@ -6,7 +6,7 @@ import { lambdas, workers } from "./entry-points.ts";
 process.env["GOGC"] ??= "off";
 process.env["GOMEMLIMIT"] ??= "3GiB";
 
-// esbuild runs in a process of its own, so the CDK, which is slow to load, is loaded in the meantime.
+// esbuild runs in its own process, so the CDK, which is slow to load, is loaded in the meantime.
 const bundled = bundleProduct();
 const [{ addStack, createApp }, { readStage }, { BadConfig }] = await Promise.all([
   import("./stack.ts"),
@@ -22,8 +22,7 @@ try {
   // The CDK CLI prints this line itself.
   if (process.env["CDK_OUTDIR"] === undefined)
     process.stdout.write(`${app.outdir}: the templates of ${stack.stackName}\n`);
-  if (config.isNobodys)
-    process.stderr.write("There are no issuers in the stage's file: as it is, every token is refused.\n");
+  if (config.isNobodys) process.stderr.write("The stage's file has no issuers, so the API refuses every token.\n");
 } catch (error) {
   if (!(error instanceof BadConfig)) throw error;
   await bundled;

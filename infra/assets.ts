@@ -1,7 +1,7 @@
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
-/** A file or folder that lies beside a handler: copied from the project (`from`), or written (`content`). */
+/** A file or folder that is deployed next to a handler: copied from the project (`from`), or written (`content`). */
 export type Asset = { to: string } & ({ from: string } | { content: string });
 
 /** Puts assets into a folder. */

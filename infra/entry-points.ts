@@ -9,7 +9,7 @@ export type LambdaSpec = {
   file: string;
   access: "none" | "read" | "write";
   /**
-   * The ports that it uses besides the table: `secrets` seals and opens, `payments` takes money, `files` signs
+   * The providers that it uses besides the table: `secrets` seals and opens, `payments` takes money, `files` signs
    * addresses.
    */
   uses?: readonly ProviderName[];
@@ -39,18 +39,18 @@ export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({
     name: route.name,
     file: fileOf(route.name),
-    access: route.grants ?? route.access,
-    uses: route.uses,
+    access: route.lambda.table ?? route.access,
+    uses: route.lambda.uses,
     // A function that calls other services waits up to ten seconds for them; one that writes waits for other writers.
     ...(route.access === "write" ? { timeoutSeconds: 25 } : route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
-    ...(route.heavy ? { timeoutSeconds: 29, memoryMb: 1_769 } : {}),
-    triggers: [`${route.method} ${route.path as `/${string}`}`],
+    ...(route.lambda.heavy ? { timeoutSeconds: 29, memoryMb: 1_769 } : {}),
+    triggers: [`${route.http.method} ${route.http.path as `/${string}`}`],
   })),
   {
     name: "code",
     file: "functions/code/handler.ts",
     access: "write",
-    uses: [...new Set(routes.flatMap(({ uses }) => uses))],
+    uses: [...new Set(routes.flatMap(({ lambda: { uses } }) => uses))],
     timeoutSeconds: 29,
     triggers: ["POST /v1/public/a2a", "POST /v1/public/mcp", "GET /v1/public/functions"],
   },
@@ -102,9 +102,9 @@ export type WorkerSpec = {
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: LambdaSpec["access"];
-  /** The partitions that it reaches, when they are of few kinds; its role allows no others. */
+  /** The kinds of partitions that it may reach. Its role allows no others. Undefined allows all. */
   keys?: readonly string[];
-  /** The ports that it uses besides the table: `secrets` opens sealed secrets, `files` writes, `mail` sends. */
+  /** The providers that it uses besides the table: `secrets` opens sealed secrets, `files` writes, `mail` sends. */
   uses?: LambdaSpec["uses"];
   /** The time limit of a call, by default a minute. */
   timeoutSeconds?: number;

@@ -71,14 +71,7 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
   const table = addTable(stack);
   return {
     table,
-    outside: {
-      secretsKey: addSecretsKey(stack, config.stage),
-      files: addFilesBucket(stack),
-      payments: config,
-      hosting: config,
-      mail: config,
-      mailServers: config,
-    },
+    outside: { secretsKey: addSecretsKey(stack, config.stage), files: addFilesBucket(stack), config },
     logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
     bundleDir,
     trace: config.trace,

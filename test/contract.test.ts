@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
 import { functionsRoute } from "../functions/code/handler.ts";
-import { sourceLimitBytes } from "../functions/code/language/lexer.ts";
+import { sourceLimitBytes } from "../functions/code/language/limits.ts";
 import { routes } from "../functions/routes.ts";
 import type { Route } from "../shared/http/route.ts";
 import { checkContract, checkOutcome } from "./support/contract.ts";
@@ -19,7 +19,7 @@ import { newSuperAdmin } from "./support/world.ts";
 const runsFor = (atMost: number, inAll: number): number =>
   isExhaustive ? Math.max(4, atMost) : Math.max(2, Math.min(atMost, Math.ceil(inAll / routes.length)));
 
-const keyOf = ({ method, path }: Route): string => `${method} ${path}`;
+const keyOf = ({ http: { method, path } }: Route): string => `${method} ${path}`;
 const uuid = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /** A new account in which a route's example works once, and the ids that mean something there. */
@@ -154,7 +154,7 @@ test.each(bodyIsOptional.map((route) => [route.name, route] as const))(
     const input = grounded(route, { path: {}, query: {} }, example, (name) => name in route.params.shape);
     const refused = await sendInput(route, { ...input, raw: "null" }, account.owner.token);
     expect(refused.body).toEqual({ detail: [expect.objectContaining({ loc: ["body"], type: "object_type" })] });
-    expect((await sendInput(route, input, account.owner.token)).status).toBe(route.status);
+    expect((await sendInput(route, input, account.owner.token)).status).toBe(route.http.status);
   },
 );
 

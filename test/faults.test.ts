@@ -32,9 +32,9 @@ async function effectsOf(route: Route, { id }: Account): Promise<{ requests: num
 
 /** The faults worth trying at a call: what only reads cannot be half done, and only a transaction has an effect. */
 const worthTrying = (command: string): readonly Fault[] => {
-  if (command === "TransactWriteItemsCommand") return faults;
-  if (command === "PutItemCommand") return ["throttled", "answer lost once", "answer lost"];
-  return command === "UpdateItemCommand" ? ["throttled", "in conflict", "answer lost once"] : ["throttled"];
+  if (command === "TransactWriteItems") return faults;
+  if (command === "PutItem") return ["throttled", "answer lost once", "answer lost"];
+  return command === "UpdateItem" ? ["throttled", "in conflict", "answer lost once"] : ["throttled"];
 };
 
 type Case = { fault: Fault; at: number };
@@ -61,21 +61,21 @@ async function tryFault(route: Route, fault: Fault, at: number, changes: number)
   const before = await storedOf(scene.account);
   const { value: answer } = await withFault(fault, at, scene.send);
   const place = `${fault} at call ${at}, TEST_SEED=${seed()}: ${answer.text}`;
-  if (answer.status !== route.status) {
+  if (answer.status !== route.http.status) {
     expect(answer.body, place).toMatchObject({ status: 503 });
     expect(Number(answer.headers["retry-after"]), place).toBeGreaterThan(0);
     if (fault !== "answer lost" && !route.resumes) expect(await storedOf(scene.account), place).toEqual(before);
   }
   const again = await scene.send();
-  if (route.method === "POST") {
+  if (route.http.method === "POST") {
     const isShown = route.shownOnce.length > 0 && again.body.code === "secret_already_shown";
-    expect(isShown ? route.status : again.status, place).toBe(route.status);
+    expect(isShown ? route.http.status : again.status, place).toBe(route.http.status);
     const effects = await effectsOf(route, scene.account);
     expect(effects.changes, place).toBe(changes);
     if (!route.resumes) expect(effects.requests, place).toBe(1);
   } else {
     // Done by the first or by the second: a deletion that is done already has nothing left to delete.
-    expect([route.status, ...(route.method === "DELETE" ? [404, 409] : [])], place).toContain(again.status);
+    expect([route.http.status, ...(route.http.method === "DELETE" ? [404, 409] : [])], place).toContain(again.status);
   }
 }
 
@@ -90,7 +90,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
       const { send, account } = await sceneOf(route);
       const { value, calls } = await withFault(undefined, -1, send);
       const { changes } = await effectsOf(route, account);
-      expect(value.status).toBe(route.status);
+      expect(value.status).toBe(route.http.status);
       expect(calls.length).toBeGreaterThan(0);
       const next = casesOf(calls, route.name).values();
       const worker = async () => {

@@ -98,7 +98,9 @@ for (const [family, open] of Object.entries(listScenes)) {
 }
 
 test("no list of the product is left out", async () => {
-  const lists = routes.filter(({ method, name }) => method === "GET" && name.endsWith(".list")).map(({ name }) => name);
+  const lists = routes
+    .filter(({ http: { method }, name }) => method === "GET" && name.endsWith(".list"))
+    .map(({ name }) => name);
   const scenes = await Promise.all(Object.values(listScenes).map((open) => open()));
   const read = new Set(scenes.flatMap(({ readings }) => readings.map(({ route }) => route)));
   expect([...read].toSorted()).toEqual(lists.toSorted());

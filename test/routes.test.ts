@@ -55,7 +55,7 @@ async function newScene(route: Route): Promise<{ account: Account; example: Exam
 
 test("every route has its own name, and its own method and path", () => {
   expect(new Set(routes.map(({ name }) => name)).size).toBe(routes.length);
-  expect(new Set(routes.map(({ method, path }) => `${method} ${path}`)).size).toBe(routes.length);
+  expect(new Set(routes.map(({ http: { method, path } }) => `${method} ${path}`)).size).toBe(routes.length);
 });
 
 describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, route) => {
@@ -63,7 +63,8 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
     const module = (await import(resolve(import.meta.dirname, "..", fileOf(route.name)))) as { route: Route };
     expect(module.route).toBe(route);
     expect(typeof (await handlerOf({ file: fileOf(route.name) }))).toBe("function");
-    expect(existsSync(resolve(import.meta.dirname, fileOf(route.name).replace(/\.ts$/, ".test.ts")))).toBe(true);
+    const test = fileOf(route.name).replace(/\.ts$/, ".test.ts");
+    expect(existsSync(resolve(import.meta.dirname, test)), `write test/${test}`).toBe(true);
   });
 
   test("says why when it needs no capability", () => {
@@ -74,7 +75,7 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
   test("answers the owner as documented, and REST and code mode agree", async () => {
     const [one, other] = [await newAccount(), await newAccount()];
     const rest = await callRest(route, await exampleOf(route, one), one.owner.token);
-    expect(rest.status).toBe(route.status);
+    expect(rest.status).toBe(route.http.status);
     expect(route.output.safeParse(rest.body).success).toBe(true);
     const code = await callCode(route, await exampleOf(route, other), other.owner.token);
     expect(code.body).toMatchObject({ status: "completed" });
@@ -82,14 +83,17 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s", (_, rou
   });
 
   test("is in the document, with each field described", () => {
-    const operation = document.paths[route.path]?.[route.method.toLowerCase()];
+    const operation = document.paths[route.http.path]?.[route.http.method.toLowerCase()];
     expect(operation).toMatchObject({ operationId: route.name, summary: expect.stringMatching(/\w/) });
-    for (const part of [route.params, route.query, route.body, route.output]) expect(undescribed(part)).toEqual([]);
+    for (const part of [route.params, route.query, route.body, route.output]) {
+      expect(undescribed(part), "give these members a `.meta({ description })`").toEqual([]);
+    }
   });
 
   test("lets nothing out or in that its schemas do not name", () => {
-    expect(openObjects(route.output, "output")).toEqual([]);
-    for (const part of [route.params, route.query, route.body]) expect(openObjects(part, "input")).toEqual([]);
+    const message = "make these objects with `z.strictObject`";
+    expect(openObjects(route.output, "output"), message).toEqual([]);
+    for (const part of [route.params, route.query, route.body]) expect(openObjects(part, "input"), message).toEqual([]);
   });
 });
 
@@ -142,7 +146,7 @@ describe.each(writing.map((route) => [route.name, route] as const))("%s on recor
     const account = await newAccount();
     const example = await exampleOf(route, account);
     const done = await callRest(route, example, account.owner.token, { "x-request-id": "recorded" });
-    expect(done.status).toBe(route.status);
+    expect(done.status).toBe(route.http.status);
     const log = await request("GET", `/v1/public/accounts/${account.id}/audit-log`, { token: account.owner.token });
     const actor = { type: "user", id: account.owner.id };
     expect(log.body.items).toContainEqual(
@@ -182,7 +186,7 @@ describe.each(guarded.map((route) => [route.name, route] as const))("%s behind i
     expect(answer.body).toMatchObject({ status: 403, code: "forbidden", required_capability: route.capability });
     const code = await callCode(route, example, member.token);
     expect(code.body.error).toMatchObject({ code: "forbidden" });
-    expect((await callRest(route, example, account.owner.token)).status).toBe(route.status);
+    expect((await callRest(route, example, account.owner.token)).status).toBe(route.http.status);
   });
 
   test("suffices to hold that one capability", async () => {
@@ -190,7 +194,7 @@ describe.each(guarded.map((route) => [route.name, route] as const))("%s behind i
     const needed = alsoHeld[route.name] ?? [];
     const member = await newMember(account, { capability: route.capability ?? "account.view" }, ...needed);
     const answer = await callRest(route, await exampleOf(route, account), member.token);
-    expect(answer.status).toBe(route.status);
+    expect(answer.status).toBe(route.http.status);
   });
 });
 

@@ -129,17 +129,47 @@ test("a folder of the product has 26 files at most", () => {
   expect([...files].filter(([, count]) => count > 26)).toEqual([]);
 });
 
-test("in code mode a name is exported by one file only, but for `route` and `handler`", () => {
-  const exporting = new Map<string, Set<string>>();
-  for (const file of sources.filter((path) => path.startsWith("functions/code/"))) {
-    for (const [, name = ""] of read(file).matchAll(/^export (?:async )?(?:const|function\*?|class|type) (\w+)/gm)) {
-      exporting.set(name, (exporting.get(name) ?? new Set()).add(file));
+/** The files that declare each name at their top level; with `exported`, only those that export it. */
+function declaring(files: readonly string[], exported: boolean): Map<string, Set<string>> {
+  const declared = new Map<string, Set<string>>();
+  const declaration = new RegExp(
+    `^${exported ? "export " : "(?:export )?"}(?:async )?(?:const|let|function\\*?|class|type) (\\w+)`,
+    "gm",
+  );
+  for (const file of files) {
+    for (const [, name = ""] of read(file).matchAll(declaration)) {
+      declared.set(name, (declared.get(name) ?? new Set()).add(file));
     }
   }
+  return declared;
+}
+
+test("in code mode a name is exported by one file only, but for `route` and `handler`", () => {
+  const exporting = declaring(
+    sources.filter((path) => path.startsWith("functions/code/")),
+    true,
+  );
   exporting.delete("route");
   exporting.delete("handler");
   expect(exporting.size).toBeGreaterThan(100);
   expect([...exporting].filter(([, files]) => files.size > 1).map(([name]) => name)).toEqual([]);
+});
+
+/** Names that mean the same in every file: the parts of a route, of a provider's factory, and of work in steps. */
+const sameEverywhere = new Set(
+  "route handler calls notConfigured ofProcess loadSdk concurrency leaseMs pageSize budgetMs root parseJson Schema".split(
+    " ",
+  ),
+);
+
+test("no other name is declared in more than three files of the product", () => {
+  const files = declaring(
+    sources.filter((path) => !path.startsWith("test/")),
+    false,
+  );
+  const wrong = [...files].filter(([name, { size }]) => size > 3 && !sameEverywhere.has(name));
+  expect(files.size).toBeGreaterThan(3_000);
+  expect(wrong.map(([name, { size }]) => `${name} ${size}`)).toEqual([]);
 });
 
 test("zod is imported as a namespace, so that no bundle holds its locales", () => {

@@ -39,7 +39,7 @@ const namesIn = (list: string): string[] =>
     return members === undefined ? [family] : members.split(",").map((member) => `${family}.${member}`);
   });
 
-const places = new Map(routes.map(({ name, method, path }) => [name, `${method} ${path}`]));
+const places = new Map(routes.map(({ name, http: { method, path } }) => [name, `${method} ${path}`]));
 const specified = Object.entries(specifiedRoutes);
 const added = Object.values(additions).flatMap(namesIn);
 
@@ -54,7 +54,8 @@ test.each(specified)("%s is %s, its parameters named as the specification does",
 
 test("everything else is an addition that was decided", () => {
   const others = routes.flatMap(({ name }) => (name in specifiedRoutes ? [] : [name]));
-  expect(others.toSorted()).toEqual(added.toSorted());
+  const message = "add the route to `additions`, or to `specifiedRoutes` if the specification has it";
+  expect(others.toSorted(), message).toEqual(added.toSorted());
 });
 
 describe("the document", () => {

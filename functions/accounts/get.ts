@@ -5,10 +5,9 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "accounts.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}" },
   summary: "Get an account",
-  description: "Structural detail of one account. Every member of an account sees it, whatever else they hold in it.",
+  description: "Returns one account. Every member of the account may read it, whatever other capabilities they hold.",
   capability: "account.view",
   access: "read",
   params: AccountParams,

@@ -9,20 +9,19 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "accounts.list",
-  method: "GET",
-  path: "/v1/public/accounts",
+  http: { method: "GET", path: "/v1/public/accounts" },
   summary: "List the accounts you can see",
   description:
-    "The accounts in which the caller holds anything at all, oldest membership first. A service account sees its own account; a super admin sees all, oldest first.",
+    "The accounts of which you are a member, oldest membership first. A service account sees its own account only. A super admin sees all accounts, oldest first.",
   capability: null,
-  open: "Everybody may ask; the answer holds only what the caller can see.",
+  open: "Every caller may ask. The answer has only the accounts that the caller can see.",
   access: "read",
   query: z.strictObject({
     client_id: Id.optional().meta({ description: "Only accounts of this client." }),
     status: z
       .string()
       .optional()
-      .meta({ description: "Only accounts in this status; one that there is not finds none." }),
+      .meta({ description: "Only accounts in this status. A status that does not exist matches no account." }),
     ...pageQuery,
   }),
   output: pageOf(AccountResponse, "accounts").meta({ id: "AccountListResponse", description: "A page of accounts." }),

@@ -8,11 +8,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "audit.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/audit-log",
-  summary: "List what was changed",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/audit-log" },
+  summary: "List the changes in the account",
   description:
-    "Every change in the account: who changed what, when and from where, newest first. Entries are kept for 400 days. To filter by actor, action or resource, name a range of time that holds at most 20,000 entries.",
+    "The audit log of the account, newest first: who changed what, when and from where. Entries are kept for 400 days. To filter by actor, action or resource, give a range of time that holds at most 20,000 entries.",
   capability: "auth.manage",
   access: "read",
   limit: "search",

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { Parameter } from "./catalogue/signature.ts";
-import { sourceLimitBytes } from "./language/lexer.ts";
+import { sourceLimitBytes } from "./language/limits.ts";
 
 export const CallerId = z.string().regex(/^[\x21-\x7e]{1,128}$/, { error: "Write 1 to 128 visible ASCII characters" });
 
@@ -19,7 +19,7 @@ export const CodeRequest = z
     code: z
       .string()
       .refine((code) => Buffer.byteLength(code) <= sourceLimitBytes, {
-        error: "A program may hold 65536 bytes at most",
+        error: `A program may hold ${sourceLimitBytes} bytes at most`,
       })
       .meta({
         description: "One or more function calls, written as `function.name(arg=value, ...)`.",

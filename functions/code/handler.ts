@@ -7,7 +7,7 @@ import { a2a } from "./protocols/a2a/route.ts";
 import { checkPage, mcp, unreadable } from "./protocols/mcp/server.ts";
 
 const listed = catalogue.get("functions.list");
-if (!listed) throw new Error("functions.list is gone");
+if (!listed) throw new Error("functions.list is missing from the catalogue");
 
 /** `functions.list`, which is also a REST route. */
 export const functionsRoute = listed.route;
@@ -20,12 +20,13 @@ const run = lambda("code", answer, {
 });
 
 /** Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. */
-async function answer(request: Request, door: InvocationContext): Promise<Response> {
-  await door.charge({ principalId: (await door.authenticate()).id, class: "default", cost: 1 });
-  requireHonoured({}, request);
-  return isMcp(request) ? mcp(request, door) : a2a(request, door);
+async function answer(request: Request, context: InvocationContext): Promise<Response> {
+  await context.charge({ principalId: (await context.authenticate()).id, class: "default", cost: 1 });
+  requireHonoured(undefined, request);
+  return isMcp(request) ? mcp(request, context) : a2a(request, context);
 }
 const listFunctions = http(functionsRoute);
 
 /** Serves MCP, A2A, and the list of callable functions. */
-export const handler: Handler = (event) => (event.rawPath === functionsRoute.path ? listFunctions(event) : run(event));
+export const handler: Handler = (event) =>
+  event.rawPath === functionsRoute.http.path ? listFunctions(event) : run(event);

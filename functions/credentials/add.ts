@@ -23,48 +23,50 @@ const Value = z
     context.addIssue({ code: "custom", message, params: { type } });
   })
   .meta({
-    description: `The password; either this, or \`generate\`: 12 to 256 characters, ${passwordRules}. One that is too simple is a 422 of the type \`password_too_simple\`.`,
+    description: `The password that you choose, instead of \`generate\`: 12 to 256 characters, ${passwordRules}. A password that is too simple is a 422 of the type \`password_too_simple\`.`,
   });
 
 export const route = defineRoute({
   name: "credentials.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/credentials",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/credentials",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/credentials/{id}",
+  },
   summary: "Create a master password",
   description:
-    "A password for sending mail from every mailbox of a domain, a workspace, or the account when neither is given. Only its hash is kept: one that is generated is in this answer and never again.",
+    "Creates a password for sending mail from every mailbox of a domain or a workspace. Without a domain or a workspace, the password is for the whole account. Only its hash is stored. A generated password is shown in this answer only.",
   capability: "credential.manage",
   subject: scopeInBody,
   access: "write",
-  uses: ["secrets"],
+  lambda: { uses: ["secrets"] },
   shownOnce: ["generated_secret"],
   limit: "sensitive",
   params: AccountParams,
   body: z
     .strictObject({
       name: CredentialName,
-      generate: z.boolean().default(false).meta({ description: "Whether the password is made here." }),
+      generate: z.boolean().default(false).meta({ description: "Whether the service generates the password." }),
       value: Value.optional(),
       ...scopeMembers,
     })
     .superRefine(({ generate, value }, context) => {
       const complain = (member: string, message: string) =>
         context.addIssue({ code: "custom", path: [member], message });
-      if (generate && value !== undefined) complain("value", "Give either a value, or generate: true");
-      if (!generate && value === undefined) complain("value", "Give a value, or generate: true");
+      if (generate && value !== undefined) complain("value", "Give either a value or generate: true, not both");
+      if (!generate && value === undefined) complain("value", "Give a value or generate: true");
     })
     .meta({
       id: "MasterPasswordCreate",
       description: "A new master password.",
       examples: [{ name: "Office printer", generate: true }],
     }),
-  status: 201,
-  location: "/v1/public/accounts/{account_id}/credentials/{id}",
   output: Credential.extend({
     generated_secret: z
       .string()
       .optional()
-      .meta({ description: "The password, when it was made here: shown this once." }),
+      .meta({ description: "The generated password. It is shown in this answer only." }),
   }).meta({ id: "MasterPasswordWithSecret", description: "A new master password." }),
   problems: ["domain_not_ready", "limit_reached", "upstream_unavailable"],
   run: async ({ params, body, found: scope }, context) => {

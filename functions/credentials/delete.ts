@@ -5,13 +5,15 @@ import { deleteCredential } from "../../shared/mail/credentials/manage.ts";
 
 export const route = defineRoute({
   name: "credentials.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/credentials/{credential_id}",
+  http: {
+    method: "DELETE",
+    path: "/v1/public/accounts/{account_id}/credentials/{credential_id}",
+    etag: credentialKind,
+  },
   summary: "Delete a master password",
-  description: "Nobody logs in by it from then on.",
+  description: "Deletes the master password and the grants on it. Logins with it fail from then on.",
   capability: "credential.manage",
   subject: credentialInPath,
-  etag: credentialKind,
   access: "write",
   params: CredentialParams,
   output: Empty,

@@ -9,13 +9,12 @@ import {
 
 export const route = defineRoute({
   name: "credentials.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/credentials/{credential_id}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/credentials/{credential_id}", etag: credentialKind },
   summary: "Read a master password",
-  description: "Without what one logs in with: only its hash is kept.",
+  description:
+    "Reads a master password's name and scope. The password itself is never shown, because only its hash is stored.",
   capability: "credential.view",
   subject: credentialInPath,
-  etag: credentialKind,
   access: "read",
   params: CredentialParams,
   output: Credential,

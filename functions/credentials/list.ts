@@ -9,10 +9,9 @@ import { listCredentials } from "../../shared/mail/credentials/manage.ts";
 
 export const route = defineRoute({
   name: "credentials.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/credentials",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/credentials" },
   summary: "List master passwords",
-  description: "The master passwords the caller may see, oldest first, without what one logs in with.",
+  description: "Lists the master passwords that you may see, oldest first. The passwords themselves are never shown.",
   capability: "credential.view",
   scope: "visible",
   access: "read",

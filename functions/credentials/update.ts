@@ -13,15 +13,15 @@ import { renameCredential } from "../../shared/mail/credentials/manage.ts";
 
 export const route = defineRoute({
   name: "credentials.update",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/credentials/{credential_id}",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/credentials/{credential_id}", etag: credentialKind },
   summary: "Rename a master password",
   capability: "credential.manage",
   subject: credentialInPath,
-  etag: credentialKind,
   access: "write",
   params: CredentialParams,
-  body: z.strictObject({ name: CredentialName }).meta({ id: "MasterPasswordUpdate", description: "Its new name." }),
+  body: z
+    .strictObject({ name: CredentialName })
+    .meta({ id: "MasterPasswordUpdate", description: "The new name of a master password." }),
   output: Credential,
   run: ({ params, body }, context) => renameCredential(params.account_id, params.credential_id, body.name, context),
 });

@@ -9,19 +9,21 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips",
-  summary: "Register a host of one's own",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/dedicated-ips",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/dedicated-ips/{id}",
+  },
+  summary: "Register your own host",
   description:
-    "Its addresses are the account's once the host has proved itself: see `dedicated_ips.authorize`. Until then anybody else may register them too. Once it is `active`, outgoing mail of the domains assigned to it is handed to it over port 587, without TLS unless the deployment's proxy begins it.",
+    "The addresses are the account's once the host is authorized with `dedicated_ips.authorize`. Until then other accounts can register them too. Once the host is `active`, outgoing mail of its assigned domains is handed to it over port 587. The connection has no TLS unless the deployment's proxy starts TLS.",
   capability: "ip.manage",
   access: "write",
   params: AccountParams,
   body: z
     .strictObject({ name: IpName, ip_addresses: HostAddresses })
-    .meta({ id: "DedicatedIpCreate", description: "A host of one's own to register." }),
-  status: 201,
-  location: "/v1/public/accounts/{account_id}/dedicated-ips/{id}",
+    .meta({ id: "DedicatedIpCreate", description: "Your own host to register." }),
   output: DedicatedIp,
   problems: ["ip_taken", "limit_reached"],
   run: ({ params, body: { name, ip_addresses } }, context) =>

@@ -8,11 +8,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.authorize",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/authorize",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/authorize" },
   summary: "Authorize a bring-your-own-host dedicated IP",
   description:
-    "The first time, and with `reissue`, makes a setup key, which is in this answer and never again. Publish its hash as each address's `setup_record` says, and call this again: once every address has forward-confirmed reverse DNS and the record, the host is `active`. That is looked for now and then without asking, for 30 days.",
+    "The first call, and every call with `reissue`, creates a setup key. This answer shows the setup key. The key is not shown again. Publish the `setup_record` of each address, which has the hash of the key, and call this again. The host is `active` once every address has forward-confirmed reverse DNS and its setup record. We also check this ourselves from time to time, for 30 days.",
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",
@@ -24,9 +23,9 @@ export const route = defineRoute({
       reissue: z
         .boolean()
         .default(false)
-        .meta({ description: "Whether to make another setup key: the old one proves nothing any more." }),
+        .meta({ description: "Whether to create another setup key. The old key then proves nothing." }),
     })
-    .meta({ id: "DedicatedIpAuthorize", description: "How to authorize a host of one's own." }),
+    .meta({ id: "DedicatedIpAuthorize", description: "How to authorize your own host." }),
   output: AuthorizedIp,
   problems: ["ip_not_ready", "ip_taken"],
   run: ({ body, found }, context) => authorizeIp(found, body.reissue, context, resolverHere()),

@@ -7,11 +7,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.available_options",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips/available-options",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/dedicated-ips/available-options" },
   summary: "List available managed dedicated IPs",
   description:
-    "What can be claimed by `dedicated_ips.claim`: where the addresses are, what the first 30 days of one cost, and how many are left.",
+    "The options for `dedicated_ips.claim`: where the addresses are, what the first 30 days of an address cost, and how many addresses are left.",
   capability: "ip.view",
   access: "read",
   params: AccountParams,

@@ -10,11 +10,15 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.claim",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips/claim",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/dedicated-ips/claim",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/dedicated-ips/{id}",
+  },
   summary: "Claim a managed dedicated IP",
   description:
-    "Takes a free address and holds the price of its first 30 days in the wallet. It is `active`, and paid, once its reverse DNS is confirmed, which takes moments; should that not be so within a day, it goes and the money is free again.",
+    "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If that does not happen within a day, the dedicated IP is deleted and the hold is voided.",
   capability: "ip.manage",
   access: "write",
   limit: "outbound",
@@ -25,11 +29,12 @@ export const route = defineRoute({
         description: "An option of `dedicated_ips.available_options`.",
         examples: ["eu-frankfurt"],
       }),
-      name: line({ most: 100, description: "What it is to be called; its host's name if not given." }).optional(),
+      name: line({
+        most: 100,
+        description: "The dedicated IP's name. The default is the name of its host.",
+      }).optional(),
     })
     .meta({ id: "DedicatedIpClaim", description: "A managed dedicated IP to claim." }),
-  status: 201,
-  location: "/v1/public/accounts/{account_id}/dedicated-ips/{id}",
   output: DedicatedIp,
   problems: ["out_of_stock", "insufficient_funds", "plan_cancelled", "limit_reached"],
   run: ({ params, body }, context) =>

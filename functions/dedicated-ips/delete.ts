@@ -6,14 +6,12 @@ import { defineRoute, Empty } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}", etag: ipKind },
   summary: "Delete a dedicated IP",
   description:
-    "One that no domain sends from any more. What is paid of a managed one is not given back; what is only held for one that is still provisioned is free again. A host that was suspended stays.",
+    "Unassign the domains that send from the dedicated IP first. What you paid for a managed dedicated IP is not refunded. If the dedicated IP is still `provisioning`, its hold is voided. Your own host cannot be deleted while it is suspended.",
   capability: "ip.manage",
   subject: ipInPath,
-  etag: ipKind,
   access: "write",
   params: IpParams,
   output: Empty,

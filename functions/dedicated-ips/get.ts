@@ -6,14 +6,12 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}", etag: ipKind },
   summary: "Read a dedicated IP",
   description:
-    "With the first hundred of the domains that send from it. Who sees only some domains of the account sees the dedicated IPs of those.",
+    "Returns the dedicated IP with the first 100 domains that send from it. If you can see only some domains of the account, you see only the dedicated IPs of those domains.",
   capability: "ip.view",
   scope: "visible",
-  etag: ipKind,
   access: "read",
   params: IpParams,
   output: DedicatedIpDetail,

@@ -9,11 +9,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/dedicated-ips" },
   summary: "List dedicated IPs",
   description:
-    "The dedicated IPs the caller may see, oldest first. Who sees only some domains of the account sees the dedicated IPs of those.",
+    "The dedicated IPs the caller may see, oldest first. If you can see only some domains of the account, you see only the dedicated IPs of those domains.",
   capability: "ip.view",
   scope: "visible",
   access: "read",

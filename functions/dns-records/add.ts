@@ -12,21 +12,23 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/dns-records",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/dns-records",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/dns-records/{id}",
+  },
   summary: "Create a DNS record",
   description:
-    "The nameservers have the record when the answer says `in_sync`; `pending` is on its way, or waits for the domain to be delegated.",
+    "With the `zone_status` `in_sync`, the nameservers have the record. With `pending`, the record is on its way, or waits until the domain is delegated.",
   capability: "dns.manage",
   subject: domainInBody,
   access: "write",
-  uses: ["dns"],
+  lambda: { uses: ["dns"] },
   params: AccountParams,
   body: z
     .strictObject({ domain: DomainRef, ...newRecord })
     .meta({ id: "DnsRecordCreate", description: "A new DNS record." }),
-  status: 201,
-  location: "/v1/public/accounts/{account_id}/dns-records/{id}",
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready", "limit_reached"],
   run: async ({ body, found }, context) =>

@@ -6,14 +6,12 @@ import { defineRoute, Empty } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/dns-records/{record_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/dns-records/{record_id}", etag: recordKind },
   summary: "Delete a DNS record",
   capability: "dns.manage",
   subject: recordInPath,
-  etag: recordKind,
   access: "write",
-  uses: ["dns"],
+  lambda: { uses: ["dns"] },
   params: RecordParams,
   output: Empty,
   problems: ["system_managed", "domain_not_ready"],

@@ -9,10 +9,9 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.export",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/dns-records/export",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/dns-records/export" },
   summary: "Export a domain's records as a zone file",
-  description: "A zone file (RFC 1035) with all records of the domain, which other servers load.",
+  description: "Returns a zone file (RFC 1035) with all records of the domain. Other DNS servers can load it.",
   capability: "dns.view",
   subject: domainInQuery,
   access: "read",

@@ -6,12 +6,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/dns-records/{record_id}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/dns-records/{record_id}", etag: recordKind },
   summary: "Read a DNS record",
   capability: "dns.view",
   subject: recordInPath,
-  etag: recordKind,
   access: "read",
   params: RecordParams,
   output: DnsRecord,

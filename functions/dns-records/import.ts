@@ -11,25 +11,24 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.import",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/dns-records/import",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/dns-records/import" },
   summary: "Import a zone file",
   description:
-    "Adds what a zone file (RFC 1035, as BIND writes it) has and the domain does not; nothing is changed or deleted. What cannot be taken is skipped with its line and the reason, such as the records of the domain's former mail host. Try it with `dry_run` first.",
+    "Adds the records of a zone file (RFC 1035, as BIND writes it) that the domain does not have. Existing records are not changed or deleted. Entries that cannot be imported, such as the records of the domain's former mail host, are skipped and listed with their line and the reason. Try it with `dry_run` first.",
   capability: "dns.manage",
   subject: domainInBody,
   access: "write",
   limit: "outbound",
   resumes: true,
-  uses: ["dns"],
+  lambda: { uses: ["dns"] },
   params: AccountParams,
   body: z
     .strictObject({
       domain: DomainRef,
       zone_file: z.string().min(1).max(1_000_000).meta({ description: "The text of the zone file." }),
-      dry_run: z.boolean().default(false).meta({ description: "Only say what would be imported." }),
+      dry_run: z.boolean().default(false).meta({ description: "Whether to only report what would be imported." }),
     })
-    .meta({ id: "DnsImport", description: "A zone file, and the domain it is for." }),
+    .meta({ id: "DnsImport", description: "A zone file for a domain." }),
   output: ImportAnswer,
   problems: ["domain_not_ready"],
   run: async ({ body, found }, context) => {

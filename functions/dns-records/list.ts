@@ -9,11 +9,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/dns-records",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/dns-records" },
   summary: "List DNS records",
   description:
-    "The DNS records of the domains the caller may see, oldest first. A filter by `type` or `name` alone looks at 20,000 records at most: beyond that, name a `domain`.",
+    "The DNS records of the domains the caller may see, oldest first. A filter by `type` or `name` without a `domain` looks at 20,000 records at most. If there are more, give a `domain`.",
   capability: "dns.view",
   scope: "visible",
   access: "read",

@@ -9,18 +9,16 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dns_records.update",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/dns-records/{record_id}",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/dns-records/{record_id}", etag: recordKind },
   summary: "Update a DNS record",
   description:
-    "What is not given stays as it is. A record keeps its domain and its type: add another for another type.",
+    "Members of the body that you leave out stay as they are. A record keeps its domain and its type. For another type, add another record.",
   capability: "dns.manage",
   subject: recordInPath,
-  etag: recordKind,
   access: "write",
-  uses: ["dns"],
+  lambda: { uses: ["dns"] },
   params: RecordParams,
-  body: z.strictObject(changedRecord).meta({ id: "DnsRecordUpdate", description: "What changes of a DNS record." }),
+  body: z.strictObject(changedRecord).meta({ id: "DnsRecordUpdate", description: "The changes to a DNS record." }),
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready"],
   run: async ({ body, found }, context) =>

@@ -12,11 +12,15 @@ import { workspaceInBody } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "domains.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/domains",
-  summary: "Connect a domain one already owns",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/domains",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/domains/{name}",
+  },
+  summary: "Connect a domain you already own",
   description:
-    "Delegate it to the `nameservers` of the answer at its registrar: it is active once the parent zone says so, which is looked for now and then, and at once by `domains.verify`. A domain of the account that lost this name to another account is given back with all it had, once nobody has the name, or once it is delegated to these nameservers and the other account has not proved it.",
+    "Set the `nameservers` of the answer at the domain's registrar. The domain is `active` once the parent zone delegates the domain to these nameservers. We check the delegation from time to time, and `domains.verify` checks it at once. If your account lost this name to another account, this call gives you the domain back with everything it had. This is possible if no account has the name, or if the name is delegated to your nameservers and the other account has not proved that the name is theirs.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",
@@ -25,11 +29,9 @@ export const route = defineRoute({
   body: z
     .strictObject({
       name: NewDomainName,
-      workspace_id: Id.meta({ description: "The workspace it comes into." }),
+      workspace_id: Id.meta({ description: "The workspace for the domain." }),
     })
     .meta({ id: "DomainCreate", description: "A domain to connect." }),
-  status: 201,
-  location: "/v1/public/accounts/{account_id}/domains/{name}",
   output: Domain,
   problems: ["domain_exists", "domain_taken", "domain_not_ready"],
   run: ({ params, body: { name, workspace_id } }, context) =>

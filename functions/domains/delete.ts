@@ -8,16 +8,14 @@ import { defineRoute, Empty } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/domains/{domain}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Delete or release a domain",
   description:
-    "Removes its records and its zone, and gives back its registration if it was bought here: the name is free for others after it. Should a provider not answer, the domain is `releasing` until it does.",
+    "Deletes the domain's records and its zone. A registration that was purchased here is given up, and others can register the name. If a provider does not answer, the domain is `releasing` until the provider answers.",
   capability: "domain.delete",
   subject: domainInPath,
-  etag: domainKind,
   access: "write",
-  uses: ["registrar", "dns"],
+  lambda: { uses: ["registrar", "dns"] },
   params: DomainParams,
   output: Empty,
   problems: ["domain_not_empty", "domain_not_ready"],

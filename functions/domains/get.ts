@@ -6,13 +6,11 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/domains/{domain}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Read a domain",
-  description: "The domain with its DNS records and mailboxes, the first hundred of each.",
+  description: "Returns the domain with its DNS records and mailboxes, the first 100 of each.",
   capability: "domain.view",
   subject: domainInPath,
-  etag: domainKind,
   access: "read",
   params: DomainParams,
   output: DomainDetail,

@@ -7,11 +7,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.health",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/domains/{domain}/health",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains/{domain}/health" },
   summary: "Health diagnostics",
   description:
-    "Asks the public DNS, from the root servers on, for what the domain's mail stands on. Each check says what should be there, what is, and which record to add.",
+    "Checks everything that the domain's mail needs in the public DNS, from the root servers down. Each check has the expected value, the value that was found, and the record to add.",
   capability: "domain.view",
   subject: domainInPath,
   access: "read",

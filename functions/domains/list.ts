@@ -9,11 +9,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/domains",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains" },
   summary: "List domains",
   description:
-    "The domains of the account that the caller may see, oldest first; of one workspace, by when they came into it. A filter by status, tag or text looks at 20,000 domains at most.",
+    "The domains of the account that the caller may see, oldest first. The domains of one workspace are in the order in which they came into it. A filter by status, tag or text looks at 20,000 domains at most.",
   capability: "domain.view",
   scope: "visible",
   access: "read",

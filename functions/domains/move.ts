@@ -12,18 +12,17 @@ import { findWorkspace, noSuchWorkspace } from "../../shared/workspaces/workspac
 
 export const route = defineRoute({
   name: "domains.move",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/domains/{domain}/move",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/move" },
   summary: "Move a domain to another workspace",
   description:
-    "Of the same account, with everything in it. Takes `domain.move` on the domain and on the workspace it comes into.",
+    "Moves the domain, with everything in it, to another workspace of the same account. You need `domain.move` on the domain and on the target workspace.",
   capability: "domain.move",
   subject: domainInPath,
   access: "write",
   params: DomainParams,
   body: z
-    .strictObject({ workspace_id: Id.meta({ description: "The workspace it comes into." }) })
-    .meta({ id: "DomainMove", description: "Where a domain moves to." }),
+    .strictObject({ workspace_id: Id.meta({ description: "The target workspace." }) })
+    .meta({ id: "DomainMove", description: "The target of the move." }),
   output: Domain,
   problems: ["domain_not_ready"],
   run: async ({ params, body, found }, context) => {
@@ -41,7 +40,7 @@ async function requireTarget(accountId: string, id: string, { table, permissions
   if (!isThere || !covers(permissions, "workspace.view", target)) {
     throw new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]);
   }
-  throw new Problem("forbidden", "This needs the capability domain.move on the workspace it comes into.", {
+  throw new Problem("forbidden", "This needs the capability domain.move on the target workspace.", {
     required_capability: "domain.move",
   });
 }

@@ -9,16 +9,15 @@ import { workspaceInBody } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "domains.purchase",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/domains/purchase",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/purchase" },
   summary: "Purchase domains",
   description:
-    "Registers names for a year, paid from the wallet: the price is held, paid when the registry has the name, and free again if it refuses. Names that the wallet does not cover are not held: the purchase goes on with them once `payment_url` is paid. Registration takes a while: `domains.get` shows how it stands, and events tell. Cut off and sent again with its `Idempotency-Key`, a purchase finds what it has bought, whatever became of that since, and does the rest. Without a key it is another purchase: names that the account has, or is buying, are `domain_exists`.",
+    "Registers names for a year, paid from the wallet. The price of a name is held, captured when the registry has registered the name, and voided if the registry refuses it. If the wallet does not cover a name, nothing is held for that name, and the purchase continues with it once `payment_url` is paid. Registration takes a while: follow it with `domains.get` or with events. If a purchase is cut off, send it again with the same `Idempotency-Key`. It finds the names that it has bought, whatever happened to them since, and buys the rest. Without a key the same request is another purchase. Names that the account has or is buying then fail with `domain_exists`.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",
   resumes: true,
-  uses: ["registrar", "payments"],
+  lambda: { uses: ["registrar", "payments"] },
   limit: "outbound",
   params: AccountParams,
   body: Purchase,

@@ -9,21 +9,20 @@ import { workspaceInQuery } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "domains.search",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/domains/search",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains/search" },
   summary: "Check domain availability for a workspace",
   description:
-    "A name, or suggestions for a keyword: 20 results at most, each with its price or why it cannot be bought. What the registry did not answer in time is `unchecked`.",
+    "Checks a name, or suggests names for a keyword. There are 20 results at most, each with its price or the reason why the name is not available. If the registry did not answer in time, the reason is `unchecked`.",
   capability: "domain.view",
   subject: workspaceInQuery,
   access: "read",
-  uses: ["registrar"],
+  lambda: { uses: ["registrar"] },
   limit: "search",
   params: AccountParams,
   query: searchQuery,
   output: z
-    .object({ items: z.array(SearchResult).meta({ description: "The names, the one that was asked for first." }) })
-    .meta({ id: "DomainSearchResponse", description: "Names and how they can be had." }),
+    .object({ items: z.array(SearchResult).meta({ description: "The names. The name that you asked for is first." }) })
+    .meta({ id: "DomainSearchResponse", description: "Names and their availability." }),
   run: async ({ params, query }, context) => ({
     items: await searchDomains(params.account_id, query, context, registrarHere()),
   }),

@@ -8,15 +8,14 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "domains.update",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/domains/{domain}",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Update a domain's settings",
-  description: "What is not given stays as it is. The DMARC record follows its two settings.",
+  description:
+    "Members of the body that you leave out stay as they are. The DMARC record follows the two settings for DMARC.",
   capability: "domain.update",
   subject: domainInPath,
-  etag: domainKind,
   access: "write",
-  uses: ["dns"],
+  lambda: { uses: ["dns"] },
   params: DomainParams,
   body: DomainSettings,
   output: DomainDetail,

@@ -8,15 +8,14 @@ import { secretsHere } from "../../shared/providers/secrets/factory.ts";
 
 export const route = defineRoute({
   name: "domains.verify",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/domains/{domain}/verify",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/verify" },
   summary: "Verify nameserver delegation",
   description:
-    "Asks the parent zone to whom it delegates the domain. Once that is the domain's `nameservers`, it becomes active, with its system records.",
+    "Asks the parent zone for the domain's delegation. If the parent zone delegates the domain to its `nameservers`, and to no others, the domain becomes `active` and gets its system records.",
   capability: "domain.update",
   subject: domainInPath,
   access: "write",
-  uses: ["secrets", "dns"],
+  lambda: { uses: ["secrets", "dns"] },
   limit: "outbound",
   params: DomainParams,
   output: Verification,

@@ -6,18 +6,16 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "feedback.submit",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/feedback",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/feedback", status: 201 },
   summary: "Submit feedback on the product",
   description:
-    "A mistake you found, something you miss, or anything else we should know. People read it; what becomes of it is told by the event `feedback.updated`.",
+    "Tell us about a mistake you found, something you miss, or anything else we should know. People read your feedback. When they answer it or change its status, you get the event `feedback.updated`.",
   capability: null,
-  open: "Every member of the account may say what they think.",
+  open: "Every member of the account may submit feedback.",
   access: "write",
   limit: "outbound",
   params: AccountParams,
   body: NewFeedback,
-  status: 201,
   output: Feedback,
   run: ({ params, body }, context) => submitFeedback(params.account_id, body, context),
 });

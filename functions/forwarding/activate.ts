@@ -7,18 +7,16 @@ import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/m
 
 export const route = defineRoute({
   name: "forwarding.activate",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/active",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/active", etag: ruleKind },
   summary: "Pause or resume a forwarding rule",
-  description: "While it is paused no copies go out. What its recipient agreed to stays.",
+  description: "While a rule is paused, it sends no copies. The recipient's agreement stays.",
   capability: "forwarding.manage",
   subject: ruleInPath,
-  etag: ruleKind,
   access: "write",
   params: RuleParams,
   body: z
-    .strictObject({ active: z.boolean().meta({ description: "Whether copies go out." }) })
-    .meta({ id: "ForwardingRuleActivate", description: "Whether a forwarding rule is switched on." }),
+    .strictObject({ active: z.boolean().meta({ description: "Whether the rule sends copies." }) })
+    .meta({ id: "ForwardingRuleActivate", description: "The new state of a forwarding rule." }),
   output: ForwardingRule,
   run: ({ params, body }, context) => setActive(params.account_id, params.forwarding_id, body.active, context),
 });

@@ -10,11 +10,15 @@ import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/sc
 
 export const route = defineRoute({
   name: "forwarding.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/forwarding",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/forwarding",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/forwarding/{id}",
+  },
   summary: "Create a forwarding rule",
   description:
-    "Sends copies of the mail of a domain, a workspace, or the account when neither is given, to another address. A mailbox of the account gets them at once; anybody else is asked by mail first, with a link and a code. Where that address was written to less than a minute ago, or five times today, no mail goes out, and `forwarding.verification.send` asks later: for all rules of the account that wait for that address then.",
+    "Sends copies of the mail of a domain or a workspace to another address. Without a domain or a workspace, the rule copies the mail of the whole account. A target that is a mailbox of the account gets copies at once. Any other recipient gets a mail with a link and a code first, and must agree. An address gets one such mail a minute and five in 24 hours, and an account sends 200 a day. Beyond these limits the rule is created without a mail. Send the mail later with `forwarding.verification.send`. That mail covers all rules of the account that wait for the address.",
   capability: "forwarding.manage",
   subject: scopeInBody,
   access: "write",
@@ -23,8 +27,6 @@ export const route = defineRoute({
   body: z
     .strictObject({ target_email: TargetEmail, ...scopeMembers })
     .meta({ id: "ForwardingRuleCreate", description: "A new forwarding rule." }),
-  status: 201,
-  location: "/v1/public/accounts/{account_id}/forwarding/{id}",
   output: ForwardingRule,
   problems: ["domain_not_ready", "forwarding_exists", "forwarding_loop", "limit_reached"],
   run: ({ params, body, found: scope }, context) => {

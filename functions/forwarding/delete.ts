@@ -5,13 +5,11 @@ import { ruleInPath, ruleKind, RuleParams } from "../../shared/mail/forwarding/r
 
 export const route = defineRoute({
   name: "forwarding.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}", etag: ruleKind },
   summary: "Delete a forwarding rule",
-  description: "No copies go out from then on, and a link or code that was sent is of no use.",
+  description: "Deletes the rule. It sends no more copies, and a link or code that was sent for it stops working.",
   capability: "forwarding.manage",
   subject: ruleInPath,
-  etag: ruleKind,
   access: "write",
   params: RuleParams,
   output: Empty,

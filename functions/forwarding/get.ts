@@ -4,12 +4,10 @@ import { ForwardingRule, ruleInPath, ruleKind, RuleParams, ruleView } from "../.
 
 export const route = defineRoute({
   name: "forwarding.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}", etag: ruleKind },
   summary: "Read a forwarding rule",
   capability: "forwarding.view",
   subject: ruleInPath,
-  etag: ruleKind,
   access: "read",
   params: RuleParams,
   output: ForwardingRule,

@@ -7,10 +7,9 @@ import { ForwardingRule } from "../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
   name: "forwarding.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/forwarding",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/forwarding" },
   summary: "List forwarding rules",
-  description: "The forwarding rules the caller may see, oldest first.",
+  description: "Lists the forwarding rules that you may see, oldest first.",
   capability: "forwarding.view",
   scope: "visible",
   access: "read",

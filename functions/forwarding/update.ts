@@ -8,20 +8,18 @@ import { TargetEmail } from "../../shared/mail/forwarding/target.ts";
 
 export const route = defineRoute({
   name: "forwarding.update",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}", etag: ruleKind },
   summary: "Update a forwarding rule",
   description:
-    "Sends its copies to another address, which is asked first as for a new rule: until it agrees, none go out.",
+    "Changes the address that gets the copies. The new recipient must agree first, as for a new rule. Until then the rule sends no copies.",
   capability: "forwarding.manage",
   subject: ruleInPath,
-  etag: ruleKind,
   access: "write",
   limit: "outbound",
   params: RuleParams,
   body: z
     .strictObject({ target_email: TargetEmail })
-    .meta({ id: "ForwardingRuleUpdate", description: "What of a forwarding rule changes." }),
+    .meta({ id: "ForwardingRuleUpdate", description: "Changes to a forwarding rule." }),
   output: ForwardingRule,
   problems: ["forwarding_exists", "forwarding_loop"],
   run: ({ params, body }, context) => retarget(params.account_id, params.forwarding_id, body.target_email, context),

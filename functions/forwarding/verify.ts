@@ -6,13 +6,12 @@ import { agreeByToken, tokenInBody } from "../../shared/mail/forwarding/confirm.
 
 export const route = defineRoute({
   name: "forwarding.verify",
-  method: "POST",
-  path: "/v1/public/forwarding/verify",
-  summary: "Confirm a recipient by a link's token",
+  http: { method: "POST", path: "/v1/public/forwarding/verify" },
+  summary: "Confirm a recipient by the token of a link",
   description:
-    "The recipient agrees by the link in the mail to them: the page that it opens sends its token here, once they press the button. A token is good for 48 hours and once. Whatever is wrong with one, the answer is the same.",
+    "Confirms that the recipient agrees, by the link in the mail to them. The link opens a page, and the page sends the link's token when the recipient presses the button. A token is valid for 48 hours and works once. The answer is the same for every token that is not valid.",
   capability: null,
-  open: "The token in the mail is the credential: who has it reads the recipient's mail.",
+  open: "The token in the mail is the credential, because only the recipient can read the mail.",
   public: true,
   subject: tokenInBody,
   access: "write",
@@ -20,15 +19,17 @@ export const route = defineRoute({
   limit: "sensitive",
   body: z
     .strictObject({
-      token: z.string().min(1).max(200).meta({ description: "What stands behind the # of the link." }),
+      token: z.string().min(1).max(200).meta({ description: "The part of the link after the `#`." }),
     })
     .meta({ id: "ForwardingVerify", description: "The token of a link." }),
   output: z
     .object({
-      target_email: z.string().meta({ description: "The address that was confirmed, masked." }),
-      verification_state: z.literal("verified").meta({ description: "It is confirmed." }),
+      target_email: z.string().meta({ description: "The confirmed address, masked." }),
+      verification_state: z
+        .literal("verified")
+        .meta({ description: "The new state of the rules that the mail covers." }),
     })
-    .meta({ id: "ForwardingVerified", description: "A recipient who agreed." }),
+    .meta({ id: "ForwardingVerified", description: "The recipient who agreed." }),
   run: ({ found }, context) => agreeByToken(found, context),
 });
 

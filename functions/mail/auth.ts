@@ -10,7 +10,7 @@ import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/servers/l
 import { mailServers } from "../../shared/mail/servers/platform.ts";
 import { charge } from "../../shared/rate-limits/limiter.ts";
 
-const longest = 1_000;
+const longestUser = 1_000;
 
 /** nginx percent-encodes the values of its request headers. */
 function unescaped(text: string): string {
@@ -33,7 +33,7 @@ const waitSeconds = (attempt: number): number =>
 /** The number of the attempt on its connection, from 1. */
 const attemptOf = (text = ""): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 1);
 
-function refused(attempt: number): Response {
+function refusedLogin(attempt: number): Response {
   const wait = waitSeconds(attempt);
   return said({
     "auth-status": "Invalid login or password",
@@ -42,7 +42,7 @@ function refused(attempt: number): Response {
   });
 }
 
-const later = (): Response =>
+const tryLater = (): Response =>
   said({
     "auth-status": "Temporary server problem, try again later",
     "auth-error-code": "451 4.3.2",
@@ -65,7 +65,7 @@ async function serverFor({ domain }: LoggedIn, protocol: Protocol, { table }: Ma
 }
 
 /** Normalizes the spelling of an address. */
-function spelled(user: string): string {
+function canonicalUser(user: string): string {
   const address = readAddress(user);
   return address ? `${address.local}@${address.domain}` : user;
 }
@@ -75,7 +75,7 @@ function spelled(user: string): string {
  * first, so that a source at its limit does not use up the address's room.
  */
 async function chargeAttempt(user: string, source: string, { table, memory, log, now }: MailWork): Promise<void> {
-  const address = createHash("sha256").update(spelled(user)).digest("hex").slice(0, 32);
+  const address = createHash("sha256").update(canonicalUser(user)).digest("hex").slice(0, 32);
   const limiter = { table, memory, log, now };
   await charge({ principalId: `login-from/${clientNetwork(source)}`, class: "login_source", cost: 1 }, limiter);
   await charge({ principalId: `login/${address}`, class: "login_address", cost: 1 }, limiter);
@@ -84,7 +84,7 @@ async function chargeAttempt(user: string, source: string, { table, memory, log,
 const protocolOf = (text: string | undefined): Protocol | undefined =>
   text === "smtp" || text === "imap" ? text : undefined;
 
-async function answer({ headers }: MailRequest, work: MailWork) {
+async function answerLogin({ headers }: MailRequest, work: MailWork) {
   const protocol = protocolOf(headers["auth-protocol"]);
   const user = unescaped(headers["auth-user"] ?? "");
   const password = unescaped(headers["auth-pass"] ?? "");
@@ -94,12 +94,12 @@ async function answer({ headers }: MailRequest, work: MailWork) {
     (headers["auth-method"] ?? "plain") === "plain" &&
     user !== "" &&
     password !== "" &&
-    user.length <= longest &&
-    password.length <= longest;
-  if (!isReadable) return { response: refused(attempt), fields: { outcome: "unreadable" } };
+    user.length <= longestUser &&
+    password.length <= longestUser;
+  if (!isReadable) return { response: refusedLogin(attempt), fields: { outcome: "unreadable" } };
   await chargeAttempt(user, headers["client-ip"] ?? "", work);
   const loggedIn = await logIn({ user, password, protocol }, work);
-  if (!loggedIn) return { response: refused(attempt), fields: { outcome: "refused", protocol } };
+  if (!loggedIn) return { response: refusedLogin(attempt), fields: { outcome: "refused", protocol } };
   return {
     response: accepted(loggedIn, await serverFor(loggedIn, protocol, work)),
     fields: { outcome: "accepted", protocol, account_id: loggedIn.accountId, domain_id: loggedIn.domain.id },
@@ -111,6 +111,6 @@ async function answer({ headers }: MailRequest, work: MailWork) {
  * server to use. The answer is in the headers of a 200, as nginx requires, unless the request did not come from a mail
  * server.
  */
-export const handler = mailServerHandler("mail.auth", answer, (problem, requestId) =>
-  problem.status === 401 ? { statusCode: 401, headers: { "x-request-id": requestId } } : later(),
+export const handler = mailServerHandler("mail.auth", answerLogin, (problem, requestId) =>
+  problem.status === 401 ? { statusCode: 401, headers: { "x-request-id": requestId } } : tryLater(),
 );

@@ -8,18 +8,16 @@ import { Mailbox, mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
   name: "mailboxes.activate",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/active",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/active", etag: mailboxKind },
   summary: "Pause or resume a mailbox",
-  description: "Paused: no login and no sending, while mail still arrives.",
+  description: "While a mailbox is paused, nobody can log in to it or send from it. It still receives mail.",
   capability: "mailbox.update",
   subject: mailboxInPath,
-  etag: mailboxKind,
   access: "write",
   params: MailboxParams,
   body: z
-    .strictObject({ active: z.boolean().meta({ description: "Whether it can be logged in to and sent from." }) })
-    .meta({ id: "MailboxActivate", description: "Whether a mailbox is active." }),
+    .strictObject({ active: z.boolean().meta({ description: "Whether the mailbox allows login and sending." }) })
+    .meta({ id: "MailboxActivate", description: "The new state of a mailbox." }),
   output: Mailbox,
   problems: ["mailbox_not_ready"],
   run: ({ body, found }, context) =>

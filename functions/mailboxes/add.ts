@@ -12,25 +12,27 @@ import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
 export const route = defineRoute({
   name: "mailboxes.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/mailboxes",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/mailboxes",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/mailboxes/{id}",
+  },
   summary: "Create a mailbox",
-  description: "Its password is made here, and shown once by `mailboxes.reveal_credentials`.",
+  description: "The service generates the password. `mailboxes.reveal_credentials` shows it once.",
   capability: "mailbox.create",
   subject: domainInBody,
   access: "write",
-  uses: ["secrets"],
+  lambda: { uses: ["secrets"] },
   params: AccountParams,
   body: z
     .strictObject({
       domain: DomainRef,
       local_part: LocalPart,
-      first_name: personName("Given name of who has it."),
-      last_name: personName("Family name of who has it."),
+      first_name: personName("The given name of the mailbox's user."),
+      last_name: personName("The family name of the mailbox's user."),
     })
     .meta({ id: "MailboxCreate", description: "A new mailbox." }),
-  status: 201,
-  location: "/v1/public/accounts/{account_id}/mailboxes/{id}",
   output: Mailbox,
   problems: ["address_taken", "domain_not_ready", "upstream_unavailable"],
   run: ({ body, found }, context) => {

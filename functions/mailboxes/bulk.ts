@@ -10,17 +10,15 @@ import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
 export const route = defineRoute({
   name: "mailboxes.bulk",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/mailboxes/bulk",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/bulk" },
   summary: "Create mailboxes in bulk",
   description:
-    "Up to 100 of one domain. What stands in the way of one is told of it alone, and the others are created. After 18 seconds no more are begun: those left are `not_attempted`, to be sent again. Where no answer arrives, or a 503, some or all may have been created: the same request with the same `Idempotency-Key` does the rest and answers for all. Without a key, send it again too: an address that it created is then `address_taken`, or look at `mailboxes.list` with the `domain`. Passwords are shown once by `mailboxes.reveal_credentials`.",
+    "Creates up to 100 mailboxes of one domain. An item that cannot be created is in `failed` with its reason, and the other items are created. After 18 seconds the request starts no more mailboxes. The items left are in `failed` with the code `not_attempted`. Send them again in a new request. If you get no answer, or a 503, some or all of the mailboxes may exist. If your request had an `Idempotency-Key`, repeat it with the same key. The repeat creates the rest and answers for all items. If your request had no key, send it again too. An address that the first request created then fails with `address_taken`. `mailboxes.list` with the `domain` also shows which mailboxes exist. `mailboxes.reveal_credentials` shows each password once.",
   capability: "mailbox.create",
   subject: domainInBody,
   access: "write",
   resumes: true,
-  heavy: true,
-  uses: ["secrets"],
+  lambda: { heavy: true, uses: ["secrets"] },
   limit: "outbound",
   params: AccountParams,
   body: z

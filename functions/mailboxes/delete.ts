@@ -6,13 +6,12 @@ import { mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
   name: "mailboxes.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}", etag: mailboxKind },
   summary: "Delete a mailbox",
-  description: "With its aliases, its password and the grants on it. Its addresses are free at once.",
+  description:
+    "Deletes the mailbox with its aliases, its password and the grants on it. Its addresses are free at once.",
   capability: "mailbox.delete",
   subject: mailboxInPath,
-  etag: mailboxKind,
   access: "write",
   params: MailboxParams,
   output: Empty,

@@ -13,23 +13,25 @@ function fileOf(output: unknown): { name: string; text: string } | undefined {
 
 export const route = defineRoute({
   name: "mailboxes.export",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/mailboxes/export",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/mailboxes/export",
+    file: { type: "text/csv", of: fileOf },
+    later: {
+      is: (output) => (output as MailboxExport).id !== null,
+      location: "/v1/public/accounts/{account_id}/mailboxes/exports/{id}",
+    },
+  },
   summary: "Export mailboxes as CSV",
   description:
-    "Up to 500 mailboxes (200 KB) are the body itself, a CSV file; a request whose `Accept` prefers `application/json` to `text/csv` by its weights gets JSON, with the file as `csv`, as code mode does. Of more, and where many must be looked at to find them, the answer is 202 with JSON that has an `id`, whatever `Accept` says: `mailboxes.exports.get`, to which `Location` leads, says how far it is and where the file is. A cell that a spreadsheet would take for a formula begins with an apostrophe.",
+    "An export of up to 500 mailboxes (200 KB) is answered at once, with a CSV file as the body. If `Accept` gives `application/json` a higher weight than `text/csv`, the answer is JSON with the file in `csv`. Code mode always gets the JSON. A larger export runs in the background, and so does an export that must search through many mailboxes. Its answer is 202 with JSON that has an `id`, whatever `Accept` says. `Location` leads to `mailboxes.exports.get`, which reports the progress and the address of the file. A cell that a spreadsheet would read as a formula begins with an apostrophe.",
   capability: "mailbox.export",
   scope: "visible",
   access: "write",
   limit: "search",
   params: AccountParams,
-  body: z.strictObject(mailboxQuery).meta({ id: "MailboxExportCreate", description: "Which mailboxes to export." }),
+  body: z.strictObject(mailboxQuery).meta({ id: "MailboxExportCreate", description: "The mailboxes to export." }),
   output: MailboxExport,
-  file: { type: "text/csv", of: fileOf },
-  later: {
-    is: (output) => (output as MailboxExport).id !== null,
-    location: "/v1/public/accounts/{account_id}/mailboxes/exports/{id}",
-  },
   run: ({ params, body }, context) => exportMailboxes(params.account_id, body, context),
 });
 

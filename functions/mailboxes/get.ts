@@ -7,12 +7,10 @@ import { mailboxViews } from "../../shared/mail/mailboxes/view.ts";
 
 export const route = defineRoute({
   name: "mailboxes.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}", etag: mailboxKind },
   summary: "Read a mailbox",
   capability: "mailbox.view",
   subject: mailboxInPath,
-  etag: mailboxKind,
   access: "read",
   params: MailboxParams,
   output: Mailbox,

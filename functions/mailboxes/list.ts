@@ -9,11 +9,10 @@ import { Mailbox } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
   name: "mailboxes.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/mailboxes",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/mailboxes" },
   summary: "List mailboxes",
   description:
-    "The mailboxes the caller may see, oldest first; of a workspace, and for who sees only some, domain by domain.",
+    "Lists the mailboxes that you may see, oldest first. The mailboxes are grouped by domain if you filter by workspace, or if you may see only a part of the account.",
   capability: "mailbox.view",
   scope: "visible",
   access: "read",

@@ -6,14 +6,14 @@ import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
 export const route = defineRoute({
   name: "mailboxes.reveal_credentials",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/reveal-credentials",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/reveal-credentials" },
   summary: "Reveal credentials for one-time display",
-  description: "The password is in one answer and never again: the copy it came from is destroyed with it.",
+  description:
+    "Shows the mailbox's password once. The same request destroys the stored copy, so the password cannot be shown again.",
   capability: "mailbox.reveal",
   subject: mailboxInPath,
   access: "write",
-  uses: ["secrets"],
+  lambda: { uses: ["secrets"] },
   shownOnce: ["password"],
   limit: "sensitive",
   params: MailboxParams,

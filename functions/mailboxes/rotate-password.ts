@@ -6,14 +6,14 @@ import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
 export const route = defineRoute({
   name: "mailboxes.rotate_password",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/rotate-password",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/rotate-password" },
   summary: "Give a mailbox a new password",
-  description: "The old one does not work any more; the new one is shown once by `mailboxes.reveal_credentials`.",
+  description:
+    "Generates a new password. The old password stops working at once. `mailboxes.reveal_credentials` shows the new one once.",
   capability: "mailbox.reveal",
   subject: mailboxInPath,
   access: "write",
-  uses: ["secrets"],
+  lambda: { uses: ["secrets"] },
   limit: "sensitive",
   params: MailboxParams,
   output: Rotated,

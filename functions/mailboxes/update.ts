@@ -8,20 +8,18 @@ import { Mailbox, mailboxKind, personName } from "../../shared/mail/mailboxes/ma
 
 export const route = defineRoute({
   name: "mailboxes.update",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}",
-  summary: "Update profile fields",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}", etag: mailboxKind },
+  summary: "Update a mailbox's profile",
   capability: "mailbox.update",
   subject: mailboxInPath,
-  etag: mailboxKind,
   access: "write",
   params: MailboxParams,
   body: z
     .strictObject({
-      first_name: personName("Given name of who has it.").optional(),
-      last_name: personName("Family name of who has it.").optional(),
+      first_name: personName("The given name of the mailbox's user.").optional(),
+      last_name: personName("The family name of the mailbox's user.").optional(),
     })
-    .meta({ id: "MailboxUpdate", description: "What changes of a mailbox's profile." }),
+    .meta({ id: "MailboxUpdate", description: "Changes to a mailbox's profile." }),
   output: Mailbox,
   run: ({ body, found }, context) => changeMailbox(found, body, "updated", context),
 });

@@ -5,12 +5,11 @@ import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "me.get",
-  method: "GET",
-  path: "/v1/public/me",
+  http: { method: "GET", path: "/v1/public/me" },
   summary: "Get the identity behind your token",
-  description: "A compact profile of the user or service account that the access token stands for.",
+  description: "Returns a short profile of the user or service account that the access token belongs to.",
   capability: null,
-  open: "It tells callers only about themselves.",
+  open: "The answer is about the caller only.",
   access: "read",
   output: IdentityProfile,
   run: async (_, { table, principal }) => ({ ...principal, is_super_admin: await isSuperAdmin(table, principal) }),

@@ -5,15 +5,13 @@ import { addTag, NewTag, Tag } from "../../shared/tags/tag.ts";
 
 export const route = defineRoute({
   name: "tags.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/tags",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/tags", status: 201 },
   summary: "Create a tag",
-  description: "Domains get it by `domains.update`.",
+  description: "To put the tag on a domain, use `domains.update`.",
   capability: "tag.manage",
   access: "write",
   params: AccountParams,
   body: NewTag,
-  status: 201,
   output: Tag,
   problems: ["tag_name_taken", "limit_reached"],
   run: ({ params, body }, context) => addTag(params.account_id, body, context),

@@ -4,10 +4,9 @@ import { deleteTag, TagParams } from "../../shared/tags/tag.ts";
 
 export const route = defineRoute({
   name: "tags.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/tags/{tag_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/tags/{tag_id}" },
   summary: "Delete a tag",
-  description: "Takes it off everything that has it.",
+  description: "Removes the tag from every domain that has it.",
   capability: "tag.manage",
   access: "write",
   params: TagParams,

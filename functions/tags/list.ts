@@ -8,8 +8,7 @@ import { listTags, Tag } from "../../shared/tags/tag.ts";
 
 export const route = defineRoute({
   name: "tags.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/tags",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/tags" },
   summary: "List tags",
   description: "The tags of the account, oldest first.",
   capability: "account.view",

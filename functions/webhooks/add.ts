@@ -10,22 +10,24 @@ import { WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/webhooks",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/webhooks",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/webhooks/{id}",
+  },
   summary: "Subscribe a URL to events",
-  description: `Each event is posted as JSON, signed as Standard Webhooks 1.0 says, at least once and in no promised order; what is not accepted with a 2xx is tried again for three days. The signing secret is in this answer and never again. The caller must be allowed to see, in the whole account, what the events are about. An account has at most 20 webhooks. ${eventTypesNote}`,
+  description: `Each event is posted as JSON and signed according to Standard Webhooks 1.0. An event is delivered at least once, and the order of events is not guaranteed. A delivery that is not answered with a 2xx is retried for three days. This answer shows the signing secret. The secret is not shown again. You must be allowed to see the resources of these events in the whole account. An account has at most 20 webhooks. ${eventTypesNote}`,
   capability: "webhook.manage",
   access: "write",
-  uses: ["secrets"],
+  lambda: { uses: ["secrets"] },
   shownOnce: ["secret"],
   limit: "sensitive",
   params: AccountParams,
   body: z
     .strictObject({ url: WebhookUrl, event_types: EventTypes, description: WebhookDescription })
     .meta({ id: "WebhookCreate", description: "A webhook to create." }),
-  status: 201,
   output: WebhookWithSecret,
-  location: "/v1/public/accounts/{account_id}/webhooks/{id}",
   problems: ["would_escalate", "limit_reached", "upstream_unavailable"],
   run: ({ params, body }, context) => addWebhook(params.account_id, body, context, outside()),
 });

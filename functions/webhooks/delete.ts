@@ -5,12 +5,10 @@ import { webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}", etag: webhookKind },
   summary: "Delete a webhook",
-  description: "What is still to be delivered to it is not, and its deliveries can be seen no more.",
+  description: "Pending deliveries are not sent, and the webhook's deliveries cannot be read any more.",
   capability: "webhook.manage",
-  etag: webhookKind,
   access: "write",
   params: WebhookParams,
   output: Empty,

@@ -4,13 +4,11 @@ import { getWebhook, Webhook, webhookKind, WebhookParams } from "../../shared/we
 
 export const route = defineRoute({
   name: "webhooks.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}", etag: webhookKind },
   summary: "Get a webhook",
   capability: "webhook.manage",
-  etag: webhookKind,
   access: "read",
-  kept: false,
+  codeMode: { storesAnswer: false },
   params: WebhookParams,
   output: Webhook,
   run: ({ params }, { table }) => getWebhook(table, params.account_id, params.webhook_id),

@@ -8,13 +8,12 @@ import { listWebhooks, Webhook } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/webhooks",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/webhooks" },
   summary: "List webhooks",
   description: "The webhooks of the account, oldest first.",
   capability: "webhook.manage",
   access: "read",
-  kept: false,
+  codeMode: { storesAnswer: false },
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Webhook, "webhooks").meta({ id: "WebhookListResponse", description: "A page of webhooks." }),

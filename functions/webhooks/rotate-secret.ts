@@ -9,22 +9,21 @@ import { WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.
 
 export const route = defineRoute({
   name: "webhooks.rotate_secret",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/rotate-secret",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/rotate-secret" },
   summary: "Give a webhook a new signing secret",
   description:
-    "For as long as `overlap_seconds` says, every delivery is signed with the new and with the old secret. The new one is in this answer and never again. The caller must be allowed to see what the webhook is told of.",
+    "For `overlap_seconds`, every delivery is signed with the new secret and with the old one. This answer shows the new secret. The secret is not shown again. You must be allowed to see the resources of the webhook's events.",
   capability: "webhook.manage",
   access: "write",
-  uses: ["secrets"],
+  lambda: { uses: ["secrets"] },
   shownOnce: ["secret"],
   limit: "sensitive",
   params: WebhookParams,
   body: z
     .strictObject({
-      overlap_seconds: gracePeriodSeconds("How long the old secret still signs too"),
+      overlap_seconds: gracePeriodSeconds("How long deliveries are also signed with the old secret, in seconds"),
     })
-    .meta({ id: "WebhookSecretRotate", description: "How to rotate." }),
+    .meta({ id: "WebhookSecretRotate", description: "How to rotate the secret." }),
   output: WebhookWithSecret,
   problems: ["would_escalate", "upstream_unavailable"],
   run: ({ params, body }, context) =>

@@ -7,14 +7,13 @@ import { WebhookParams } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.test",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/test",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/test" },
   summary: "Send a test event to a webhook",
   description:
-    "Sends a `webhook.test` event with the webhook as its data, whatever event types it has and also while it is disabled, and answers what came of it: a receiver that fails is a delivery that `failed`. It is not tried again.",
+    "Sends a `webhook.test` event with the webhook as its data, and returns the delivery. The webhook gets the event whatever its event types are, and also while the webhook is disabled. If the receiver does not accept it, the delivery's status is `failed`. A test is not retried.",
   capability: "webhook.manage",
   access: "write",
-  uses: ["secrets"],
+  lambda: { uses: ["secrets"] },
   limit: "outbound",
   params: WebhookParams,
   output: Delivery,

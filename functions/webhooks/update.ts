@@ -8,15 +8,13 @@ import { Webhook, webhookKind, WebhookParams } from "../../shared/webhooks/webho
 
 export const route = defineRoute({
   name: "webhooks.update",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}", etag: webhookKind },
   summary: "Change, disable or enable a webhook",
   description:
-    "Only what is given changes. Who changes the URL or the event types, or enables it, must be allowed to see what all its events are about. Events of the time it was disabled are not sent later.",
+    "Members of the body that you leave out stay as they are. To change the URL or the event types, or to enable the webhook, you must be allowed to see the resources of all its events. Events that happen while the webhook is disabled are not sent later.",
   capability: "webhook.manage",
-  etag: webhookKind,
   access: "write",
-  kept: false,
+  codeMode: { storesAnswer: false },
   params: WebhookParams,
   body: z
     .strictObject({
@@ -24,10 +22,10 @@ export const route = defineRoute({
       event_types: EventTypes.optional(),
       description: WebhookDescription,
       active: z.boolean().optional().meta({
-        description: "false disables it; true enables it, whatever it was disabled for.",
+        description: "Whether the webhook gets events. True enables it, whatever the `disabled_reason` is.",
       }),
     })
-    .meta({ id: "WebhookUpdate", description: "What to change." }),
+    .meta({ id: "WebhookUpdate", description: "The changes to a webhook." }),
   output: Webhook,
   problems: ["would_escalate"],
   run: ({ params, body }, context) => updateWebhook(params.account_id, params.webhook_id, body, context),

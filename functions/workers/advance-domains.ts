@@ -8,9 +8,9 @@ import { advanceChecks } from "../../shared/domains/setup/check.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { type StoredZone, getZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
-import { type Bounds, type Swept, dueKey, dueTasks, forgetDue, sweepTasks } from "../../shared/table/due.ts";
+import { type Bounds, type SweepResult, dueKey, dueTasks, forgetDue, sweepTasks } from "../../shared/table/due.ts";
 
-/** Runs the task of a domain that is due at an instant. A failed task stays due and is retried. */
+/** Runs the task of a domain that is due at a given time. A failed task stays due and is retried. */
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const domain = await domainById(work.table, accountId, id);
   if (domain?.due_at !== at) return forget(accountId, id, at, work);
@@ -29,7 +29,7 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
   }
 }
 
-/** Removes a queue entry whose domain is no longer due at that instant. */
+/** Removes a queue entry whose domain is not due at that time any more. */
 const forget = (accountId: string, id: string, at: string, { table }: DomainWork): Promise<void> =>
   forgetDue(table, dueKey(domainQueue, [accountId, id], at), async () => {
     const domain = await domainById(table, accountId, id);
@@ -40,7 +40,7 @@ const forget = (accountId: string, id: string, at: string, { table }: DomainWork
   });
 
 /** Runs the due tasks of purchases, domains and zones through `sweepTasks`. */
-export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promise<Swept> {
+export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promise<SweepResult> {
   const tasks = await Promise.all([
     dueTasks(batchQueue, continueBatch, work),
     dueTasks(domainQueue, advanceDomain, work),

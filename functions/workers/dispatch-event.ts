@@ -5,7 +5,7 @@ import { openWork } from "../../shared/webhooks/deliver.ts";
 import { dispatch } from "../../shared/webhooks/dispatch.ts";
 import type { PublishedEvent } from "../../shared/webhooks/signing.ts";
 
-const Data = z.record(z.string(), z.unknown());
+const EventData = z.record(z.string(), z.unknown());
 
 const Detail: z.ZodType<PublishedEvent> = z.object({
   id: z.string(),
@@ -14,8 +14,8 @@ const Detail: z.ZodType<PublishedEvent> = z.object({
   account_id: z.string(),
   actor: z.object({ type: z.string(), id: z.string() }),
   resource: z.object({ type: z.string(), id: z.string() }),
-  data: Data.exactOptional(),
-  previous_data: Data.exactOptional(),
+  data: EventData.exactOptional(),
+  previous_data: EventData.exactOptional(),
   truncated: z.boolean().exactOptional(),
 });
 

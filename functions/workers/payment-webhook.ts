@@ -20,7 +20,7 @@ function rawBody({ body = "", isBase64Encoded }: APIGatewayProxyEventV2): string
 }
 
 const again = (): Problem =>
-  new Problem("upstream_unavailable", "This event could not be taken now. Send it again.", { retry_after: 30 });
+  new Problem("upstream_unavailable", "The event could not be handled. Send it again.", { retry_after: 30 });
 
 /**
  * Maps errors to answers. Errors that are not the sender's fault become 503: the provider then sends the event again,

@@ -17,8 +17,8 @@ type Read = { record: DynamoDBRecord; event: Event };
 
 /**
  * Builds the handler that publishes the changes in a stream's records, in order per resource and at least once.
- * - Reports the first record that must be retried: one that was not published or cannot be read. Records after an
- *   unreadable one wait.
+ * - Reports the first record that must be retried: one that was not published or cannot be read. The records after an
+ *   unreadable record wait.
  * - Rejects a batch that begins with an unreadable record, so that Lambda splits the batch until the record is alone
  *   and goes to the dead letters without others.
  */
@@ -63,7 +63,7 @@ const isChange = ({ eventName, dynamodb }: DynamoDBRecord): boolean =>
   eventName === "INSERT" && (dynamodb?.Keys?.["SK"]?.S ?? "").startsWith(changeKeyPrefix);
 
 /**
- * Reads the event in a record; undefined if it is unreadable. The content is not logged, as it may hold names and
+ * Reads the event in a record; undefined if it is unreadable. The content is not logged, because it may hold names and
  * addresses.
  */
 function readEvent({ dynamodb = {} }: DynamoDBRecord, log: Log): Event | undefined {
@@ -71,13 +71,13 @@ function readEvent({ dynamodb = {} }: DynamoDBRecord, log: Log): Event | undefin
   try {
     return eventOf(StoredChange.parse(scalarsOf(NewImage)));
   } catch (error) {
-    const reason = error instanceof z.ZodError ? error.issues.map(({ path }) => path.join(".")) : nameOf(error);
+    const reason = error instanceof z.ZodError ? error.issues.map(({ path }) => path.join(".")) : errorName(error);
     log.error("change not readable", { sequence_number, key: Keys?.["SK"]?.S, reason });
     return undefined;
   }
 }
 
-const nameOf = (error: unknown): string => (error instanceof Error ? error.name : "unknown");
+const errorName = (error: unknown): string => (error instanceof Error ? error.name : "unknown");
 
 /** The string and number attributes of an image. A change's row has no others. */
 const scalarsOf = (image: Record<string, AttributeValue>): Record<string, string | number> =>

@@ -1,9 +1,8 @@
 import { randomUUID } from "node:crypto";
 
 import { runAll } from "../../shared/billing/run.ts";
-import { dayOf, plusDays } from "../../shared/core/days.ts";
 import { createLog } from "../../shared/core/log.ts";
-import { clock } from "../../shared/core/time.ts";
+import { clock, dayOf, plusDays } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 

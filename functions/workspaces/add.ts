@@ -7,16 +7,18 @@ import { addWorkspace, Workspace, WorkspaceName } from "../../shared/workspaces/
 
 export const route = defineRoute({
   name: "workspaces.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/workspaces",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/workspaces",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/workspaces/{id}",
+  },
   summary: "Create a workspace",
   capability: "workspace.manage",
   access: "write",
   params: AccountParams,
   body: z.strictObject({ name: WorkspaceName }).meta({ id: "WorkspaceCreate", description: "A workspace to create." }),
-  status: 201,
   output: Workspace,
-  location: "/v1/public/accounts/{account_id}/workspaces/{id}",
   problems: ["workspace_name_taken"],
   run: ({ params, body }, context) => addWorkspace(params.account_id, body.name, context),
 });

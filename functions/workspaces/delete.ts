@@ -5,12 +5,10 @@ import { workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/wor
 
 export const route = defineRoute({
   name: "workspaces.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}", etag: workspaceKind },
   summary: "Delete an empty workspace",
   capability: "workspace.manage",
   scope: workspaceScope,
-  etag: workspaceKind,
   access: "write",
   params: WorkspaceParams,
   output: Empty,

@@ -10,12 +10,10 @@ import {
 
 export const route = defineRoute({
   name: "workspaces.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}", etag: workspaceKind },
   summary: "Get a workspace",
   capability: "workspace.view",
   scope: workspaceScope,
-  etag: workspaceKind,
   access: "read",
   params: WorkspaceParams,
   output: Workspace,

@@ -8,8 +8,7 @@ import { listWorkspaces, Workspace } from "../../shared/workspaces/workspace.ts"
 
 export const route = defineRoute({
   name: "workspaces.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/workspaces",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/workspaces" },
   summary: "List workspaces",
   description: "The workspaces of the account that the caller may see, oldest first.",
   capability: "workspace.view",

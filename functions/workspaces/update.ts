@@ -13,12 +13,10 @@ import {
 
 export const route = defineRoute({
   name: "workspaces.update",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}", etag: workspaceKind },
   summary: "Rename a workspace",
   capability: "workspace.manage",
   scope: workspaceScope,
-  etag: workspaceKind,
   access: "write",
   params: WorkspaceParams,
   body: z

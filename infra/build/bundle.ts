@@ -1,14 +1,14 @@
-import { rm, writeFile } from "node:fs/promises";
+import { copyFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
-import { build, type BuildOptions, type Metafile } from "esbuild";
+import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
 import { invoiceFontFiles } from "../../shared/billing/invoice-fonts.ts";
 import { writeAssets, type Asset } from "../assets.ts";
 import { docsAssets, fallbackAssets } from "../docs-pages/site.ts";
 import { type LambdaSpec, lambdas, originAuthorizer, workers } from "../entry-points.ts";
 
-type Entry = Pick<LambdaSpec, "name" | "file">;
+type BundleEntry = Pick<LambdaSpec, "name" | "file">;
 
 type BundleOptions = {
   format?: "cjs" | "esm";
@@ -23,7 +23,7 @@ const root = resolve(import.meta.dirname, "../..");
 const lambdaCredentials = join(root, "infra/build/lambda-credentials.ts");
 
 /**
- * The Lambdas that find files beside their code by `import.meta.url`. The support would add 2 kB to every bundle;
+ * The Lambdas that find files next to their code by `import.meta.url`. The support would add 2 kB to every bundle;
  * esbuild warns when another Lambda needs it.
  */
 const usesImportMetaUrl = new Set(["billing.invoices.download"]);
@@ -33,17 +33,39 @@ const withImportMetaUrl: BuildOptions = {
   define: { "import.meta.url": "importMetaUrl" },
 };
 
+/**
+ * The AWS SDK's client of the table, in a file of its own beside the bundles that use the table: it is loaded for the few
+ * calls that the lane leaves to it, and in the same file it would be parsed at every start.
+ */
+const tableSdk = { from: "shared/table/sdk.ts", to: "table-sdk" };
+
+const leaveTableSdkOut: Plugin = {
+  name: "table-sdk",
+  setup: (bundling) => {
+    bundling.onResolve({ filter: /^\.\/sdk\.ts$/ }, ({ importer, kind }) =>
+      kind === "dynamic-import" && importer === join(root, "shared/table/client.ts")
+        ? { path: `./${tableSdk.to}.js`, external: true }
+        : undefined,
+    );
+  },
+};
+
+/** ES modules have no `require`, which packages in CommonJS call. */
+const withRequire: BuildOptions = {
+  banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+};
+
 /** The folder of the bundles, for `node infra/build/bundle.ts` and for the CDK app. */
 export const bundleDir = join(root, "dist/lambda");
 
 /**
- * Bundles Lambdas: `<outdir>/<name>/index.js` exports `handler` and needs nothing else.
+ * Bundles Lambdas. Each `<outdir>/<name>/index.js` exports `handler` and needs no other file.
  * - Empties `outdir` first.
  * - `<outdir>/meta.json` is esbuild's report of the contents of each bundle.
  * - The same sources give the same bytes.
  */
 export async function bundleLambdas(
-  specs: readonly Entry[],
+  specs: readonly BundleEntry[],
   outdir: string,
   options: BundleOptions = {},
 ): Promise<Metafile> {
@@ -52,35 +74,57 @@ export async function bundleLambdas(
   const settings: BuildOptions = {
     outdir,
     format,
+    ...(format === "esm" ? withRequire : {}),
     ...(credentials === "environment" ? { alias: { "@aws-sdk/credential-provider-node": lambdaCredentials } } : {}),
   };
-  const isLocated = ({ name }: Entry): boolean => format === "cjs" && usesImportMetaUrl.has(name);
+  const isLocated = ({ name }: BundleEntry): boolean => format === "cjs" && usesImportMetaUrl.has(name);
   const building = Promise.all([
-    buildAll(
-      specs.filter((spec) => !isLocated(spec)),
-      settings,
-    ),
-    buildAll(specs.filter(isLocated), { ...settings, ...withImportMetaUrl }),
+    buildAll(entriesOf(specs.filter((spec) => !isLocated(spec))), settings),
+    buildAll(entriesOf(specs.filter(isLocated)), { ...settings, ...withImportMetaUrl }),
   ]);
-  const [metafiles, assets = {}] = await Promise.all([building, options.assets?.()]);
+  const [metafiles, sdk, assets = {}] = await Promise.all([
+    building,
+    buildAll([{ in: tableSdk.from, out: tableSdk.to }], settings),
+    options.assets?.(),
+  ]);
   const unknown = Object.keys(assets).filter((name) => !specs.some((spec) => spec.name === name));
-  if (unknown.length > 0) throw new Error(`There are files for Lambdas that do not exist: ${unknown.join(", ")}`);
+  if (unknown.length > 0) throw new Error(`Assets are declared for Lambdas that do not exist: ${unknown.join(", ")}`);
   const metafile: Metafile = {
     inputs: Object.assign({}, ...metafiles.map(({ inputs }) => inputs)),
     outputs: Object.assign({}, ...metafiles.map(({ outputs }) => outputs)),
   };
   await writeFile(join(outdir, "meta.json"), JSON.stringify(metafile));
+  await shareTableSdk(outdir, metafile, sdk);
   const files = specs.map(({ name }) => writeAssets(join(outdir, name), [packageOf[format], ...(assets[name] ?? [])]));
   await Promise.all(files);
   return metafile;
 }
 
+type Entries = { in: string; out: string }[];
+
+const entriesOf = (specs: readonly BundleEntry[]): Entries =>
+  specs.map(({ name, file }) => ({ in: file, out: `${name}/index` }));
+
+/** Moves the table's SDK beside every bundle that may load it, and adds it to the report. */
+async function shareTableSdk(outdir: string, metafile: Metafile, sdk: Metafile): Promise<void> {
+  const [[built, report] = []] = Object.entries(sdk.outputs);
+  if (built === undefined || report === undefined) throw new Error("The table's SDK was not built");
+  const file = `${tableSdk.to}.js`;
+  const using = Object.entries(metafile.outputs).filter(([, { imports }]) =>
+    imports.some(({ path }) => path === `./${file}`),
+  );
+  Object.assign(metafile.inputs, sdk.inputs);
+  await Promise.all(using.map(([path]) => copyFile(join(root, built), join(root, path, "..", file))));
+  await rm(join(outdir, file));
+}
+
 /** Runs esbuild once. */
-async function buildAll(specs: readonly Entry[], settings: BuildOptions): Promise<Metafile> {
+async function buildAll(entryPoints: Entries, settings: BuildOptions): Promise<Metafile> {
   const { metafile } = await build({
     ...settings,
     absWorkingDir: root,
-    entryPoints: specs.map(({ name, file }) => ({ in: file, out: `${name}/index` })),
+    entryPoints,
+    plugins: [leaveTableSdkOut],
     bundle: true,
     minify: true,
     platform: "node",
@@ -109,14 +153,14 @@ export const invoiceAssets: readonly Asset[] = Object.values(invoiceFontFiles).m
   from: `node_modules/${font}`,
 }));
 
-/** The files beside the product's Lambdas and workers, by the name of the function. */
+/** The files next to the product's Lambdas and workers, by the name of the function. */
 export const productAssets = async (): Promise<Record<string, readonly Asset[]>> => ({
   docs: await docsAssets(),
   fallback: fallbackAssets(lambdas),
   "billing.invoices.download": invoiceAssets,
 });
 
-/** Bundles the product's Lambdas and workers, with the files beside them, into `bundleDir`. */
+/** Bundles the product's Lambdas and workers, with the files next to them, into `bundleDir`. */
 export const bundleProduct = (): Promise<Metafile> =>
   bundleLambdas([...lambdas, ...workers, originAuthorizer], bundleDir, { assets: productAssets });
 

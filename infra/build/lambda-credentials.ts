@@ -2,8 +2,8 @@ type Credentials = { accessKeyId: string; secretAccessKey: string; sessionToken?
 
 /**
  * Replaces @aws-sdk/credential-provider-node in the bundles. Lambda hands a function its role's credentials in the
- * environment only, so the SDK's chain of profiles, SSO, STS and metadata services would be loaded for nothing: 130 kB,
- * and a quarter of the start-up time.
+ * environment only, so the SDK's chain of profiles, SSO, STS and metadata services would be loaded in vain: 130 kB, and
+ * a quarter of the start-up time.
  */
 export const defaultProvider = () => async (): Promise<Credentials> => {
   const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;

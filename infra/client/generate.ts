@@ -1,12 +1,26 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { createRequire, registerHooks } from "node:module";
 import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
 import { openApiDocument } from "../openapi/document.ts";
-import { lendTypescript6 } from "./own-typescript.ts";
+
+const typescript6 = createRequire(join(import.meta.dirname, "typescript-6/package.json")).resolve("typescript");
+
+/**
+ * Makes the generator import TypeScript 6, because it needs the compiler's API, which TypeScript 7 does not have. The
+ * returned function undoes this.
+ */
+function useTypescript6(): () => void {
+  const hooks = registerHooks({
+    resolve: (specifier, context, next) =>
+      specifier === "typescript" ? next(pathToFileURL(typescript6).href, context) : next(specifier, context),
+  });
+  return () => hooks.deregister();
+}
 
 const root = resolve(import.meta.dirname, "../..");
 const source = join(import.meta.dirname, "package");
@@ -29,8 +43,8 @@ const compilerOptions = {
   outDir: ".",
 };
 
-/** A hash of everything that the package is generated from; an equal hash means an equal package. */
-async function wordOf(document: string, version: string): Promise<string> {
+/** A hash of everything that the package is generated from. Equal hashes mean equal packages. */
+async function sourceHash(document: string, version: string): Promise<string> {
   const hash = createHash("sha256").update(document).update(version);
   hash.update(await readFile(import.meta.filename)).update(await readFile(join(root, "package-lock.json")));
   for (const name of (await readdir(source)).toSorted()) hash.update(name).update(await readFile(join(source, name)));
@@ -40,7 +54,7 @@ async function wordOf(document: string, version: string): Promise<string> {
 async function generateSource(document: string, folder: string): Promise<void> {
   const input = join(folder, "openapi.json");
   await writeFile(input, document);
-  const giveBack = lendTypescript6();
+  const restoreTypescript = useTypescript6();
   try {
     const { createClient } = await import("@hey-api/openapi-ts");
     await createClient({
@@ -63,7 +77,7 @@ async function generateSource(document: string, folder: string): Promise<void> {
       ],
     });
   } finally {
-    giveBack();
+    restoreTypescript();
   }
   for (const name of await readdir(source)) {
     if (/\.(?:ts|txt)$/.test(name)) await cp(join(source, name), join(folder, "src", name.replace(/\.txt$/, ".ts")));
@@ -80,7 +94,7 @@ async function compile(folder: string): Promise<void> {
 const manifest = (version: string): object => ({
   name: "hosted-mail-client",
   version,
-  description: "The hosted-mail API, typed",
+  description: "A typed client for the hosted-mail API",
   license: "MIT",
   type: "module",
   sideEffects: false,
@@ -96,23 +110,23 @@ const manifest = (version: string): object => ({
 export async function generateClient(folder: string): Promise<boolean> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
   const document = JSON.stringify(openApiDocument());
-  const word = await wordOf(document, version);
-  if ((await readFile(join(folder, stamp), "utf8").catch(() => "")) === word) return false;
+  const hash = await sourceHash(document, version);
+  if ((await readFile(join(folder, stamp), "utf8").catch(() => "")) === hash) return false;
   await mkdir(dirname(folder), { recursive: true });
-  const made = await mkdtemp(`${folder}-`);
+  const staging = await mkdtemp(`${folder}-`);
   try {
-    // The compiler reads there that these files are ES modules.
-    await writeFile(join(made, "package.json"), `${JSON.stringify(manifest(version), null, 2)}\n`);
-    await generateSource(document, made);
-    await compile(made);
-    await cp(join(source, "README.md"), join(made, "README.md"));
-    await cp(join(root, "LICENSE"), join(made, "LICENSE"));
-    await writeFile(join(made, stamp), word);
-    await chmod(made, 0o755);
+    // The compiler needs this file to see that the sources are ES modules.
+    await writeFile(join(staging, "package.json"), `${JSON.stringify(manifest(version), null, 2)}\n`);
+    await generateSource(document, staging);
+    await compile(staging);
+    await cp(join(source, "README.md"), join(staging, "README.md"));
+    await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
+    await writeFile(join(staging, stamp), hash);
+    await chmod(staging, 0o755);
     await rm(folder, { recursive: true, force: true });
-    await rename(made, folder);
+    await rename(staging, folder);
   } finally {
-    await rm(made, { recursive: true, force: true });
+    await rm(staging, { recursive: true, force: true });
   }
   return true;
 }

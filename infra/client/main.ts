@@ -3,4 +3,4 @@ import { clientFolder, generateClient } from "./generate.ts";
 
 wordsGiven("Usage: npm run client\n\nWrites the TypeScript client to dist/client.");
 const isNew = await generateClient(clientFolder);
-process.stdout.write(`${clientFolder}${isNew ? "" : " (as it was)"}\n`);
+process.stdout.write(`${clientFolder}${isNew ? "" : " (unchanged)"}\n`);

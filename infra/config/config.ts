@@ -2,7 +2,7 @@ import { readEnvironment } from "../../shared/core/environment.ts";
 import { lambdas } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
-/** Thrown for settings from which no stage can be made; the message is for their author. */
+/** Thrown for invalid settings. The message is for the person who wrote them. */
 export class BadConfig extends Error {}
 
 /** The settings of a stack. */
@@ -12,7 +12,9 @@ export type Config = Settings & {
   isNobodys: boolean;
 };
 
-/** Refuses every token, as `.invalid` resolves nowhere (RFC 2606), so that a synthesis needs no identity provider. */
+/**
+ *  Refuses every token, because `.invalid` resolves nowhere (RFC 2606), so that a synthesis needs no identity provider.
+ */
 const placeholderIssuers = JSON.stringify([
   {
     issuer: "https://issuer.invalid",
@@ -39,15 +41,15 @@ export const given = (key: string, context: Context, env: Variables): unknown =>
  */
 export function readConfig(context: Context, env: Variables, file: Record<string, unknown> = {}): Config {
   const unknown = Object.keys(file).filter((key) => key === "stage" || !Object.hasOwn(Settings.shape, key));
-  if (unknown.length > 0)
-    throw new BadConfig(`The stage's file has settings that there are not: ${unknown.join(", ")}`);
+  if (unknown.length > 0) throw new BadConfig(`The stage's file has unknown settings: ${unknown.join(", ")}`);
   const all = Object.keys(Settings.shape).map((key) => [key, given(key, context, env) ?? file[key]]);
   const result = Settings.safeParse(Object.fromEntries(all));
-  if (!result.success) throw new BadConfig(`The deployment is not configured:\n${prettySettings(result.error)}`);
+  if (!result.success)
+    throw new BadConfig(`Some settings of the deployment are missing or not valid:\n${prettySettings(result.error)}`);
   const settings = withPublicUrl(result.data);
   if (settings.issuers === undefined && env["CDK_DEFAULT_ACCOUNT"] !== undefined) {
     throw new BadConfig(
-      "No token issuer is configured: list them as `issuers` in the stage's file, or in ISSUERS as JSON. shared/core/environment.ts describes them. A file of your own is picked by -c stage=<name>: docs/deploy.md.",
+      "No token issuer is configured. List the issuers as `issuers` in the stage's file, or as JSON in ISSUERS. shared/core/environment.ts describes their members. -c stage=<name> picks a file of your own: see docs/deploy.md.",
     );
   }
   const problem = problems.find(({ when }) => when(settings));
@@ -55,7 +57,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   const misspelt = Object.keys(settings.routeThrottles).filter((name) => !functionNames.has(name));
   if (misspelt.length > 0) {
     throw new BadConfig(
-      `routeThrottles names what is no function: ${misspelt.join(", ")}. Functions are called as their routes.`,
+      `routeThrottles has unknown functions: ${misspelt.join(", ")}. A function has the name of its route.`,
     );
   }
   const issuers = settings.issuers ?? placeholderIssuers;
@@ -78,36 +80,36 @@ const problems: readonly { when: (settings: Settings) => boolean; says: string }
   {
     // The gateway's definition names the functions, so CloudFormation cannot tell them the gateway's address.
     when: ({ paymentsSecretName, publicUrl }) => paymentsSecretName !== undefined && publicUrl === undefined,
-    says: "Payers come back to the API: paymentsSecretName needs publicUrl, such as the output ApiUrl, or domainName.",
+    says: "paymentsSecretName needs publicUrl (such as the output ApiUrl) or domainName, because the checkout leads back to the API.",
   },
   {
     when: ({ mailFrom, smtpSecretName, sesConfigurationSet, publicUrl }) =>
       publicUrl === undefined && [mailFrom, smtpSecretName, sesConfigurationSet].some((one) => one !== undefined),
-    says: "Mail leads to the API: mailFrom, smtpSecretName and sesConfigurationSet need publicUrl or domainName.",
+    says: "mailFrom, smtpSecretName and sesConfigurationSet need publicUrl or domainName, because the links in mails lead to the API.",
   },
   {
     when: ({ smtpSecretName, sesConfigurationSet }) =>
       smtpSecretName !== undefined && sesConfigurationSet !== undefined,
-    says: "Mail goes out by SES or by SMTP: give either sesConfigurationSet or smtpSecretName.",
+    says: "Give either sesConfigurationSet or smtpSecretName, because mail is sent by SES or by SMTP.",
   },
   {
     when: ({ domainName, certificateArn }) => (domainName === undefined) !== (certificateArn === undefined),
-    says: "A name needs a certificate: give both domainName and certificateArn, or neither.",
+    says: "Give both domainName and certificateArn, or neither, because a domain name needs a certificate.",
   },
   {
     when: ({ domainName, hostedZoneId, edge }) => domainName === undefined && (hostedZoneId ?? edge) !== undefined,
-    says: "hostedZoneId and edge are about domainName, which is missing.",
+    says: "hostedZoneId and edge need domainName.",
   },
   {
     when: ({ domainName, edge }) => edge !== undefined && edge.originDomainName === domainName,
-    says: "CloudFront has domainName, so edge.originDomainName has to be another name.",
+    says: "edge.originDomainName must not be domainName, because CloudFront has that name.",
   },
   {
     when: ({ domainName, publicUrl }) => domainName !== undefined && new URL(publicUrl ?? "").host !== domainName,
-    says: "With domainName the API is reached by no other name: leave publicUrl out.",
+    says: "Leave publicUrl out if you give domainName, because the API has only that name then.",
   },
   {
     when: ({ issuers = "[]" }) => issuers.includes('"issuer":"http:'),
-    says: "An issuer is an https URL: its keys decide who is let in.",
+    says: "Each issuer must be an https URL, because its keys decide which tokens are valid.",
   },
 ];

@@ -20,7 +20,7 @@ const Origins = z
         .filter((part) => part !== ""),
     ),
   ])
-  .pipe(z.array(z.string().regex(/^https?:\/\/[a-z0-9.-]+(:\d+)?$/, "an origin is scheme://host[:port]")));
+  .pipe(z.array(z.string().regex(/^https?:\/\/[a-z0-9.-]+(:\d+)?$/, "an origin must be scheme://host[:port]")));
 
 function parseJson(text: string, context: z.RefinementCtx): unknown {
   try {
@@ -58,8 +58,10 @@ const Edge = z.strictObject({
   /** The gateway's own name, which only CloudFront calls; customers call `domainName`. */
   originDomainName: HostName,
   /** The certificate for `domainName`, in us-east-1, as CloudFront requires. */
-  certificateArn: CertificateArn.regex(/:acm:us-east-1:/, "CloudFront takes certificates of us-east-1 only"),
-  /** A secret in us-east-1, with a replica in the stack's region: JSON of named values, each of 32 characters or more. */
+  certificateArn: CertificateArn.regex(/:acm:us-east-1:/, "CloudFront needs a certificate of us-east-1"),
+  /**
+   * A secret in us-east-1, with a replica in the stack's region: JSON of named values, each of 32 characters or more.
+   */
   secretName: SecretName,
   /** The value in the secret that CloudFront sends to the gateway; the gateway accepts all of them. */
   secretKey: z.string().regex(/^[a-z0-9_-]{1,32}$/, "the name of a value in the secret"),
@@ -96,7 +98,7 @@ export const Settings = z.object({
   publicUrl: z.url({ protocol: /^https$/ }).optional(),
   logLevel: z.enum(["debug", "info", "error"]).default("info"),
   /**
-   * Refuses every change, by REST and code mode, with this text for callers; reads and workers go on. For incidents.
+   * Refuses every change, by REST and code mode, with this text for callers; reads and workers continue. For incidents.
    */
   readOnly: ReadOnlyReason,
   /** How long logs are kept: one of the retentions that CloudWatch Logs offers. */
@@ -112,7 +114,10 @@ export const Settings = z.object({
   throttleBurst: PerSecond.default(1_000),
   /** Other limits for the routes of some functions, by the function's name. */
   routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
-  /** The registrar of names and the host of zones. `embedded` only simulates them: names are neither registered nor reachable. */
+  /**
+   * The registrar of names and the host of zones. `embedded` only simulates them: names are neither registered nor
+   * reachable.
+   */
   registrar: z.enum(["route53", "embedded"]).default("route53"),
   dns: z.enum(["route53", "embedded"]).default("route53"),
   /**
@@ -149,7 +154,10 @@ export const Settings = z.object({
     .string()
     .refine((text) => MailSender.safeParse(text).success, "write it as: Hosted Mail <no-reply@example.com>")
     .optional(),
-  /** A secret in Secrets Manager: the URL of an SMTP server (shared/providers/mail/smtp-url.ts) for that mail, instead of SES. */
+  /**
+   * A secret in Secrets Manager: the URL of an SMTP server (shared/providers/mail/smtp-url.ts) for that mail, instead
+   * of SES.
+   */
   smtpSecretName: SecretName.optional(),
   /** The configuration set of SES for the API's own mail. */
   sesConfigurationSet: z

@@ -15,7 +15,7 @@ export const stageNames = (): string[] =>
 
 /**
  * Reads the configuration of a stage from its file `infra/stages/<stage>.ts`. CDK context or the environment names the
- * stage, by default `dev`. Refuses a stage without a file, as a misspelt name would deploy a second product.
+ * stage, by default `dev`. Refuses a stage without a file, because a misspelt name would deploy a second product.
  */
 export async function readStage(
   context: (key: string) => unknown,
@@ -25,7 +25,7 @@ export async function readStage(
   const stages = stageNames();
   if (typeof stage !== "string" || !stages.includes(stage)) {
     throw new BadConfig(
-      `There is no stage ${JSON.stringify(stage)}: infra/stages has ${stages.join(", ")}. Copy example.ts to begin one.`,
+      `There is no stage ${JSON.stringify(stage)}. infra/stages has ${stages.join(", ")}. Copy example.ts to create a stage.`,
     );
   }
   const { settings } = (await import(pathToFileURL(join(folder, `${stage}.ts`)).href)) as { settings: StageSettings };

@@ -159,9 +159,9 @@ function pathsOf(
   const paths: Record<string, PathItem> = {};
   for (const { name, triggers } of lambdas) {
     for (const trigger of requestsTo(triggers)) {
-      const { path, method } = placeOf(trigger);
+      const { path, method } = endpointOf(trigger);
       const item = (paths[path] ??= {});
-      if (method in item) throw new Error(`Two Lambdas have the trigger ${trigger}; the second is ${name}`);
+      if (method in item) throw new Error(`Two Lambdas have the trigger ${trigger}. The second one is ${name}.`);
       item[method] = { ...operation(path, name, roles.get(name)?.roleArn), ...common };
     }
   }
@@ -172,7 +172,7 @@ function pathsOf(
  * The path and method of a trigger. `$default` has no slash, as in SAM: API Gateway imports both forms, `sam local`
  * only this one.
  */
-function placeOf(trigger: string): { path: string; method: string } {
+function endpointOf(trigger: string): { path: string; method: string } {
   if (trigger === "$default") return { path: "$default", method: "x-amazon-apigateway-any-method" };
   const [method = "", path = ""] = trigger.split(" ");
   return { path, method: method.toLowerCase() };
@@ -206,7 +206,7 @@ const cors = (allowOrigins: readonly string[]): Record<string, unknown> => {
   return { allowOrigins, allowMethods, allowHeaders, exposeHeaders, maxAge: maxAgeSeconds };
 };
 
-/** The log has the route, not the path, as a path can contain a mail address. */
+/** The log has the route, not the path, because a path can contain a mail address. */
 const accessLogFormat = JSON.stringify({
   time_epoch_ms: "$context.requestTimeEpoch",
   gateway_request_id: "$context.requestId",

@@ -19,7 +19,7 @@ export function addDeadLetters(
   });
   Validations.of(queue).acknowledge({
     id: "AwsSolutions-SQS3",
-    reason: "It is a dead-letter queue itself, of an event source or a target, which the rule does not look at.",
+    reason: "This queue is the dead-letter queue of an event source or a target. The rule does not check those.",
   });
   const waiting = queue.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum" });
   addAlarm(scope, `${worker}.dead_letters_waiting`, alarmDescription, waiting, 1, topic);
@@ -27,8 +27,8 @@ export function addDeadLetters(
 }
 
 /**
- * Makes a queue the destination of a function's failed calls. Not SqsDlq or SqsDestination, as each attaches a policy
- * of its own to the role.
+ * Makes a queue the destination of a function's failed calls. Not SqsDlq or SqsDestination, because each attaches its
+ * own policy to the role.
  */
 export const destination = (queue: Queue): { bind: () => { destination: string } } => ({
   bind: () => ({ destination: queue.queueArn }),

@@ -16,9 +16,9 @@ export const viewerAddressHeader = "x-viewer-address";
 const distributionsZone = "Z2FDTNDATAQYW2";
 
 /**
- * CloudFront with AWS WAF under the customers' name, as AWS WAF cannot protect an HTTP API directly. It is a stack of
- * its own, as both have to be made in us-east-1. The two stacks share only names in the configuration, so neither waits
- * for the other.
+ * CloudFront with AWS WAF under the customers' name, because AWS WAF cannot protect an HTTP API directly. It is a stack
+ * of its own: CloudFront and AWS WAF have to be in us-east-1. The two stacks share only names in the configuration, so
+ * neither waits for the other.
  */
 export function addEdge(app: App, { stage, domainName = "", hostedZoneId }: Config, edge: Edge): Stack {
   const stack = new Stack(app, `hosted-mail-${stage}-edge`, {
@@ -69,8 +69,11 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
     },
   });
   Validations.of(distribution).acknowledge(
-    { id: "AwsSolutions-CFR1", reason: "Customers are everywhere." },
-    { id: "AwsSolutions-CFR3", reason: "The gateway behind it logs each request, AWS WAF counts what it refuses." },
+    { id: "AwsSolutions-CFR1", reason: "Customers can be in any country." },
+    {
+      id: "AwsSolutions-CFR3",
+      reason: "The gateway behind CloudFront logs each request, and AWS WAF counts the requests that it refuses.",
+    },
   );
   return distribution;
 }
@@ -78,7 +81,7 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
 /** Replaces the caller's value of the header by the address that CloudFront saw. */
 const addAddressNote = (scope: Construct): cloudfront.Function =>
   new cloudfront.Function(scope, "NoteViewer", {
-    comment: "Notes the viewer's address",
+    comment: "Adds the viewer's address as a header",
     runtime: cloudfront.FunctionRuntime.JS_2_0,
     code: cloudfront.FunctionCode.fromInline(
       `function handler(event) { event.request.headers["${viewerAddressHeader}"] = { value: event.viewer.ip }; return event.request; }`,
@@ -113,7 +116,7 @@ const ofMailServers: CfnWebACL.StatementProperty = {
 };
 
 /**
- * Refuses floods from one address, addresses that AWS knows for attacks, and requests that are known exploits. Leaves
+ * Refuses floods from one address, addresses that AWS knows as attackers, and requests that are known exploits. Leaves
  * out AWS's common rules: they refuse bodies over 8 KB and text that looks like HTML, both of which are valid requests
  * here.
  */

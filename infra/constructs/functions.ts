@@ -9,7 +9,14 @@ import type { Construct } from "constructs";
 
 import type { LambdaSpec } from "../entry-points.ts";
 import { setLogicalId } from "./logical-id.ts";
-import { type Outside, type Side, acknowledgePorts, allow, portEnvironment, portPolicies } from "./permissions.ts";
+import {
+  type Outside,
+  type Side,
+  acknowledgeProviders,
+  allow,
+  providerEnvironment,
+  providerPolicies,
+} from "./permissions.ts";
 
 /** The properties that all functions share. `bundleDir` holds a folder for each function's name. */
 export type Common = {
@@ -49,7 +56,7 @@ const pascalCase = (name: string): string =>
     .join("");
 
 /**
- * One function with any kind of trigger. `policies` adds permissions beyond its ports, its table access and its log.
+ * One function with any kind of trigger. `policies` adds permissions beyond its providers, its table access and its log.
  */
 export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   side: Side;
@@ -61,7 +68,7 @@ export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   policies?: Record<string, PolicyDocument>;
 };
 
-/** Adds one function per Lambda, each with a role of its own that allows only what the Lambda declares. */
+/** Adds one function per Lambda, each with its own role that allows only what the Lambda declares. */
 export const addFunctions = (
   scope: Construct,
   lambdas: readonly LambdaSpec[],
@@ -83,7 +90,7 @@ export const addFunctions = (
     }),
   );
 
-/** Adds a function with a role of its own. */
+/** Adds a function with its own role. */
 export function addFunction(scope: Construct, spec: FunctionSpec, common: Common): lambda.Function {
   const added = new lambda.Function(scope, spec.name, {
     description: spec.description,
@@ -93,7 +100,7 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     architecture: lambda.Architecture.ARM_64,
     memorySize: spec.memoryMb ?? 512,
     timeout: Duration.seconds(spec.timeoutSeconds),
-    environment: { ...common.environment, ...portEnvironment(spec.uses ?? [], common.outside) },
+    environment: { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.outside) },
     role: addRole(scope, spec, common),
     logGroup: common.logGroup,
     // With JSON, Lambda passes on the lines of shared/core/log.ts unchanged; LOG_LEVEL alone decides which are written.
@@ -119,16 +126,16 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGrou
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
       ...(actions.length > 0 ? { table: allowTable(actions, table.tableArn, spec.keys) } : {}),
-      ...portPolicies(side, uses, outside),
+      ...providerPolicies(side, uses, outside),
       ...spec.policies,
       ...(trace ? { trace: allow(traceActions, "*") } : {}),
     },
   });
   if (trace) {
-    const reason = "X-Ray knows no resources that traces are sent to.";
+    const reason = "X-Ray has no resources to restrict traces to.";
     Validations.of(role).acknowledge({ id: "AwsSolutions-IAM5[Resource::*]", reason });
   }
-  acknowledgePorts(role, uses, outside);
+  acknowledgeProviders(role, uses, outside);
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);
 }
 

@@ -23,7 +23,7 @@ export function addOriginAuthorizer(
       name,
       access,
       side: "door",
-      description: "Says whether a request came by CloudFront",
+      description: "Checks that a request came through CloudFront",
       timeoutSeconds,
       policies: { secret: allow(readSecret, secretArnOf(scope, secretName)) },
     },

@@ -13,16 +13,8 @@ import { filesBucketId } from "./storage.ts";
 export const allow = (actions: readonly string[], ...resources: string[]): PolicyDocument =>
   new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources })] });
 
-/** The outside services that the functions of a stack use. Payments need a payments secret. */
-export type Outside = {
-  secretsKey: IKey;
-  files: Bucket;
-  payments: Pick<Config, "paymentsSecretName" | "paymentsReturnUrl">;
-  hosting: Pick<Config, "registrar" | "dns" | "delegationSetId">;
-  /** Mail contains links to the API, so no mail is sent without the API's address. */
-  mail: Pick<Config, "publicUrl" | "mailFrom" | "mailZone" | "smtpSecretName" | "sesConfigurationSet">;
-  mailServers: Pick<Config, "mailSecretName" | "smtpRelay" | "imapServer">;
-};
+/** The key and the bucket of a stack, and the settings of its deployment. */
+export type Outside = { secretsKey: IKey; files: Bucket; config: Config };
 
 /** Whether requests reach a function (`door`) or not (`worker`). */
 export type Side = "door" | "worker";
@@ -52,67 +44,98 @@ const zoneActions = [
 
 export const readSecret = ["secretsmanager:GetSecretValue"];
 
-/** The actions by port. A door seals secrets and signs the URLs of files; a worker opens secrets and writes files. */
-const actions: Record<Side, Record<Exclude<ProviderName, "mail">, readonly string[]>> = {
-  door: {
-    secrets: ["kms:Decrypt", "kms:Encrypt"],
-    payments: readSecret,
-    files: ["s3:GetObject"],
-    registrar: registrarActions,
-    dns: zoneActions,
-    mail_servers: readSecret,
+const fileKinds = ["exports/*"];
+
+/** What a function gets that uses a provider. */
+type Grant = {
+  /** What it may do in AWS; undefined when it needs no right. */
+  policy: (outside: Outside, side: Side) => PolicyDocument | undefined;
+  /** Its environment variables. An undefined variable is left out. */
+  environment: (outside: Outside) => Record<string, string | undefined>;
+};
+
+/** A door seals secrets and signs the URLs of files; a worker opens secrets and writes files. */
+const grants: Record<ProviderName, Grant> = {
+  secrets: {
+    policy: ({ secretsKey }, side) =>
+      allow(side === "door" ? ["kms:Decrypt", "kms:Encrypt"] : ["kms:Decrypt"], secretsKey.keyArn),
+    environment: ({ secretsKey }) => ({ SECRETS_KEY_ID: secretsKey.keyArn }),
   },
-  worker: {
-    secrets: ["kms:Decrypt"],
-    payments: readSecret,
-    files: ["s3:AbortMultipartUpload", "s3:PutObject"],
-    registrar: registrarActions,
-    dns: zoneActions,
-    mail_servers: readSecret,
+  payments: {
+    policy: ({ files, config }) => secretPolicy(files, config.paymentsSecretName),
+    environment: ({ config }) => ({
+      PAYMENTS_SECRET_NAME: config.paymentsSecretName,
+      PAYMENTS_RETURN_URL: config.paymentsReturnUrl,
+    }),
+  },
+  files: {
+    policy: ({ files }, side) =>
+      allow(
+        side === "door" ? ["s3:GetObject"] : ["s3:AbortMultipartUpload", "s3:PutObject"],
+        ...fileKinds.map((kind) => files.arnForObjects(kind)),
+      ),
+    environment: ({ files }) => ({ FILES_BUCKET: files.bucketName }),
+  },
+  registrar: {
+    policy: ({ config }) => (config.registrar === "route53" ? allow(registrarActions, "*") : undefined),
+    environment: ({ config }) => ({ REGISTRAR: config.registrar }),
+  },
+  dns: {
+    policy: ({ config }) => (config.dns === "route53" ? allow(zoneActions, "*") : undefined),
+    environment: ({ config }) => ({ DNS_PROVIDER: config.dns, DNS_DELEGATION_SET: config.delegationSetId }),
+  },
+  mail: { policy: sendingPolicy, environment: sendingEnvironment },
+  mail_servers: {
+    policy: ({ files, config }) => secretPolicy(files, config.mailSecretName),
+    environment: ({ config }) => ({
+      MAIL_SECRET_NAME: config.mailSecretName,
+      MAIL_SMTP_RELAY: config.smtpRelay,
+      MAIL_IMAP_SERVER: config.imapServer,
+    }),
   },
 };
 
-const fileKinds = ["exports/*"];
-
-/** The policies for the ports that a function uses, by the policy's name. */
-export function portPolicies(
+/** The policies for the providers that a function uses, by the policy's name. */
+export const providerPolicies = (
   side: Side,
   uses: readonly ProviderName[],
   outside: Outside,
-): Record<string, PolicyDocument> {
-  const resources: Record<Exclude<ProviderName, "mail">, string | readonly string[] | undefined> = {
-    secrets: outside.secretsKey.keyArn,
-    payments: secretArnOf(outside.files, outside.payments.paymentsSecretName),
-    files: fileKinds.map((kind) => outside.files.arnForObjects(kind)),
-    registrar: outside.hosting.registrar === "route53" ? "*" : undefined,
-    dns: outside.hosting.dns === "route53" ? "*" : undefined,
-    mail_servers: secretArnOf(outside.files, outside.mailServers.mailSecretName),
-  };
-  const policyOf = (port: ProviderName): PolicyDocument | undefined => {
-    if (port === "mail") return sendingPolicy(outside);
-    const resource = resources[port];
-    return resource === undefined ? undefined : allow(actions[side][port], ...[resource].flat());
-  };
-  return Object.fromEntries(
-    uses.flatMap((port): [string, PolicyDocument][] => {
-      const policy = policyOf(port);
-      return policy === undefined ? [] : [[port, policy]];
-    }),
+): Record<string, PolicyDocument> =>
+  Object.fromEntries(
+    uses
+      .map((name) => [name, grants[name].policy(outside, side)] as const)
+      .filter((entry): entry is [ProviderName, PolicyDocument] => entry[1] !== undefined),
   );
+
+/** The environment variables for the providers that a function uses. */
+export const providerEnvironment = (uses: readonly ProviderName[], outside: Outside): Record<string, string> =>
+  Object.fromEntries(
+    uses
+      .flatMap((name) => Object.entries(grants[name].environment(outside)))
+      .filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+
+/** Allows reading a secret, if it has a name. */
+function secretPolicy(scope: Construct, name: string | undefined): PolicyDocument | undefined {
+  const secret = secretArnOf(scope, name);
+  return secret === undefined ? undefined : allow(readSecret, secret);
 }
 
-/** Allows sending by SES under the sender's domain, or reading the SMTP server's secret when there is one. */
-function sendingPolicy({ files, mail }: Outside): PolicyDocument | undefined {
-  if (mail.publicUrl === undefined) return undefined;
-  const secret = secretArnOf(files, mail.smtpSecretName);
-  if (secret !== undefined) return allow(readSecret, secret);
-  const { address } = mail.mailFrom === undefined ? senderIn(mail.mailZone) : MailSender.parse(mail.mailFrom);
+/**
+ * Allows sending by SES under the sender's domain, or reading the SMTP server's secret when there is one. Mail contains
+ * links to the API, so no mail is sent without the API's address.
+ */
+function sendingPolicy({ files, config }: Outside): PolicyDocument | undefined {
+  const { publicUrl, mailFrom, mailZone, smtpSecretName, sesConfigurationSet } = config;
+  if (publicUrl === undefined) return undefined;
+  if (smtpSecretName !== undefined) return secretPolicy(files, smtpSecretName);
+  const { address } = mailFrom === undefined ? senderIn(mailZone) : MailSender.parse(mailFrom);
   const named = (resource: string, resourceName: string | undefined): string[] =>
     resourceName === undefined ? [] : [Stack.of(files).formatArn({ service: "ses", resource, resourceName })];
   return allow(
     ["ses:SendEmail"],
     ...named("identity", domainOf(address)),
-    ...named("configuration-set", mail.sesConfigurationSet),
+    ...named("configuration-set", sesConfigurationSet),
   );
 }
 
@@ -129,37 +152,8 @@ export function secretArnOf(scope: Construct, name: string | undefined): string 
   });
 }
 
-/** The environment variables for the ports that a function uses. */
-export function portEnvironment(uses: readonly ProviderName[], outside: Outside): Record<string, string> {
-  const { paymentsSecretName, paymentsReturnUrl } = outside.payments;
-  const variables: Record<ProviderName, Record<string, string | undefined>> = {
-    secrets: { SECRETS_KEY_ID: outside.secretsKey.keyArn },
-    payments: {
-      PAYMENTS_SECRET_NAME: paymentsSecretName,
-      PAYMENTS_RETURN_URL: paymentsReturnUrl,
-    },
-    files: { FILES_BUCKET: outside.files.bucketName },
-    registrar: { REGISTRAR: outside.hosting.registrar },
-    dns: {
-      DNS_PROVIDER: outside.hosting.dns,
-      DNS_DELEGATION_SET: outside.hosting.delegationSetId,
-    },
-    mail: sendingEnvironment(outside),
-    mail_servers: {
-      MAIL_SECRET_NAME: outside.mailServers.mailSecretName,
-      MAIL_SMTP_RELAY: outside.mailServers.smtpRelay,
-      MAIL_IMAP_SERVER: outside.mailServers.imapServer,
-    },
-  };
-  return Object.fromEntries(
-    uses
-      .flatMap((port) => Object.entries(variables[port]))
-      .filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-}
-
-function sendingEnvironment({ mail }: Outside): Record<string, string | undefined> {
-  const { publicUrl, mailFrom, smtpSecretName, sesConfigurationSet } = mail;
+function sendingEnvironment({ config }: Outside): Record<string, string | undefined> {
+  const { publicUrl, mailFrom, smtpSecretName, sesConfigurationSet } = config;
   if (publicUrl === undefined) return {};
   return {
     MAIL_PROVIDER: smtpSecretName === undefined ? "ses" : "smtp",
@@ -169,24 +163,21 @@ function sendingEnvironment({ mail }: Outside): Record<string, string | undefine
   };
 }
 
-/** Tells cdk-nag why a role of a function that uses some ports has a wildcard. */
-export function acknowledgePorts(
-  role: Role,
-  uses: readonly ProviderName[],
-  { hosting }: Pick<Outside, "hosting">,
-): void {
+/** Tells cdk-nag why a role of a function that uses some providers has a wildcard. */
+export function acknowledgeProviders(role: Role, uses: readonly ProviderName[], { config }: Outside): void {
   const acknowledge = (id: string, reason: string) => Validations.of(role).acknowledge({ id, reason });
   if (uses.includes("files")) {
     for (const kind of fileKinds) {
       acknowledge(
         `AwsSolutions-IAM5[Resource::<${filesBucketId}.Arn>/${kind}]`,
-        "Every export is a file of its own, and which there are is known when they are made.",
+        "Every export is a file of its own, whose name is known only when the export is made.",
       );
     }
   }
-  if (!(["registrar", "dns"] as const).some((port) => uses.includes(port) && hosting[port] === "route53")) return;
+  if (!(["registrar", "dns"] as const).some((provider) => uses.includes(provider) && config[provider] === "route53"))
+    return;
   acknowledge(
     "AwsSolutions-IAM5[Resource::*]",
-    "Route 53 Domains knows no resources, and hosted zones are made and named by Route 53 as domains come.",
+    "Route 53 Domains has no resources. Hosted zones are created at run time, and Route 53 chooses their ids.",
   );
 }

@@ -24,12 +24,12 @@ export function addFilesBucket(scope: Construct): Bucket {
   });
   Validations.of(bucket).acknowledge({
     id: "AwsSolutions-S1",
-    reason: "Only one worker writes; who reads was given an address for an hour, by a request that is logged.",
+    reason: "Only one worker writes. A reader has an address that is valid for an hour, from a request that is logged.",
   });
   return setLogicalId(bucket, filesBucketId);
 }
 
-/** Adds the key that seals secrets. It outlives the stack, as no sealed secret could ever be opened without it. */
+/** Adds the key that seals secrets. It outlives the stack, because no sealed secret could ever be opened without it. */
 export const addSecretsKey = (scope: Construct, stage: string): Key =>
   new Key(scope, "SecretsKey", {
     alias: `hosted-mail/${stage}/secrets`,

@@ -25,7 +25,7 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: 
   const deadLetters = addDeadLetters(
     scope,
     spec.name,
-    `Changes that ${spec.name} could not publish: see docs/events.md`,
+    `${spec.name} could not publish some changes. See docs/events.md`,
     topic,
   );
   const added = addFunction(
@@ -55,7 +55,7 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: 
 
 /**
  * Reads one batch of a shard at a time: with more, Lambda keeps the order of changes to one item only, and every change
- * is an item of its own.
+ * is a separate item.
  */
 function mapStream(
   scope: Construct,
@@ -106,8 +106,8 @@ function streamArnOf({ tableStreamArn }: Table): string {
 }
 
 /**
- * How a worker is called, and the numbers of retries: EventBridge repeats a call that Lambda did not take, Lambda one
- * that failed.
+ * How a worker is called, and the numbers of retries: EventBridge repeats a call that Lambda did not accept, and Lambda
+ * repeats a call that failed.
  */
 type Calls = {
   description: string;
@@ -160,7 +160,7 @@ function addRuleWorker(
 ): lambda.Function {
   const { name, access, keys, source, uses = [], timeoutSeconds = 60 } = spec;
   const { description, maxEventAge, runRetries } = callsOf(source);
-  const deadLetters = addDeadLetters(scope, name, `Calls of ${name} that failed: see docs/events.md`, place.topic);
+  const deadLetters = addDeadLetters(scope, name, `Some calls of ${name} failed. See docs/events.md`, place.topic);
   const added = addFunction(
     scope,
     {

@@ -7,7 +7,7 @@ import { productName } from "../../shared/core/product.ts";
 import { families } from "../openapi/routes.ts";
 
 /** A placeholder for the API's address, which is filled in when the card is served. */
-const address = "{address}";
+const addressPlaceholder = "{address}";
 
 const familyOf = ({ route }: CodeFunction): string => route.name.split(".")[0] ?? "";
 
@@ -19,10 +19,12 @@ export function agentCard(): object {
   return {
     name: productName,
     description:
-      'Manages hosted-mail accounts: domains, DNS, mailboxes, forwarding, billing and who may do what. It is asked with small programs of function calls in a subset of Starlark, as a data part {"code": "…"} or a text part; it does not read natural language. The program is checked as a whole before the first call runs. functions.search(query="…") and functions.explain(name="…") tell more, and dry_run: true in the data part tries without an effect.',
+      'Manages hosted-mail accounts: domains, DNS, mailboxes, forwarding, billing and permissions. Send it a small program of function calls in a subset of Starlark, as a data part {"code": "…"} or as a text part. It does not understand natural language. The whole program is checked before the first call runs. functions.search(query="…") and functions.explain(name="…") describe the functions. dry_run: true in the data part tries a program without effects.',
     version: "1.0.0",
-    documentationUrl: `${address}/docs/code-mode`,
-    supportedInterfaces: [{ url: `${address}/v1/public/a2a`, protocolBinding: "JSONRPC", protocolVersion: a2aVersion }],
+    documentationUrl: `${addressPlaceholder}/docs/code-mode`,
+    supportedInterfaces: [
+      { url: `${addressPlaceholder}/v1/public/a2a`, protocolBinding: "JSONRPC", protocolVersion: a2aVersion },
+    ],
     capabilities: { streaming: false, pushNotifications: false, extendedAgentCard: false },
     securitySchemes: {
       bearer: {

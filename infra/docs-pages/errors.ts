@@ -1,77 +1,79 @@
 import type { ProblemCode } from "../../shared/core/errors.ts";
 
 /** What each problem means and how to solve it, for the page of errors. */
-export const adviceOf: Record<ProblemCode, string> = {
-  malformed_json: "The body could not be parsed. Send one JSON document and nothing behind it.",
+export const errorGuidance: Record<ProblemCode, string> = {
+  malformed_json: "Send one JSON document and nothing after it.",
   malformed_request: "The request could not be read at all. Check how your client builds it.",
   unauthenticated:
-    "No token came, or one that is not valid here. Send <code>Authorization: Bearer …</code> with an access token.",
+    "The request has no token, or its token is not valid here. Send <code>Authorization: Bearer …</code> with an access token.",
   token_expired: "Get a new access token from your identity provider, or a new service account token.",
   token_revoked: "The service account was revoked or its token rotated. Use the new token.",
   forbidden:
-    "You see the account but lack <code>required_capability</code> there. Ask somebody with <code>auth.manage</code> for it.",
-  account_suspended: "The account can be read, not changed. Its owner can settle what is due, or ask us.",
+    "You can see the account, but you lack the capability in <code>required_capability</code> there. Ask somebody with <code>auth.manage</code> to grant it.",
+  account_suspended: "You can read the account, but not change it. Its owner can pay what is due, or contact us.",
   origin_not_allowed:
-    "A web page called from an origin that is not configured. Call from a server, or have the origin added.",
-  would_escalate: "What you hand out must be yours. <code>missing</code> names what is not.",
-  not_found: "The thing does not exist, or you may not know that it does. Check the id and the account.",
-  method_not_allowed: "The path exists but takes other methods: see the header <code>Allow</code>.",
-  account_closed: "A closed account is never opened again.",
+    "A web page called the API from an origin that is not configured. Call the API from a server, or ask the operator to add the origin.",
+  would_escalate:
+    "You can grant only capabilities that you hold. <code>missing</code> names those that you do not hold.",
+  not_found: "The resource does not exist, or you may not see it. Check the id and the account.",
+  method_not_allowed: "The path exists, but not with this method. The header <code>Allow</code> lists its methods.",
+  account_closed: "A closed account cannot be opened again.",
   workspace_name_taken:
-    "Names are unique in an account, ignoring case. Choose another, or use the workspace in <code>conflicts_with</code>.",
-  workspace_not_empty: "Move or delete its domains first.",
+    "Names of workspaces are unique in an account, ignoring case. Choose another name, or use the workspace in <code>conflicts_with</code>.",
+  workspace_not_empty: "Move or delete the workspace's domains first.",
   tag_name_taken: "Names of tags are unique in an account, ignoring case. Use the tag in <code>conflicts_with</code>.",
   domain_taken:
-    "A name is in one account only. If it is yours, delegate it to the <code>nameservers</code> of the answer, then add it again.",
-  domain_exists: "The account has this domain: find it by <code>domains.get</code>.",
-  domain_not_empty: "Delete its mailboxes first.",
+    "A domain can be in one account only. If the domain is yours, delegate it to the <code>nameservers</code> of the answer, then add it again.",
+  domain_exists: "Read it with <code>domains.get</code>.",
+  domain_not_empty: "Delete the domain's mailboxes first.",
   domain_not_ready:
-    "<code>domain_status</code> says what it is at. Wait until that is over, or see what it takes to end it.",
-  mailbox_not_ready: "<code>mailbox_status</code> says what it is at.",
+    "<code>domain_status</code> is the domain's status. Wait until the status changes, or do what the status needs, such as the delegation.",
+  mailbox_not_ready: "<code>mailbox_status</code> is the mailbox's status.",
   address_taken: "Choose another address, or use the mailbox in <code>conflicts_with</code>.",
   out_of_stock: "Claim another option of <code>dedicated_ips.available_options</code>, or try again later.",
-  ip_in_use: "Unassign its <code>domain_count</code> domains first, or wait until an assignment that goes on is done.",
+  ip_in_use:
+    "Unassign the dedicated IP's <code>domain_count</code> domains first, or wait until a running assignment is done.",
   ip_taken:
-    "<code>ip</code> is the address. The dedicated IP in <code>conflicts_with</code> has it, or another account, which has proved it.",
+    "The dedicated IP in <code>conflicts_with</code> has the address <code>ip</code>. Without <code>conflicts_with</code>, another account has proved the address.",
   ip_not_ready:
-    "<code>ip_status</code> says what it is at. Authorize it, or wait until it is <code>active</code>; one that is <code>suspended</code> waits for us.",
+    "<code>ip_status</code> is the dedicated IP's status. Authorize the dedicated IP, or wait until it is <code>active</code>. Only we can resume a <code>suspended</code> one.",
   domain_has_ip:
-    "<code>domain</code> sends from <code>dedicated_ip_id</code>: unassign it there first. Nothing was changed for the others either.",
+    "The domain in <code>domain</code> sends from the dedicated IP in <code>dedicated_ip_id</code>. Unassign the domain there first. The other domains of the request were not changed either.",
   quote_changed:
-    "<code>estimated_total</code> is what it costs now. Ask again with a higher <code>max_total</code> if you agree.",
-  forwarding_exists: "<code>conflicts_with</code> is the rule that does this already. Change or resume that one.",
+    "<code>estimated_total</code> is the present price. If you agree, send the request again with a higher <code>max_total</code>.",
+  forwarding_exists: "The rule in <code>conflicts_with</code> sends these copies already. Change or resume that rule.",
   forwarding_loop:
-    "<code>conflicts_with</code> are the rules that copies would come back by. Send them to an address outside of these.",
+    "The rules in <code>conflicts_with</code> would send the copies back. Choose a target that these rules do not copy.",
   verification_failed:
-    "<code>reason</code> is <code>wrong</code>, <code>no_tries_left</code>, <code>expired</code> or <code>not_sent</code>; <code>tries_left</code> says how often the code in the last mail may still be tried. At 0, send a new one.",
-  verification_not_needed: "The recipient agreed already, or is a mailbox of the account.",
-  record_exists: "The record is there already: <code>conflicts_with</code> is its id.",
+    "<code>reason</code> is <code>wrong</code>, <code>no_tries_left</code>, <code>expired</code> or <code>not_sent</code>; <code>tries_left</code> is the number of tries left for the code in the last mail. At 0, send a new code.",
+  verification_not_needed: "The recipient agreed already, or the target is a mailbox of the account.",
+  record_exists: "<code>conflicts_with</code> is the id of the record.",
   record_conflict: "Change or delete the record in <code>conflicts_with</code> first.",
-  system_managed: "The domain's settings make this record. Change those with <code>domains.update</code>.",
+  system_managed: "The domain's settings create this record. Change the settings with <code>domains.update</code>.",
   last_owner: "Make somebody else an owner first.",
-  service_account_expired: "It ended at its <code>expires_at</code>. Create another one.",
-  group_name_taken: "Names of groups are unique in an account, ignoring case. Choose another.",
+  service_account_expired: "Its <code>expires_at</code> has passed. Create another service account.",
+  group_name_taken: "Names of groups are unique in an account, ignoring case. Choose another name.",
   group_not_empty: "Delete or move the groups in <code>subgroup_ids</code> first.",
-  group_cycle: "The group you want to move into is inside of the one you are moving.",
-  limit_reached: "There are as many of these as there can be. Remove some first.",
-  insufficient_funds: "<code>available</code> is what is free in the wallet. Top it up and try again.",
+  group_cycle: "You cannot move a group into itself or into a group inside of it. Choose another parent.",
+  limit_reached: "The limit on the number of these is reached. Remove some first.",
+  insufficient_funds: "<code>available</code> is the free amount in the wallet. Top up the wallet and try again.",
   plan_unchanged: "There is nothing to change.",
   plan_cancelled:
-    "Change to a plan to have one again, or to keep it: without one, or with one that ends, there is nothing to cancel, and nothing to claim.",
+    "The account has no plan, or its plan is cancelled. Such a plan cannot be cancelled again, and the account cannot claim dedicated IPs. Change to a plan to have one again, or to keep the cancelled one.",
   plan_in_use:
-    "Delete the account's <code>dedicated_ip_count</code> managed dedicated IPs first, or change to another plan: they cost something as long as they are there.",
-  payment_due: "Top up the wallet: the invoice is paid from it at once, and then this works.",
+    "Delete the account's <code>dedicated_ip_count</code> managed dedicated IPs first, or change to another plan. The plan pays for the dedicated IPs as long as they exist.",
+  payment_due: "Top up the wallet. The invoice is paid from the wallet at once. Then try again.",
   idempotency_in_flight:
-    "Wait for <code>Retry-After</code> and send the same again: the answer of the first is then yours.",
-  secret_already_shown: "The secret was in the first answer and is kept nowhere. If you have lost it, make a new one.",
+    "Wait for <code>Retry-After</code> seconds and send the same request again. You then get the answer of the first request.",
+  secret_already_shown: "The secret was in the first answer, and is not stored. If you have lost it, create a new one.",
   precondition_failed:
-    "Somebody changed it since you read it: read it again and decide anew. Or the route honours no `If-Match`: leave the header out.",
-  body_too_large: "Send less at once: <code>limit_bytes</code> is the most.",
+    "Somebody changed the resource since you read it. Read the resource again, and decide anew. If the route does not support <code>If-Match</code>, leave the header out.",
+  body_too_large: "Send a smaller body. <code>limit_bytes</code> is the largest size.",
   unsupported_media_type: "Send the body as <code>Content-Type: application/json</code>.",
-  rate_limited: "Wait for as long as <code>Retry-After</code> says.",
-  internal: "It is our fault. Tell us the <code>request_id</code>.",
-  upstream_unavailable: "Nothing is known to have changed; try again after <code>Retry-After</code> seconds.",
+  rate_limited: "Wait for <code>Retry-After</code> seconds and try again.",
+  internal: "The error is on our side. Tell us the <code>request_id</code>.",
+  upstream_unavailable: "As far as we know, nothing was changed. Try again after <code>Retry-After</code> seconds.",
   read_only:
-    "The operator has stopped all changes, and says why. What only reads works. Nothing was changed; try again after <code>Retry-After</code> seconds.",
-  busy: "Others change the same thing, or the table is throttled. Nothing was changed; try again after <code>Retry-After</code> seconds.",
+    "The operator has stopped all changes. <code>detail</code> says why. Requests that only read work. Nothing was changed. Try again after <code>Retry-After</code> seconds.",
+  busy: "Other requests change the same resource, or the table is throttled. Nothing was changed. Try again after <code>Retry-After</code> seconds.",
 };

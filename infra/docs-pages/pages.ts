@@ -21,8 +21,8 @@ export const groups: readonly Group[] = [
       { name: "errors", file: "infra/docs/errors.html", title: "Errors" },
       page("pagination", "Pagination"),
       page("idempotency", "Idempotency"),
-      page("promises", "What every route promises"),
-      page("authorization", "Who may do what"),
+      page("promises", "API guarantees"),
+      page("authorization", "Authorization"),
     ],
   },
   {

@@ -11,7 +11,10 @@ class Shapes {
   readonly all: (Shape | null)[] = [null];
   readonly #known = new Map<string, number>();
 
-  /** The number of a schema's shape; for alternatives, that of the first one with members or items. */
+  /**
+   * The number of a schema's shape. If the schema has alternatives, it is the number of the first shape with members or
+   * items.
+   */
   of(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): number {
     if (typeof schema !== "object") return 0;
     if (schema.$ref !== undefined) return this.of(definitions[schema.$ref.replace("#/$defs/", "")], definitions);

@@ -19,7 +19,7 @@ export function slugOf(heading: string, taken: Set<string> = new Set()): string 
 }
 
 /** The target of a document's link on the site; undefined if the site does not show the target. */
-export function addressOf(href: string, file: string): string | undefined {
+export function linkTarget(href: string, file: string): string | undefined {
   if (href.startsWith("#") || /^(?:https?|mailto):/.test(href)) return href;
   if (/^[a-z][\w+.-]*:/i.test(href)) throw new Error(`${file} links to ${href}`);
   const [path = "", anchor] = href.split("#");
@@ -59,7 +59,7 @@ export function renderMarkdown(markdown: string, file: string): string {
       },
       codespan: ({ text }) => (isInLink ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
       link({ href, tokens, text }) {
-        const address = addressOf(href, file);
+        const address = linkTarget(href, file);
         const shown = address === undefined ? undefined : shownAs(posix.join("docs", posix.basename(href)));
         isInLink = true;
         // A file's name means nothing to a reader of the site.
@@ -83,7 +83,7 @@ export function renderMarkdown(markdown: string, file: string): string {
 type Section = { id: string; html: string };
 
 /** The heading of the section for operators, the last one of a page. */
-export const operatorsHeading = "For who runs it";
+export const operatorsHeading = "For operators";
 
 const operatorsId = slugOf(operatorsHeading);
 
@@ -110,10 +110,10 @@ const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g,
 const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
 const unescaped = (html: string): string => html.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (one) => entities[one] ?? one);
 
-const current = (isHere: boolean): string => (isHere ? ' aria-current="page"' : "");
+const ariaCurrent = (isHere: boolean): string => (isHere ? ' aria-current="page"' : "");
 
 const linkTo = ({ name, title }: DocsPage, here: string): string =>
-  `<li><a href="/docs/${name}"${current(name === here)}>${escapeHtml(title)}</a></li>`;
+  `<li><a href="/docs/${name}"${ariaCurrent(name === here)}>${escapeHtml(title)}</a></li>`;
 
 const groupOf = ({ title, pages }: (typeof groups)[number], here: string): string =>
   `<h2>${escapeHtml(title)}</h2>\n<ul>\n${pages.map((page) => linkTo(page, here)).join("\n")}\n</ul>`;
@@ -138,10 +138,10 @@ export const layOut = ({ name, title }: Pick<DocsPage, "name" | "title">, articl
     <a class="skip" href="#content">Skip to the text</a>
     <nav class="site" aria-label="Site">
       <strong>${productName}</strong>
-      <a href="/docs/overview"${current(name === "overview")}>Docs</a>
+      <a href="/docs/overview"${ariaCurrent(name === "overview")}>Docs</a>
       <a href="/docs">Reference</a>
       <a href="/docs/playground">Playground</a>
-      <a href="/docs/errors"${current(name === "errors")}>Errors</a>
+      <a href="/docs/errors"${ariaCurrent(name === "errors")}>Errors</a>
       <a href="/v1/public/openapi.json">OpenAPI document</a>
     </nav>
     <div class="columns">

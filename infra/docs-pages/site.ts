@@ -7,7 +7,7 @@ import type { Asset } from "../assets.ts";
 import { type LambdaSpec, requestsTo } from "../entry-points.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { agentCard } from "./agent-card.ts";
-import { adviceOf } from "./errors.ts";
+import { errorGuidance } from "./errors.ts";
 import { docsPages } from "./pages.ts";
 import { playgroundScript } from "./playground-bundle.ts";
 import { playgroundFunctions } from "./playground.ts";
@@ -19,7 +19,7 @@ const root = resolve(import.meta.dirname, "../..");
 function withProblems(page: string): string {
   const rows = problemCodes.map((code) => {
     const { status, title } = problemOf(code);
-    return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${adviceOf[code]}</td></tr>`;
+    return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${errorGuidance[code]}</td></tr>`;
   });
   return page.replace("<!-- rows -->", rows.join("\n"));
 }
@@ -27,8 +27,8 @@ function withProblems(page: string): string {
 const articleOf = (source: string, file: string): string =>
   file.endsWith(".md") ? renderMarkdown(source, file) : withProblems(source);
 
-const notFound = `<h1>There is no such page</h1>
-<p>Begin at the <a href="/docs/overview">overview</a>, or look a function up in the <a href="/docs">reference</a>.</p>`;
+const notFound = `<h1>This page does not exist</h1>
+<p>Start with the <a href="/docs/overview">overview</a>, or look up a function in the <a href="/docs">reference</a>.</p>`;
 
 /** The pages besides the reference as they are served, and the page for unknown paths. */
 const pageAssets = (): Asset[] => [
@@ -36,7 +36,7 @@ const pageAssets = (): Asset[] => [
     to: `docs/${page.name}.html`,
     content: layOut(page, articleOf(readFileSync(join(root, page.file), "utf8"), page.file)),
   })),
-  { to: "not-found.html", content: layOut({ name: "", title: "No such page" }, notFound) },
+  { to: "not-found.html", content: layOut({ name: "", title: "Page not found" }, notFound) },
 ];
 
 const pages = resolve(import.meta.dirname, "../docs");
@@ -47,7 +47,7 @@ const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/p
  * the playground, the other pages, and the page that confirms a forwarding.
  */
 export async function docsAssets(): Promise<Asset[]> {
-  // esbuild runs in a process of its own, so it can work while the rest is written.
+  // esbuild runs in its own process, so it can work while the rest is written.
   const script = playgroundScript();
   const verify = ["verify.html", "verify.js", "verify.css"];
   const names = [

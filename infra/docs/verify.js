@@ -27,13 +27,13 @@ function endUnknown() {
   if (isUnsure) {
     end(
       "This link was used",
-      "Most likely your first try worked, and we could not tell you. If no copies come, ask whoever sends them to have a new mail sent to you.",
+      "Your first try probably worked, but its answer did not arrive. If you get no copies, ask the sender of the copies for a new mail.",
     );
     return;
   }
   end(
-    "This link is not valid any more",
-    "A link works once, and for a limited time. If you still want the copies, ask whoever sends them to have a new mail sent to you.",
+    "This link is not valid",
+    "A link works once, and for a limited time. If you still want the copies, ask their sender for a new mail.",
     true,
   );
 }
@@ -46,12 +46,12 @@ const soon = (response) => {
 async function show(response) {
   if (response.ok) {
     const { target_email } = await response.json();
-    end("Thank you, it is confirmed", `Copies can come to ${target_email} from now on. You can close this page.`);
+    end("Thank you, you have confirmed", `Copies can come to ${target_email} from now on. You can close this page.`);
   } else if (response.status === 404 || response.status === 422) endUnknown();
   else if (response.status === 429) tell(`There were too many tries. Try again ${soon(response)}.`, true);
   else {
     isUnsure = true;
-    tell("It did not work: something is wrong on our side. Try again in a minute.", true);
+    tell("Something went wrong on our side. Try again in a minute.", true);
   }
 }
 
@@ -67,7 +67,7 @@ async function confirm() {
     await show(response);
   } catch {
     isUnsure = true;
-    tell("We could not be reached. Check your connection, and try again.", true);
+    tell("We got no answer from our server. Check your connection, and try again.", true);
   }
 }
 
@@ -93,7 +93,7 @@ window.addEventListener("hashchange", () => location.reload());
 
 if (token === "") {
   end(
-    "Something of the link is missing",
-    "Open the link of the mail that we sent you: it has what this page needs. If you have no such mail, there is nothing to do.",
+    "A part of the link is missing",
+    "Open the whole link in the mail that we sent you. If you have no such mail, there is nothing to do.",
   );
 } else place("question").hidden = false;

@@ -2,7 +2,7 @@
 const least = 24;
 if (Number(process.versions.node.split(".")[0]) < least) {
   process.stderr.write(
-    `\nThis needs Node ${least}, which "npm ci" brings along; here runs Node ${process.versions.node} (${process.execPath}).\n` +
+    `\nThis needs Node ${least}, which "npm ci" installs. This is Node ${process.versions.node} (${process.execPath}).\n` +
       'Run "npm ci" with its install scripts and development packages, then "npm start".\n\n',
   );
   process.exit(1);

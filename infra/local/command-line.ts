@@ -11,11 +11,11 @@ export const reasonOf = (error: unknown): string =>
 
 /** Advice for errors of the file system, by their code. */
 const advice: Record<string, string> = {
-  ENOSPC: "The disk is full: make room",
-  EDQUOT: "Your share of the disk is full: make room",
-  EROFS: "The file system is read-only: set DATA_DIR to a folder elsewhere",
-  EACCES: "You may not write there: set DATA_DIR to a folder of yours",
-  EPERM: "You may not write there: set DATA_DIR to a folder of yours",
+  ENOSPC: "The disk is full. Free some space",
+  EDQUOT: "Your disk quota is used up. Free some space",
+  EROFS: "The file system is read-only. Set DATA_DIR to a folder on another file system",
+  EACCES: "You may not write to this place. Set DATA_DIR to a folder of yours",
+  EPERM: "You may not write to this place. Set DATA_DIR to a folder of yours",
 };
 
 /** Converts an error into a StartProblem if the person who started the product can fix it; else undefined. */
@@ -35,11 +35,12 @@ export const usage = `Usage: npm start [-- options]
 
 Starts the product on this machine. Settings are environment variables: see docs/local.md.
 
-    --reset       Deletes what is in DATA_DIR first, and begins anew. Asks before it does.
-    --yes         Answers that question with yes; needed where there is no terminal to ask at.
-    --seed big    Makes an account with 500 domains and 100,000 mailboxes: some four minutes and 400 MB. What was cut
-                  off goes on with the next --seed big. Its id and tokens are accounts[2] of demo.json in DATA_DIR.
-    --help        This text.
+    --reset       Deletes the product's data in DATA_DIR first. Asks before it deletes.
+    --yes         Answers that question with yes. Needed without a terminal.
+    --seed big    Adds an account with 500 domains and 100,000 mailboxes. Takes about four minutes and 400 MB. The next
+                  --seed big continues an interrupted one. The account's id and tokens are accounts[2] in
+                  DATA_DIR/demo.json.
+    --help        Shows this text.
 `;
 
 const options = {
@@ -49,7 +50,7 @@ const options = {
   seed: { type: "string" },
 } as const;
 
-function parsed(argv: readonly string[]) {
+function parseArguments(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options, strict: true, allowPositionals: false }).values;
   } catch (error) {
@@ -59,16 +60,18 @@ function parsed(argv: readonly string[]) {
 
 /** Reads the arguments after `npm start --`. Throws `Misuse`. */
 export function readArguments(argv: readonly string[]): StartArguments {
-  const { help, reset, yes, seed } = parsed(argv);
-  if (seed !== undefined && seed !== "big") throw new Misuse(`There is no seed "${seed}", only --seed big.`);
+  const { help, reset, yes, seed } = parseArguments(argv);
+  if (seed !== undefined && seed !== "big")
+    throw new Misuse(`There is no seed "${seed}". The only seed is --seed big.`);
   return { help, reset, yes, seed };
 }
 
 /** Asks a yes-or-no question at the terminal, unless `yes` answers it. Throws `StartProblem` without a terminal. */
 export async function confirmAtTerminal(question: string, { yes }: { yes: boolean }): Promise<boolean> {
   if (yes) return true;
-  if (!process.stdin.isTTY) throw new StartProblem(`${question} There is no terminal to ask at: --yes says yes.`);
-  // The question goes to standard error, as standard output may be redirected to a file.
+  if (!process.stdin.isTTY)
+    throw new StartProblem(`${question} There is no terminal to ask this question. Answer yes with --yes.`);
+  // The question goes to standard error, because standard output may be redirected to a file.
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return /^y(?:es)?$/i.test((await terminal.question(`${question} [y/N] `)).trim());
@@ -80,12 +83,13 @@ export async function confirmAtTerminal(question: string, { yes }: { yes: boolea
 /** The default of DATA_DIR. */
 export const defaultDataDir = resolve(import.meta.dirname, "../../.data");
 
-const quoted = (word: string): string => (/^[\w./~+@%=:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
+const shellQuoted = (word: string): string =>
+  /^[\w./~+@%=:-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /**
  * The command to start the product on this data folder again, ready to paste: `DATA_DIR=/tmp/x npm start -- --reset`.
  */
 export function startCommand(dataDir: string, ...flags: readonly string[]): string {
-  const before = resolve(dataDir) === defaultDataDir ? "" : `DATA_DIR=${quoted(dataDir)} `;
+  const before = resolve(dataDir) === defaultDataDir ? "" : `DATA_DIR=${shellQuoted(dataDir)} `;
   return `${before}npm start${flags.length === 0 ? "" : ` -- ${flags.join(" ")}`}`;
 }

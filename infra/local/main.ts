@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
-import { documentClient, openTable } from "../../shared/table/table.ts";
+import { TableClient } from "../../shared/table/client.ts";
+import { openTable } from "../../shared/table/table.ts";
 import { writeAssets } from "../assets.ts";
 import { docsAssets, fallbackAssets } from "../docs-pages/site.ts";
 import { lambdas } from "../entry-points.ts";
@@ -30,7 +31,7 @@ const sameKeyPressMs = 500;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const complain = (text: string): void => void process.stderr.write(`${text}\n`);
 
-/** Writes the files that are beside the bundle on Lambda, for the functions that serve the docs and the 405s. */
+/** Writes the files that are next to the bundle on Lambda, for the functions that serve the docs and the 405s. */
 async function prepareDocs(dataDir: string): Promise<string> {
   const folder = join(dataDir, "docs");
   await writeAssets(folder, [...(await docsAssets()), ...fallbackAssets(lambdas)]);
@@ -39,12 +40,10 @@ async function prepareDocs(dataDir: string): Promise<string> {
 
 /** Fills the big account from where it is, and shows the progress. */
 async function seedBigHere(signal: AbortSignal): Promise<void> {
-  const table = openTable(documentClient(), localTableName);
+  const table = openTable(new TableClient(), localTableName);
   const { id: accountId } = bigAccount;
   const { domains, mailboxesEach } = bigSize;
-  say(
-    `Making ${domains} domains and ${domains * mailboxesEach} mailboxes. Ctrl-C ends it; --seed big goes on with it.`,
-  );
+  say(`Adding ${domains} domains and ${domains * mailboxesEach} mailboxes. Ctrl-C stops, and --seed big continues.`);
   const onProgress = progressOn(process.stdout, { of: domains * mailboxesEach, unit: "mailboxes" });
   await seedBig({ table, accountId, ownerId: memberId(accountId, "a"), onProgress, signal });
 }
@@ -68,7 +67,7 @@ function stopOnSignal(stop: () => Promise<void>): void {
 // Files of the engine and the product are readable by their owner only.
 process.umask(0o077);
 
-async function main(settings: Settings, { reset, yes, seed }: StartArguments): Promise<void> {
+async function startProduct(settings: Settings, { reset, yes, seed }: StartArguments): Promise<void> {
   if (reset) await resetData(settings, yes);
   const isQuiet = process.env["LOG_LEVEL"] === "silent";
   // Functions that use the table log their own requests, with the capacity units consumed.
@@ -103,7 +102,7 @@ async function main(settings: Settings, { reset, yes, seed }: StartArguments): P
     }),
   );
   const lastWords = await runtime.died;
-  complain(`The embedded DynamoDB engine has ended unasked:\n${lastWords}`);
+  complain(`The embedded DynamoDB engine ended unexpectedly:\n${lastWords}`);
   await runtime.stop();
   process.exit(1);
 }
@@ -111,21 +110,21 @@ async function main(settings: Settings, { reset, yes, seed }: StartArguments): P
 async function resetData({ dataDir, endpoint }: Settings, yes: boolean): Promise<void> {
   if (endpoint !== undefined) {
     throw new StartProblem(
-      `The table is yours, at ${endpoint}: --reset deletes only what is in DATA_DIR. Empty it yourself.`,
+      `The table is in your own DynamoDB at ${endpoint}, and --reset deletes only the data in DATA_DIR. Empty the table yourself.`,
     );
   }
   await resetDataDir(dataDir, { confirm: (question) => confirmAtTerminal(question, { yes }), say });
 }
 
-async function run(): Promise<void> {
+async function main(): Promise<void> {
   const given = readArguments(process.argv.slice(2));
   if (given.help) return say(usage);
   checkEnvironment(process.env);
-  await main(readSettings(process.env), given);
+  await startProduct(readSettings(process.env), given);
 }
 
 try {
-  await run();
+  await main();
 } catch (error) {
   if (error instanceof Misuse) {
     complain(`${error.message}\n\n${usage}`);

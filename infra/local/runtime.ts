@@ -3,7 +3,8 @@ import { pathToFileURL } from "node:url";
 
 import * as z from "zod";
 
-import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import { TableClient } from "../../shared/table/client.ts";
+import { openTable, type Table } from "../../shared/table/table.ts";
 import type { LambdaSpec } from "../entry-points.ts";
 import { StartProblem } from "./command-line.ts";
 import { openDns } from "./dns/dns.ts";
@@ -22,7 +23,7 @@ import { prepareDataDir } from "./table/data-version.ts";
 import { ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
 import { freePort, leaveEngineNote, localTableName } from "./table/lock.ts";
 
-/** The parts that the runtime starts. */
+/** The product's functions, and the steps that the runtime runs for the docs and the demo. */
 export type Parts<Demo> = {
   lambdas: readonly LambdaSpec[];
   /** Writes the files of the docs and fallback functions; returns their folder, for DOCS_DIR. */
@@ -61,34 +62,34 @@ async function openGateway(options: GatewayOptions): ReturnType<typeof startGate
     if (code === "EADDRINUSE") {
       throw await portTaken(options.port);
     }
-    if (code === "EACCES") throw new StartProblem(`Port ${options.port} is not for everybody. Set PORT above 1023.`);
+    if (code === "EACCES") throw new StartProblem(`Port ${options.port} needs special rights. Set PORT above 1023.`);
     throw error;
   }
 }
 
 async function portTaken(port: number): Promise<StartProblem> {
   const [holder, other] = await Promise.all([holderOf(port), freePortAbove(port)]);
-  const who = holder === undefined ? "taken. Stop what has it" : `taken by ${holder}. Stop that`;
+  const who = holder === undefined ? "taken. Stop the program that has it" : `taken by ${holder}. Stop that program`;
   return new StartProblem(`Port ${port} is ${who}, or choose another: PORT=${other} npm start`);
 }
 
-/** The local paths besides the tokens: events, embedded providers and the clock. */
-async function pathsBeside(table: Table, dataDir: string, { wake, onClockMoved }: Workers) {
+/** The paths under `/_local` for events, embedded providers and the clock. */
+async function otherLocalPaths(table: Table, dataDir: string, { wake, onClockMoved }: Workers) {
   return [...eventPaths(dataDir), ...providerPaths(table, wake), ...(await clockPaths(dataDir, onClockMoved))];
 }
 
 /** Wakes the workers after each request that may have changed something. */
-const wakingAfter =
+const wakeAfterChange =
   (workers: Workers, onServed: GatewayOptions["onServed"]) =>
-  (one: Served): void => {
-    if (one.method !== "GET" && one.method !== "HEAD") workers.wake();
-    onServed?.(one);
+  (served: Served): void => {
+    if (served.method !== "GET" && served.method !== "HEAD") workers.wake();
+    onServed?.(served);
   };
 
 /**
  * Starts the product on one machine: engine, table, handlers, gateway, demo. It sets the environment of this process,
- * as the handlers read their settings from there. On an error it stops everything and throws; `StartProblem` if the
- * user can fix it.
+ * because the handlers read their settings from there. On an error it stops everything and throws; `StartProblem` if
+ * the user can fix it.
  */
 export async function startRuntime<Demo>(
   settings: Settings,
@@ -97,7 +98,7 @@ export async function startRuntime<Demo>(
 ): Promise<Runtime<Demo>> {
   const { dataDir, endpoint } = settings;
   await prepareDataDir(dataDir);
-  // Chosen before anything runs, as links to this product contain it.
+  // The port is chosen first, because links to this product contain the port.
   const port = settings.port === 0 ? await freePort() : settings.port;
   const baseUrl = `http://127.0.0.1:${port}`;
   const engine =
@@ -115,14 +116,14 @@ export async function startRuntime<Demo>(
     process.env["DOCS_DIR"] = await parts.prepareDocs(dataDir);
     const functions = await Promise.all(parts.lambdas.map(loadFunction));
     let demo: Demo | undefined;
-    const table = openTable(documentClient(), localTableName);
+    const table = openTable(new TableClient(), localTableName);
     const { onServed, onError = () => {} } = hooks;
     const dns = await openDns({ table, port: settings.dnsPort, onError });
     running.push(dns.stop);
     const workers = await startWorkers({ table, dataDir, onError });
     running.push(workers.stop);
-    const localPaths = [...tokenPaths(issuer, () => demo), ...(await pathsBeside(table, dataDir, workers))];
-    const served = wakingAfter(workers, onServed);
+    const localPaths = [...tokenPaths(issuer, () => demo), ...(await otherLocalPaths(table, dataDir, workers))];
+    const served = wakeAfterChange(workers, onServed);
     const { corsOrigins, allowedHosts } = settings;
     const options = { port, functions, localPaths, corsOrigins, allowedHosts, onError, onServed: served };
     const gateway = await openGateway(options);

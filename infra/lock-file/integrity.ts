@@ -16,8 +16,8 @@ export const withoutIntegrity = ({ packages }: LockFile): string[] =>
     .map(([place]) => place);
 
 /**
- * The lock file with the hash of each package that the registry knows one of, and the names of those it does not.
- * Versions stay, and so does every hash that is there. `lookUp` answers undefined for an unknown package.
+ * Adds missing hashes to the lock file, and returns the names of the packages without a hash in the registry. Versions
+ * and existing hashes do not change. `lookUp` answers undefined for an unknown package.
  */
 export async function addIntegrity<L extends LockFile>(
   lock: L,

@@ -7,8 +7,8 @@ import { addIntegrity, type LockFile } from "./integrity.ts";
 
 const file = resolve(import.meta.dirname, "../../package-lock.json");
 
-/** What npm's registry says the hash of a package is; undefined where it does not have the package. */
-async function lookUp(name: string, version: string): Promise<string | undefined> {
+/** The hash of a package according to npm's registry; undefined if the registry does not have the package. */
+async function registryHash(name: string, version: string): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)("npm", ["view", `${name}@${version}`, "dist.integrity"]);
     return stdout.trim() === "" ? undefined : stdout.trim();
@@ -18,6 +18,6 @@ async function lookUp(name: string, version: string): Promise<string | undefined
   }
 }
 
-const { lock, unknown } = await addIntegrity(JSON.parse(await readFile(file, "utf8")) as LockFile, lookUp);
+const { lock, unknown } = await addIntegrity(JSON.parse(await readFile(file, "utf8")) as LockFile, registryHash);
 await writeFile(file, `${JSON.stringify(lock, undefined, 2)}\n`);
 for (const one of unknown) process.stdout.write(`The registry does not have ${one}.\n`);

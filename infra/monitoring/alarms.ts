@@ -16,26 +16,26 @@ import type { Construct } from "constructs";
 /** The span of time that one data point of an alarm covers. */
 export const period = Duration.minutes(5);
 
-/** The condition of an alarm, if it should not go off as soon as one period reaches the threshold. */
+/** When an alarm goes off. By default it goes off when one period reaches the threshold. */
 type When = { periods?: number; isBelow?: boolean };
 
 /**
- * Adds the alarms of the stack. A function's own 5xx answer is not a crash; only the gateway's alarm sees it.
- * CloudWatch bills each metric of an alarm, so one metric covers all functions. An alarm goes off when:
+ * Adds the alarms of the stack. A 5xx answer that a function returns is not a crash: only the gateway's alarm counts
+ * it. CloudWatch bills each metric of an alarm, so one metric covers all functions. An alarm goes off when:
  * - a function crashes, times out or is throttled even once in 5 minutes;
  * - the gateway answers 5xx five times;
  * - the gateway is slow for a quarter of an hour.
  */
 export function addAlarms(scope: Construct, api: { id: string; latencyAlarmMs: number }, topic?: Topic): void {
   const ms = api.latencyAlarmMs;
-  addAlarm(scope, "ServerErrors", "The gateway answers 5xx", gatewayMetric(api.id, "5xx", "Sum"), 5, topic);
+  addAlarm(scope, "ServerErrors", "The gateway answers with 5xx errors", gatewayMetric(api.id, "5xx", "Sum"), 5, topic);
   const latency = gatewayMetric(api.id, "Latency", "p99");
-  addAlarm(scope, "Latency", `One request of 100 takes ${ms} ms or more`, latency, ms, topic, { periods: 3 });
+  addAlarm(scope, "Latency", `One request in 100 takes ${ms} ms or more`, latency, ms, topic, { periods: 3 });
   addAlarm(scope, "Errors", "A function crashed or timed out", functionsMetric("Errors", "Sum"), 1, topic);
   addAlarm(scope, "Throttles", "Calls of functions are throttled", functionsMetric("Throttles", "Sum"), 1, topic);
 }
 
-/** A Lambda metric of all functions of this AWS account and region, as Lambda's limits are the account's, too. */
+/** A Lambda metric of all functions of this AWS account and region, because Lambda's limits apply to them together. */
 export const functionsMetric = (metricName: string, statistic: string): Metric =>
   new Metric({ namespace: "AWS/Lambda", metricName, statistic, period });
 
@@ -50,9 +50,9 @@ export function sum(metrics: readonly IMetric[]): MathExpression {
 }
 
 /**
- * Adds an alarm `<stack>.<id>`, which goes off when the metric reaches the threshold, or with `isBelow` when it stays
- * below the threshold, for as many periods in a row. Only with `isBelow` does missing data count as an alarm. It
- * notifies the topic if there is one.
+ * Adds an alarm `<stack>.<id>`. It notifies the topic if there is one.
+ * - It goes off when the metric reaches the threshold in `periods` periods in a row. Missing data does not count.
+ * - With `isBelow` it goes off when the metric is below the threshold in these periods. Missing data counts as below.
  */
 export function addAlarm(
   scope: Construct,

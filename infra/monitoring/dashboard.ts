@@ -32,7 +32,7 @@ const [width, height] = [8, 6];
 const graph = (title: string, left: IMetric[], right: IMetric[] = []): GraphWidget =>
   new GraphWidget({ title, left, right, width, height });
 
-/** Adds the one page with the state of a stage: requests, functions, the table, postponed work, money. */
+/** Adds the dashboard of a stage: requests, functions, the table, postponed work and the ledger. */
 export function addDashboard(scope: Construct, watched: Watched): void {
   const { stage, apiId, table, logGroup, logMetrics, publisher } = watched;
   const dashboard = new Dashboard(scope, "Dashboard", { dashboardName: `hosted-mail-${stage}` });
@@ -42,21 +42,21 @@ export function addDashboard(scope: Construct, watched: Watched): void {
     graph("Requests", [gateway("Count", "Sum"), gateway("4xx", "Sum")], [gateway("5xx", "Sum")]),
     graph("Latency, ms", percentiles),
     graph(
-      "Functions here: calls",
+      "Functions: calls",
       [functionsMetric("Invocations", "Sum")],
       [functionsMetric("Errors", "Sum"), functionsMetric("Throttles", "Sum")],
     ),
-    graph("Functions here: at once", [functionsMetric("ConcurrentExecutions", "Maximum")]),
+    graph("Functions: concurrent calls", [functionsMetric("ConcurrentExecutions", "Maximum")]),
     graph("Table, units", [ofTable(table, "ConsumedReadCapacityUnits"), ofTable(table, "ConsumedWriteCapacityUnits")]),
     graph("Table, throttled", [ofTable(table, "ReadThrottleEvents"), ofTable(table, "WriteThrottleEvents")]),
     graph(
-      "Changes to publish: age, ms",
+      "Age of the changes to publish, ms",
       publisher ? [publisher.metric("IteratorAge", { statistic: "Maximum", period })] : [],
     ),
     graph("Dead letters", deadLetters(scope)),
     graph("Webhooks", [logMetrics.webhooksDue], [logMetrics.webhooksGivenUp]),
     graph("Errors in the log", [logMetrics.errors]),
-    new SingleValueWidget({ title: "Books that do not hold", metrics: [logMetrics.ledgerViolations], width, height }),
+    new SingleValueWidget({ title: "Ledger violations", metrics: [logMetrics.ledgerViolations], width, height }),
     byRoute(logGroup),
     crashes(logGroup),
   );
@@ -92,7 +92,7 @@ const logTable = (logGroup: LogGroup, title: string, queryLines: string[]): LogQ
   });
 
 const byRoute = (logGroup: LogGroup): LogQueryWidget =>
-  logTable(logGroup, "Routes, the slowest first", [
+  logTable(logGroup, "Routes, slowest first", [
     'filter message = "request"',
     "stats count(*) as requests, pct(duration_ms, 99) as p99_ms, avg(read_units) as reads, avg(write_units) as writes by route",
     "sort p99_ms desc",
@@ -100,7 +100,7 @@ const byRoute = (logGroup: LogGroup): LogQueryWidget =>
   ]);
 
 /**
- * The functions behind the alarm `Errors`, from the lines at level WARN that Lambda itself logs for a crash or a
+ * Lists the functions that caused the alarm `Errors`. Reads the lines at level WARN that Lambda logs for a crash or a
  * time-out.
  */
 const crashes = (logGroup: LogGroup): LogQueryWidget =>

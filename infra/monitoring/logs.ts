@@ -54,11 +54,15 @@ export function addLogAlarms(
   checker: IFunction | undefined,
   topic?: Topic,
 ): void {
-  addAlarm(scope, "LoggedErrors", "Functions log errors: what failed and stays to be done", errors, 10, topic);
-  addAlarm(scope, "WebhooksGivenUp", "Webhooks were given up after all their attempts", webhooksGivenUp, 50, topic);
-  addAlarm(scope, "WebhooksDue", "Webhooks wait longer and longer", webhooksDue, 2_000, topic, { periods: 3 });
-  addAlarm(scope, "LedgerViolations", "The books of an account do not hold", ledgerViolations, 1, topic);
+  addAlarm(scope, "LoggedErrors", "Functions log errors, and work may be left undone", errors, 10, topic);
+  addAlarm(scope, "WebhooksGivenUp", "Webhook deliveries were given up after all attempts", webhooksGivenUp, 50, topic);
+  addAlarm(scope, "WebhooksDue", "The number of waiting webhook deliveries grows", webhooksDue, 2_000, topic, {
+    periods: 3,
+  });
+  addAlarm(scope, "LedgerViolations", "The ledger of an account has errors", ledgerViolations, 1, topic);
   if (checker === undefined) return;
   const runs = checker.metricInvocations({ period: checksEvery, statistic: "Sum" });
-  addAlarm(scope, "LedgersUnchecked", "Nobody checks the books", runs, 1, topic, { isBelow: true });
+  addAlarm(scope, "LedgersUnchecked", "The worker that checks the ledgers does not run", runs, 1, topic, {
+    isBelow: true,
+  });
 }

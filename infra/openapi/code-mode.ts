@@ -14,7 +14,7 @@ const A2aMessage = z
     method: z.string().meta({ description: "`SendMessage` to run a program.", example: "SendMessage" }),
     params: z.looseObject({}).optional().meta({
       description:
-        "For `SendMessage`: `message` with one part, either `data` with the members of a `CodeRequest`, or the program as `text`. Its `messageId` is the request's id, its `contextId` the session's, unless `data` names others.",
+        "For `SendMessage`: a `message` with one part. The part is either `data` with the members of a `CodeRequest`, or the program as `text`. The `messageId` is the request's id and the `contextId` is the session's id, unless `data` gives others.",
     }),
   })
   .meta({ id: "A2aMessage", description: "A request of the A2A protocol, version 1.0, in its JSON-RPC binding." });
@@ -22,9 +22,9 @@ const A2aMessage = z
 const A2aAnswer = z
   .object({
     jsonrpc: version,
-    id: Id.nullable().meta({ description: "The message's id; null when it had none that could be read." }),
+    id: Id.nullable().meta({ description: "The message's id; null when the message has no readable id." }),
     result: z.looseObject({}).optional().meta({
-      description: "For `SendMessage` a `task`, completed or failed, whose one artifact is the `CodeResponse`.",
+      description: "For `SendMessage`: a completed or failed `task`. Its one artifact is the `CodeResponse`.",
     }),
     error: z
       .object({
@@ -43,7 +43,10 @@ export const a2aBody = z.union([route.body, A2aMessage]);
 
 /** The header field of the A2A protocol. */
 export const a2aHeaders = z.object({
-  "A2A-Version": z.string().optional().meta({ description: "`1.0`, which a message of the protocol has to name." }),
+  "A2A-Version": z
+    .string()
+    .optional()
+    .meta({ description: "The version of the A2A protocol, `1.0`. A message of the protocol must have this header." }),
 });
 
 /** The header fields of MCP, which repeat what is in the body. */
@@ -51,22 +54,24 @@ export const mcpHeaders = z.object({
   "MCP-Protocol-Version": z
     .string()
     .optional()
-    .meta({ description: "The MCP revision; `2026-07-28` has to be the same as in `params._meta`." }),
-  "Mcp-Method": z.string().optional().meta({ description: "The method again; revision 2026-07-28 demands it." }),
+    .meta({ description: "The MCP revision. Revision `2026-07-28` must be in `params._meta` too." }),
+  "Mcp-Method": z
+    .string()
+    .optional()
+    .meta({ description: "The `method` of the body again. Revision 2026-07-28 requires this header." }),
   "Mcp-Name": z.string().optional().meta({
     description:
-      "For `tools/call` the tool's name again, which revision 2026-07-28 demands; what is not plain ASCII as `=?base64?…?=`.",
+      "For `tools/call`: the tool's name again. Revision 2026-07-28 requires this header. Write a name that is not plain ASCII as `=?base64?…?=`.",
   }),
 });
 
 /** The MCP endpoint in the document. It speaks JSON-RPC, so it is not in the list of routes. */
 export const mcpRoute = defineRoute({
   name: "code.mcp",
-  method: "POST",
-  path: "/v1/public/mcp",
-  summary: "Speak MCP: run a program as a tool call",
+  http: { method: "POST", path: "/v1/public/mcp" },
+  summary: "Run a program as an MCP tool call",
   description:
-    "The Model Context Protocol over Streamable HTTP, without sessions and streams. Revision 2026-07-28: `server/discover`, `tools/list`, `tools/call`, each with `_meta` and header fields that agree with the body. Revisions 2025-11-25, 2025-06-18 and 2025-03-26: `initialize`, `ping`, `tools/list`, `tools/call`. Notifications are answered with 202 and no body. The tool `service_execute` takes `code`, and `service_query` the same for programs that only read; both answer the envelope of the A2A endpoint, as text. Who issues tokens is told at `/.well-known/oauth-protected-resource/v1/public/mcp` (RFC 9728).",
+    "Speaks the Model Context Protocol over Streamable HTTP, without sessions and streams. Revision 2026-07-28 has `server/discover`, `tools/list` and `tools/call`. Its messages need `_meta`, and header fields that agree with the body. Revisions 2025-11-25, 2025-06-18 and 2025-03-26 have `initialize`, `ping`, `tools/list` and `tools/call`. A notification gets 202 without a body. The tool `service_execute` runs the program in `code`. The tool `service_query` does the same for programs that only read. Both answer with the envelope of the A2A endpoint, as text. The document at `/.well-known/oauth-protected-resource/v1/public/mcp` names the token issuers (RFC 9728).",
   capability: null,
   open: "Each call of the program is authorized by its own function.",
   access: "write",
@@ -90,28 +95,28 @@ export const mcpRoute = defineRoute({
               "io.modelcontextprotocol/clientCapabilities": z
                 .looseObject({})
                 .optional()
-                .meta({ description: "What the client can do." }),
+                .meta({ description: "The client's capabilities." }),
             })
             .optional()
-            .meta({ description: "Revision 2026-07-28 demands both of these members." }),
+            .meta({ description: "The members that revision 2026-07-28 requires: both of these." }),
         })
         .optional()
         .meta({ description: "The method's parameters." }),
     })
-    .meta({ id: "McpMessage", description: "One JSON-RPC message; batches are refused." }),
+    .meta({ id: "McpMessage", description: "One JSON-RPC message. Batches are refused." }),
   output: z
     .object({
       jsonrpc: version,
-      id: Id.nullable().meta({ description: "The message's id; null when it had none that could be read." }),
+      id: Id.nullable().meta({ description: "The message's id; null when the message has no readable id." }),
       result: z.looseObject({}).optional().meta({
         description:
-          "What the method answers; for `tools/call` `content` (one text item) and `isError`. Revision 2026-07-28 adds `resultType` and `_meta`.",
+          "The result of the method. For `tools/call`: `content` (one text item) and `isError`. Revision 2026-07-28 adds `resultType` and `_meta`.",
       }),
       error: z
         .object({
           code: z.int().meta({ description: "The JSON-RPC error code." }),
           message: z.string().meta({ description: "What went wrong." }),
-          data: z.looseObject({}).optional().meta({ description: "With -32022 the `supported` revisions." }),
+          data: z.looseObject({}).optional().meta({ description: "For the code -32022: the `supported` revisions." }),
         })
         .optional()
         .meta({ description: "Why there is no result." }),

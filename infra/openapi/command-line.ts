@@ -13,7 +13,7 @@ export function wordsGiven(usage: string, atMost = 0): string[] {
   try {
     const { values, positionals } = parseArgs({ options: { help: { type: "boolean" } }, allowPositionals: true });
     if (values.help) return end(usage, 0);
-    if (positionals.length > atMost) return end(`There is nothing to do with "${positionals[atMost]}".\n${usage}`, 2);
+    if (positionals.length > atMost) return end(`Unexpected argument "${positionals[atMost]}".\n${usage}`, 2);
     return positionals;
   } catch (error) {
     return end(`${error instanceof Error ? error.message : String(error)}\n${usage}`, 2);

@@ -23,16 +23,16 @@ const functions: readonly Route[] = [...routes, functionsRoute];
 
 /** Tells whether a route is an extension. Code mode and MCP call functions but are not functions themselves. */
 const isExtension = (route: Route): boolean =>
-  functions.includes(route) && specifiedRoutes[route.name] !== `${route.method} ${route.path}`;
+  functions.includes(route) && specifiedRoutes[route.name] !== `${route.http.method} ${route.http.path}`;
 
 function operation(route: Route): ZodOpenApiOperationObject {
   const hasBody = Object.keys(route.body.shape).length > 0;
-  const door = { isFunction: functions.includes(route), isRpc: route === mcpRoute, functions };
+  const facts = { isFunction: functions.includes(route), isRpc: route === mcpRoute, functions };
   const notes = [
     isExtension(route) ? "An extension of the specification." : "",
     needs(route),
     `Rate limit: \`${route.limit}\`.`,
-    door.isFunction ? `Code mode: \`${route.name}\`.` : "",
+    facts.isFunction ? `Code mode: \`${route.name}\`.` : "",
   ];
   return {
     operationId: route.name,
@@ -44,12 +44,12 @@ function operation(route: Route): ZodOpenApiOperationObject {
     requestParams: {
       path: route.params,
       query: route.query,
-      header: requestHeaders(route, door.isFunction, route.method === "POST" && !door.isRpc).extend(
-        door.isRpc ? mcpHeaders.shape : route === a2aRoute ? a2aHeaders.shape : {},
+      header: requestHeaders(route, facts.isFunction, route.http.method === "POST" && !facts.isRpc).extend(
+        facts.isRpc ? mcpHeaders.shape : route === a2aRoute ? a2aHeaders.shape : {},
       ),
     },
     ...(hasBody ? { requestBody: { required: needsBody(route), ...jsonBody(route) } } : {}),
-    responses: responsesOf(route, door),
+    responses: responsesOf(route, facts),
   };
 }
 
@@ -63,19 +63,19 @@ const jsonBody = (route: Route) => ({
 function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
   const grouped: Record<string, Record<string, ZodOpenApiOperationObject>> = {};
   for (const route of [...functions, a2aRoute, mcpRoute]) {
-    (grouped[route.path] ??= {})[route.method.toLowerCase()] = operation(route);
+    (grouped[route.http.path] ??= {})[route.http.method.toLowerCase()] = operation(route);
   }
   return grouped;
 }
 
 /**
- * Rejects patterns that only JavaScript understands, as tools in other languages refuse the whole document for one of
- * them.
+ * Rejects patterns that only JavaScript understands, because tools in other languages refuse the whole document for one
+ * of them.
  */
 function requirePortable(pattern: string | undefined): void {
   if (pattern === undefined || isPortable(pattern)) return;
   throw new Error(
-    `Only JavaScript reads the pattern ${pattern}: check it by a function, and say the rule in the description`,
+    `Only JavaScript can read the pattern ${pattern}. Check the rule with a function, and state it in the description.`,
   );
 }
 
@@ -95,13 +95,13 @@ const limitRows = Object.entries(limitClasses)
   .filter(([name]) => routes.some(({ limit }) => limit === name))
   .map(([name, { perMinute, burst }]) => `| \`${name}\` | ${perMinute} | ${burst} |`);
 
-export const description = `The ${productName}: manage hosted-mail accounts, workspaces, domains, mailboxes and all that belongs to them. Every function is a REST route and, under the same name, a function of code mode. What is beyond the specification is marked with \`x-extension\`.
+export const description = `The ${productName} manages hosted-mail accounts, with their workspaces, domains, mailboxes and everything else in them. Every function is a REST route, and a function of code mode under the same name. A route that the specification does not have is marked with \`x-extension\`.
 
 ## Rate limits
 
-Each caller has a limit for each class of routes; a route's description names its class. An account can have limits of its own. A program is charged its complexity score, and what it calls of other classes than \`default\` is charged to those. Beyond a limit the answer is 429 \`rate_limited\` with \`Retry-After\`.
+Each caller has a limit for each class of routes. A route's description names its class. An account can have its own limits. A program is charged its complexity score. A call of a class other than \`default\` is also charged to that class. Beyond a limit the answer is 429 \`rate_limited\` with \`Retry-After\`.
 
-| Class | Requests per minute | At once after a pause |
+| Class | Requests per minute | Requests at once after a pause |
 |---|---|---|
 ${limitRows.join("\n")}`;
 
@@ -117,7 +117,7 @@ export function openApiDocument(): object {
         description,
         license: { name: "MIT", identifier: "MIT" },
       },
-      servers: [{ url: "/", description: "The address this document came from." }],
+      servers: [{ url: "/", description: "The address that serves this document." }],
       security: [{ bearer: [] }],
       tags: families
         .filter(({ name }) => name === "code" || functions.some((route) => route.name.startsWith(`${name}.`)))

@@ -8,39 +8,47 @@ type Header = { schema: { type: "string" | "integer"; pattern?: string; enum?: s
 
 /** Every response header field, by name. */
 const answerHeaders = {
-  "X-Request-Id": { schema: { type: "string" }, description: "The id of the request: yours, or one of ours." },
-  Location: { schema: { type: "string" }, description: "Where the created resource is read." },
+  "X-Request-Id": {
+    schema: { type: "string" },
+    description: "The id of the request: the one you sent, or a generated one.",
+  },
+  Location: {
+    schema: { type: "string" },
+    description: "The path to read the created resource, or the state of the task.",
+  },
   "Content-Disposition": {
     schema: { type: "string" },
-    description: "The name to keep a file by (RFC 6266); JSON has none.",
+    description: "The name to save the file under (RFC 6266). A JSON answer has no such header.",
   },
   ETag: {
     schema: { type: "string" },
     description:
-      "The entity tag of the resource's own state as it is now, for `If-Match` and `If-None-Match`. What the answer shows of other things beside it (a domain's mailboxes and records, a workspace's name) is not part of it.",
+      "The entity tag of the resource's own state, for `If-Match` and `If-None-Match`. The tag does not cover what the answer shows of other resources, such as a domain's mailboxes and records, or a workspace's name.",
   },
   "Idempotency-Replayed": {
     schema: { type: "string", enum: ["true"] },
-    description: "An earlier request with the same `Idempotency-Key` has had the effect; this is its answer again.",
+    description:
+      "`true` for a replay: an earlier request with the same `Idempotency-Key` took effect, and this is its answer again.",
   },
   "RateLimit-Policy": {
     schema: { type: "string" },
     description:
-      'The limit that was charged: its class, the quota `q`, and the window `w` in seconds in which the quota comes back, as in `"default";q=100;w=10`; absent when the request was refused before it was counted (draft-ietf-httpapi-ratelimit-headers).',
+      'The limit that was charged: its class, the quota `q`, and the window `w` in seconds in which the quota comes back, as in `"default";q=100;w=10`. The header is absent when the request was refused before it was counted (draft-ietf-httpapi-ratelimit-headers).',
   },
   RateLimit: {
     schema: { type: "string" },
     description:
-      'What is left of the quota, `r`, and after how many seconds it is whole again, `t`, as in `"default";r=99;t=1` (draft-ietf-httpapi-ratelimit-headers).',
+      'The rest of the quota, `r`, and the seconds until the whole quota is back, `t`, as in `"default";r=99;t=1` (draft-ietf-httpapi-ratelimit-headers).',
   },
   "Retry-After": {
     schema: { type: "integer" },
-    description: "After how many seconds to try again. A 409 has it with `idempotency_in_flight`.",
+    description:
+      "The number of seconds to wait before you try again. A 409 has this header for `idempotency_in_flight`.",
   },
   "WWW-Authenticate": {
     schema: { type: "string" },
     description:
-      "The challenge of RFC 6750; with `error` once a credential was sent. Under `resource_metadata` is told who issues tokens (RFC 9728).",
+      "The challenge of RFC 6750. It has `error` if the request had a credential. The document at `resource_metadata` names the token issuers (RFC 9728).",
   },
 } as const satisfies Record<string, Header>;
 
@@ -52,19 +60,19 @@ const sometimes = ".sometimes";
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
 
 /** The header fields that an answer always has, and those it has only in the cases their descriptions name. */
-export const headersOf = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
+export const headersWith = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
   Object.fromEntries([
     ...["X-Request-Id" as const, ...always].map((name) => [name, reference(name, "")]),
     ...maybe.map((name) => [name, reference(name, sometimes)]),
   ]) as Headers;
 
-/** The header fields of an answer that may also come from the gateway, which sends none of them. */
+/** The header fields of an answer. All are optional, because the gateway can send this answer too, without them. */
 export const headersBesideGateway = (headers: readonly AnswerHeader[]): Headers =>
-  headersOf([], ["X-Request-Id", ...headers]);
+  headersWith([], ["X-Request-Id", ...headers]);
 
 /** The header components that responses refer to. */
 export function headerComponents(paths: object): Record<string, Header & { required: boolean }> {
-  // Schemas are left out of the search, as they are large and refer to no header.
+  // Schemas are left out of the search, because they are large and refer to no header.
   const used = JSON.stringify(paths, (_, value: unknown) => (value instanceof z.ZodType ? undefined : value));
   const both = Object.entries<Header>(answerHeaders).flatMap(([name, header]) => [
     [name, { ...header, required: true }] as const,
@@ -75,11 +83,11 @@ export function headerComponents(paths: object): Record<string, Header & { requi
 
 export const rateLimit = ["RateLimit-Policy", "RateLimit"] as const;
 
-const secretNote = " The answer holds a secret and is not kept: a repeat is answered with 409 `secret_already_shown`.";
+const secretNote = " The answer has a secret, so it is not stored. A repeat gets 409 `secret_already_shown`.";
 const maySecretNote = (members: string): string =>
-  ` An answer that shows a secret (${members}) is not kept: a repeat is answered with 409 \`secret_already_shown\`.`;
+  ` An answer that shows a secret (${members}) is not stored. A repeat then gets 409 \`secret_already_shown\`.`;
 const programNote =
-  " The same program with the same key is answered with the same envelope, and with `Idempotency-Replayed: true`; another one is a 422. Each write of the program has a key of its own made from this one: what was cut off can be sent again, and no write takes effect twice. An envelope with a secret is not kept: 409 `secret_already_shown`. Without it the `request_id` does so for an hour, for each program by itself; a message of the A2A protocol goes by its id only.";
+  " A repeat of the same program with the same key gets the stored envelope, with `Idempotency-Replayed: true`. The key with another program is a 422. Each write of the program has its own key, which is derived from this one. You can repeat a program that was cut off, and no write takes effect twice. An envelope with a secret is not stored, and a repeat gets 409 `secret_already_shown`. Without this header the `request_id` is the key, for an hour and for the same program only. A message of the A2A protocol has its `messageId` as the key.";
 
 function secretNoteOf(route: Route): string {
   const { shownOnce } = route;
@@ -89,9 +97,9 @@ function secretNoteOf(route: Route): string {
 
 function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
   const promise =
-    "Your name for this request, kept for 24 hours for you and this route: the same request with the same key takes effect once, and a repeat gets the answer of the first with `Idempotency-Replayed: true`. The key with another request is a 422, and while the first is still running a repeat is a 409 `idempotency_in_flight`.";
+    "Your key for this request. It is stored for 24 hours, for you and this route. The same request with the same key takes effect once. A repeat gets the answer of the first request, with `Idempotency-Replayed: true`. The key with another request is a 422. While the first request is still running, a repeat is a 409 `idempotency_in_flight`.";
   const note = isFunction ? secretNoteOf(route) : programNote;
-  const description = isFunction ? promise + note : `Your name for this program, kept for 24 hours.${note}`;
+  const description = isFunction ? promise + note : `Your key for this program. It is stored for 24 hours.${note}`;
   return z
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, { error: "Write 1 to 255 visible ASCII characters" })
@@ -102,7 +110,7 @@ function idempotencyKey(route: Route, isFunction: boolean): z.ZodType {
 const tag = String.raw`(?:W/)?"[\x21\x23-\x2b\x2d-\x7e]*"`;
 const fields = {
   "If-Match": z.string().regex(new RegExp(String.raw`^(?: *\* *|[ ,]*${tag}(?: *,[ ,]*${tag})*[ ,]*)$`), {
-    error: "Write * or entity tags in quotes",
+    error: "Write * or a list of entity tags in quotes",
   }),
   "If-None-Match": z.string(),
 };
@@ -110,20 +118,20 @@ const fields = {
 /** The request header fields that a route honours. `isFunction` tells functions from the endpoints of code mode. */
 export function requestHeaders(route: Route, isFunction: boolean, takesKey: boolean): z.ZodObject {
   const conditional = {
-    "If-Match": `${route.method === "GET" ? "Answer" : "Change"} it only if it still has one of these entity tags (RFC 9110 §13.1.1), else 412 \`precondition_failed\`: \`*\` for any, or tags in quotes as \`ETag\` has them, with commas between. Anything else is a 422. Without it the last write wins.`,
+    "If-Match": `${route.http.method === "GET" ? "Answer" : "Change"} the resource only if it still has one of these entity tags (RFC 9110 §13.1.1). Otherwise the answer is 412 \`precondition_failed\`. Write \`*\` for any tag, or tags in quotes as in \`ETag\`, separated by commas. Any other value is a 422. Without this header the last write wins.`,
     "If-None-Match":
-      "Entity tags you know already (RFC 9110 §13.1.2): if it still has one of them, 304 without a body. What cannot be read as such is as good as not sent.",
+      "The entity tags that you know already (RFC 9110 §13.1.2). If the resource still has one of them, the answer is 304 without a body. A value that cannot be read is ignored.",
   };
-  const honoured = route.method === "GET" ? (["If-Match", "If-None-Match"] as const) : (["If-Match"] as const);
+  const honoured = route.http.method === "GET" ? (["If-Match", "If-None-Match"] as const) : (["If-Match"] as const);
   const conditions = honoured.map(
     (name) => [name, fields[name].optional().meta({ description: conditional[name] })] as const,
   );
   return z.object({
     "X-Request-Id": z.string().optional().meta({
       description:
-        "Your id for this request, 1 to 128 visible ASCII characters: echoed, logged, and part of every error body. Anything else is replaced by an id of ours.",
+        "Your id for this request: 1 to 128 visible ASCII characters. The id is in the answer, in the logs and in every error body. Any other value is replaced by a generated id.",
     }),
     ...(takesKey ? { "Idempotency-Key": idempotencyKey(route, isFunction) } : {}),
-    ...(route.etag ? Object.fromEntries(conditions) : {}),
+    ...(route.http.etag ? Object.fromEntries(conditions) : {}),
   });
 }

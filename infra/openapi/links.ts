@@ -10,14 +10,14 @@ const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
 
 /** The OpenAPI link from a route that creates a resource to the route that reads it, by the latter's name. */
 export function linksOf(created: Route, routes: readonly Route[]): Record<string, Link> {
-  const { location } = created;
+  const { location } = created.http;
   if (location === undefined) return {};
-  const reading = routes.find(({ method, path }) => method === "GET" && shapeOf(path) === shapeOf(location));
-  if (!reading) throw new Error(`${created.name} has the location ${location}, which no route reads`);
+  const reading = routes.find(({ http: { method, path } }) => method === "GET" && shapeOf(path) === shapeOf(location));
+  if (!reading) throw new Error(`No route reads the location ${location} of ${created.name}`);
   const sources = namesIn(location).map((name) =>
     name in created.params.shape ? `$request.path.${name}` : `$response.body#/${name}`,
   );
-  const parameters = Object.fromEntries(namesIn(reading.path).map((name, index) => [name, sources[index] ?? ""]));
-  const description = `${reading.summary}, as \`Location\` has it.`;
+  const parameters = Object.fromEntries(namesIn(reading.http.path).map((name, index) => [name, sources[index] ?? ""]));
+  const description = `${reading.summary}. \`Location\` has the same path.`;
   return { [reading.name]: { operationId: reading.name, description, parameters } };
 }

@@ -8,9 +8,9 @@ const group = String.raw`\((?:\?:|(?!\?))|\)`;
 /** RE2 allows up to 1,000 repetitions. */
 const count = String.raw`\{\d{1,3}(?:,\d{0,3})?\}`;
 
-const token = `${escape}|${oneOf}|${group}|${count}|[*+?|^$.]|${String.raw`[^\\()[\]{}*+?|^$.]`}`;
+const tokenPattern = `${escape}|${oneOf}|${group}|${count}|[*+?|^$.]|${String.raw`[^\\()[\]{}*+?|^$.]`}`;
 
-const wholly = new RegExp(`^(?:${token})*$`);
+const wholly = new RegExp(`^(?:${tokenPattern})*$`);
 
 /**
  * Tells whether a regular expression has the same meaning in JavaScript, RE2 (Go) and Python's `re`. Allowed are

@@ -4,39 +4,39 @@ import type { ZodOpenApiOperationObject, ZodOpenApiResponseObject } from "zod-op
 import { problemCodes, problemOf, type ProblemCode } from "../../shared/core/errors.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { mayReplay } from "../../shared/http/shown-once.ts";
-import { headersBesideGateway, headersOf, rateLimit } from "./headers.ts";
+import { headersBesideGateway, headersWith, rateLimit } from "./headers.ts";
 import { linksOf } from "./links.ts";
 
 /** API Gateway's own answer, if a request reaches no function or gets no answer from it. */
-const GatewayAnswer = z.object({ message: z.string().meta({ description: "What the gateway has to say." }) }).meta({
+const GatewayAnswer = z.object({ message: z.string().meta({ description: "The gateway's message." }) }).meta({
   id: "GatewayAnswer",
   description:
-    "An answer of the gateway in front of the API, which has neither `X-Request-Id` nor the form of our problems.",
+    "An answer of the gateway in front of the API. It has no `X-Request-Id`, and is not in the format of a problem.",
 });
 
 const notes: Record<string, string> = {
   400: "for a path or query with malformed percent-escapes",
-  413: "for a body that is too large to be handed on",
-  429: "for more requests than the whole API takes",
-  500: "for an answer that could not be handed on",
-  503: "for a request that took too long: it may have been done, so read before you repeat it, or repeat it with its `Idempotency-Key`",
+  413: "for a body that is too large to pass on",
+  429: "when the whole API gets too many requests",
+  500: "when it cannot pass on the answer",
+  503: "when a request takes too long. The request may have taken effect: read before you repeat it, or repeat it with its `Idempotency-Key`",
 };
 
 /** A sentence about when the gateway answers with this status; undefined if it never does. */
 const gatewayNote = (status: string): string | undefined =>
-  notes[status] && `Or \`{"message": …}\` by the gateway, ${notes[status]}.`;
+  notes[status] && `The gateway answers \`{"message": …}\` ${notes[status]}.`;
 
 const Problem = z
   .object({
-    type: z.string().meta({ description: "Where the problem is explained, relative to the API's address." }),
-    title: z.string().meta({ description: "What kind of problem it is; the same for every occurrence." }),
-    status: z.int().meta({ description: "The HTTP status again." }),
-    detail: z.string().meta({ description: "One plain sentence about this occurrence." }),
-    code: z.enum(problemCodes).meta({ description: "The stable code to decide on." }),
-    request_id: z.string().meta({ description: "Quote it when you ask us about the request." }),
+    type: z.string().meta({ description: "The page that explains the problem, relative to the API's address." }),
+    title: z.string().meta({ description: "The kind of problem, the same for every occurrence." }),
+    status: z.int().meta({ description: "The HTTP status of the answer." }),
+    detail: z.string().meta({ description: "What happened this time, in words for people." }),
+    code: z.enum(problemCodes).meta({ description: "The stable code of the problem, for decisions in your program." }),
+    request_id: z.string().meta({ description: "The request's id. Quote the id when you ask us about the request." }),
   })
   .catchall(z.unknown())
-  .meta({ id: "Problem", description: "RFC 9457 problem details, with members that help to mend the request." });
+  .meta({ id: "Problem", description: "RFC 9457 problem details. Further members help to correct the request." });
 
 const HTTPValidationError = z
   .object({
@@ -44,21 +44,22 @@ const HTTPValidationError = z
       .array(
         z
           .object({
-            loc: z
-              .array(z.union([z.string(), z.int()]))
-              .meta({ description: "The place: path, query, header or body first, then the way in." }),
-            msg: z.string().meta({ description: "What is wrong there." }),
-            type: z.string().meta({ description: "A stable name of the kind of error." }),
+            loc: z.array(z.union([z.string(), z.int()])).meta({
+              description:
+                "The place of the error: `path`, `query`, `header` or `body`, then the members that lead to the place.",
+            }),
+            msg: z.string().meta({ description: "What is wrong at the place." }),
+            type: z.string().meta({ description: "The stable name of the kind of error." }),
           })
-          .meta({ id: "ValidationError", description: "One thing that is wrong with the request." }),
+          .meta({ id: "ValidationError", description: "One error in the request." }),
       )
       .optional()
-      .meta({ description: "Everything that is wrong with the request." }),
+      .meta({ description: "All errors in the request." }),
   })
-  .meta({ id: "HTTPValidationError", description: "The request does not fit the schema." });
+  .meta({ id: "HTTPValidationError", description: "The errors of a request that does not fit the schema." });
 
 /** Facts about an operation besides its route. */
-type Door = {
+type OperationFacts = {
   /** Whether the route is a function; the endpoints of code mode are not. */
   isFunction: boolean;
   /** Whether it speaks JSON-RPC, answers notifications with 202 and checks `Origin`. */
@@ -67,10 +68,10 @@ type Door = {
   functions: readonly Route[];
 };
 
-const takesKey = ({ method }: Route, isRpc: boolean): boolean => method === "POST" && !isRpc;
+const takesKey = ({ http: { method } }: Route, isRpc: boolean): boolean => method === "POST" && !isRpc;
 
 /** The problem codes that a route may answer besides 422. */
-function problemsOf(route: Route, { isFunction, isRpc }: Door): ProblemCode[] {
+function problemsOf(route: Route, { isFunction, isRpc }: OperationFacts): ProblemCode[] {
   const inAccount = !route.public && "account_id" in route.params.shape;
   const always: ProblemCode[] = [
     ...(route.public ? [] : (["unauthenticated", "token_expired", "token_revoked"] as const)),
@@ -97,27 +98,27 @@ function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenA
     case "500":
       return headersBesideGateway(rateLimit);
     case "415":
-      return headersOf([], rateLimit);
+      return headersWith([], rateLimit);
     case "401":
-      return headersOf(["WWW-Authenticate"]);
+      return headersWith(["WWW-Authenticate"]);
     case "409":
-      return headersOf(rateLimit, codes.includes("idempotency_in_flight") ? ["Retry-After"] : []);
+      return headersWith(rateLimit, codes.includes("idempotency_in_flight") ? ["Retry-After"] : []);
     case "429":
     case "503":
       return headersBesideGateway([...rateLimit, "Retry-After"]);
     default:
-      return codes.includes("origin_not_allowed") ? headersOf([]) : headersOf(rateLimit);
+      return codes.includes("origin_not_allowed") ? headersWith([]) : headersWith(rateLimit);
   }
 }
 
 const invalid = {
-  description: "Something in the request does not fit; `detail` names each place.",
-  headers: headersOf([], rateLimit),
+  description: "The request is not valid. `detail` names each invalid place.",
+  headers: headersWith([], rateLimit),
   content: { "application/json": { schema: HTTPValidationError } },
 };
 
-function failures(route: Route, door: Door): ZodOpenApiOperationObject["responses"] {
-  const byStatus = Map.groupBy(problemsOf(route, door), (code) => String(problemOf(code).status));
+function failures(route: Route, facts: OperationFacts): ZodOpenApiOperationObject["responses"] {
+  const byStatus = Map.groupBy(problemsOf(route, facts), (code) => String(problemOf(code).status));
   const responses = [...byStatus].map(([status, codes]) => {
     const ours = codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`);
     return [
@@ -125,7 +126,7 @@ function failures(route: Route, door: Door): ZodOpenApiOperationObject["response
       {
         description: [...ours, gatewayNote(status) ?? []].flat().join(" "),
         headers: failureHeaders(status, codes),
-        content: { "application/problem+json": { schema: Problem }, ...besideProblems(route, door, status) },
+        content: { "application/problem+json": { schema: Problem }, ...besideProblems(route, facts, status) },
       },
     ];
   });
@@ -133,7 +134,7 @@ function failures(route: Route, door: Door): ZodOpenApiOperationObject["response
 }
 
 /** The formats of a failure besides a problem: the gateway's answer, or a JSON-RPC answer. */
-function besideProblems(route: Route, { isRpc }: Door, status: string): ZodOpenApiResponseObject["content"] {
+function besideProblems(route: Route, { isRpc }: OperationFacts, status: string): ZodOpenApiResponseObject["content"] {
   const schemas = [
     ...(isRpc && status === "400" ? [route.output] : []),
     ...(gatewayNote(status) === undefined ? [] : [GatewayAnswer]),
@@ -143,52 +144,57 @@ function besideProblems(route: Route, { isRpc }: Door, status: string): ZodOpenA
   return { "application/json": { schema: more.length > 0 ? z.union(schemas) : only } };
 }
 
-function success(route: Route, { isRpc, functions }: Door): ZodOpenApiResponseObject {
-  const hasTag = route.etag && route.method !== "DELETE";
+function success(route: Route, { isRpc, functions }: OperationFacts): ZodOpenApiResponseObject {
+  const hasTag = route.http.etag && route.http.method !== "DELETE";
   const always = [
     ...rateLimit,
-    ...(route.location === undefined ? [] : (["Location"] as const)),
+    ...(route.http.location === undefined ? [] : (["Location"] as const)),
     ...(hasTag ? (["ETag"] as const) : []),
   ];
   const maybe = [
     ...(takesKey(route, isRpc) && mayReplay(route) ? (["Idempotency-Replayed"] as const) : []),
-    ...(route.file ? (["Content-Disposition"] as const) : []),
+    ...(route.http.file ? (["Content-Disposition"] as const) : []),
   ];
   return {
     description: "Done.",
-    headers: headersOf(always, maybe),
+    headers: headersWith(always, maybe),
     content: {
-      ...(route.file ? { [route.file.type]: { schema: z.string() } } : {}),
+      ...(route.http.file ? { [route.http.file.type]: { schema: z.string() } } : {}),
       "application/json": { schema: route.output },
     },
-    ...(route.location === undefined ? {} : { links: linksOf(route, functions) }),
+    ...(route.http.location === undefined ? {} : { links: linksOf(route, functions) }),
   };
 }
 
-const later = (route: Route): ZodOpenApiResponseObject => ({
-  description: "It is done after this answer; `Location` leads to how that goes on.",
-  headers: headersOf([...rateLimit, "Location"], ["Idempotency-Replayed"]),
+const acceptedResponse = (route: Route): ZodOpenApiResponseObject => ({
+  description: "Accepted. The task runs after this answer. `Location` leads to its state.",
+  headers: headersWith([...rateLimit, "Location"], ["Idempotency-Replayed"]),
   content: { "application/json": { schema: route.output } },
 });
 
 /** Everything a route may answer with, by status. */
-export function responsesOf(route: Route, door: Door): ZodOpenApiOperationObject["responses"] {
+export function responsesOf(route: Route, facts: OperationFacts): ZodOpenApiOperationObject["responses"] {
   return {
-    [String(route.status)]: success(route, door),
-    ...(route.later ? { "202": later(route) } : {}),
-    ...(door.isRpc
-      ? { "202": { description: "A notification: taken, not answered.", headers: headersOf(rateLimit) } }
+    [String(route.http.status)]: success(route, facts),
+    ...(route.http.later ? { "202": acceptedResponse(route) } : {}),
+    ...(facts.isRpc
+      ? { "202": { description: "The notification was accepted. It gets no answer.", headers: headersWith(rateLimit) } }
       : {}),
-    ...(route.etag && route.method === "GET"
-      ? { "304": { description: "Its own state is as you know it.", headers: headersOf([...rateLimit, "ETag"]) } }
+    ...(route.http.etag && route.http.method === "GET"
+      ? {
+          "304": {
+            description: "The resource's own state has not changed.",
+            headers: headersWith([...rateLimit, "ETag"]),
+          },
+        }
       : {}),
-    ...failures(route, door),
-    ...(door.isRpc ? { "404": unknownMethod(route) } : {}),
+    ...failures(route, facts),
+    ...(facts.isRpc ? { "404": unknownMethod(route) } : {}),
   };
 }
 
 const unknownMethod = (route: Route): ZodOpenApiResponseObject => ({
-  description: "Revision 2026-07-28 has no such method: the JSON-RPC error -32601.",
-  headers: headersOf(rateLimit),
+  description: "Revision 2026-07-28 does not have this method. The answer is the JSON-RPC error -32601.",
+  headers: headersWith(rateLimit),
   content: { "application/json": { schema: route.output } },
 });

@@ -3,7 +3,7 @@ export const families = [
   { name: "accounts", title: "Accounts", description: "The accounts you can see." },
   { name: "me", title: "Who you are", description: "Who you are." },
   { name: "workspaces", title: "Workspaces", description: "Containers for domains inside an account." },
-  { name: "domains", title: "Domains", description: "Domains: connect or buy them, and see that their mail works." },
+  { name: "domains", title: "Domains", description: "Connect or buy domains, and check that their mail works." },
   {
     name: "dns_records",
     title: "DNS records",
@@ -18,24 +18,25 @@ export const families = [
   {
     name: "forwarding",
     title: "Forwarding",
-    description: "Copies of mail to other addresses, whose recipients agree first.",
+    description: "Rules that send copies of mail to other addresses. The recipients must agree first.",
   },
   {
     name: "dedicated_ips",
     title: "Dedicated IPs",
-    description: "Addresses of their own that domains send from: managed ones, and your own hosts.",
+    description: "IP addresses from which only your domains send mail: managed addresses, and your own hosts.",
   },
   { name: "tags", title: "Tags", description: "Labels for domains." },
   { name: "auth", title: "Authorization", description: "Who may do what: grants, roles, groups and service accounts." },
   { name: "webhooks", title: "Webhooks", description: "Events of an account, posted to your own servers." },
-  { name: "billing", title: "Billing", description: "The wallet, what is charged to it, plans and invoices." },
-  { name: "feedback", title: "Feedback", description: "What you think of the product, told to us." },
-  { name: "audit", title: "Audit log", description: "Who changed what." },
-  { name: "functions", title: "Functions", description: "What there is to call in code mode, and how." },
+  { name: "billing", title: "Billing", description: "The wallet and its transactions, plans and invoices." },
+  { name: "feedback", title: "Feedback", description: "Your feedback about the product." },
+  { name: "audit", title: "Audit log", description: "The log of who changed what." },
+  { name: "functions", title: "Functions", description: "The functions of code mode, and how to call them." },
   {
     name: "code",
     title: "Code mode",
-    description: "Code mode: small programs of calls, for agents, by A2A-style envelope and by MCP.",
+    description:
+      "Small programs of function calls, for agents. Send them in an A2A-style envelope, by the A2A protocol or by MCP.",
   },
 ];
 

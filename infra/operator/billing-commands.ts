@@ -7,22 +7,20 @@ import { getAccount } from "../../shared/accounts/visible.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
-import { Day, dayOf, plusDays } from "../../shared/core/days.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { createLog } from "../../shared/core/log.ts";
 import { minorUnits, money, moneyUpTo } from "../../shared/core/money.ts";
 import { line } from "../../shared/core/text.ts";
-import { clock } from "../../shared/core/time.ts";
+import { Day, clock, dayOf, plusDays } from "../../shared/core/time.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { planWallet, walletOf } from "../../shared/wallet/wallet.ts";
 import type { Command } from "./commands.ts";
+import { accountOption } from "./options.ts";
 
 const Amount = z
   .string()
   .refine((text) => moneyUpTo(100_000_000).safeParse(text).success, { error: "an amount such as 12.50" });
-
-const account = { description: "The account's id.", schema: Id };
 
 /** Shows the progress of a command, on a terminal only. */
 function showProgress(done: number, total: number): void {
@@ -32,7 +30,7 @@ function showProgress(done: number, total: number): void {
 async function runBilling(table: Table, date: string | undefined, accountId: string | undefined) {
   const today = dayOf(clock());
   const last = date ?? plusDays(today, -1);
-  if (last >= today) throw new Error(`${last} is not over: the last day that can be closed is ${plusDays(today, -1)}.`);
+  if (last >= today) throw new Error(`${last} is not over. The last day that you can close is ${plusDays(today, -1)}.`);
   const work = { table, now: clock, requestId: randomUUID() };
   if (accountId !== undefined) {
     await getAccount(table, accountId);
@@ -42,11 +40,11 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
   const log = createLog("error", {}, "text");
   const result = await runAll(last, { ...work, log, onProgress: showProgress });
   if (result.failed > 0)
-    throw new Error(`${result.failed} of ${result.accounts} accounts could not be billed: see above.`);
+    throw new Error(`${result.failed} of ${result.accounts} accounts could not be billed. The errors are above.`);
   return { closed_day: last, ...result };
 }
 
-/** Credits a wallet, once per id: for a payment by other means, or as a favour. */
+/** Credits a wallet, for example for a payment by bank transfer. The same id is credited only once. */
 async function credit(table: Table, accountId: string, amountText: string, id: string, reason: string) {
   await getAccount(table, accountId);
   const amount = minorUnits(amountText) ?? 0;
@@ -92,33 +90,36 @@ async function checkBooks(table: Table, accountId: string | undefined) {
     return checked.problems.map((problem) => `${id}: ${problem}`);
   });
   const problems = results.flatMap((one) => (one.status === "rejected" ? [String(one.reason)] : one.value));
-  if (problems.length > 0) throw new Error(`The books do not hold, or cannot be read:\n${problems.join("\n")}`);
+  if (problems.length > 0) throw new Error(`The ledger has errors, or cannot be read:\n${problems.join("\n")}`);
   return { accounts: ids.length, unsettled };
 }
 
 export const billingCommands: Record<string, Command> = {
   "billing run": {
-    summary: "Close a billing day and all before it: record usage, invoice months that ended, take what is due.",
+    summary: "Close a billing day and all days before it: record usage, invoice ended months, charge wallets.",
     options: {
-      date: { description: "The day to close (YYYY-MM-DD); yesterday if not given.", schema: Day.optional() },
+      date: { description: "The day to close (YYYY-MM-DD); yesterday by default.", schema: Day.optional() },
       account: { description: "Only this account.", schema: Id.optional() },
     },
     run: (table, { date, account: accountId }) => runBilling(table, date, accountId),
   },
   "billing check": {
-    summary: "Check that the books hold: balances, their newest entries and movements. Changes nothing.",
+    summary: "Check the ledger: balances, their newest entries and movements. Changes nothing.",
     options: { account: { description: "Only this account.", schema: Id.optional() } },
     run: (table, { account: accountId }) => checkBooks(table, accountId),
   },
   "billing credit": {
-    summary: "Credit a wallet, once for each id.",
+    summary: "Credit a wallet. Each id is credited once.",
     options: {
-      account,
-      amount: { description: "How much, such as 50.00.", schema: Amount },
-      id: { description: "Your id for it: the same id is credited once.", schema: z.string().regex(/^[\w.-]{1,64}$/) },
+      account: accountOption,
+      amount: { description: "The amount, such as 50.00.", schema: Amount },
+      id: {
+        description: "Your id for the credit. The same id is credited once.",
+        schema: z.string().regex(/^[\w.-]{1,64}$/),
+      },
       reason: {
-        description: "What the customer reads.",
-        schema: line({ most: 200, description: "What the customer reads." }),
+        description: "The reason that the customer reads.",
+        schema: line({ most: 200, description: "The reason that the customer reads." }),
       },
     },
     run: (table, { account: accountId = "", amount = "", id = "", reason = "" }) =>

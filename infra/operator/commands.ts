@@ -9,19 +9,19 @@ import { line } from "../../shared/core/text.ts";
 import { getAssignment, planAssignments, planRevocation } from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, readHeld } from "../../shared/grants/holders.ts";
 import type { Table } from "../../shared/table/table.ts";
+import { accountOption } from "./options.ts";
 
 /** One command of the operator: its options by name, and the function that runs it. */
 export type Command = {
   summary: string;
   options: Record<string, { description: string; schema: z.ZodType<string | undefined> }>;
-  run: (table: Table, options: Record<string, string>, place: Place) => Promise<Record<string, unknown>>;
+  run: (table: Table, options: Record<string, string>, place: TableLocation) => Promise<Record<string, unknown>>;
 };
 
-/** The location of the table: a local table has a data folder beside it. */
-export type Place = { dataDir?: string };
+/** The location of the table: a local table also has a data folder. */
+export type TableLocation = { dataDir?: string };
 
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
-const account = { description: "The account's id.", schema: Id };
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
 const user = { description: "The user's id: the `id` that GET /v1/public/me shows them.", schema: Id };
@@ -113,17 +113,17 @@ export const commands: Record<string, Command> = {
   },
   "account show": {
     summary: "Show an account.",
-    options: { account },
+    options: { account: accountOption },
     run: async (table, options) => accountResult(await getAccount(table, option(options, "account"))),
   },
   "owner add": {
     summary: "Make a user an owner of an account.",
-    options: { account, user },
+    options: { account: accountOption, user },
     run: (table, options) => addOwner(table, option(options, "account"), option(options, "user")),
   },
   "owner remove": {
-    summary: "Take ownership from a user; the last owner stays.",
-    options: { account, user },
+    summary: "Remove a user from an account's owners. The last owner cannot be removed.",
+    options: { account: accountOption, user },
     run: (table, options) => removeOwner(table, option(options, "account"), option(options, "user")),
   },
   "super-admin add": {
@@ -132,19 +132,19 @@ export const commands: Record<string, Command> = {
     run: (table, options) => setSuperAdmin(table, option(options, "user"), true),
   },
   "super-admin remove": {
-    summary: "Make a user a super admin no longer, however they became one.",
+    summary: "Take super admin rights from a user, wherever the rights came from.",
     options: { user },
     run: (table, options) => setSuperAdmin(table, option(options, "user"), false),
   },
   "account suspend": {
-    summary: "Suspend an account: it can be read, not changed.",
-    options: { account },
+    summary: "Suspend an account. A suspended account can be read, not changed.",
+    options: { account: accountOption },
     run: async (table, options) =>
       accountResult(await setAccountStatus(table, option(options, "account"), "suspended", new Date())),
   },
   "account reopen": {
     summary: "Open a suspended account again.",
-    options: { account },
+    options: { account: accountOption },
     run: async (table, options) =>
       accountResult(await setAccountStatus(table, option(options, "account"), "active", new Date())),
   },

@@ -4,19 +4,20 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import { TableClient } from "../../shared/table/client.ts";
+import { openTable, type Table } from "../../shared/table/table.ts";
 import { restoreClock } from "../local/start/clock.ts";
 import { setTableEnvironment } from "../local/start/environment.ts";
 import { readSettings } from "../local/start/settings.ts";
 import { prepareDataDir } from "../local/table/data-version.ts";
 import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.ts";
-import { engineNote, localTableName } from "../local/table/lock.ts";
-import type { Place } from "./commands.ts";
+import { engineAddressFile, localTableName } from "../local/table/lock.ts";
+import type { TableLocation } from "./commands.ts";
 
 /** A table to operate on, a description of its location, and the function that closes it. */
-export type Connection = Place & { table: Table; place: string; close: () => Promise<void> };
+export type Connection = TableLocation & { table: Table; place: string; close: () => Promise<void> };
 
-const open = (name: string): Table => openTable(documentClient(), name);
+const open = (name: string): Table => openTable(new TableClient(), name);
 
 /**
  * Connects to the named table where the AWS SDK finds it (a deployed one, or the endpoint in
@@ -26,7 +27,7 @@ const open = (name: string): Table => openTable(documentClient(), name);
 export async function connect(tableName: string | undefined): Promise<Connection> {
   if (tableName !== undefined) return { table: open(tableName), place: `table ${tableName}`, close: async () => {} };
   const { dataDir, endpoint } = readSettings(process.env);
-  const known = endpoint ?? (await runningEndpoint(join(dataDir, engineNote)));
+  const known = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
   if (known === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
   const engine =
     known === undefined

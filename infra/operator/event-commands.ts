@@ -12,7 +12,7 @@ import type { Item } from "../../shared/table/writes.ts";
 import { publishInOrder } from "../../shared/webhooks/publish.ts";
 import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn, newestOf } from "../local/events/event-log.ts";
 import { eventQueueIn } from "../local/events/event-queue.ts";
-import type { Command, Place } from "./commands.ts";
+import type { Command, TableLocation } from "./commands.ts";
 
 const Time = z
   .string()
@@ -20,18 +20,18 @@ const Time = z
     error: "Not a time such as 2026-07-01T12:00:00Z or 2026-07-01",
     abort: true,
   })
-  .refine((text) => !Number.isNaN(Date.parse(text)), { error: "There is no such time" });
+  .refine((text) => !Number.isNaN(Date.parse(text)), { error: "This time does not exist" });
 
 const complain = (what: string, detail: unknown): void => void process.stderr.write(`${what}: ${String(detail)}\n`);
 
 /**
  * Publishes to the named bus, or else to the event log in the local data folder and the local product's event queue.
  */
-function publisherFor({ dataDir }: Place, bus: string | undefined): EventPublisher {
+function publisherFor({ dataDir }: TableLocation, bus: string | undefined): EventPublisher {
   if (bus !== undefined) {
     return eventBridgePublisher(bus, { error: (message, fields) => complain(message, JSON.stringify(fields)) });
   }
-  if (dataDir === undefined) throw new Error("Say to which event bus: --bus NAME, or EVENT_BUS.");
+  if (dataDir === undefined) throw new Error("Name the event bus with --bus NAME or EVENT_BUS.");
   return embeddedPublisher(eventsIn(dataDir), { onEvent: eventQueueIn(dataDir).put, onError: complain });
 }
 
@@ -61,14 +61,18 @@ async function replayAccount(
     const [first] = failed.map((index) => events[index]);
     if (first) {
       throw new Error(
-        `${counts.published} events were published; ${failed.length} of account ${accountId} were not, the first ` +
-          `of them of ${first.timestamp}. Run it again: consumers pass over what they had.`,
+        `${counts.published} events were published. ${failed.length} events of account ${accountId} were not. The first of ` +
+          `these is from ${first.timestamp}. Run the command again. Consumers skip events that they have.`,
       );
     }
   }
 }
 
-async function replay(table: Table, options: Record<string, string>, place: Place): Promise<Record<string, unknown>> {
+async function replay(
+  table: Table,
+  options: Record<string, string>,
+  place: TableLocation,
+): Promise<Record<string, unknown>> {
   const { since = "", until, account, bus } = options;
   const publish = publisherFor(place, bus ?? (place.dataDir === undefined ? process.env["EVENT_BUS"] : undefined));
   const span = { sinceMs: Date.parse(since), untilMs: until === undefined ? Infinity : Date.parse(until) };
@@ -78,9 +82,11 @@ async function replay(table: Table, options: Record<string, string>, place: Plac
   return counts;
 }
 
-async function listDeadLetters({ dataDir }: Place): Promise<Record<string, unknown>> {
+async function listDeadLetters({ dataDir }: TableLocation): Promise<Record<string, unknown>> {
   if (dataDir === undefined) {
-    throw new Error("The dead letters of a deployed table are in its queue: docs/events.md says how to read them.");
+    throw new Error(
+      "The dead letters of a deployed table are in its queue. docs/events.md describes how to read the queue.",
+    );
   }
   const letters = await newestOf(deadLettersIn(dataDir), DeadLetter);
   return { count: letters.length, dead_letters: letters };
@@ -89,11 +95,11 @@ async function listDeadLetters({ dataDir }: Place): Promise<Record<string, unkno
 /** The operator's commands for the events of changes. */
 export const eventCommands: Record<string, Command> = {
   "events replay": {
-    summary: "Publish the changes of a span of time again, oldest first.",
+    summary: "Publish the changes of a time range again, oldest first.",
     options: {
-      since: { description: "The first instant, such as 2026-07-01T12:00:00Z.", schema: Time },
-      until: { description: "The instant before which to end; now when left out.", schema: Time.optional() },
-      account: { description: "One account's id; all accounts when left out.", schema: Id.optional() },
+      since: { description: "The start of the range, such as 2026-07-01T12:00:00Z.", schema: Time },
+      until: { description: "The end of the range, not included; now by default.", schema: Time.optional() },
+      account: { description: "The id of one account; all accounts by default.", schema: Id.optional() },
       bus: {
         description: "The event bus (or EVENT_BUS), for a deployed table.",
         schema: z.string().min(1).optional(),
@@ -102,7 +108,7 @@ export const eventCommands: Record<string, Command> = {
     run: replay,
   },
   "events dead-letters": {
-    summary: "List the changes that the local runtime gave up publishing.",
+    summary: "List the changes that the local runtime could not publish.",
     options: {},
     run: (_table, _options, place) => listDeadLetters(place),
   },

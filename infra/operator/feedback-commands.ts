@@ -10,13 +10,13 @@ import type { Command } from "./commands.ts";
 
 const pageSize = 25;
 
-const Page = z.string().regex(/^[1-9]\d{0,6}$/, { error: "Not a page number from 1" });
+const PageNumber = z.string().regex(/^[1-9]\d{0,6}$/, { error: "Not a page number from 1" });
 const Status = z.enum(FeedbackStatus.options, { error: `Not one of ${FeedbackStatus.options.join(", ")}` });
 
 const statuses = FeedbackStatus.options.join(", ");
 const id = { description: "The feedback's id.", schema: Id };
 
-async function list(table: Table, { status, account, page = "1" }: Record<string, string>) {
+async function showPage(table: Table, { status, account, page = "1" }: Record<string, string>) {
   const filter = { account, status: Status.optional().parse(status) };
   const span = { page: Number(page), page_size: pageSize };
   const { items, total } = await listFeedback(table, filter, span);
@@ -42,25 +42,25 @@ export const feedbackCommands: Record<string, Command> = {
   "feedback list": {
     summary: `List feedback of all accounts, newest first, ${pageSize} a page.`,
     options: {
-      status: { description: `Only what is ${statuses}.`, schema: Status.optional() },
-      account: { description: "Only of this account.", schema: Id.optional() },
-      page: { description: "Which page; 1 if not given.", schema: Page.optional() },
+      status: { description: `Only feedback with this status: ${statuses}.`, schema: Status.optional() },
+      account: { description: "Only feedback of this account.", schema: Id.optional() },
+      page: { description: "The page; 1 by default.", schema: PageNumber.optional() },
     },
-    run: list,
+    run: showPage,
   },
   "feedback show": {
-    summary: "Show all of one feedback.",
+    summary: "Show a feedback in full.",
     options: { id },
     run: (table, options) => getFeedback(table, options["id"] ?? ""),
   },
   "feedback set-status": {
-    summary: "Say what became of feedback; its account is told by an event.",
+    summary: "Set the status of a feedback. An event tells its account.",
     options: {
       id,
-      status: { description: `One of ${statuses}.`, schema: Status },
+      status: { description: `The new status: ${statuses}.`, schema: Status },
       notes: {
-        description: "What the customer reads about it; empty takes it away.",
-        schema: lines({ least: 0, most: longestText, description: "What the customer reads about it." }).optional(),
+        description: "A note for the customer. An empty note removes it.",
+        schema: lines({ least: 0, most: longestText, description: "A note for the customer." }).optional(),
       },
     },
     run: async (table, { id: feedbackId = "", status, notes }) => {

@@ -13,15 +13,15 @@ import { CountryCode, OptionId } from "../../shared/dedicated-ips/options.ts";
 import { addStock, listStock, returnStock, withdrawStock } from "../../shared/dedicated-ips/stock.ts";
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
 import type { Command } from "./commands.ts";
+import { accountOption } from "./options.ts";
 
-const Address = z
+const IpAddress = z
   .string()
   .refine((text) => isIP(text) !== 0 && !text.includes("%"), { error: "Not an IP address", abort: true })
   .overwrite(canonicalAddress);
 
-const address = { description: "The address, IPv4 or IPv6.", schema: Address };
-const option = { description: "The option it is claimed by, such as eu-1.", schema: OptionId };
-const account = { description: "The account's id.", schema: Id };
+const addressOption = { description: "The address, IPv4 or IPv6.", schema: IpAddress };
+const option = { description: "The option that accounts claim the address by, such as eu-1.", schema: OptionId };
 const id = { description: "The dedicated IP's id.", schema: Id };
 
 const Asn = z
@@ -40,49 +40,52 @@ const Relay = z.string().refine((text) => readEndpoint(text) !== undefined, {
   error: "Write an IP address with a port, such as 10.0.0.5:25 or [fd00::5]:25",
 });
 
-const shown = (stock: StockHolder): Record<string, unknown> => ({ ...stock });
+const stockView = (stock: StockHolder): Record<string, unknown> => ({ ...stock });
 
 /** The operator's commands for the stock of dedicated IPs, and for the dedicated IPs of accounts. */
 export const ipCommands: Record<string, Command> = {
   "ip add": {
-    summary: "Put an address into the stock of dedicated IPs.",
+    summary: "Add an address to the stock of dedicated IPs.",
     options: {
-      address,
+      address: addressOption,
       option,
-      country: { description: "The country it is in, such as DE.", schema: CountryCode },
-      asn: { description: "The autonomous system it is in.", schema: Asn },
-      rdns: { description: "What its reverse DNS calls it, in both directions.", schema: HostName },
-      relay: { description: "Where mail goes that is to leave from it, such as 10.0.0.5:25.", schema: Relay },
+      country: { description: "The country of the address, such as DE.", schema: CountryCode },
+      asn: { description: "The number of the address's autonomous system.", schema: Asn },
+      rdns: { description: "The host name of the address, in reverse and forward DNS.", schema: HostName },
+      relay: { description: "The relay that sends mail from the address, such as 10.0.0.5:25.", schema: Relay },
     },
     run: async (table, { address: ip = "", option: option_id = "", country = "", asn = "", rdns = "", relay = "" }) =>
-      shown(await addStock(table, { ip, option_id, country_code: country, asn: Number(asn), rdns, relay })),
+      stockView(await addStock(table, { ip, option_id, country_code: country, asn: Number(asn), rdns, relay })),
   },
   "ip list": {
     summary: "List the addresses in stock.",
     options: {
       option: { ...option, schema: OptionId.optional() },
-      state: { description: `Only those that are ${StockState.options.join(", ")}.`, schema: StockState.optional() },
+      state: {
+        description: `Only addresses in this state: ${StockState.options.join(", ")}.`,
+        schema: StockState.optional(),
+      },
     },
     run: async (table, options) => ({ addresses: await listStock(table, options) }),
   },
   "ip return": {
-    summary: "Have an address claimed again that rested after somebody had it, or was faulty.",
-    options: { address },
-    run: async (table, { address: ip = "" }) => shown(await returnStock(table, ip)),
+    summary: "Make a resting or faulty address available again.",
+    options: { address: addressOption },
+    run: async (table, { address: ip = "" }) => stockView(await returnStock(table, ip)),
   },
   "ip withdraw": {
-    summary: "Take an address that nobody has out of the stock.",
-    options: { address },
+    summary: "Remove an address that no account has from the stock.",
+    options: { address: addressOption },
     run: async (table, { address: ip = "" }) => ({ withdrawn: (await withdrawStock(table, ip)).ip }),
   },
   "ip suspend": {
-    summary: "Have no mail leave from an account's dedicated IP until it is resumed.",
+    summary: "Suspend an account's dedicated IP. No mail leaves from it until it is resumed.",
     options: {
-      account,
+      account: accountOption,
       id,
       reason: {
-        description: "What the customer reads.",
-        schema: line({ most: 200, description: "What the customer reads." }).optional(),
+        description: "The reason that the customer reads.",
+        schema: line({ most: 200, description: "The reason that the customer reads." }).optional(),
       },
     },
     run: async (table, { account: accountId = "", id: ipId = "", reason }) => {
@@ -92,8 +95,8 @@ export const ipCommands: Record<string, Command> = {
     },
   },
   "ip resume": {
-    summary: "Make a suspended dedicated IP what it was before.",
-    options: { account, id },
+    summary: "Resume a suspended dedicated IP. It gets its earlier status back.",
+    options: { account: accountOption, id },
     run: async (table, { account: accountId = "", id: ipId = "" }) => {
       await getAccount(table, accountId);
       const { status } = await resumeIp(table, { accountId, id: ipId }, clock());

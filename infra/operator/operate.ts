@@ -32,11 +32,11 @@ ${Object.entries(commands)
   .join("\n")}
 
 Everywhere:
-    --table NAME    A deployed table (or TABLE_NAME), with AWS credentials; without it the local one in DATA_DIR.
-    --json          Answer as one line of JSON.
-    --help          This text.
+    --table NAME    A deployed table (or TABLE_NAME), which needs AWS credentials; the local table in DATA_DIR by default.
+    --json          Prints the answer as one line of JSON.
+    --help          Shows this text.
 
-Exit codes: 0 done, 1 refused or failed, 2 not understood.
+Exit codes: 0 done, 1 refused or failed, 2 the command line is not valid.
 `;
 
 /** Thrown for an invalid command line; the message gives the reason. */
@@ -44,13 +44,13 @@ class Misuse extends Error {}
 
 type Parsed = { command: Command; options: Record<string, string>; tableName: string | undefined; json: boolean };
 
-function parse(argv: readonly string[]): Parsed | "help" {
+function parseCommand(argv: readonly string[]): Parsed | "help" {
   const names = [...new Set(Object.values(commands).flatMap(({ options }) => Object.keys(options)))];
   const { values, positionals } = parseLeniently(argv, ["table", ...names]);
   if (values["help"] === true || positionals[0] === "help") return "help";
   const name = positionals.join(" ");
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!command) throw new Misuse(name === "" ? "Say what to do." : `There is no command "${name}".`);
+  if (!command) throw new Misuse(name === "" ? "Name a command." : `There is no command "${name}".`);
   const table = values["table"] ?? process.env["TABLE_NAME"];
   return {
     command,
@@ -89,7 +89,7 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
   }
   const complaints = result.error.issues.map((issue) =>
     issue.code === "unrecognized_keys"
-      ? `--${issue.keys.join(", --")} does not belong here`
+      ? `--${issue.keys.join(", --")} is not an option of this command`
       : issue.code === "invalid_type" && issue.input === undefined
         ? `--${issue.path.join(".")} is missing`
         : `--${issue.path.join(".")}: ${issue.message}`,
@@ -97,22 +97,22 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
   throw new Misuse(complaints.join("\n"));
 }
 
-const textOf = (value: unknown): string =>
+const asText = (value: unknown): string =>
   typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 
-/** Escapes control characters as JSON does, as customers' texts could otherwise control the terminal. */
+/** Escapes control characters as JSON does, because customers' texts could otherwise control the terminal. */
 const harmless = (text: string): string =>
   text.replaceAll(/(?![\n\t])\p{Cc}/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u${code.toString(16).padStart(4, "0")}`;
   });
 
-async function run({ command, options, tableName, json }: Parsed): Promise<string> {
+async function runCommand({ command, options, tableName, json }: Parsed): Promise<string> {
   const connection = await connect(tableName);
   try {
     const answer = await command.run(connection.table, options, connection);
     const lines = Object.entries(answer).flatMap(([name, value]) =>
-      Array.isArray(value) ? value.map((one) => JSON.stringify(one)) : `${name.padEnd(12)} ${textOf(value)}`,
+      Array.isArray(value) ? value.map((one) => JSON.stringify(one)) : `${name.padEnd(12)} ${asText(value)}`,
     );
     const text = json ? JSON.stringify(answer) : `${lines.join("\n")}\n(${connection.place})`;
     return `${harmless(text)}\n`;
@@ -123,21 +123,22 @@ async function run({ command, options, tableName, json }: Parsed): Promise<strin
 
 function complaintOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof Misuse) return `${error.message}\nnpm run operator -- --help shows what there is.`;
+  if (error instanceof Misuse)
+    return `${error.message}\nnpm run operator -- --help shows the commands and their options.`;
   if (error instanceof Problem && error.code === "not_found") {
-    return "There is no such account, client, owner, feedback or dedicated IP.";
+    return "This account, client, owner, feedback or dedicated IP does not exist.";
   }
   return (process.env["DEBUG"] === undefined ? undefined : error.stack) ?? error.message;
 }
 
 /** The result of a command: its exit code, and its text on both outputs. */
-export type Outcome = { code: number; out: string; err: string };
+export type CommandResult = { code: number; out: string; err: string };
 
 /** Runs a command line, as the usage text describes it; never throws. */
-export async function operate(argv: readonly string[]): Promise<Outcome> {
+export async function operate(argv: readonly string[]): Promise<CommandResult> {
   try {
-    const parsed = parse(argv);
-    return { code: 0, out: parsed === "help" ? usageText : await run(parsed), err: "" };
+    const parsed = parseCommand(argv);
+    return { code: 0, out: parsed === "help" ? usageText : await runCommand(parsed), err: "" };
   } catch (error) {
     return { code: error instanceof Misuse ? 2 : 1, out: "", err: `${complaintOf(error)}\n` };
   }

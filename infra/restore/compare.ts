@@ -1,8 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
-import * as z from "zod";
-
-import { accountsMatching } from "../../shared/accounts/account.ts";
+import { AccountPointer, accountsMatching } from "../../shared/accounts/account.ts";
 import { changeRows } from "../../shared/changes/history.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import { readBalance, readEntries } from "../../shared/ledger/ledger.ts";
@@ -10,15 +8,13 @@ import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 
-/** A table, and a copy of it restored to a moment. */
+/** A table, and a copy of it restored to the time `at`. */
 export type Pair = { source: Table; restored: Table; at: Date };
 
 /** The numbers of accounts, compared accounts and changes, and the problems in words. */
 export type Comparison = { accounts: number; compared: number; changes: number; problems: string[] };
 
-const Pointer = z.object({ account_id: z.string() });
-
-/** The margin before the moment: a change may carry an earlier time than the commit of its transaction. */
+/** The margin before that time: the time of a change may be earlier than the commit of its transaction. */
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;
 
@@ -36,7 +32,7 @@ export async function compare(pair: Pair, sample: number): Promise<Comparison> {
   for (let index = 0; index < compared; index++) {
     const skip = Math.floor((index * total) / compared);
     const { rows } = await readRows(pair.restored, accountsMatching({}), { skip, take: 1 });
-    const id = Pointer.parse(rows[0]).account_id;
+    const id = AccountPointer.parse(rows[0]).account_id;
     const { changes, problems } = await compareAccount(pair, id);
     result.changes += changes;
     result.problems.push(...problems.map((problem) => `account ${id}: ${problem}`));
@@ -52,7 +48,7 @@ async function compareAccount(pair: Pair, id: string): Promise<{ changes: number
     problems: [
       ...problems,
       ...broken,
-      ...(unsettled ? ["somebody writes to the restored table"] : []),
+      ...(unsettled ? ["the restored table changes while it is compared"] : []),
       ...(await compareEntries(pair, id)),
       ...(await checkLists(pair.restored, id)),
     ],
@@ -69,7 +65,7 @@ async function compareChanges({ source, restored, at }: Pair, id: string) {
     count: found.length,
     problems: [
       ...(missing > 0 ? [`${missing} of ${known.length} changes are missing`] : []),
-      ...(surplus > 0 ? [`${surplus} changes are not in the source any more`] : []),
+      ...(surplus > 0 ? [`${surplus} changes are not in the source table`] : []),
     ],
   };
 }
@@ -87,7 +83,7 @@ async function compareEntries({ source, restored }: Pair, id: string): Promise<s
   const [known, found] = await Promise.all(
     [source, restored].map((one) => readEntries(one, ledger, "wallet", from, to)),
   );
-  return isDeepStrictEqual(known, found) ? [] : ["the wallet has other entries than in the source"];
+  return isDeepStrictEqual(known, found) ? [] : ["the wallet's entries differ from the source table"];
 }
 
 async function checkLists(table: Table, id: string): Promise<string[]> {
@@ -96,7 +92,7 @@ async function checkLists(table: Table, id: string): Promise<string[]> {
       await readRows(table, { partition: `ACCOUNT#${id}`, name }, { skip: 0, take: 100 });
       return [];
     } catch {
-      return [`the list of ${name} counts other rows than it has`];
+      return [`the count of the list of ${name} differs from its rows`];
     }
   });
   return (await Promise.all(checked)).flat();

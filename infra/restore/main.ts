@@ -6,19 +6,19 @@ import { rehearse } from "./rehearse.ts";
 
 const usage = `Usage: npm run restore-rehearsal -- --table NAME [options]
 
-Restores a deployed table to a scratch table beside it, compares the two, and deletes the scratch table. The table
-itself is only read. It takes from minutes to hours, and costs what DynamoDB charges for a restore: docs/deploy.md.
+Restores a deployed table to a scratch table, compares the two, and deletes the scratch table. The deployed table is
+only read. A rehearsal takes minutes to hours, and costs what DynamoDB charges for a restore: see docs/deploy.md.
 
-    --table NAME    The deployed table: the stack's output TableName.
-    --sample N      How many accounts to compare, spread over all; 20 if not said.
-    --at TIME       The moment to restore to (RFC 3339); the latest there is if not said.
-    --keep          Leave the scratch table, to look at it.
-    --help          This text.
+    --table NAME    The deployed table, from the stack's output TableName.
+    --sample N      The number of accounts to compare, spread over all accounts; 20 by default.
+    --at TIME       The time to restore to (RFC 3339); the latest possible time by default.
+    --keep          Keeps the scratch table, for inspection.
+    --help          Shows this text.
 
-Exit codes: 0 the same, 1 not the same or failed, 2 not understood.
+Exit codes: 0 the tables are the same, 1 they differ or the rehearsal failed, 2 the command line is not valid.
 `;
 
-const Options = z.strictObject({
+const RestoreOptions = z.strictObject({
   table: z.string().regex(/^[A-Za-z0-9_.-]{3,255}$/, "the name of a table"),
   sample: z.coerce.number<string>().int().min(1).max(10_000).default(20),
   at: z.iso
@@ -29,14 +29,14 @@ const Options = z.strictObject({
 });
 
 /** The options of the command line, or a text with the reason why they are invalid. */
-function optionsOf(argv: string[]): z.output<typeof Options> | string {
+function optionsOf(argv: string[]): z.output<typeof RestoreOptions> | string {
   try {
     const string = { type: "string" } as const;
     const { values } = parseArgs({
       args: argv,
       options: { table: string, sample: string, at: string, keep: { type: "boolean" } },
     });
-    const result = Options.safeParse(values);
+    const result = RestoreOptions.safeParse(values);
     return result.success ? result.data : z.prettifyError(result.error);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
@@ -46,7 +46,7 @@ function optionsOf(argv: string[]): z.output<typeof Options> | string {
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const complain = (line: string): void => void process.stderr.write(`${line}\n`);
 
-async function main(options: z.output<typeof Options>): Promise<void> {
+async function main(options: z.output<typeof RestoreOptions>): Promise<void> {
   const interrupted = new AbortController();
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => interrupted.abort());
   const { accounts, compared, changes, problems } = await rehearse({
@@ -57,19 +57,19 @@ async function main(options: z.output<typeof Options>): Promise<void> {
     now: () => new Date(),
   });
   for (const problem of problems) complain(problem);
-  const verdict = problems.length === 0 ? "The restored table holds." : `${problems.length} problems.`;
+  const verdict = problems.length === 0 ? "The restored table is correct." : `${problems.length} problems.`;
   say(`${verdict} ${compared} of ${accounts} accounts and ${changes} of their changes were compared.`);
   if (problems.length > 0) process.exitCode = 1;
 }
 
 const argv = process.argv.slice(2);
-const options = optionsOf(argv);
+const restoreOptions = optionsOf(argv);
 if (argv.includes("--help") || argv.includes("-h")) say(usage);
-else if (typeof options === "string") {
-  complain(`${options}\nnpm run restore-rehearsal -- --help shows what there is.`);
+else if (typeof restoreOptions === "string") {
+  complain(`${restoreOptions}\nnpm run restore-rehearsal -- --help shows the options.`);
   process.exitCode = 2;
 } else {
-  await main(options).catch((error: unknown) => {
+  await main(restoreOptions).catch((error: unknown) => {
     const isInterrupted = error instanceof Error && error.name === "AbortError";
     complain(isInterrupted ? "Interrupted." : error instanceof Error ? error.message : String(error));
     process.exitCode = 1;

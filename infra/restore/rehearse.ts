@@ -9,15 +9,16 @@ import {
   RestoreTableToPointInTimeCommand,
 } from "@aws-sdk/client-dynamodb";
 
-import { documentClient, openTable } from "../../shared/table/table.ts";
+import { TableClient } from "../../shared/table/client.ts";
+import { openTable } from "../../shared/table/table.ts";
 import { type Comparison, compare } from "./compare.ts";
 
 /** How to wait for DynamoDB, which takes from minutes to hours to restore a table. */
 type Waiting = { pollMs: number; signal: AbortSignal; onWait: (status: string) => void };
 
 /**
- * The requested moment, or else the latest one that a table can be restored to. Throws when the table cannot be
- * restored to it.
+ * The requested time, or else the latest time that a table can be restored to. Throws if the table cannot be restored
+ * to the requested time.
  */
 async function restorePoint(client: DynamoDBClient, table: string, asked: Date | undefined): Promise<Date> {
   const { ContinuousBackupsDescription } = await client.send(
@@ -26,15 +27,17 @@ async function restorePoint(client: DynamoDBClient, table: string, asked: Date |
   const recovery = ContinuousBackupsDescription?.PointInTimeRecoveryDescription;
   const { EarliestRestorableDateTime: earliest, LatestRestorableDateTime: latest } = recovery ?? {};
   if (recovery?.PointInTimeRecoveryStatus !== "ENABLED" || !earliest || !latest) {
-    throw new Error(`The table ${table} cannot be restored: point-in-time recovery is not enabled.`);
+    throw new Error(`The table ${table} cannot be restored, because point-in-time recovery is not enabled.`);
   }
   if (asked !== undefined && (asked < earliest || asked > latest)) {
-    throw new Error(`It can be restored to moments from ${earliest.toISOString()} to ${latest.toISOString()} only.`);
+    throw new Error(
+      `Choose a time from ${earliest.toISOString()} to ${latest.toISOString()}. The table cannot be restored to another time.`,
+    );
   }
   return asked ?? latest;
 }
 
-/** Begins to restore a table, as it was at a moment, to a new table. */
+/** Begins to restore a table, as it was at a given time, to a new table. */
 async function beginRestore(client: DynamoDBClient, source: string, target: string, at: Date): Promise<void> {
   await client.send(
     new RestoreTableToPointInTimeCommand({ SourceTableName: source, TargetTableName: target, RestoreDateTime: at }),
@@ -68,7 +71,7 @@ type Rehearsal = {
   table: string;
   /** How many accounts to compare. */
   sample: number;
-  /** The moment to restore to; by default the latest possible one. */
+  /** The time to restore to; by default the latest possible time. */
   at?: Date | undefined;
   /** Keeps the restored table. */
   keep: boolean;
@@ -85,8 +88,8 @@ const scratchName = (table: string, now: Date): string =>
   `${table.slice(0, 220)}-rehearsal-${now.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
 
 /**
- * Restores a table to a new one beside it, compares the two, and deletes the new one whatever the result. Reports each
- * step. Only reads the source. Rejects when the table cannot be restored, and when the rehearsal is aborted.
+ * Restores a table to a new table, compares the two, and always deletes the new one. Reports each step. Only reads the
+ * source. Rejects when the table cannot be restored, and when the rehearsal is aborted.
  */
 export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
   const { table, say, now, sample } = rehearsal;
@@ -103,7 +106,7 @@ export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
       await untilActive(client, scratch, { ...rehearsal, onWait });
       const seconds = elapsed();
       say(`Restored after ${seconds} s. Comparing up to ${sample} accounts.`);
-      const documents = documentClient();
+      const documents = new TableClient();
       const [source, restored] = [openTable(documents, table), openTable(documents, scratch)];
       return { ...(await compare({ source, restored, at }, sample)), at, scratch, seconds };
     } finally {
@@ -116,7 +119,7 @@ export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
 
 async function letGo(client: DynamoDBClient, scratch: string, { keep, say }: Rehearsal): Promise<void> {
   const command = `aws dynamodb delete-table --table-name ${scratch}`;
-  if (keep) say(`${scratch} stays, and costs what it stores, until you run: ${command}`);
+  if (keep) say(`${scratch} is kept, and its storage costs money. Delete it with: ${command}`);
   else if (await remove(client, scratch)) say(`Deleted ${scratch}.`);
-  else say(`${scratch} cannot be deleted while it is being restored. Once it is ACTIVE run: ${command}`);
+  else say(`${scratch} cannot be deleted while it is being restored. When it is ACTIVE, run: ${command}`);
 }

@@ -8,21 +8,21 @@ const feedback = (isAllowed: boolean): Check => ({
   name: "feedback.submit",
   writes: true,
   run: async ({ api, path, name }) => {
-    if (!isAllowed) throw new Skip("it cannot be taken back: --write-feedback does it");
+    if (!isAllowed) throw new Skip("feedback cannot be deleted; --write-feedback runs this check");
     const body = {
       category: "other",
       title: name,
-      description: "A smoke test was here. Nothing is to be done.",
+      description: "This feedback is from a smoke test. There is nothing to do.",
     } as const;
     await api.feedback.submit({ path, body });
   },
 });
 
-/** Never run, as payments cannot be undone. */
+/** Never run, because payments cannot be undone. */
 const billing: Check = {
   name: "billing: pay, change the plan",
   writes: true,
-  run: () => Promise.reject(new Skip("it costs money, or opens a checkout that stays open")),
+  run: () => Promise.reject(new Skip("the check would cost money, or leave a checkout open")),
 };
 
 /** All checks, in the order in which they run. */

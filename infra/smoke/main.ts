@@ -1,17 +1,17 @@
 import { reasonOf } from "../local/command-line.ts";
 import { checksFor } from "./checks.ts";
 import { Misuse, readOptions, usage } from "./options.ts";
-import { type Outcome, runChecks } from "./run.ts";
+import { type CheckResult, runChecks } from "./run.ts";
 import { Scene } from "./scene.ts";
 
 const word = { ok: "ok", failed: "FAILED", skipped: "skipped" };
 
-const lineOf = ({ name, state, ms, note }: Outcome): string =>
+const lineOf = ({ name, state, ms, note }: CheckResult): string =>
   [word[state].padEnd(8), `${ms.toFixed(0).padStart(6)} ms  `, note === "" ? name : `${name.padEnd(34)} ${note}`].join(
     "",
   );
 
-const onOutcome = (outcome: Outcome): void => void process.stdout.write(`${lineOf(outcome)}\n`);
+const onOutcome = (outcome: CheckResult): void => void process.stdout.write(`${lineOf(outcome)}\n`);
 
 /** Ends the run at the first signal, with a clean-up; a second signal ends it at once, without one. */
 function stopOnSignal(): AbortSignal {
@@ -23,7 +23,7 @@ function stopOnSignal(): AbortSignal {
     if (firstAt !== undefined && performance.now() - firstAt > 500) process.exit(130);
     if (firstAt !== undefined) return;
     firstAt = performance.now();
-    process.stdout.write("Stopping: taking away what was made. Once more leaves it there.\n");
+    process.stdout.write("Stopping and deleting what was created. Press Ctrl-C again to leave it.\n");
     stopping.abort();
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
@@ -42,7 +42,7 @@ async function main(): Promise<number> {
   const scene = new Scene(options);
   const startedAt = performance.now();
   const outcomes = await runChecks(checksFor(options), scene, { readOnly, onOutcome, signal });
-  const count = (state: Outcome["state"]): number => outcomes.filter((one) => one.state === state).length;
+  const count = (state: CheckResult["state"]): number => outcomes.filter((one) => one.state === state).length;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   process.stdout.write(`${count("ok")} ok, ${count("failed")} failed, ${count("skipped")} skipped, in ${seconds} s\n`);
   if (count("failed") > 0) return 1;

@@ -22,19 +22,19 @@ export class Misuse extends Error {}
 
 export const usage = `Usage: npm run smoke -- [options]
 
-Asks every family of functions of a running product for something and, unless told not to, makes one thing of each,
-changes it and takes it away again. It touches nothing that it has not made. Needs a minute at most.
+Reads from every family of functions of a running product. Without --read-only, also creates one resource of each
+family, changes it and deletes it. Changes only what it has created. Takes a minute at most.
 
-    --url URL          Where the product is, such as https://api.example.com, and with it
-    --token TOKEN      an access token or a service account token (or SMOKE_TOKEN in the environment).
-                       Without the two: the product on this machine, as the owner in $DATA_DIR/demo.json.
-    --account ID       The account to look at; the first that the token sees if it is not said.
-    --read-only        Makes nothing.
-    --write-feedback   Submits feedback too, which cannot be taken back.
-    --help             This text.
+    --url URL          The product's address, such as https://api.example.com. Needs --token.
+    --token TOKEN      An access token or a service account token (or SMOKE_TOKEN in the environment).
+                       Without both: the product on this machine, as the owner in $DATA_DIR/demo.json.
+    --account ID       The account to test; the token's first account by default.
+    --read-only        Creates nothing.
+    --write-feedback   Submits feedback too, which cannot be deleted.
+    --help             Shows this text.
 
-Exit codes: 0 all is well (skipped checks say why), 1 a check failed or something could not be taken away, 2 not understood,
-130 stopped by Ctrl-C.
+Exit codes: 0 no check failed (skipped checks give a reason), 1 a check failed or a resource could not be deleted, 2 the
+command line is not valid, 130 stopped by Ctrl-C.
 `;
 
 const flags = {
@@ -46,7 +46,7 @@ const flags = {
   help: { type: "boolean", default: false },
 } as const;
 
-function parsed(argv: readonly string[]) {
+function parseArguments(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: flags, strict: true, allowPositionals: false }).values;
   } catch (error) {
@@ -65,10 +65,12 @@ async function here(environment: NodeJS.ProcessEnv): Promise<Pick<SmokeOptions, 
   try {
     const { base_url, accounts } = Demo.parse(JSON.parse(await readFile(file, "utf8")));
     const [first] = accounts;
-    if (!first) throw new Error("it has no account");
+    if (!first) throw new Error("its first account is missing");
     return { url: base_url, token: first.owner.token, account: first.id };
   } catch (error) {
-    throw new Misuse(`Say --url and --token, or start the product here first (npm start): ${file}: ${reasonOf(error)}`);
+    throw new Misuse(
+      `Give --url and --token, or start the product on this machine first (npm start). ${file}: ${reasonOf(error)}`,
+    );
   }
 }
 
@@ -77,11 +79,11 @@ export async function readOptions(
   argv: readonly string[],
   environment: NodeJS.ProcessEnv,
 ): Promise<SmokeOptions | "help"> {
-  const values = parsed(argv);
+  const values = parseArguments(argv);
   if (values.help) return "help";
   const token = values.token ?? (values.url === undefined ? undefined : environment["SMOKE_TOKEN"]);
-  if ((values.url === undefined) !== (token === undefined)) throw new Misuse("--url and --token go together.");
-  if (values.url !== undefined && !URL.canParse(values.url)) throw new Misuse(`--url is no URL: ${values.url}`);
+  if ((values.url === undefined) !== (token === undefined)) throw new Misuse("Give both --url and --token.");
+  if (values.url !== undefined && !URL.canParse(values.url)) throw new Misuse(`--url is not a URL: ${values.url}`);
   const place =
     values.url === undefined || token === undefined
       ? await here(environment)

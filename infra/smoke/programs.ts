@@ -21,8 +21,8 @@ type Envelope = {
 /** Checks the envelope of a program. */
 function checkEnvelope(scene: Scene, envelope: Envelope): void {
   if (envelope.status === "completed") return;
-  const { code, message } = envelope.error ?? { code: "unknown", message: "no error is told" };
-  if (code === "forbidden") throw new Skip("the token may not do what the program does");
+  const { code, message } = envelope.error ?? { code: "unknown", message: "the envelope has no error" };
+  if (code === "forbidden") throw new Skip("the token lacks a permission that the program needs");
   throw new Error(`the program ended ${envelope.status}: ${code}: ${message}`);
 }
 
@@ -58,7 +58,7 @@ export const programReads: readonly Check[] = [
     run: async (scene) => checkEnvelope(scene, await runProgram(scene, reading)),
   },
   {
-    name: "code mode: a mistake leaves nothing done",
+    name: "code mode: a program with a mistake does nothing",
     run: async (scene) => {
       const { status, responses } = await runProgram(scene, `${reading}\nme.gett()`);
       expect(status === "failed" && responses.every((one) => one.status !== "completed"), "the program ran");

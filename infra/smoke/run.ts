@@ -16,28 +16,29 @@ export type Check = {
   run: (scene: Scene) => Promise<string | void>;
 };
 
-export type Outcome = { name: string; state: "ok" | "failed" | "skipped"; ms: number; note: string };
+export type CheckResult = { name: string; state: "ok" | "failed" | "skipped"; ms: number; note: string };
 
 export type RunOptions = {
   readOnly: boolean;
   /** Called with each outcome as soon as it is known. */
-  onOutcome: (outcome: Outcome) => void;
+  onOutcome: (outcome: CheckResult) => void;
   /** Ends the run before the next check; everything created is still removed. */
   signal: AbortSignal;
 };
 
 /**
- * The reason why a refusal is no fault of the product: the token lacks a capability, or the account cannot be changed.
+ * The reason why a refusal is not an error of the product: the token lacks a capability, or the account cannot be
+ * changed.
  */
 function excuseOf(error: unknown): string | undefined {
   if (error instanceof Skip) return error.message;
   if (!(error instanceof ApiError) || error.status !== 403) return undefined;
   const { required_capability: capability } = error.body as { required_capability?: string };
-  if (error.code === "forbidden") return `the token lacks ${capability ?? "what it takes"}`;
+  if (error.code === "forbidden") return `the token lacks ${capability ?? "a capability"}`;
   return error.code === "account_suspended" ? "the account may not be changed" : undefined;
 }
 
-function outcomeOf(name: string, error: unknown, ms: number): Outcome {
+function outcomeOf(name: string, error: unknown, ms: number): CheckResult {
   const excuse = excuseOf(error);
   if (excuse !== undefined) return { name, state: "skipped", ms, note: excuse };
   const requestId = error instanceof ApiError && error.requestId ? ` (request ${error.requestId})` : "";
@@ -45,7 +46,7 @@ function outcomeOf(name: string, error: unknown, ms: number): Outcome {
   return { name, state: "failed", ms, note: `${reasonOf(error)}${cause}${requestId}` };
 }
 
-async function outcomeOfRunning({ name, run }: Check, scene: Scene): Promise<Outcome> {
+async function outcomeOfRunning({ name, run }: Check, scene: Scene): Promise<CheckResult> {
   const startedAt = performance.now();
   try {
     const note = (await run(scene)) ?? "";
@@ -58,10 +59,10 @@ async function outcomeOfRunning({ name, run }: Check, scene: Scene): Promise<Out
 /**
  * Removes everything left over, the newest first. A leftover that cannot be removed becomes a failure with its name.
  */
-async function tidyUp(scene: Scene): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
+async function tidyUp(scene: Scene): Promise<CheckResult[]> {
+  const outcomes: CheckResult[] = [];
   for (const { what, remove } of scene.leftovers.splice(0).toReversed()) {
-    const name = `take away ${what}`;
+    const name = `delete ${what}`;
     const run = async (): Promise<void> => {
       await remove().catch((error: unknown) => {
         if (error instanceof ApiError && error.status === 404) return;
@@ -78,9 +79,9 @@ export async function runChecks(
   checks: readonly Check[],
   scene: Scene,
   { readOnly, onOutcome, signal }: RunOptions,
-): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
-  const note = (outcome: Outcome): void => {
+): Promise<CheckResult[]> {
+  const outcomes: CheckResult[] = [];
+  const note = (outcome: CheckResult): void => {
     outcomes.push(outcome);
     onOutcome(outcome);
   };
@@ -94,7 +95,7 @@ export async function runChecks(
     const outcome = await outcomeOfRunning(check, scene);
     note(outcome);
     if (check.essential && outcome.state !== "ok") {
-      skip("everything else", `there is nothing to see without ${check.name}`);
+      skip("everything else", `the other checks need "${check.name}"`);
       break;
     }
   }

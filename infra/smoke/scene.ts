@@ -50,8 +50,8 @@ export class Scene {
   }
 
   /**
-   * Registers something like `made`, but before it is created, so that it is removed even if the answer is lost. After
-   * a final refusal there is nothing to remove.
+   * Registers a resource for removal before it is created, so that it is removed even if the answer is lost. If the
+   * creation is finally refused, nothing is removed.
    */
   async making<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
     const done = this.made(what, remove);
@@ -66,25 +66,25 @@ export class Scene {
 
   /** The workspace that this run has created. */
   get workspace(): string {
-    if (this.workspaceId === undefined) throw new Skip("there is no workspace of this run to do it in");
+    if (this.workspaceId === undefined) throw new Skip("this run has no workspace");
     return this.workspaceId;
   }
 
   /** The domain that this run has created. */
   get domainName(): string {
-    if (this.domain === undefined) throw new Skip("there is no domain of this run to do it in");
+    if (this.domain === undefined) throw new Skip("this run has no domain");
     return this.domain;
   }
 
-  /** Sends a request beside the functions of the client. */
+  /** Sends a request without the client's functions. */
   ask(path: string, init: RequestInit = {}): Promise<Response> {
     return fetch(this.url + path, { ...init, signal: AbortSignal.timeout(30_000) });
   }
 }
 
 /**
- * Removes the items that carry a name of this run. After a lost answer nobody knows whether the item exists, and an
- * answer with a secret is not given twice, so the item has to be found by its name.
+ * Removes the items that carry a name of this run. If an answer was lost, or contained a secret and is not repeated,
+ * the id of the item is unknown, so the item has to be found by its name.
  */
 export async function removeNamed<Item extends { id: string }>(
   items: readonly Item[],
@@ -95,18 +95,18 @@ export async function removeNamed<Item extends { id: string }>(
 }
 
 /** The error of a refused call. */
-export async function refusalOf(call: Promise<unknown>): Promise<ApiError> {
+export async function errorOf(call: Promise<unknown>): Promise<ApiError> {
   try {
     await call;
   } catch (error) {
     if (error instanceof ApiError) return error;
     throw error;
   }
-  throw new Wrong("it was not refused");
+  throw new Wrong("the request was not refused");
 }
 
 /** Checks that something deleted is gone for its readers, too. */
 export async function expectGone(call: Promise<unknown>): Promise<void> {
-  const { status } = await refusalOf(call);
-  expect(status === 404, `what was deleted still answers ${status}`);
+  const { status } = await errorOf(call);
+  expect(status === 404, `the deleted resource still answers ${status}`);
 }

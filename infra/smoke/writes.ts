@@ -4,9 +4,9 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "#client";
 
 import type { Check } from "./run.ts";
-import { type Scene, expect, expectGone, refusalOf, removeNamed } from "./scene.ts";
+import { type Scene, expect, expectGone, errorOf, removeNamed } from "./scene.ts";
 
-/** How long the removal of a domain may take, and with it that of its workspace. */
+/** The time that the removal of a domain and of its workspace may take together. */
 const goingMs = 30_000;
 
 /** Deletes a workspace, with retries: it is not empty until its domain is removed. */
@@ -38,7 +38,7 @@ const places: Check[] = [
       const body = { name: `${name} renamed` };
       await api.workspaces.update({ path: at, body, headers: { "If-Match": tag } });
       const stale = api.workspaces.update({ path: at, body: { name }, headers: { "If-Match": tag } });
-      expect((await refusalOf(stale)).status === 412, "an old entity tag is let in");
+      expect((await errorOf(stale)).status === 412, "an old entity tag is accepted");
     },
   },
   {
@@ -51,12 +51,12 @@ const places: Check[] = [
       const at = { ...path, domain: name };
       scene.made(`domain ${name}`, () => api.domains.delete({ path: at }));
       scene.domain = name;
-      expect(data.nameservers.length === 2, "it has no two nameservers to delegate to");
+      expect(data.nameservers.length === 2, "the domain has fewer than two nameservers");
       await api.domains.update({ path: at, body: { dmarc_policy: "quarantine" } });
       const { dmarc_policy } = (await api.domains.get({ path: at })).data;
-      expect(dmarc_policy === "quarantine", "what was written is not what is read");
+      expect(dmarc_policy === "quarantine", "the change is not in the answer");
       const { verified } = (await api.domains.verify({ path: at })).data;
-      expect(!verified, "it is delegated to us, which nobody has done");
+      expect(!verified, "the domain is delegated to us, although nobody delegated it");
     },
   },
 ];
@@ -71,11 +71,11 @@ const inDomain: Check[] = [
       const at = { ...path, record_id: data.id };
       const remove = scene.made(`DNS record ${data.id}`, () => api.dns_records.delete({ path: at }));
       const { value } = (await api.dns_records.update({ path: at, body: { value: "two" } })).data;
-      expect(value === "two", `its value is ${value}`);
-      expect((await api.dns_records.get({ path: at })).data.value === "two", "it is read otherwise");
+      expect(value === "two", `the record's value is ${value}`);
+      expect((await api.dns_records.get({ path: at })).data.value === "two", "the record is read with another value");
       await remove();
       const { items } = (await api.dns_records.list({ path, query: { domain, name: "smoke" } })).data;
-      expect(items.length === 0, "it is still listed");
+      expect(items.length === 0, "the record is still listed");
     },
   },
   {
@@ -91,7 +91,7 @@ const inDomain: Check[] = [
       await api.mailboxes.aliases.delete({ path: { ...at, alias } });
       await api.mailboxes.activate({ path: at, body: { active: false } });
       const { status } = (await api.mailboxes.get({ path: at })).data;
-      expect(status === "paused", `it is ${status}, not paused`);
+      expect(status === "paused", `the mailbox is ${status}, not paused`);
       await revealOnce(scene, mailbox);
       await remove();
       await expectGone(api.mailboxes.get({ path: at }));
@@ -105,9 +105,9 @@ const inDomain: Check[] = [
       const { data } = await api.credentials.add({ path, body: { name, generate: true, domain } });
       const at = { ...path, credential_id: data.id };
       const remove = scene.made(`master password ${data.id}`, () => api.credentials.delete({ path: at }));
-      expect((data.generated_secret ?? "").length >= 12, "no password came");
+      expect((data.generated_secret ?? "").length >= 12, "the answer has no password");
       await api.credentials.update({ path: at, body: { name: `${name} renamed` } });
-      expect((await api.credentials.get({ path: at })).data.name === `${name} renamed`, "it is called otherwise");
+      expect((await api.credentials.get({ path: at })).data.name === `${name} renamed`, "the name is not the new one");
       await remove();
     },
   },
@@ -128,9 +128,9 @@ const inDomain: Check[] = [
       });
       const at = { ...path, forwarding_id: data.id };
       const remove = scene.made(`forwarding rule ${data.id}`, () => api.forwarding.delete({ path: at }));
-      expect(data.verification_state === "internal", `its recipient is ${data.verification_state}, not internal`);
+      expect(data.verification_state === "internal", `the rule is ${data.verification_state}, not internal`);
       await api.forwarding.activate({ path: at, body: { active: false } });
-      expect(!(await api.forwarding.get({ path: at })).data.active, "it is still on");
+      expect(!(await api.forwarding.get({ path: at })).data.active, "the rule is still active");
       await remove();
       await removeMailbox();
     },
@@ -138,7 +138,7 @@ const inDomain: Check[] = [
 ];
 
 async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> {
-  // Reveals the password of a mailbox that nobody will use; it stays in this process and ends with the mailbox.
+  // The run deletes the mailbox afterwards, so its password is of no use outside of this process.
   const at = { ...path, mailbox };
   try {
     const { password } = (await api.mailboxes.reveal_credentials({ path: at })).data;
@@ -147,7 +147,7 @@ async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> 
     if (error instanceof ApiError && error.code === "forbidden") return;
     throw error;
   }
-  const { code } = await refusalOf(api.mailboxes.reveal_credentials({ path: at }));
+  const { code } = await errorOf(api.mailboxes.reveal_credentials({ path: at }));
   expect(code === "secret_already_shown", `the second reveal answers ${code}`);
 }
 
@@ -194,9 +194,9 @@ const people: Check[] = [
       const at = { ...path, service_account_id: id };
       const ask = (as: string): Promise<Response> =>
         scene.ask("/v1/public/me", { headers: { authorization: `Bearer ${as}` } });
-      expect((await ask(token)).status === 200, "its token is not let in");
+      expect((await ask(token)).status === 200, "the service account's token is refused");
       await api.auth.service_accounts.rotate({ path: at, body: { overlap_seconds: 0 } });
-      expect((await ask(token)).status === 401, "a token that was rotated away is still let in");
+      expect((await ask(token)).status === 401, "the old token is accepted after the rotation");
       await remove();
     },
   },
@@ -204,7 +204,7 @@ const people: Check[] = [
 
 async function grantAndRevoke({ api, path }: Scene, group: string): Promise<void> {
   const subject = { subject_id: group, subject_type: "group" } as const;
-  // The narrowest grant possible. It ends with the group, whatever happens in between.
+  // The narrowest grant possible. Deleting the group ends it, even if the run stops before it revokes the grant.
   const body = { ...subject, grant_kind: "capability", capability_key: "account.view" } as const;
   const { id: grant_id } = (await api.auth.authorizations.grant({ path, body })).data;
   await api.auth.authorizations.revoke({ path: { ...path, grant_id } });
@@ -223,8 +223,8 @@ const things: Check[] = [
       const { id: tag_id } = (await api.tags.add(sent)).data;
       const remove = scene.made(`tag ${name} (${tag_id})`, () => api.tags.delete({ path: { ...path, tag_id } }));
       const again = await api.tags.add(sent);
-      expect(again.data.id === tag_id, "the same key made another one");
-      expect(again.response.headers.get("idempotency-replayed") === "true", "the repeat is not marked as one");
+      expect(again.data.id === tag_id, "the same key created a second tag");
+      expect(again.response.headers.get("idempotency-replayed") === "true", "the repeat has no Idempotency-Replayed");
       await remove();
     },
   },
@@ -247,9 +247,9 @@ const things: Check[] = [
       );
       const { id: webhook_id, secret } = made.data;
       const at = { ...path, webhook_id };
-      expect(secret.startsWith("whsec_"), "no signing secret came");
+      expect(secret.startsWith("whsec_"), "the answer has no signing secret");
       const { status } = (await api.webhooks.update({ path: at, body: { active: false } })).data;
-      expect(status === "disabled", `it is ${status}, not disabled`);
+      expect(status === "disabled", `the webhook is ${status}, not disabled`);
       await remove();
       await expectGone(api.webhooks.get({ path: at }));
     },

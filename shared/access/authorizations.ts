@@ -22,9 +22,11 @@ import { locate } from "./scopes.ts";
 /** The two members that narrow a grant to a resource. The account itself means the same as neither. */
 export const resourcePair = {
   resource_type: ResourceType.nullish().meta({
-    description: "What kind of thing to narrow it to; with `resource_id`.",
+    description: "The type of the resource to narrow this to. Give it with `resource_id`.",
   }),
-  resource_id: Id.nullish().meta({ description: "The thing to narrow it to; with `resource_type`." }),
+  resource_id: Id.nullish().meta({
+    description: "The id of the resource to narrow this to. Give it with `resource_type`.",
+  }),
 };
 type ResourcePair = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
 
@@ -65,11 +67,11 @@ function handedAs(given: Grantable): Handed {
 }
 
 /**
- * Gives a subject something that the caller holds, and returns the view of the assignment. A subject that has it
- * already keeps its assignment. Throws:
- * - 403 `would_escalate` if the caller does not hold it;
+ * Gives a capability, role or ownership to a subject, and returns the view of the assignment. If the subject has the
+ * same assignment already, nothing changes. Throws:
+ * - 403 `would_escalate` if the caller does not hold the same permissions;
  * - 422 for a group, service account or resource that the account does not have;
- * - 422 for something that allows nothing on its resource.
+ * - 422 for a capability or role that allows nothing on the resource.
  */
 export async function assign<V>(
   accountId: string,
@@ -86,8 +88,8 @@ export async function assign<V>(
   return commit(async () => {
     const located = scope && (await locate(table, accountId, scope));
     if (scope && !located) throw noSuch("resource_id", scope.type);
-    // The plan is made before the search for the same assignment, so that one that is made in between fails the plan's
-    // conditions.
+    // Plans first, then looks for the same assignment. If another request adds the assignment in between, the conditions
+    // of the plan fail.
     const author = { by: principal.id, now: now() };
     const planned = planAssignments(table, accountId, subject, [given], author);
     const { assignments, writes, changes } = await forSubject(subject, planned);
@@ -114,7 +116,7 @@ async function findSame(
 
 /**
  * Revokes an assignment of one of `kinds`. Throws 404 and 409 `last_owner`, and 403 `would_escalate` if a caller
- * without ownership or super admin revokes that.
+ * without ownership or super admin revokes ownership or super admin.
  */
 export async function revoke(
   accountId: string,

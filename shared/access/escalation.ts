@@ -14,7 +14,7 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { locate } from "./scopes.ts";
 
-/** Something that the caller would give to somebody: a capability or role on a scope, ownership, or super admin. */
+/** A permission that a caller wants to give: a capability or role on a scope, ownership, or super admin. */
 export type Handed = Pick<HeldGrant, "capability" | "role" | "scope"> | "account_owner" | "super_admin";
 
 type Giver = { permissions: Permissions; principal: Principal; table: Reader };
@@ -29,9 +29,13 @@ export async function requireToHold(giver: Giver, accountId: string, handed: rea
   if (missing.size === 0 || giver.permissions.superAdmin) return;
   if (await isSuperAdmin(giver.table, giver.principal)) return;
   const names = [...missing].toSorted();
-  throw new Problem("would_escalate", `You do not hold ${names.join(", ")} there, so you cannot give it.`, {
-    missing: names,
-  });
+  throw new Problem(
+    "would_escalate",
+    `You do not hold ${names.join(", ")} on this scope or on a wider one, so you cannot give it to others.`,
+    {
+      missing: names,
+    },
+  );
 }
 
 async function missingOf({ permissions, table }: Giver, accountId: string, handed: Handed): Promise<string[]> {
@@ -52,7 +56,7 @@ export function handedByGroup(groups: GroupsRecord, groupId: string): Handed[] {
   });
 }
 
-/** The ownership among `handed`. Only owners give it, and only owners take it away. */
+/** The ownership in `handed`, if it is there. Only owners can give or revoke ownership. */
 export const rankOf = (handed: readonly Handed[]): Handed[] => handed.filter((one) => one === "account_owner");
 
 /**

@@ -10,7 +10,10 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { findWorkspace } from "../workspaces/workspace.ts";
 
-/** The scopes of a resource, itself first, and the write that fails a transaction if the resource is gone by then. */
+/**
+ * The scopes of a resource, itself first, and the write that makes a transaction fail if the resource is deleted
+ * meanwhile.
+ */
 type Located = { scopes: Scope[]; present?: Write };
 type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;
 

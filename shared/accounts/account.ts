@@ -33,7 +33,7 @@ export const AccountParams = z.strictObject({ account_id: Id.meta({ description:
 export const AccountStatus = z.enum(["active", "past_due", "suspended", "closed"]).meta({
   id: "AccountStatus",
   description:
-    "Life cycle: active → past_due → suspended → closed, and back to active from the middle two. A suspended or closed account can be read, not changed.",
+    "The account's status: `active` → `past_due` → `suspended` → `closed`. An account that is `past_due` or `suspended` can become `active` again. A suspended or closed account can be read, but not changed.",
 });
 export type AccountStatus = z.output<typeof AccountStatus>;
 
@@ -53,7 +53,7 @@ export const AccountResponse = z
     created_at: Timestamp.meta({ description: "When the account was created." }),
     updated_at: Timestamp.meta({ description: "When the account last changed." }),
   })
-  .meta({ id: "AccountResponse", description: "An account: the customer's outermost container." });
+  .meta({ id: "AccountResponse", description: "An account: the outermost container of a customer's resources." });
 
 export const accountKind = defineKind({
   name: "account",
@@ -78,13 +78,14 @@ export const listsOf = (account: { client: { id: string }; status: string }): Li
 ];
 
 const pageSize = 500;
-const Pointer = z.object({ account_id: z.string() });
+/** A row of a list of accounts. */
+export const AccountPointer = z.object({ account_id: z.string() });
 
 /** The ids of all accounts, oldest first. */
 export async function* accountIds(table: Table): AsyncGenerator<string> {
   for (let skip = 0; ; skip += pageSize) {
     const { rows, total } = await readRows(table, accountsMatching({}), { skip, take: pageSize });
-    for (const row of rows) yield Pointer.parse(row).account_id;
+    for (const row of rows) yield AccountPointer.parse(row).account_id;
     if (skip + pageSize >= total) return;
   }
 }

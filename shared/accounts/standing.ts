@@ -20,14 +20,14 @@ export const groupsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId
 export const userKey = (userId: string): Key => ({ PK: `USER#${userId}`, SK: "USER" });
 
 /** The ownership and the grants of one user, service account or group. */
-export const Holder = z.object({ owner_grant_id: z.string().optional(), grants: z.array(HeldGrant) });
-export type Holder = z.output<typeof Holder>;
+export const GrantHolder = z.object({ owner_grant_id: z.string().optional(), grants: z.array(HeldGrant) });
+export type GrantHolder = z.output<typeof GrantHolder>;
 
 /**
  * The stored grants and groups of one user or service account in one account. Every transaction that changes them
  * updates this item.
  */
-export const AccessRecord = Holder.extend({
+export const AccessRecord = GrantHolder.extend({
   /** The groups to which the subject was explicitly added. */
   groups: z.array(z.string()).default([]),
   /** The account's ordinal in the user's own list of accounts. */
@@ -41,7 +41,7 @@ export type AccessRecord = z.output<typeof AccessRecord>;
  * read.
  */
 export const GroupsRecord = z.object({
-  groups: z.record(z.string(), Holder.extend({ parent_id: z.string().optional() })),
+  groups: z.record(z.string(), GrantHolder.extend({ parent_id: z.string().optional() })),
   version: z.int(),
 });
 export type GroupsRecord = z.output<typeof GroupsRecord>;
@@ -97,8 +97,9 @@ export type Standing = { permissions: Permissions; accountStatus?: StoredAccount
 
 /**
  * Reads the permissions of a principal in an account: its own, and those of its groups.
- * - One round trip reads the principal's own record, the groups if its token names any, and for a write the account.
- * - A second round trip reads the groups if only the record names some.
+ * - One round trip reads the principal's own record, the groups if its token names any, and the account if the request
+ *   writes.
+ * - A second round trip reads the groups if only the record names groups.
  */
 export async function standingOf(
   table: Reader,
@@ -145,7 +146,7 @@ async function readSome(table: Reader, keys: readonly (Key | undefined)[]): Prom
 
 function permissionsOf(record: AccessRecord | undefined, groups: GroupsRecord, named: readonly string[]): Permissions {
   const memberOf = withAncestors(groups, named);
-  const holders: Holder[] = [...(record ? [record] : []), ...memberOf.flatMap((id) => groups.groups[id] ?? [])];
+  const holders: GrantHolder[] = [...(record ? [record] : []), ...memberOf.flatMap((id) => groups.groups[id] ?? [])];
   const owner = holders.some(({ owner_grant_id }) => owner_grant_id !== undefined);
   const grants = holders.flatMap((holder) => holder.grants);
   return {

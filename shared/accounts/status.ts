@@ -23,7 +23,8 @@ export async function planAccountStatus(
   now: Date,
 ): Promise<ChangePlan<StoredAccount>> {
   if (account.status === status) return { value: account, writes: [], changes: [] };
-  if (account.status === "closed") throw new Problem("account_closed", "A closed account stays closed.");
+  if (account.status === "closed")
+    throw new Problem("account_closed", "The account is closed. A closed account cannot be opened again.");
   const left = listsOf(account).slice(2);
   const leftStates = await Promise.all(
     left.map(async (list) => (await readList(table, list, [placeIn(account, list.name)])).state),

@@ -1,11 +1,16 @@
-import * as z from "zod";
-
 import type { Principal } from "../auth/principal.ts";
 import { notFound } from "../core/errors.ts";
 import { type PageQuery, type RowSource, spanOf } from "../core/page.ts";
 import { atOneMoment, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
-import { accountKey, accountsMatching, accountsOfUser, AccountStatus, StoredAccount } from "./account.ts";
+import {
+  AccountPointer,
+  AccountStatus,
+  StoredAccount,
+  accountKey,
+  accountsMatching,
+  accountsOfUser,
+} from "./account.ts";
 import {
   accessKey,
   accountOfGroup,
@@ -17,10 +22,8 @@ import {
   withAncestors,
 } from "./standing.ts";
 
-const Pointer = z.object({ account_id: z.string() });
-
 type Filter = { client_id?: string | undefined; status?: string | undefined };
-type Found = { items: StoredAccount[]; total: number };
+type VisibleAccounts = { items: StoredAccount[]; total: number };
 
 /** The account, or 404. */
 export async function getAccount(table: Reader, accountId: string): Promise<StoredAccount> {
@@ -31,16 +34,17 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
 
 /**
  * A page of the accounts that the principal may see, oldest first.
- * - A super admin's page costs the same whatever the filter.
+ * - A super admin's page costs the same with every filter.
  * - A user's filtered page reads all accounts of the user, but no others.
- * - Accounts that only the groups in a user's token give come after those the user belongs to in person.
+ * - The accounts that a user belongs to directly come first, and then those to which only the groups in the token give
+ *   access.
  */
 export async function visibleAccounts(
   table: Reader,
   principal: Principal,
   filter: Filter,
   page: PageQuery,
-): Promise<Found> {
+): Promise<VisibleAccounts> {
   const { skip, take } = spanOf(page);
   if (filter.status !== undefined && !AccountStatus.safeParse(filter.status).success) return { items: [], total: 0 };
   const filtered = filter.client_id !== undefined || filter.status !== undefined;
@@ -70,7 +74,7 @@ const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise
     },
   ]);
 
-/** First the accounts a user belongs to in person, then those that only the groups in the token give. */
+/** First the accounts that a user belongs to directly, then those to which only the groups in the token give access. */
 async function ownSources(moment: Moment, table: Reader, principal: Principal): Promise<RowSource<StoredAccount>[]> {
   const own = await moment.open([
     { list: accountsOfUser(principal.id), resolve: (rows: unknown[]) => readAccounts(table, rows) },
@@ -100,11 +104,11 @@ async function ownAccount(table: Reader, principal: Principal): Promise<StoredAc
 }
 
 async function readAccounts(table: Reader, pointers: readonly unknown[]): Promise<StoredAccount[]> {
-  const items = await table.getMany(pointers.map((pointer) => accountKey(Pointer.parse(pointer).account_id)));
+  const items = await table.getMany(pointers.map((pointer) => accountKey(AccountPointer.parse(pointer).account_id)));
   return items.map((item) => StoredAccount.parse(item));
 }
 
-function sliced(accounts: StoredAccount[], filter: Filter, page: PageQuery): Found {
+function sliced(accounts: StoredAccount[], filter: Filter, page: PageQuery): VisibleAccounts {
   const { skip, take } = spanOf(page);
   const matching = accounts.filter((account) => isMatch(account, filter));
   return { items: matching.slice(skip, skip + take), total: matching.length };

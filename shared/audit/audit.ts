@@ -8,50 +8,50 @@ import type { Context } from "../http/route.ts";
 import { readEntries } from "../table/journal.ts";
 import type { Item } from "../table/writes.ts";
 
-const View = z.record(z.string(), z.unknown()).nullable();
+const StoredView = z.record(z.string(), z.unknown()).nullable();
 
 export const AuditEntry = z
   .object({
     id: Id.meta({ description: "The entry's id. Later entries have greater ids." }),
     account_id: Id.meta({ description: "The account in which something changed." }),
-    occurred_at: Timestamp.meta({ description: "When it changed." }),
+    occurred_at: Timestamp.meta({ description: "When the change happened." }),
     action: z.string().meta({ description: "The function that was called, such as `workspaces.add`." }),
     event_type: z.string().meta({ description: "What happened, such as `workspace.created`." }),
     actor: z
       .object({
-        type: ActorType.meta({ description: "What kind of actor it is." }),
+        type: ActorType.meta({ description: "The type of the actor." }),
         id: z.string().meta({ description: "The actor's id." }),
-        email: z.string().nullable().meta({ description: "The actor's e-mail address at the time, when known." }),
+        email: z.string().nullable().meta({ description: "The actor's e-mail address at that time, if known." }),
       })
-      .meta({ description: "Who did it." }),
+      .meta({ description: "Who made the change." }),
     resource: z
       .object({
-        type: z.string().meta({ description: "What kind of resource it is, such as `workspace`." }),
+        type: z.string().meta({ description: "The type of the resource, such as `workspace`." }),
         id: z.string().meta({ description: "The resource's id." }),
       })
-      .meta({ description: "What was changed." }),
-    before: View.meta({ description: "The resource as it was; null when it was created." }),
-    after: View.meta({ description: "The resource as it became; null when it was deleted." }),
-    source_ip: z.string().nullable().meta({ description: "The IP address the request came from, when it was one." }),
-    user_agent: z.string().nullable().meta({ description: "The program that sent the request, as it calls itself." }),
-    request_id: z.string().meta({ description: "The id of the request, as its answer has it in `X-Request-Id`." }),
+      .meta({ description: "The resource that changed." }),
+    before: StoredView.meta({ description: "The resource before the change. Null if it was created." }),
+    after: StoredView.meta({ description: "The resource after the change. Null if it was deleted." }),
+    source_ip: z.string().nullable().meta({ description: "The IP address that the request came from, if known." }),
+    user_agent: z.string().nullable().meta({ description: "The `User-Agent` of the program that sent the request." }),
+    request_id: z.string().meta({ description: "The id of the request, as in the `X-Request-Id` of its answer." }),
   })
   .meta({ id: "AuditEntry", description: "One change of one resource: who changed what, when and from where." });
 type AuditEntry = z.output<typeof AuditEntry>;
 
 const instant = z.iso.datetime({ offset: true }).optional();
 
-/** The filters of the audit log; an entry has to match all filters that are given. */
+/** The filters of the audit log; an entry has to match all given filters. */
 export const auditQuery = {
-  actor_id: Id.optional().meta({ description: "Only what this user or service account did." }),
+  actor_id: Id.optional().meta({ description: "Only changes by this user or service account." }),
   action: z.string().min(1).max(100).optional().meta({
-    description: "Only what was done by this function, such as `workspaces.add`.",
+    description: "Only changes by this function, such as `workspaces.add`.",
   }),
   resource_id: z.string().min(1).max(100).optional().meta({
-    description: "Only what happened to the resource with this id, written as entries have it.",
+    description: "Only changes of the resource with this id, spelled as in the entries.",
   }),
-  since: instant.meta({ description: "Only what happened at this instant or later (RFC 3339)." }),
-  until: instant.meta({ description: "Only what happened before this instant (RFC 3339)." }),
+  since: instant.meta({ description: "Only changes at this time or later (RFC 3339)." }),
+  until: instant.meta({ description: "Only changes before this time (RFC 3339)." }),
 };
 type AuditQuery = PageQuery & z.output<z.ZodObject<typeof auditQuery>>;
 

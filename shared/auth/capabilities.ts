@@ -74,7 +74,7 @@ export const RoleKey = z.enum(Object.keys(roles) as [RoleKey, ...RoleKey[]]);
  * The capability to view the resources that `capability` changes: `workspace.manage` → `workspace.view`; `account.view`
  * if there is none.
  */
-export function viewOf(capability: Capability): Capability {
+export function viewCapability(capability: Capability): Capability {
   const view = `${capability.split(".")[0]}.view`;
   return capabilities.find((candidate) => candidate === view) ?? "account.view";
 }

@@ -18,13 +18,13 @@ export type Principal = {
 
 export const IdentityProfile = z
   .object({
-    id: Id.meta({ description: "The principal's id: unique over all users and service accounts." }),
-    email: z
-      .string()
-      .meta({ description: "The e-mail address; a service account has `<public id>@service-accounts.invalid`." }),
-    is_super_admin: z.boolean().meta({ description: "Whether the principal may do everything everywhere." }),
-    first_name: z.string().optional().meta({ description: "Given name, when the issuer tells it." }),
-    last_name: z.string().optional().meta({ description: "Family name, when the issuer tells it." }),
-    locale: z.string().optional().meta({ description: "BCP 47 language tag, when the issuer tells it." }),
+    id: Id.meta({ description: "The principal's id, unique across all users and service accounts." }),
+    email: z.string().meta({
+      description: "The e-mail address. For a service account, it is `<public id>@service-accounts.invalid`.",
+    }),
+    is_super_admin: z.boolean().meta({ description: "Whether the principal may do everything in every account." }),
+    first_name: z.string().optional().meta({ description: "The given name, if the issuer gives it." }),
+    last_name: z.string().optional().meta({ description: "The family name, if the issuer gives it." }),
+    locale: z.string().optional().meta({ description: "The language as a BCP 47 tag, if the issuer gives it." }),
   })
-  .meta({ id: "IdentityProfile", description: "Who the access token stands for." });
+  .meta({ id: "IdentityProfile", description: "The user or service account that the access token belongs to." });

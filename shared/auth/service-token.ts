@@ -14,7 +14,7 @@ import type { Principal } from "./principal.ts";
  */
 const tokenKey = (publicId: string): Key => ({ PK: `TOKEN#${publicId}`, SK: "TOKEN" });
 
-const Stored = z.object({
+const StoredToken = z.object({
   id: z.uuid(),
   account_id: z.uuid(),
   public_id: z.string(),
@@ -24,7 +24,7 @@ const Stored = z.object({
   last_used_at: z.string().optional(),
 });
 
-const isExpired = ({ expires_at }: z.output<typeof Stored>, now: Date): boolean =>
+const isExpired = ({ expires_at }: z.output<typeof StoredToken>, now: Date): boolean =>
   expires_at !== undefined && expires_at <= now.toISOString();
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -83,7 +83,7 @@ export const tokenWrite = (input: {
 });
 
 /**
- * Plans the end of tokens: revoked at once, or expired at a given time, but never later than they expire anyway. Also
+ * Plans the end of tokens: revoked at once, or expired at a given time, but never after their present expiry. Also
  * returns the public ids of the tokens that are live at `now`.
  */
 export async function tokenEnds(
@@ -94,7 +94,7 @@ export async function tokenEnds(
 ): Promise<{ live: string[]; writes: Write[] }> {
   const items = await table.getMany(publicIds.map(tokenKey));
   const live = items.flatMap((item) => {
-    const token = item && Stored.parse(item);
+    const token = item && StoredToken.parse(item);
     return token && token.revoked_at === undefined && !isExpired(token, now) ? [token] : [];
   });
   const writes = live.flatMap(({ public_id, expires_at }): Write[] => {
@@ -110,7 +110,7 @@ export async function lastUses(table: Reader, publicIds: readonly string[]): Pro
   const items = await table.getMany(publicIds.map(tokenKey));
   return new Map(
     items.flatMap((item) => {
-      const token = item && Stored.parse(item);
+      const token = item && StoredToken.parse(item);
       return token?.last_used_at === undefined ? [] : [[token.public_id, token.last_used_at] as const];
     }),
   );
@@ -119,7 +119,11 @@ export async function lastUses(table: Reader, publicIds: readonly string[]): Pro
 const useIsNotedEveryMs = 3_600_000;
 
 /** Stores when a token was last used, at most once an hour. A failure of this write does not fail the request. */
-async function noteUse(table: Table, { public_id, last_used_at }: z.output<typeof Stored>, now: Date): Promise<void> {
+async function noteUse(
+  table: Table,
+  { public_id, last_used_at }: z.output<typeof StoredToken>,
+  now: Date,
+): Promise<void> {
   if (last_used_at !== undefined && now.getTime() - Date.parse(last_used_at) < useIsNotedEveryMs) return;
   const note: Write = { update: tokenKey(public_id), set: { last_used_at: now.toISOString() }, if: "present" };
   await table.attempt(note).catch(() => undefined);
@@ -133,7 +137,7 @@ export async function servicePrincipal(token: string, table: Table, now: Date): 
   const invalid = new Problem("unauthenticated", "This access token is not valid here.");
   const [, publicId = "", secret = "", sum = ""] = shape.exec(token) ?? [];
   if (publicId === "" || checksum(`sat_${publicId}_${secret}`) !== sum) throw invalid;
-  const stored = await table.get(tokenKey(publicId), Stored);
+  const stored = await table.get(tokenKey(publicId), StoredToken);
   if (!stored || !timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(stored.secret_hash))) throw invalid;
   if (stored.revoked_at !== undefined) throw new Problem("token_revoked", "This access token was revoked.");
   if (isExpired(stored, now)) throw new Problem("token_expired", "This access token has expired.");

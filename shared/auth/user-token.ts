@@ -44,21 +44,21 @@ function principalId(issuer: Issuer, subject: string): string {
   return idOfWords(issuer.issuer, subject);
 }
 
-const text = (value: unknown): string | undefined =>
+const textClaim = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" && value.length <= 320 ? value : undefined;
 
 function principalOf(issuer: Issuer, payload: JwtPayload): Principal {
   const id = principalId(issuer, payload.sub ?? "");
   const optional = {
-    first_name: text(payload["given_name"]),
-    last_name: text(payload["family_name"]),
-    locale: text(payload["locale"]),
+    first_name: textClaim(payload["given_name"]),
+    last_name: textClaim(payload["family_name"]),
+    locale: textClaim(payload["locale"]),
   };
   const groups = Array.isArray(payload["groups"]) ? payload["groups"] : [];
   return {
     type: "user",
     id,
-    email: text(payload["email"]) ?? `${id}@users.invalid`,
+    email: textClaim(payload["email"]) ?? `${id}@users.invalid`,
     groups: groups.filter((group) => typeof group === "string"),
     ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
   };
@@ -101,7 +101,9 @@ export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
     } catch (error) {
       if (error instanceof JwtExpiredError) throw new Problem("token_expired", "This access token has expired.");
       if (error instanceof FetchError) {
-        throw new Problem("upstream_unavailable", "The issuer's keys cannot be fetched.", { retry_after: 5 });
+        throw new Problem("upstream_unavailable", "The keys of the token's issuer cannot be fetched. Try again.", {
+          retry_after: 5,
+        });
       }
       throw new Problem("unauthenticated", "This access token is not valid here.");
     }

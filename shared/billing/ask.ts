@@ -3,8 +3,9 @@ import * as z from "zod";
 import { Problem } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
+import { dayMs, hourMs, minuteMs } from "../core/time.ts";
 import type { CheckoutState, Payments } from "../providers/payments/payments.ts";
-import { type Swept, dueKey, dueTasks, dueWrite, sweepTasks } from "../table/due.ts";
+import { type SweepResult, dueKey, dueTasks, dueWrite, sweepTasks } from "../table/due.ts";
 import type { Table } from "../table/table.ts";
 import { checkoutQueue, StoredTopup, topupKey } from "../wallet/topup.ts";
 import { handlePayment, payOwed } from "./payments.ts";
@@ -18,11 +19,7 @@ export type AskWork = {
   isReadOnly?: boolean;
 };
 
-const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
-
-/** Bank debits take up to two weeks. After this time a checkout is asked about for its result page only. */
+/** Bank debits take up to two weeks. After this time, only the result page still asks about a checkout. */
 const askedForMs = 30 * dayMs;
 
 /** The time after the last question about a checkout before its result page may cause another one. */
@@ -51,8 +48,8 @@ async function take(state: CheckoutState, work: AskWork): Promise<void> {
 }
 
 /**
- * Asks about a pending top-up for its result page, unless that was done a moment ago. Of several pages at the same time
- * only one asks. If the provider fails, the top-up stays pending.
+ * Asks the provider about a pending top-up for its result page, unless somebody asked a few seconds ago. If several
+ * pages need the answer at the same time, only one asks. If the provider fails, the top-up stays pending.
  */
 export async function askForPage(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
   const { table, now, log, isReadOnly = false } = work;
@@ -110,8 +107,8 @@ async function askDue(accountId: string, reference: string, at: string, work: As
 const isMissing = (error: unknown): boolean => error instanceof Problem && error.code === "not_found";
 
 /**
- * Moves a place of the queue to its next instant, or out of the queue. If two processes do so at once, only one of them
- * moves it.
+ * Moves a place of the queue to its next due time, or removes it from the queue. If two processes try this at the same
+ * time, only one succeeds.
  */
 async function putBack(
   place: [accountId: string, reference: string],
@@ -133,7 +130,7 @@ async function putBack(
  * Asks about the checkouts that are due, or with `early` about all that are open: after an outage in which webhooks may
  * have been lost.
  */
-export async function sweepCheckouts(work: AskWork, { early = false } = {}): Promise<Swept> {
+export async function sweepCheckouts(work: AskWork, { early = false } = {}): Promise<SweepResult> {
   const until = early ? new Date(work.now().getTime() + askedForMs) : work.now();
   const one = (accountId: string, reference: string, at: string): Promise<void> =>
     askDue(accountId, reference, at, work);

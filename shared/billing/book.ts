@@ -14,15 +14,15 @@ import { Accrual, accrualKey } from "./charges.ts";
 import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts";
 
 /**
- * The billing of an account while it is worked on: what was read, with the changes. `planBilling` makes it one
- * transaction, which fails if anything that was read has changed.
+ * The billing of an account in memory: the stored state, with the changes made so far. `planBilling` turns the changes
+ * into one transaction, which fails if the stored state has changed since.
  */
 export type AccountBilling = {
   accountId: string;
   account: StoredAccount;
   now: Date;
   state: BillingState;
-  /** The free amount of the wallet, less what is posted here. */
+  /** The available amount of the wallet, minus the postings made here. */
   available: number;
   /** The version of the wallet as it was read. */
   walletVersion: number;
@@ -66,7 +66,7 @@ export async function openAccountBilling(table: Reader, accountId: string, now: 
   };
 }
 
-/** Makes the work on a book one transaction; undefined if the wallet is not as it was read. */
+/** Turns the changes of a book into one transaction; undefined if the wallet changed since it was read. */
 async function planOf(
   table: Reader,
   book: AccountBilling,
@@ -111,7 +111,7 @@ async function planOf(
   };
 }
 
-/** Plans the postings of a book; undefined if the wallet is not as it was read. */
+/** Plans the postings of a book; undefined if the wallet changed since it was read. */
 async function planPostings(table: Reader, book: AccountBilling): Promise<Omit<ChangePlan<void>, "value"> | undefined> {
   if (book.postings.length === 0) return { writes: [], changes: [] };
   try {
@@ -142,8 +142,8 @@ function paidWrite(accountId: string, invoice: StoredInvoice): Write {
 const maxReads = 5;
 
 /**
- * Runs `work` on an account's billing in one transaction. What can be paid is decided from the wallet as it was read.
- * If somebody else moves money meanwhile, it is read and decided again, up to 503 `busy`.
+ * Runs `work` on an account's billing in one transaction. The wallet that was read decides what can be paid. If its
+ * money is moved meanwhile, `work` runs again on the new state, until 503 `busy`.
  */
 export async function planBilling(
   table: Reader,
@@ -158,5 +158,5 @@ export async function planBilling(
     const plan = await planOf(table, book, before);
     if (plan) return { ...plan, book };
   }
-  throw new Problem("busy", "The wallet changes too fast to say what it can pay. Try again.", { retry_after: 1 });
+  throw new Problem("busy", "The wallet is changing too often at the moment. Try again.", { retry_after: 1 });
 }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Day, daysInMonth } from "../core/days.ts";
+import { Day, daysInMonth } from "../core/time.ts";
 import type { Key } from "../table/writes.ts";
 import { PlanId, planAt } from "../wallet/catalogue.ts";
 
@@ -11,8 +11,8 @@ import { PlanId, planAt } from "../wallet/catalogue.ts";
 export const accrualKey = (accountId: string, day: Day): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `ACCRUAL#${day}` });
 
 /**
- * The usage of an account on one day, and its plan on that day. It has quantities and no money, so that nothing is
- * rounded by the day.
+ * The usage of an account on one day, and its plan on that day. It has quantities and no amounts of money, so that
+ * amounts are not rounded every day.
  */
 export const Accrual = z.object({
   day: Day,
@@ -99,4 +99,4 @@ function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
   return [...lines, rest];
 }
 
-export const totalOf = (lines: readonly Line[]): number => sum(lines.map(({ amount }) => amount));
+export const totalAmount = (lines: readonly Line[]): number => sum(lines.map(({ amount }) => amount));

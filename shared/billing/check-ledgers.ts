@@ -1,27 +1,23 @@
-import * as z from "zod";
-
-import { accountsMatching } from "../accounts/account.ts";
+import { AccountPointer, accountsMatching } from "../accounts/account.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
+import { hourMs } from "../core/time.ts";
 import { checkLedger } from "../ledger/check.ts";
 import { readRows } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import { walletOf } from "../wallet/wallet.ts";
 
-const Pointer = z.object({ account_id: z.string() });
-
-type Work = { table: Reader; log: Log; now: () => Date };
+type CheckContext = { table: Reader; log: Log; now: () => Date };
 type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
 
 /** The number of all accounts, the number of those that were checked, and the results. */
 export type LedgersChecked = { total: number; accounts: number; violations: number; unsettled: number; failed: number };
 
-const hourMs = 3_600_000;
 const hoursOfDay = 24;
 
 /**
- * The accounts to check in an hour. Every account has one hour of the day. If the hours of a day have no room for all
- * accounts, a round takes more days.
+ * The accounts to check in an hour. Every account has one hour of the day. If there are more accounts than one day can
+ * check, a round takes several days.
  */
 export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
   const turns = Math.max(hoursOfDay, Math.ceil(total / most));
@@ -33,7 +29,7 @@ export function turnAt(now: Date, total: number, most: number): { skip: number; 
  * Checks the books of this hour's accounts: each account once a day, up to `most` in a run. None is started after
  * `budgetMs`. Books with problems are logged as errors, by account, and so is an account that could not be read.
  */
-export async function checkLedgers({ table, log, now }: Work, bounds: Bounds = {}): Promise<LedgersChecked> {
+export async function checkLedgers({ table, log, now }: CheckContext, bounds: Bounds = {}): Promise<LedgersChecked> {
   const { most = 2_000, atOnce = 8, budgetMs = 40_000 } = bounds;
   const startedMs = performance.now();
   const list = accountsMatching({});
@@ -41,7 +37,7 @@ export async function checkLedgers({ table, log, now }: Work, bounds: Bounds = {
   const { rows } = await readRows(table, list, turnAt(now(), total, most));
   const counts: LedgersChecked = { total, accounts: 0, violations: 0, unsettled: 0, failed: 0 };
   await mapConcurrently(
-    rows.map((row) => Pointer.parse(row).account_id),
+    rows.map((row) => AccountPointer.parse(row).account_id),
     atOnce,
     async (id) => {
       counts.accounts += 1;

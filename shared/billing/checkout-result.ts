@@ -9,19 +9,23 @@ import { askForPage, isSilence, type AskWork } from "./ask.ts";
 export const CheckoutResult = z
   .object({
     status: TopupStatus.meta({
-      description: "What became of the payment; `pending` until the provider has told us, unasked or asked for this.",
+      description: "The status of the payment: `pending` until the provider has reported it.",
     }),
-    message: z.string().meta({ description: "What to show to the payer." }),
+    message: z.string().meta({ description: "A text to show to the payer." }),
     account: z
       .object({
         account_id: Id.meta({ description: "The account's id." }),
-        currency: Currency.meta({ description: "ISO 4217." }),
+        currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
       })
-      .meta({ description: "The account that was paid for." }),
-    checkout_token: z.string().meta({ description: "The token again." }),
-    dashboard_url: z.string().nullable().optional().meta({ description: "Where to go on from here." }),
+      .meta({ description: "The account that the payment is for." }),
+    checkout_token: z.string().meta({ description: "The token of the request." }),
+    dashboard_url: z
+      .string()
+      .nullable()
+      .optional()
+      .meta({ description: "The address of the page to continue with. Null if there is none." }),
   })
-  .meta({ id: "CheckoutResult", description: "What a success or cancel page shows." });
+  .meta({ id: "CheckoutResult", description: "The result of a checkout, for its success or cancel page." });
 
 const messages = {
   pending: "The payment is being confirmed. This takes a moment.",
@@ -30,7 +34,7 @@ const messages = {
   expired: "The payment page has expired. Nothing was taken.",
 } as const;
 
-/** Reads the top-up after the provider was asked. Keeps the one from before if the table does not answer. */
+/** Reads the top-up after the provider was asked. Returns the top-up from before if the table does not answer. */
 const readAfter = <T>(before: T, read: () => Promise<T>): Promise<T> =>
   read().catch((error: unknown) => {
     if (isSilence(error)) return before;
@@ -38,8 +42,8 @@ const readAfter = <T>(before: T, read: () => Promise<T>): Promise<T> =>
   });
 
 /**
- * The outcome of the checkout that a token stands for. Throws 404 for any other token. While the outcome is not known
- * the provider is asked, every few seconds at most.
+ * The result of the checkout that a token identifies. Throws 404 for an unknown token. While the result is not known,
+ * this asks the provider, but only every few seconds.
  */
 export async function checkoutResult(
   accountId: string,

@@ -12,7 +12,7 @@ declare global {
   }
 }
 
-/** The font files of invoices, below `node_modules`, which is beside a bundle too. */
+/** The font files of invoices, below `node_modules`, which is also next to a bundle. */
 export const invoiceFontFiles = {
   regular: "@expo-google-fonts/noto-sans/400Regular/NotoSans_400Regular.ttf",
   bold: "@expo-google-fonts/noto-sans/600SemiBold/NotoSans_600SemiBold.ttf",
@@ -26,11 +26,11 @@ let loaded: Promise<InvoiceFonts> | undefined;
 export const invoiceFonts = (): Promise<InvoiceFonts> => (loaded ??= load());
 
 async function load(): Promise<InvoiceFonts> {
-  const [regular, bold] = await Promise.all([parse(invoiceFontFiles.regular), parse(invoiceFontFiles.bold)]);
+  const [regular, bold] = await Promise.all([parseFont(invoiceFontFiles.regular), parseFont(invoiceFontFiles.bold)]);
   return { regular, bold };
 }
 
-async function parse(file: string): Promise<Font> {
+async function parseFont(file: string): Promise<Font> {
   const [{ create }, bytes] = await Promise.all([
     import("fontkit"),
     readFile(createRequire(import.meta.url).resolve(file)),

@@ -17,14 +17,14 @@ export const newDownloadKey = (): string => randomBytes(32).toString("base64url"
 /** The signed content of an address: the account, the invoice, and the expiry in seconds since 1970. */
 type Permission = { accountId: string; invoiceId: string; expires: number };
 
-const signatureOf = (downloadKey: string, { accountId, invoiceId, expires }: Permission): Buffer =>
+const linkSignature = (downloadKey: string, { accountId, invoiceId, expires }: Permission): Buffer =>
   createHmac("sha256", downloadKey).update(`${accountId}/${invoiceId}/${expires}`).digest();
 
 type Linked = StoredInvoice & { download_key: string };
 
 function urlOf({ account_id: accountId, id: invoiceId, download_key }: Linked, address: string, now: Date): string {
   const expires = Math.floor(now.getTime() / 1_000) + downloadSeconds;
-  const signature = signatureOf(download_key, { accountId, invoiceId, expires }).toString("base64url");
+  const signature = linkSignature(download_key, { accountId, invoiceId, expires }).toString("base64url");
   const query = new URLSearchParams({ expires: String(expires), signature });
   return `${address}/v1/public/accounts/${accountId}/billing/invoices/${invoiceId}/pdf?${query.toString()}`;
 }
@@ -48,7 +48,7 @@ async function linked(invoice: StoredInvoice, table: Table): Promise<Linked> {
 }
 
 type Listed = z.input<typeof Invoice>;
-type Place = { table: Table; now: () => Date; address: string };
+type LinkContext = { table: Table; now: () => Date; address: string };
 
 /**
  * A page of the account's invoices, newest first. Each has the address of its PDF, valid for an hour, below `address`.
@@ -56,7 +56,7 @@ type Place = { table: Table; now: () => Date; address: string };
 export async function listInvoices(
   accountId: string,
   page: PageQuery,
-  { table, now, address }: Place,
+  { table, now, address }: LinkContext,
 ): Promise<{ items: Listed[]; total: number }> {
   const { rows, total } = await readRows(table, invoicesOf(accountId), { ...spanOf(page), order: "newest" });
   const items = rows.map(async (row): Promise<Listed> => {
@@ -73,12 +73,12 @@ export async function invoiceOfLink(
   now: Date,
 ): Promise<StoredInvoice> {
   const invoice = await table.get(invoiceKey(asked.accountId, asked.invoiceId), StoredInvoice);
-  if (invoice?.id !== asked.invoiceId || invoice.download_key === undefined) throw refused();
-  const [given, right] = [Buffer.from(asked.signature, "base64url"), signatureOf(invoice.download_key, asked)];
-  if (given.length !== right.length || !timingSafeEqual(given, right)) throw refused();
-  if (now.getTime() >= asked.expires * 1_000) throw refused();
+  if (invoice?.id !== asked.invoiceId || invoice.download_key === undefined) throw invalidLink();
+  const [given, right] = [Buffer.from(asked.signature, "base64url"), linkSignature(invoice.download_key, asked)];
+  if (given.length !== right.length || !timingSafeEqual(given, right)) throw invalidLink();
+  if (now.getTime() >= asked.expires * 1_000) throw invalidLink();
   return invoice;
 }
 
-const refused = (): Problem =>
-  new Problem("forbidden", "This address has expired or was not given out here: list the invoices for another one.");
+const invalidLink = (): Problem =>
+  new Problem("forbidden", "This download address has expired or is not valid. List the invoices to get a new one.");

@@ -16,7 +16,7 @@ function invoicePeriod({ periodStart, periodEnd }: { periodStart: string; period
 const groupedMoney = (minor: number): string => money(minor).replaceAll(/\B(?=(?:\d{3})+\.)/g, ",");
 
 /** The document to draw on, and the function that makes a text fit for its fonts. All lengths are in points. */
-type Page = { document: PDFKit.PDFDocument; legible: (text: string) => string };
+type InvoicePage = { document: PDFKit.PDFDocument; legible: (text: string) => string };
 
 const left = 56;
 const right = 539;
@@ -36,7 +36,7 @@ const marks = {
   void: { text: "VOID", color: faint },
 };
 
-type Place = { x: number; y: number; width: number };
+type Box = { x: number; y: number; width: number };
 type Style = {
   size?: number;
   font?: "regular" | "bold";
@@ -47,7 +47,7 @@ type Style = {
 };
 
 /** Returns the height of a text, and sets its font. */
-function measure({ document, legible }: Page, text: string, width: number, style: Style): number {
+function measure({ document, legible }: InvoicePage, text: string, width: number, style: Style): number {
   const { size = 9.5, font = "regular", mostLines = 12 } = style;
   document.font(font).fontSize(size);
   const lineHeight = document.currentLineHeight(true);
@@ -58,7 +58,7 @@ function measure({ document, legible }: Page, text: string, width: number, style
 }
 
 /** Draws a text and returns where it ends. */
-function write(page: Page, text: string, { x, y, width }: Place, style: Style = {}): number {
+function write(page: InvoicePage, text: string, { x, y, width }: Box, style: Style = {}): number {
   const { color = ink, align = "left" } = style;
   const height = measure(page, text, width, style);
   // Without the tolerance a last line that just fits would count as one too many.
@@ -67,11 +67,11 @@ function write(page: Page, text: string, { x, y, width }: Place, style: Style = 
   return y + height;
 }
 
-function line({ document }: Page, y: number, color = rule, thickness = 0.75): void {
+function line({ document }: InvoicePage, y: number, color = rule, thickness = 0.75): void {
   document.moveTo(left, y).lineTo(right, y).lineWidth(thickness).strokeColor(color).stroke();
 }
 
-function drawMark(page: Page, status: InvoiceDocument["status"], y: number): number {
+function drawMark(page: InvoicePage, status: InvoiceDocument["status"], y: number): number {
   const { text, color } = marks[status];
   const size = { width: 50, height: 18 };
   page.document.roundedRect(right - size.width, y, size.width, size.height, 3).fill(color);
@@ -85,7 +85,7 @@ function drawMark(page: Page, status: InvoiceDocument["status"], y: number): num
 }
 
 /** Draws the seller, the customer and the dates of an invoice, and returns where they end. */
-function drawHead(page: Page, invoice: InvoiceDocument): number {
+function drawHead(page: InvoicePage, invoice: InvoiceDocument): number {
   const { seller, customer, status, paidAt } = invoice;
   const title = write(
     page,
@@ -126,13 +126,13 @@ const columns = [
 
 const padding = 5;
 
-function drawRow(page: Page, cells: readonly string[], y: number, style: Style = {}): void {
+function drawRow(page: InvoicePage, cells: readonly string[], y: number, style: Style = {}): void {
   for (const [index, { x, width, align }] of columns.entries()) {
     write(page, cells[index] ?? "", { x, y: y + padding, width }, { ...style, align });
   }
 }
 
-function drawTableHead(page: Page, y: number): number {
+function drawTableHead(page: InvoicePage, y: number): number {
   const style = { size: 8.5, font: "bold", color: faint } as const;
   const titles = columns.map(({ title }) => title);
   const height = measure(page, "Amount", width, style) + 2 * padding;
@@ -144,13 +144,13 @@ function drawTableHead(page: Page, y: number): number {
 const totalHeight = 44;
 
 /** Draws the table from `y` on, over as many pages as it takes, and the total below it. */
-function drawLines(page: Page, { lines, total, currency }: InvoiceDocument, y: number): void {
+function drawLines(page: InvoicePage, { lines, total, currency }: InvoiceDocument, y: number): void {
   y = drawTableHead(page, y);
   for (const [index, { description, quantity, unitPrice, amount }] of lines.entries()) {
     const cells = [description, quantity, unitPrice, groupedMoney(amount)];
     const heights = columns.map(({ width }, column) => measure(page, cells[column] ?? "", width, {}));
     const height = Math.max(...heights) + 2 * padding;
-    // The total never stands on a page of its own.
+    // The total never stands on its own page.
     const needed = height + (index === lines.length - 1 ? totalHeight : 0);
     if (y + needed > bottom) {
       page.document.addPage();
@@ -172,7 +172,7 @@ function drawLines(page: Page, { lines, total, currency }: InvoiceDocument, y: n
 }
 
 /** Draws the foot of every page, once all pages are there. */
-function drawFooters(page: Page, { number, seller }: InvoiceDocument): void {
+function drawFooters(page: InvoicePage, { number, seller }: InvoiceDocument): void {
   const { count } = page.document.bufferedPageRange();
   const style = { size: 8, color: faint, mostLines: 1 } as const;
   for (let index = 0; index < count; index++) {
@@ -201,7 +201,7 @@ export type InvoiceDocument = {
   paidAt?: string;
 };
 
-function check({ number, lines, total, periodStart, periodEnd }: InvoiceDocument): void {
+function checkDocument({ number, lines, total, periodStart, periodEnd }: InvoiceDocument): void {
   const sum = lines.reduce((before, { amount }) => before + amount, 0);
   if (sum !== total) throw new Error(`The lines of invoice ${number} add up to ${sum}, but its total is ${total}.`);
   if (!(Date.parse(periodStart) < Date.parse(periodEnd))) throw new Error(`Invoice ${number} is for no day.`);
@@ -214,7 +214,7 @@ function check({ number, lines, total, periodStart, periodEnd }: InvoiceDocument
  * - The first call loads pdfkit and the fonts.
  */
 export async function renderInvoice(invoice: InvoiceDocument): Promise<Buffer> {
-  check(invoice);
+  checkDocument(invoice);
   const [{ default: PDFDocument }, { regular, bold }] = await Promise.all([import("pdfkit"), invoiceFonts()]);
   const document = new PDFDocument({
     size: "A4",
@@ -232,7 +232,7 @@ export async function renderInvoice(invoice: InvoiceDocument): Promise<Buffer> {
     },
   });
   document.registerFont("regular", regular).registerFont("bold", bold);
-  const page: Page = { document, legible: (text) => legible(text, regular) };
+  const page: InvoicePage = { document, legible: (text) => legible(text, regular) };
   drawLines(page, invoice, drawHead(page, invoice));
   drawFooters(page, invoice);
   document.end();

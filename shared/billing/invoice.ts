@@ -1,10 +1,9 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { Day, plusDays } from "../core/days.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
 import { Currency, MoneyText, money } from "../core/money.ts";
-import { Timestamp } from "../core/time.ts";
+import { Day, Timestamp, plusDays } from "../core/time.ts";
 import { type List, rowKey } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
 import { seller } from "../wallet/catalogue.ts";
@@ -17,7 +16,7 @@ import type { InvoiceDocument } from "./invoice-pdf.ts";
  */
 export const invoicesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invoices" });
 
-/** The key of the invoice with this id. An id of another kind leads to an ordinal that is never given. */
+/** The key of the invoice with this id. An id in another form gets an ordinal that is never used. */
 export const invoiceKey = (accountId: string, id: string): Key =>
   rowKey(invoicesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
@@ -25,20 +24,21 @@ const InvoiceStatus = z.enum(["open", "paid", "void"]);
 
 const InvoiceBase = z.object({
   id: Id.meta({ description: "The invoice's id." }),
-  number: z.string().meta({ description: "Its number: without gaps in an account." }),
-  date: Timestamp.meta({ description: "When it was made." }),
-  period_start: Day.meta({ description: "The first day it is for." }),
-  period_end: Day.meta({ description: "The last day it is for." }),
-  amount: MoneyText.meta({ description: "What it comes to, as a decimal." }),
-  currency: Currency.meta({ description: "ISO 4217." }),
+  number: z.string().meta({ description: "The invoice's number. An account's numbers have no gaps." }),
+  date: Timestamp.meta({ description: "When the invoice was made." }),
+  period_start: Day.meta({ description: "The first day that the invoice is for." }),
+  period_end: Day.meta({ description: "The last day that the invoice is for." }),
+  amount: MoneyText.meta({ description: "The invoice's total, as a decimal." }),
+  currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   status: InvoiceStatus.meta({ description: "`open` until the wallet has paid it." }),
 });
 
 export const Invoice = InvoiceBase.extend({
   download_url: z.string().meta({
-    description: "Where its PDF can be downloaded for an hour, without a credential: as the invoice is then.",
+    description:
+      "The address of the invoice's PDF. The address works for an hour without a credential, and shows the invoice in its current state.",
   }),
-}).meta({ id: "Invoice", description: "What an account was charged for a month, or a part of it." });
+}).meta({ id: "Invoice", description: "The charges of an account for a month or a part of a month." });
 
 export const StoredInvoice = InvoiceBase.extend({
   account_id: z.string(),

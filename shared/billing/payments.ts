@@ -14,7 +14,7 @@ import { planWallet } from "../wallet/wallet.ts";
 import { planBilling } from "./book.ts";
 import { nextPayable, payOpen } from "./settle.ts";
 
-type Work = { table: Table; now: () => Date; log: Log };
+type PaymentContext = { table: Table; now: () => Date; log: Log };
 
 /**
  * Handles an event of the payment provider about a checkout. Events may come late, more than once and in any order.
@@ -22,7 +22,10 @@ type Work = { table: Table; now: () => Date; log: Log };
  * - Money that was paid is credited once, by the checkout's id, and pays what is owed.
  * - `known` means that the event was handled before.
  */
-export async function handlePayment(event: PaymentEvent, work: Work): Promise<"credited" | "known" | "ignored"> {
+export async function handlePayment(
+  event: PaymentEvent,
+  work: PaymentContext,
+): Promise<"credited" | "known" | "ignored"> {
   const { table, now, log } = work;
   const commit = committer(event.accountId, event.id, work);
   if (event.currency !== currency) {
@@ -40,7 +43,7 @@ export async function handlePayment(event: PaymentEvent, work: Work): Promise<"c
 }
 
 /** Pays the open invoices that the wallet can pay. Doing it again changes nothing. */
-export async function payOwed(accountId: string, requestId: string, work: Work): Promise<void> {
+export async function payOwed(accountId: string, requestId: string, work: PaymentContext): Promise<void> {
   const commit = committer(accountId, requestId, work);
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
@@ -50,7 +53,7 @@ export async function payOwed(accountId: string, requestId: string, work: Work):
   }
 }
 
-const committer = (accountId: string, requestId: string, { table, now }: Work): Commit =>
+const committer = (accountId: string, requestId: string, { table, now }: PaymentContext): Commit =>
   recorder({
     table,
     accountId,
@@ -58,9 +61,9 @@ const committer = (accountId: string, requestId: string, { table, now }: Work): 
     now,
   });
 
-type Planned = { value: "credited" | "known" | "ignored"; writes: Write[]; changes: Change[] };
+type PlannedCredit = { value: "credited" | "known" | "ignored"; writes: Write[]; changes: Change[] };
 
-async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Work): Promise<Planned> {
+async function planCredit(table: Reader, event: PaymentEvent, { now, log }: PaymentContext): Promise<PlannedCredit> {
   const { accountId, checkoutId, amount } = event;
   await getAccount(table, accountId);
   try {
@@ -95,21 +98,21 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Work
 }
 
 /**
- * The order of the statuses. An event can only move a top-up up in it, so that events in any order, and repeated ones,
- * have the same result.
+ * The order of the statuses. An event can only raise the status of a top-up. So repeated events, and events in any
+ * order, have the same result.
  */
 const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
 
 /**
- * Plans the new status of a top-up. A paid top-up stays paid. An expired one can only become paid, by a payment made
- * before.
+ * Plans the new status of a top-up. A paid top-up stays paid. An expired top-up can only become paid, if the payment
+ * was made before it expired.
  */
 async function planStatus(
   table: Reader,
   event: PaymentEvent,
   status: "paid" | "failed" | "expired",
   now: Date,
-): Promise<Planned> {
+): Promise<PlannedCredit> {
   const key = topupKey(event.accountId, event.reference);
   const topup = await table.get(key, StoredTopup);
   if (!topup || topup.checkout_id !== event.checkoutId) return { value: "ignored", writes: [], changes: [] };

@@ -2,10 +2,9 @@ import * as z from "zod";
 
 import { AccountStatus } from "../accounts/account.ts";
 import { change } from "../changes/kind.ts";
-import { dayOf, daysBetween, nextMonth, plusDays, startOf, type Day } from "../core/days.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { Currency, currency, money, MoneyText } from "../core/money.ts";
-import { Timestamp } from "../core/time.ts";
+import { type Day, Timestamp, dayOf, daysBetween, nextMonth, plusDays, startOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
 import { isEnded, isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "../wallet/state.ts";
@@ -15,18 +14,18 @@ import { countManaged } from "./usage.ts";
 
 export const CurrentPlan = z
   .object({
-    plan_id: PlanId.nullable().meta({ description: "The plan; null when there is none." }),
-    plan_name: z.string().nullable().meta({ description: "Its name, for people." }),
+    plan_id: PlanId.nullable().meta({ description: "The plan. Null if there is none." }),
+    plan_name: z.string().nullable().meta({ description: "The plan's name, for people." }),
     status: z
       .enum(["active", "cancelling", "cancelled", "past_due"])
-      .meta({ description: "`cancelling` is cancelled to a day that is still to come." }),
-    price: MoneyText.nullable().meta({ description: "What a period costs at least." }),
-    currency: Currency.meta({ description: "ISO 4217." }),
-    billing_period: z.enum(["month"]).meta({ description: "How often it is invoiced: by the calendar month, UTC." }),
-    can_change_plan: z.boolean().meta({ description: "Whether billing.plan.change would be taken." }),
-    can_cancel_plan: z.boolean().meta({ description: "Whether billing.plan.cancel would be taken." }),
+      .meta({ description: "The plan's status. `cancelling` means that the plan ends on a later day." }),
+    price: MoneyText.nullable().meta({ description: "The minimum charge for a period." }),
+    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+    billing_period: z.enum(["month"]).meta({ description: "The billing period: a calendar month in UTC." }),
+    can_change_plan: z.boolean().meta({ description: "Whether `billing.plan.change` is possible." }),
+    can_cancel_plan: z.boolean().meta({ description: "Whether `billing.plan.cancel` is possible." }),
   })
-  .meta({ id: "CurrentPlan", description: "What an account is billed by." });
+  .meta({ id: "CurrentPlan", description: "The plan of an account." });
 type CurrentPlan = z.output<typeof CurrentPlan>;
 
 /** The plan of an account today. */
@@ -54,18 +53,23 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
 export const PlanAnswer = z
   .object({
     status: z.enum(["active", "scheduled", "cancelled"]).meta({
-      description: "Whether it holds already, or will from `effective_at` on.",
+      description:
+        "`active` or `cancelled` if the change applies already, `scheduled` if it applies from `effective_at` on.",
     }),
-    account_status: AccountStatus.nullable().optional().meta({ description: "The account's status after it." }),
-    effective_at: Timestamp.nullable().optional().meta({ description: "From when on it holds." }),
-    eligible: z.boolean().nullable().optional().meta({ description: "Whether it was possible: true." }),
-    previous_plan_id: PlanId.nullable().optional().meta({ description: "The plan until then; null for none." }),
-    target_plan_id: PlanId.nullable().optional().meta({ description: "The plan from then on; null for none." }),
+    account_status: AccountStatus.nullable().optional().meta({ description: "The account's status after the change." }),
+    effective_at: Timestamp.nullable().optional().meta({ description: "When the change takes effect." }),
+    eligible: z.boolean().nullable().optional().meta({ description: "Whether the change was possible. Always true." }),
+    previous_plan_id: PlanId.nullable()
+      .optional()
+      .meta({ description: "The plan before the change. Null if there was none." }),
+    target_plan_id: PlanId.nullable()
+      .optional()
+      .meta({ description: "The plan after the change. Null if there is none." }),
   })
-  .meta({ id: "PlanChangeResponse", description: "What became of the plan." });
+  .meta({ id: "PlanChangeResponse", description: "The result of changing or cancelling the plan." });
 type PlanAnswer = z.output<typeof PlanAnswer>;
 
-const answerOf = (book: AccountBilling, previous: PlanId | null, target: PlanId | null, from: Day): PlanAnswer => {
+const planAnswer = (book: AccountBilling, previous: PlanId | null, target: PlanId | null, from: Day): PlanAnswer => {
   const isNow = from <= dayOf(book.now);
   return {
     status: !isNow ? "scheduled" : target === null ? "cancelled" : "active",
@@ -79,14 +83,15 @@ const answerOf = (book: AccountBilling, previous: PlanId | null, target: PlanId 
 
 function requireNothingDue({ open }: AccountBilling): void {
   if (open.length === 0) return;
-  throw new Problem("payment_due", "Pay the open invoice first: top up the wallet by what is missing.", {
+  throw new Problem("payment_due", "The account has an open invoice. Top up the wallet to pay it first.", {
     open_invoices: open.map(({ number }) => number),
   });
 }
 
 /**
  * Changes the plan from a day on, by default from today on. Days before it stay on their plan, so that both plans are
- * charged for their days. Throws 409 `plan_unchanged` or `payment_due`, and 422 for a day that is over or far away.
+ * charged for their days. Throws 409 `plan_unchanged` or `payment_due`, and 422 for a past day or a day more than a
+ * year away.
  */
 export function changePlan(
   accountId: string,
@@ -98,8 +103,8 @@ export function changePlan(
     const at = now();
     const today = dayOf(at);
     const asked = effective ?? today;
-    if (asked < today) throw badDay("This day is over already");
-    if (asked > plusDays(today, furthestDays)) throw badDay("This day is more than a year away");
+    if (asked < today) throw badDay("This day is over. Write today or a later day");
+    if (asked > plusDays(today, furthestDays)) throw badDay("This day is more than a year away. Write an earlier day");
     let answer: PlanAnswer | undefined;
     const { writes, changes } = await planBilling(table, accountId, at, (book) => {
       requireNothingDue(book);
@@ -107,11 +112,11 @@ export function changePlan(
       const from = asked < book.state.accrue_from ? book.state.accrue_from : asked;
       const previous = planOn(book.state, from);
       if (isForGood(book.state, target, from)) {
-        throw new Problem("plan_unchanged", `The account is on ${plans[target].name} then already.`);
+        throw new Problem("plan_unchanged", `The account already has the plan ${plans[target].name} on that day.`);
       }
       book.state = withPlan(book.state, target, from);
       book.changes.push(changed("changed", accountId, previous, target, from));
-      answer = answerOf(book, previous, target, from);
+      answer = planAnswer(book, previous, target, from);
     });
     if (!answer) throw new Error("nothing was planned");
     return { value: answer, writes, changes };
@@ -121,7 +126,10 @@ export function changePlan(
 const changed = (verb: "changed" | "cancelled", id: string, before: PlanId | null, after: PlanId | null, from: Day) =>
   change(planKind, verb, id, { before: { plan_id: before, from }, after: { plan_id: after, from } });
 
-/** The state has one plan for each first day. A year of them has room in one item. */
+/**
+ * How many days ahead a change of plan may be. The state has one entry for each change, and a year of entries fits in
+ * one item.
+ */
 const furthestDays = 366;
 
 const badDay = (msg: string): InvalidInput =>
@@ -153,7 +161,7 @@ export function cancelPlan(
       const without = isImmediate ? plusDays(today, 1) : from;
       book.state = withPlan(book.state, null, without);
       book.changes.push(changed("cancelled", accountId, previous, null, without));
-      answer = answerOf(book, previous, null, from);
+      answer = planAnswer(book, previous, null, from);
     });
     if (!answer) throw new Error("nothing was planned");
     return { value: answer, writes: [...writes, unchanged], changes };
@@ -161,14 +169,16 @@ export function cancelPlan(
 }
 
 const inUse = (dedicated_ip_count: number): Problem =>
-  new Problem("plan_in_use", "Delete the managed dedicated IPs first: the plan pays for them.", { dedicated_ip_count });
+  new Problem("plan_in_use", "Delete the managed dedicated IPs first, because the plan pays for them.", {
+    dedicated_ip_count,
+  });
 
-/** The number of days for which a transaction has room, with all that follows from them. */
+/** The number of days that one transaction can record, with all writes that belong to them. */
 const daysAtOnce = 31;
 
 /**
  * Makes the final settlement: a month that ended and is not invoiced yet, and the days of this one. If the daily run is
- * further behind than that, the settlement is left to it, because it does one month after another.
+ * further behind, it makes the settlement later, because it works month by month.
  */
 async function settleNow(table: Context["table"], book: AccountBilling, last: Day): Promise<void> {
   if (daysBetween(book.state.accrue_from, last).length > daysAtOnce) return;

@@ -1,8 +1,8 @@
 import { accountIds } from "../accounts/account.ts";
 import { recorder } from "../changes/recorder.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
-import type { Day } from "../core/days.ts";
 import type { Log } from "../core/log.ts";
+import type { Day } from "../core/time.ts";
 import type { Table } from "../table/table.ts";
 import { periodEnd } from "../wallet/state.ts";
 import { queueOldTopups } from "./ask.ts";
@@ -15,7 +15,7 @@ const system = { type: "system" as const, id: "billing" };
 
 /**
  * Closes an account's days up to `last`: records their usage, invoices every month that ended, and pays what the wallet
- * can pay. Running it again, late or at the same time changes nothing more. It takes one transaction a month.
+ * can pay. A second run, or a run at the same time, changes nothing. It takes one transaction a month.
  */
 export async function runAccount(accountId: string, last: Day, work: RunWork): Promise<void> {
   const { table, now, requestId } = work;
@@ -42,7 +42,7 @@ async function closeDay(accountId: string, last: Day, work: RunWork): Promise<vo
   await queueOldTopups(accountId, work);
 }
 
-const atOnce = 8;
+const concurrency = 8;
 
 /** Closes a day for all accounts, several at a time. One account's failure does not stop the others; it is counted. */
 export async function runAll(
@@ -53,7 +53,7 @@ export async function runAll(
   const ids: string[] = [];
   for await (const id of accountIds(table)) ids.push(id);
   let [done, failed] = [0, 0];
-  await mapConcurrently(ids, atOnce, async (id) => {
+  await mapConcurrently(ids, concurrency, async (id) => {
     await closeDay(id, last, work).catch((error: unknown) => {
       failed += 1;
       log.error("billing day failed", { account_id: id, error: String(error) });

@@ -1,11 +1,11 @@
-import { dayOf, daysBetween, plusDays, type Day } from "../core/days.ts";
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { currency, money } from "../core/money.ts";
+import { dayOf, daysBetween, plusDays, type Day } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
 import { defaultPlan, graceDays, seller } from "../wallet/catalogue.ts";
 import { periodEnd, planOn, withoutHistory } from "../wallet/state.ts";
 import type { AccountBilling } from "./book.ts";
-import { linesOf, totalOf, type Accrual } from "./charges.ts";
+import { linesOf, totalAmount, type Accrual } from "./charges.ts";
 import { newDownloadKey } from "./invoice-links.ts";
 import { numberOf, type StoredInvoice } from "./invoice.ts";
 import { readSent, readUsage } from "./usage.ts";
@@ -14,8 +14,8 @@ const isServed = ({ status }: AccountBilling): boolean => status === "active" ||
 
 /**
  * Records the usage of every unrecorded day up to `last`, at most to the end of the unsettled month.
- * - A day that is recorded late gets what the account has at the time of recording.
- * - A day without service gets nothing.
+ * - A day that is recorded late gets the usage at the time of recording.
+ * - A day without service gets no usage.
  * - A day without a plan gets only the managed IPs, by the default plan.
  */
 export async function accrueThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
@@ -47,7 +47,7 @@ export function settleThrough(book: AccountBilling, last: Day): void {
   book.accruals = book.accruals.filter(({ day }) => day > last);
   const lines = linesOf(days);
   book.state = withoutHistory({ ...state, settle_from: plusDays(last, 1) });
-  if (totalOf(lines) === 0) return;
+  if (totalAmount(lines) === 0) return;
   const invoice: StoredInvoice = {
     id: idWithOrdinal(state.invoices),
     account_id: book.accountId,
@@ -56,11 +56,11 @@ export function settleThrough(book: AccountBilling, last: Day): void {
     date: book.now.toISOString(),
     period_start: state.settle_from,
     period_end: last,
-    amount: money(totalOf(lines)),
+    amount: money(totalAmount(lines)),
     currency,
     status: "open",
     lines,
-    total: totalOf(lines),
+    total: totalAmount(lines),
     seller,
     download_key: newDownloadKey(),
     version: 0,
@@ -70,7 +70,10 @@ export function settleThrough(book: AccountBilling, last: Day): void {
   book.open.push(invoice);
 }
 
-/** The number of invoices that one transaction has room to pay, beside a month of days. Each takes seven writes. */
+/**
+ * The number of invoices that one transaction has room to pay, in addition to a month of days. Each invoice takes seven
+ * writes.
+ */
 const paidAtOnce = 5;
 
 /** The oldest open invoice, if the wallet can pay it. */
@@ -78,8 +81,8 @@ export const nextPayable = ({ open: [oldest], available }: AccountBilling): Stor
   oldest && oldest.total <= available ? oldest : undefined;
 
 /**
- * Pays the open invoices that the wallet can pay, oldest first and none before an older one, and updates the account's
- * status. It pays at most five; if there is still a `nextPayable`, another transaction has to go on.
+ * Pays the open invoices that the wallet can pay, and updates the account's status. It pays the oldest invoice first
+ * and skips none. It pays at most five; if `nextPayable` still finds one, another transaction has to continue.
  */
 export function payOpen(book: AccountBilling): void {
   while (book.paid.length < paidAtOnce) {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { dayOf, type Day } from "../core/days.ts";
+import { dayOf, type Day } from "../core/time.ts";
 import { accountLimit, ipsOf, StoredIp } from "../dedicated-ips/dedicated-ip.ts";
 import { mailboxesOf } from "../mail/mailboxes/mailbox.ts";
 import { readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
@@ -18,8 +18,8 @@ const Sent = z.object({ count: z.int().min(0) });
 export type UsageNow = { mailboxes: number; dedicatedIpsOn: (day: Day) => number };
 
 /**
- * Reads the usage of an account: its live mailboxes, and for a day the managed IPs whose days paid in advance are over
- * by then.
+ * Reads the usage of an account: its live mailboxes, and for a day the managed IPs whose prepaid days have ended by
+ * that day.
  */
 export async function readUsage(table: Reader, accountId: string): Promise<UsageNow> {
   const [mailboxes, ips] = await readHeads(table, [mailboxesOf(accountId), ipsOf(accountId)]);

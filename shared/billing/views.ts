@@ -1,8 +1,8 @@
 import * as z from "zod";
 
-import { monthOf } from "../core/days.ts";
 import { Currency, currency, money, MoneyText } from "../core/money.ts";
 import { spanOf, type PageQuery } from "../core/page.ts";
+import { monthOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { movementKey } from "../ledger/ledger.ts";
 import { StoredMovement } from "../ledger/movement.ts";
@@ -10,18 +10,20 @@ import { readRows } from "../table/ranked-list.ts";
 import { StoredTransaction, transactionsOf } from "../wallet/transaction.ts";
 import { readWallet, walletOf } from "../wallet/wallet.ts";
 import { openAccountBilling } from "./book.ts";
-import { linesOf, totalOf } from "./charges.ts";
+import { linesOf, totalAmount } from "./charges.ts";
 
 export const WalletBalance = z
   .object({
-    balance: MoneyText.meta({ description: "What the wallet holds." }),
+    balance: MoneyText.meta({ description: "The balance of the wallet, including held amounts." }),
     accrued_charges: MoneyText.meta({
-      description: "What was used and not taken from the wallet yet: days on no invoice, and open invoices.",
+      description: "The charges that the wallet has not paid yet: days that are on no invoice, and open invoices.",
     }),
-    net_balance: MoneyText.meta({ description: "The balance less the accrued charges; negative when it falls short." }),
-    currency: Currency.meta({ description: "ISO 4217." }),
+    net_balance: MoneyText.meta({
+      description: "The balance less the accrued charges. Negative if the balance does not cover them.",
+    }),
+    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   })
-  .meta({ id: "WalletBalance", description: "What an account has with us, and owes." });
+  .meta({ id: "WalletBalance", description: "What an account has in its wallet, and what it owes." });
 
 /** The balance of the wallet, and the charges that will be taken from it. */
 export async function walletBalance(
@@ -31,7 +33,7 @@ export async function walletBalance(
   const { accruals, open } = await openAccountBilling(table, accountId, now());
   const { posted } = await readWallet(table, accountId);
   const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
-  const used = [...months.values()].map((days) => totalOf(linesOf(days)));
+  const used = [...months.values()].map((days) => totalAmount(linesOf(days)));
   const accrued = [...used, ...open.map(({ total }) => total)].reduce((sum, amount) => sum + amount, 0);
   return {
     balance: money(posted),
@@ -53,7 +55,7 @@ export async function listTransactions(
   return { items: items.map((item) => ({ ...item, effective_at: heldAt.get(item) ?? item.effective_at })), total };
 }
 
-/** Whether the first version stored this row: when a hold was resolved, it overwrote the instant of the hold. */
+/** Whether the first version stored this row: when a hold was resolved, it overwrote the time of the hold. */
 const isOfFirstEdition = ({ version, resolved_at }: StoredTransaction): boolean =>
   version > 1 && resolved_at === undefined;
 

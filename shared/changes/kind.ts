@@ -3,7 +3,7 @@ import type * as z from "zod";
 import type { Capability } from "../auth/capabilities.ts";
 
 /** The public view of a resource before or after a change. It never contains a secret. */
-type View = Record<string, unknown>;
+type PublicView = Record<string, unknown>;
 
 /** A kind of resource whose changes are recorded and published, as `<name>.<verb>`. */
 export type Kind = {
@@ -14,8 +14,8 @@ export type Kind = {
   /** The members that make up the entity tag, if the view contains more than the resource's own state. */
   own?: z.ZodObject;
   /** Removes from the view what only the caller may read, before it is recorded and published. */
-  redact?: (view: View) => View;
-  /** The capability on the whole account that is needed to be told of these changes. */
+  redact?: (view: PublicView) => PublicView;
+  /** The capability on the whole account that a principal needs to see these changes. */
   seenWith: Capability;
 };
 
@@ -27,8 +27,8 @@ export type Change = {
   /** The event type: `workspace.created`. */
   type: string;
   resource: { type: string; id: string };
-  before: View | null;
-  after: View | null;
+  before: PublicView | null;
+  after: PublicView | null;
   /** The resource before the change, to compare with the caller's `If-Match`. */
   seen?: object;
 };
@@ -43,8 +43,8 @@ export function change<const V extends string>(
   id: string,
   { before, after }: { before?: object; after?: object },
 ): Change {
-  const { redact = (view: View) => view } = kind;
-  const viewed = (state: object | undefined): View | null => (state ? redact(kind.view.parse(state)) : null);
+  const { redact = (view: PublicView) => view } = kind;
+  const viewed = (state: object | undefined): PublicView | null => (state ? redact(kind.view.parse(state)) : null);
   return {
     type: `${kind.name}.${verb}`,
     resource: { type: kind.name, id },

@@ -10,7 +10,7 @@ import type { Change } from "./kind.ts";
  * log reads the journal, and the table's stream publishes it (transactional outbox).
  *
  * Access patterns
- *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (journal.ts)
+ *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (shared/table/journal.ts)
  */
 export const changesOf = (accountId: string): Journal => ({
   partition: `ACCOUNT#${accountId}`,
@@ -28,11 +28,11 @@ export type Author = {
   action: string;
   actor: { type: z.output<typeof ActorType>; id: string; email?: string };
   requestId: string;
-  sourceIp?: string;
-  userAgent?: string;
+  sourceIp?: string | undefined;
+  userAgent?: string | undefined;
 };
 
-const View = z.record(z.string(), z.unknown());
+const StoredView = z.record(z.string(), z.unknown());
 
 export const StoredChange = z.object({
   id: z.string(),
@@ -51,11 +51,11 @@ export const StoredChange = z.object({
   /** JSON text, because a DynamoDB map has limits on depth and numbers that JSON does not have. */
   before: z
     .string()
-    .transform((text) => View.parse(JSON.parse(text)))
+    .transform((text) => StoredView.parse(JSON.parse(text)))
     .optional(),
   after: z
     .string()
-    .transform((text) => View.parse(JSON.parse(text)))
+    .transform((text) => StoredView.parse(JSON.parse(text)))
     .optional(),
 });
 export type StoredChange = z.output<typeof StoredChange>;

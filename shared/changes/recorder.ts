@@ -8,8 +8,9 @@ import type { Change } from "./kind.ts";
 import { type Author, recordWrites } from "./record.ts";
 
 /**
- * Writes to an item that other writes may share, such as the zone of several records. A transaction takes them only as
- * `ChangePlan.sole`, of which there is one: two plans that would write the shared item twice do not type-check.
+ * Writes to an item that several plans may need to write, such as the zone of several records. A transaction cannot
+ * write an item twice, so it takes these writes only as `ChangePlan.sole`. As there is one `sole`, two such plans in
+ * one transaction do not type-check.
  */
 export class SoleWrites {
   readonly #writes: readonly Write[];
@@ -109,8 +110,8 @@ export type Claim = {
   /** Releases the key, so that the request can be tried again. Does nothing once the answer is stored. */
   release: () => Promise<void>;
   /**
-   * As `release`, but only the same request can be tried again, because no other request may repeat what this one did
-   * in part.
+   * As `release`, but only the same request can be tried again, because another request must not repeat the finished
+   * part of this one.
    */
   lapse: () => Promise<void>;
 };

@@ -1,15 +1,15 @@
 import * as z from "zod";
 
 /**
- * The reason why nothing can be changed at present, as callers read it; an empty text means that there is none. A bare
- * yes or no is refused: who writes `false` means that changes are allowed, and a caller needs a reason.
+ * The reason why nothing can be changed at present, as callers read it; an empty text means that there is none. A value
+ * such as `true` or `false` is refused: `false` would look like "changes are allowed", and callers need a reason.
  */
 export const ReadOnlyReason = z
   .string()
   .trim()
   .max(300)
   .refine((text) => !/^(?:true|false|yes|no|on|off|0|1)$/i.test(text), {
-    error: "Write the reason that callers are told, or leave it empty for none",
+    error: "Write the reason that callers get, or leave it empty for none",
   })
   .transform((text) => text || undefined)
   .optional();
@@ -62,7 +62,7 @@ export const Environment = z
     SECRETS_KEY_ID: z.string().min(1).optional(),
     SECRETS_KEY: z
       .string()
-      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Not 32 bytes as base64" })
+      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Write 32 bytes as base64" })
       .optional(),
     /**
      * The storage of files, for functions that store any: an S3 bucket, or a folder whose downloads are signed with a
@@ -72,7 +72,7 @@ export const Environment = z
     FILES_DIR: z.string().min(1).optional(),
     FILES_KEY: z
       .string()
-      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Not 32 bytes as base64" })
+      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Write 32 bytes as base64" })
       .optional(),
     FILES_BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
   })

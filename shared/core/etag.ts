@@ -30,7 +30,10 @@ export function parseTags(field: string): Tags | undefined {
   return tags.length === 0 ? undefined : tags;
 }
 
-/** The entity tag of a resource. It covers the resource's own state, not what its view shows of other resources. */
+/**
+ * The entity tag of a resource. It covers only the resource's own state, not the parts of its view that come from other
+ * resources.
+ */
 export const tagOf = ({ view, own = view }: Own, resource: unknown): string => etagOf(own.parse(resource));
 
 /** Whether a tag is in the list. Weak tags match only if `weakly` is set (RFC 9110 §8.8.3.2). */
@@ -47,4 +50,7 @@ export function requireMatch(ifMatch: IfMatch | undefined, resource: unknown): v
 }
 
 export const hasChanged = (): Problem =>
-  new Problem("precondition_failed", "It has changed since you read it. Read it again and decide anew.");
+  new Problem(
+    "precondition_failed",
+    "The resource has changed since you read it. Read it again, and then decide whether to repeat the request.",
+  );

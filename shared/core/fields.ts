@@ -11,13 +11,13 @@ function isWithin(value: unknown, levels: number): boolean {
   return levels > 0 && Object.values(value).every((member) => isWithin(member, levels - 1));
 }
 
-type Place = (string | number)[];
+type MemberPath = (string | number)[];
 
 /** The places of strings and member names with half a surrogate pair, which is no character and has no UTF-8 form. */
-function brokenTexts(value: unknown, place: Place = []): Place[] {
+function brokenTexts(value: unknown, place: MemberPath = []): MemberPath[] {
   if (typeof value === "string") return value.isWellFormed() ? [] : [place];
   if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, member]): Place[] => {
+  return Object.entries(value).flatMap(([name, member]): MemberPath[] => {
     const inside = [...place, Array.isArray(value) ? Number(name) : name];
     return name.isWellFormed() ? brokenTexts(member, inside) : [inside];
   });
@@ -30,22 +30,26 @@ function brokenTexts(value: unknown, place: Place = []): Place[] {
 export const Attributes = z
   .record(z.string(), z.unknown())
   .refine((attributes) => isWithin(attributes, limitLevels), {
-    error: `Attributes may be nested ${limitLevels} levels deep at most`,
+    error: `Attributes can be nested ${limitLevels} levels deep at most`,
     abort: true,
   })
   .refine((attributes) => Buffer.byteLength(JSON.stringify(attributes)) <= limitBytes, {
-    error: "Attributes may hold 8 KiB at most",
+    error: "Attributes can have 8 KiB of JSON at most",
     abort: true,
   })
   .superRefine((attributes, context) => {
     for (const path of brokenTexts(attributes)) {
-      context.addIssue({ code: "custom", path, message: "Half a surrogate pair is no character" });
+      context.addIssue({
+        code: "custom",
+        path,
+        message: "This text has half a surrogate pair, which is not a character",
+      });
     }
   });
 
 /**
- * The schema of an overlap in seconds, during which the old secret works beside the new one: up to a week, a day by
- * default.
+ * The schema of an overlap in seconds, during which the old secret works in addition to the new one: up to a week, a
+ * day by default.
  */
 export const gracePeriodSeconds = (description: string) =>
   z
@@ -53,7 +57,7 @@ export const gracePeriodSeconds = (description: string) =>
     .min(0)
     .max(604_800)
     .default(86_400)
-    .meta({ description: `${description}: up to a week, a day if not given.` });
+    .meta({ description: `${description}. At most a week. The default is a day.` });
 
 /**
  * Whether an object already has all given values, so that setting them would change nothing. Undefined values are

@@ -4,12 +4,12 @@ import * as z from "zod";
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 
-/** The schema of an id with an error message of its own. */
-export const idSaying = (error: string): z.ZodString =>
+/** The schema of an id, with a given error message. */
+export const idWithMessage = (error: string): z.ZodString =>
   z.string().regex(uuid, { error, abort: true }).toLowerCase().meta({ format: "uuid" });
 
 /** An id as it appears on the wire: a lower-case UUID. Upper case is accepted and folded. */
-export const Id = idSaying("Not a UUID");
+export const Id = idWithMessage("Not a UUID");
 
 const dashed = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 
@@ -50,7 +50,7 @@ export function timeOrderedId(now: Date, sequence?: number): string {
   );
 }
 
-/** The instant in a UUIDv7, to the millisecond; undefined if the id is not a UUIDv7. */
+/** The time in a UUIDv7, to the millisecond; undefined if the id is not a UUIDv7. */
 export function timeOf(id: string): Date | undefined {
   return id.charAt(14) === "7" ? new Date(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)) : undefined;
 }

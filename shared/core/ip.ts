@@ -19,8 +19,8 @@ export function isPublicUnicast(ip: string): boolean {
 }
 
 /**
- * The network by which callers are told apart: an IPv4 address, or the /64 of an IPv6 address, because one customer has
- * at least a /64. The spelling makes no difference. A text that is no address gives `unknown`.
+ * The network that identifies a caller: an IPv4 address, or the /64 of an IPv6 address, because one customer has at
+ * least a /64. All spellings of an address give the same network. A text that is no address gives `unknown`.
  */
 export function clientNetwork(ip: string): string {
   if (!ipaddr.isValid(ip)) return "unknown";

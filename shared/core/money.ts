@@ -10,11 +10,11 @@ export const Currency = z.string().regex(/^[A-Z]{3}$/);
 /** An amount in an answer: a decimal string. */
 export const MoneyText = z.string().regex(/^-?\d+\.\d{2}$/);
 
-const written = /^(0|[1-9]\d{0,11})(?:\.(\d{1,2}))?$/;
+const amountPattern = /^(0|[1-9]\d{0,11})(?:\.(\d{1,2}))?$/;
 
 /** Converts a decimal without sign, exponent or space to integer minor units; undefined for anything else. */
 export function minorUnits(given: string | number): number | undefined {
-  const [, whole, fraction = ""] = written.exec(String(given)) ?? [];
+  const [, whole, fraction = ""] = amountPattern.exec(String(given)) ?? [];
   return whole === undefined ? undefined : Number(whole) * unit + Number(fraction.padEnd(decimals, "0"));
 }
 
@@ -34,7 +34,7 @@ export const moneyUpTo = (most: number) =>
   z
     .union(
       [
-        z.string().regex(written, { abort: true }),
+        z.string().regex(amountPattern, { abort: true }),
         z
           .number()
           .min(1 / unit)

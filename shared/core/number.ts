@@ -1,6 +1,5 @@
 /**
- * Whether a JSON number keeps its value as a double. Leading and trailing zeros and the form of the exponent do not
- * count.
+ * Whether a double can hold a JSON number exactly. Leading and trailing zeros and the form of the exponent are ignored.
  */
 export const isKept = (digits: string): boolean => {
   if (/^-?[\d.]{1,15}$/.test(digits)) return true;

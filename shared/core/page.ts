@@ -2,8 +2,8 @@ import * as z from "zod";
 
 /** The query parameters of every list. */
 export const pageQuery = {
-  page: z.int().min(1).default(1).meta({ description: "One-based page number." }),
-  page_size: z.int().min(1).max(100).default(25).meta({ description: "How many items a page holds at most." }),
+  page: z.int().min(1).default(1).meta({ description: "The number of the page, from 1." }),
+  page_size: z.int().min(1).max(100).default(25).meta({ description: "The maximum number of items on a page." }),
 };
 export type PageQuery = { page: number; page_size: number };
 
@@ -11,16 +11,16 @@ export type PageQuery = { page: number; page_size: number };
 export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   z.object({
     items: z.array(item).meta({ description: `The ${noun} on this page.` }),
-    page: z.int().min(1).meta({ description: "The one-based number of this page." }),
-    page_size: z.int().min(1).max(100).meta({ description: "How many items a page holds at most." }),
+    page: z.int().min(1).meta({ description: "The number of this page, from 1." }),
+    page_size: z.int().min(1).max(100).meta({ description: "The maximum number of items on a page." }),
     total: z
       .int()
       .min(0)
-      .meta({ description: `How many ${noun} match and are visible to the caller, exactly.` }),
+      .meta({ description: `The exact number of ${noun} that match and that the caller can see.` }),
   });
 
 /**
- * The ranks that a page covers. `skip` is limited to safe integers: no list is that long, so such a page is empty
+ * The positions that a page covers. `skip` is limited to safe integers: no list is so long, so a page beyond is empty
  * anyway.
  */
 export const spanOf = ({ page, page_size }: PageQuery): { skip: number; take: number } => ({

@@ -1,4 +1,4 @@
-/** The result of parsing a text: its one normal form, or the fault as a sentence without its period. */
+/** The result of parsing a text: its normal form, or the reason why it is invalid, as a sentence without its period. */
 export type Reading = { value: string } | { fault: string };
 
 const shownCharacters = 40;

@@ -20,11 +20,11 @@ const seen = /[[\p{L}\p{N}\p{P}\p{S}]--[\p{Default_Ignorable_Code_Point}\u2800\u
 export function textFault(text: string): string | undefined {
   // The set of all emoji is slow to build, and few texts need it.
   const found = hidden.test(text) ? hidden.exec(text.replaceAll(belonging, "")) : null;
-  if (found) return `There is a character that cannot be seen (${quoteCharacter(found[0])}): leave it out`;
-  return text === "" || seen.test(text) ? undefined : "There is nothing to be seen in this text";
+  if (found) return `This text has an invisible character (${quoteCharacter(found[0])}). Remove it`;
+  return text === "" || seen.test(text) ? undefined : "This text has no visible character";
 }
 
-/** A name in the form in which names are compared: case, composition and invisible characters make no difference. */
+/** The form of a name that is used to compare names. It ignores case, composition and invisible characters. */
 export const foldedName = (name: string): string =>
   name
     .normalize("NFKC")
@@ -51,7 +51,7 @@ const lengthOf = ({ least = 1, most }: Text): string =>
 /** Text for people in one line: a name, a title, a short description. */
 export const line = (text: Text): z.ZodString =>
   checked(z.string().trim(), text, textFault).meta({
-    description: `${text.description} One line of ${lengthOf(text)} characters after trimming, none of them hidden.`,
+    description: `${text.description} One line of ${lengthOf(text)} characters after trimming, without invisible characters.`,
   });
 
 /** Text for people in several lines. Every kind of line end becomes a line feed; tabs are allowed. */
@@ -61,7 +61,7 @@ export const lines = (text: Text): z.ZodString => {
     .overwrite((written) => written.replaceAll(/\r\n?/g, "\n"))
     .trim();
   return checked(given, text, (written) => textFault(written.replaceAll(/[\n\t]/g, " ").trim())).meta({
-    description: `${text.description} As many lines as it takes, of ${lengthOf(text)} characters after trimming; none hidden but tabs and line ends.`,
+    description: `${text.description} One or more lines of ${lengthOf(text)} characters in all after trimming, without invisible characters except tabs and line ends.`,
   });
 };
 

@@ -1,22 +1,21 @@
 import { recordWrites } from "../changes/record.ts";
+import { dayMs, later } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import type { DnsCheck } from "./check-dns.ts";
 import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
-import { holdWrite, isOf, isStock, planLetGo, readHolders, type HostHolder } from "./holder.ts";
-import { isTaken } from "./register.ts";
-import { becoming, ipChange, later, systemAuthor, type Mover } from "./work.ts";
-
-const dayMs = 86_400_000;
+import { holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
+import { addressTaken } from "./register.ts";
+import { ipUpdate, ipChange, systemAuthor, type Mover } from "./work.ts";
 
 /**
- * About a day later; the random spread keeps dedicated IPs that were checked together from being checked together for
- * ever.
+ * A time about a day later. It varies at random, so that dedicated IPs that were checked together are not always
+ * checked together.
  */
 const aDayOn = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /** The members of a dedicated IP that passed its check. */
-export const wellNow = ({ addresses }: DnsCheck, now: Date) =>
+export const passedCheck = ({ addresses }: DnsCheck, now: Date) =>
   ({ status: "active", status_reason: null, addresses, failures: 0, due_at: aDayOn(now) }) as const;
 
 /**
@@ -27,17 +26,16 @@ export async function planHeld(table: Reader, ip: StoredIp): Promise<Write[]> {
   const holders = await readHolders(table, ips);
   return ips.map((one, index) => {
     const holder = holders[index];
-    if (holder && !isOf(holder, ip)) throw isTaken(one);
+    if (holder && !isOf(holder, ip)) throw addressTaken(one);
     return holdWrite(one, ip, holder);
   });
 }
 
 /**
- * Takes the addresses that a host has just proved from hosts of other accounts that cannot prove them any more. Such a
- * host returns to `pending_authorization`. Both hosts would publish their proof at the same name, so the texts that
- * were read there also tell whether the other host still proves the address, and no second look is needed.
- * Throws 409 `ip_taken` for an address that is in stock, or that the other host still proves, or had proved when it was
- * suspended.
+ * Takes over the addresses that a host has just proved from hosts of other accounts that do not prove them any more.
+ * Such a host returns to `pending_authorization`. Both hosts publish their proof at the same name, so the texts that
+ * were read for one host also show whether the other host still proves the address. Throws 409 `ip_taken` for an
+ * address that is in stock, or that the other host still proves or had proved when it was suspended.
  */
 export async function takeFromRivals(ip: StoredIp, look: DnsCheck, { table, commit, now }: Mover): Promise<void> {
   const ips = ip.addresses.map((address) => address.ip);
@@ -45,7 +43,7 @@ export async function takeFromRivals(ip: StoredIp, look: DnsCheck, { table, comm
   for (const [index, holder] of holders.entries()) {
     const address = ips[index] ?? "";
     if (!holder || isOf(holder, ip)) continue;
-    if (isStock(holder)) throw isTaken(address);
+    if (isStock(holder)) throw addressTaken(address);
     await commit(async () => ({
       value: undefined,
       writes: await ousting(table, holder, { ip: address, texts: look.texts.get(address) ?? [] }, now()),
@@ -60,13 +58,16 @@ export async function takeFromRivals(ip: StoredIp, look: DnsCheck, { table, comm
 type Contested = { ip: string; texts: readonly string[] };
 
 /**
- * Whether a host keeps an address that it has proved: it publishes its key's hash there, or it is not active and so
- * stays.
+ * Whether a host keeps an address that it has proved: either it publishes the hash of its key there, or it is not
+ * active. A host that is not active is never taken over.
  */
 const keeps = ({ status, key_hash }: StoredIp, { texts }: Contested): boolean =>
   status !== "active" || texts.some((text) => isProof(text, key_hash ?? ""));
 
-/** The writes that take all addresses from a host that cannot keep this one, provided the host still has it. */
+/**
+ * Plans to take all addresses from a host that cannot keep the contested one. Plans nothing if the host does not hold
+ * that address any more.
+ */
 async function ousting(
   table: Reader,
   { account_id, dedicated_ip_id }: HostHolder,
@@ -77,9 +78,9 @@ async function ousting(
   const rival = await ipById(table, account_id, dedicated_ip_id);
   const [held] = await readHolders(table, [ip]);
   if (!rival || !held || isStock(held) || !isOf(held, { account_id, id: dedicated_ip_id })) return [];
-  if (held.firm && keeps(rival, contested)) throw isTaken(ip);
+  if (held.firm && keeps(rival, contested)) throw addressTaken(ip);
   const status_reason = `Another account proved that ${ip} is theirs.`;
-  const { after, writes } = becoming(rival, {
+  const { after, writes } = ipUpdate(rival, {
     ...(rival.status === "suspended"
       ? { suspended_from: "pending_authorization" }
       : { status: "pending_authorization", status_reason }),
@@ -92,7 +93,7 @@ async function ousting(
   const ips = rival.addresses.map((address) => address.ip);
   return [
     ...writes,
-    ...(await planLetGo(table, rival, ips)),
+    ...(await planRelease(table, rival, ips)),
     ...recordWrites(account_id, [ipChange("taken_over", rival, after)], systemAuthor(), now),
   ];
 }

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { isPublicUnicast } from "../core/ip.ts";
 import { canonicalAddress } from "../dns/reverse.ts";
 
-/** The most addresses of a host, as the SPF records of its domains name them all. */
+/** The most addresses of a host, because the SPF records of its domains name them all. */
 const addressLimit = 16;
 
 /** An address of a host on the public internet, in its canonical spelling (RFC 5952 for IPv6). */
@@ -34,11 +34,11 @@ export const HostAddresses = z
   .superRefine((ips, context) => {
     ips.forEach((ip, index) => {
       if (ips.indexOf(ip) < index) {
-        context.addIssue({ code: "custom", path: [index], message: "This address is there twice" });
+        context.addIssue({ code: "custom", path: [index], message: "This address is in the list twice" });
       }
     });
   })
   .meta({
-    description: `Its addresses, 1 to ${addressLimit}, IPv4 and IPv6: of hosts on the public internet. Mail for it goes to the first one, port 587.`,
+    description: `The host's addresses, 1 to ${addressLimit}, IPv4 and IPv6, on the public internet. Mail for the host goes to port 587 of the first address.`,
     examples: [["8.8.8.8", "2606:4700::1111"]],
   });

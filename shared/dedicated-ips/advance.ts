@@ -1,28 +1,27 @@
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
+import { dayMs, later, minuteMs } from "../core/time.ts";
 import { dueKey, forgetDue } from "../table/due.ts";
 import type { Write } from "../table/writes.ts";
-import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
+import { planHeld, takeFromRivals, passedCheck } from "./activate.ts";
 import { checkDns, type DnsCheck } from "./check-dns.ts";
 import { type IpVerb, type StoredIp, ipById, ipKey, ipQueue } from "./dedicated-ip.ts";
-import { planLetGo, planLoosened } from "./holder.ts";
+import { planRelease, planLoosening } from "./holder.ts";
 import { planFaulty, planReady, provisioningMs } from "./provision.ts";
 import { ipView } from "./view.ts";
-import { becoming, ipChange, later, planAfresh, systemMover, type Becoming, type IpWork } from "./work.ts";
+import { ipUpdate, ipChange, retryOnConflict, systemMover, type ChangedMembers, type IpWork } from "./work.ts";
 
-const minuteMs = 60_000;
-const dayMs = 1_440 * minuteMs;
-/** The waits for a host's records, or for an address's name: short at first, a day in the end. */
+/** The waits between checks after failures, in milliseconds: from a minute to a day. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
-/** How many checks in a row have to fail before a dedicated IP counts as degraded. */
-const patience = 2;
-/** How long a host may take to prove itself before its key ends. */
-const provingMs = 30 * dayMs;
+/** How many checks in a row must fail before the dedicated IP is `degraded`. */
+const failuresUntilDegraded = 2;
+/** The time that a host has to prove its addresses before its setup key expires. */
+const proofTimeoutMs = 30 * dayMs;
 
-const soon = (failures: number, now: Date): string =>
+const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
-/** Does the work that is due for a dedicated IP at an instant. Failed work stays due and is tried again. */
+/** Does the work that is due for a dedicated IP at a given time. Failed work stays due and is tried again. */
 export async function advanceIp(accountId: string, id: string, at: string, work: IpWork): Promise<void> {
   const ip = await ipById(work.table, accountId, id);
   if (ip?.due_at !== at) return forget(accountId, id, at, work);
@@ -37,7 +36,7 @@ export async function advanceIp(accountId: string, id: string, at: string, work:
     case "degraded":
       return recheck(ip, await checkDns(ip, work.resolver), work);
     default:
-      return become(ip, { members: { due_at: null } }, work);
+      return storeResult(ip, { members: { due_at: null } }, work);
   }
 }
 
@@ -51,59 +50,63 @@ const forget = (accountId: string, id: string, at: string, { table }: IpWork): P
   });
 
 /** The result of a check: the members to change, further writes, and the verb of the recorded change. */
-type Found = { members: Becoming; beside?: (current: StoredIp) => Promise<Write[]>; verb?: IpVerb | undefined };
+type Progress = {
+  members: ChangedMembers;
+  moreWrites?: (current: StoredIp) => Promise<Write[]>;
+  verb?: IpVerb | undefined;
+};
 
-/** Writes the result of a check, unless the dedicated IP was changed or checked by somebody else in the meantime. */
-function become(ip: StoredIp, { members, beside, verb }: Found, work: IpWork): Promise<void> {
+/** Stores the result of a check, unless the dedicated IP was changed or checked by another process meanwhile. */
+function storeResult(ip: StoredIp, { members, moreWrites, verb }: Progress, work: IpWork): Promise<void> {
   const { table, commit, now } = systemMover(work, ip.account_id);
   return commit(async () => {
     const current = await ipById(table, ip.account_id, ip.id);
-    if (!isSame(current, ip)) return { value: undefined, writes: [], changes: [] };
+    if (!isUnchanged(current, ip)) return { value: undefined, writes: [], changes: [] };
     const isNews = JSON.stringify(ipView(current)) !== JSON.stringify(ipView({ ...current, ...members } as StoredIp));
-    const { after, writes } = becoming(current, isNews ? { ...members, updated_at: now().toISOString() } : members);
+    const { after, writes } = ipUpdate(current, isNews ? { ...members, updated_at: now().toISOString() } : members);
     return {
       value: undefined,
-      writes: [...writes, ...((await beside?.(current)) ?? [])],
+      writes: [...writes, ...((await moreWrites?.(current)) ?? [])],
       changes: isNews ? [ipChange(verb ?? "updated", current, after)] : [],
       housekeeping: true,
     };
   });
 }
 
-const isSame = (current: StoredIp | undefined, ip: StoredIp): current is StoredIp =>
+const isUnchanged = (current: StoredIp | undefined, ip: StoredIp): current is StoredIp =>
   current?.status === ip.status && current.due_at === ip.due_at && current.key_hash === ip.key_hash;
 
 /**
- * Activates a managed dedicated IP whose address has the right name, and takes its price; gives up one that has taken
- * too long.
+ * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. If this takes too
+ * long, the dedicated IP fails.
  */
 async function provision(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   const { table, commit, now } = systemMover(work, ip.account_id);
-  const isWell = look.status === "well";
-  if (!isWell && now().getTime() - Date.parse(ip.created_at) < provisioningMs) return wait(ip, look, work);
+  const hasPassed = look.status === "well";
+  if (!hasPassed && now().getTime() - Date.parse(ip.created_at) < provisioningMs) return wait(ip, look, work);
   await commit(() =>
-    planAfresh(async (): Promise<ChangePlan<void>> => {
+    retryOnConflict(async (): Promise<ChangePlan<void>> => {
       const current = await ipById(table, ip.account_id, ip.id);
-      if (!isSame(current, ip)) return { value: undefined, writes: [], changes: [] };
-      return isWell ? planReady(current, look, work) : planFaulty(current, work);
+      if (!isUnchanged(current, ip)) return { value: undefined, writes: [], changes: [] };
+      return hasPassed ? planReady(current, look, work) : planFaulty(current, work);
     }),
   );
 }
 
-/** Plans the next check; the waits get longer and longer. */
+/** Schedules the next check. Each wait is longer than the one before. */
 function wait(ip: StoredIp, { addresses, message }: DnsCheck, work: IpWork): Promise<void> {
   const { failures } = ip;
-  const due_at = soon(failures, work.now());
-  return become(ip, { members: { addresses, status_reason: message, failures: failures + 1, due_at } }, work);
+  const due_at = nextCheckAt(failures, work.now());
+  return storeResult(ip, { members: { addresses, status_reason: message, failures: failures + 1, due_at } }, work);
 }
 
-/** Gives a host that proves itself its addresses, unless another holder has one. */
+/** Activates a host that proves its addresses, unless another holder keeps one of them. */
 async function prove(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   try {
     await takeFromRivals(ip, look, systemMover(work, ip.account_id));
-    const members = wellNow(look, work.now());
+    const members = passedCheck(look, work.now());
     const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? undefined : "activated";
-    await become(ip, { members, beside: (current) => planHeld(work.table, current), verb }, work);
+    await storeResult(ip, { members, moreWrites: (current) => planHeld(work.table, current), verb }, work);
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "ip_taken") throw error;
     await awaitProof(ip, { ...look, message: error.message }, work);
@@ -113,43 +116,46 @@ async function prove(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> 
 const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }) => ip);
 
 /**
- * Waits for a host to prove itself. After 30 days it has to be authorized again, and loses the addresses that it proved
- * with an earlier key.
+ * Waits for a host to prove its addresses. After 30 days the host has to be authorized again, and loses the addresses
+ * that it proved with an earlier key.
  */
 function awaitProof(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   const sinceMs = work.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);
-  if (ip.status !== "verifying" || sinceMs < provingMs) return wait(ip, look, work);
+  if (ip.status !== "verifying" || sinceMs < proofTimeoutMs) return wait(ip, look, work);
   const members = {
     status: "pending_authorization",
-    status_reason: "The host did not prove itself in 30 days, and its setup key has ended: authorize it again.",
+    status_reason:
+      "The host did not prove itself within 30 days, and its setup key has expired. Authorize the host again.",
     addresses: look.addresses,
     key_hash: undefined,
     key_issued_at: undefined,
     failures: 0,
     due_at: null,
   } as const;
-  const beside = (current: StoredIp) => planLetGo(work.table, current, addressesOf(current));
-  return become(ip, { members, beside, verb: "failed" }, work);
+  const moreWrites = (current: StoredIp) => planRelease(work.table, current, addressesOf(current));
+  return storeResult(ip, { members, moreWrites, verb: "failed" }, work);
 }
 
-/** Checks whether an active dedicated IP is still well, or a degraded one well again. */
+/** Checks whether an active dedicated IP still passes its check, or a degraded one passes it again. */
 async function recheck(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   const now = work.now();
-  if (look.status === "unknown") return become(ip, { members: { due_at: later(now, 60 * minuteMs) } }, work);
-  if (look.status === "wanting") return notice(ip, look, work);
+  if (look.status === "unknown") return storeResult(ip, { members: { due_at: later(now, 60 * minuteMs) } }, work);
+  if (look.status === "wanting") return recordFailure(ip, look, work);
   if (ip.type === "byoh") return prove(ip, look, work);
   const verb = ip.status === "degraded" ? "recovered" : undefined;
-  return become(ip, { members: wellNow(look, now), verb }, work);
+  return storeResult(ip, { members: passedCheck(look, now), verb }, work);
 }
 
-/** Records a failed check. A host that becomes degraded loses its addresses to anybody who proves them. */
-function notice(ip: StoredIp, { addresses, message }: DnsCheck, work: IpWork): Promise<void> {
+/**
+ * Records a failed check. The addresses of a host that becomes degraded can be taken over by a host that proves them.
+ */
+function recordFailure(ip: StoredIp, { addresses, message }: DnsCheck, work: IpWork): Promise<void> {
   const failures = ip.failures + 1;
-  const found = { addresses, failures, due_at: soon(failures + 1, work.now()) };
-  if (ip.status === "degraded" || failures < patience) return become(ip, { members: found }, work);
-  const status_reason = `${message} Until then mail leaves from the shared addresses.`;
+  const found = { addresses, failures, due_at: nextCheckAt(failures + 1, work.now()) };
+  if (ip.status === "degraded" || failures < failuresUntilDegraded) return storeResult(ip, { members: found }, work);
+  const status_reason = `${message} Meanwhile, mail leaves from the shared addresses.`;
   const members = { ...found, status: "degraded", status_reason } as const;
-  const beside = async (current: StoredIp) =>
-    current.type === "byoh" ? planLoosened(work.table, current, addressesOf(current)) : [];
-  return become(ip, { members, beside, verb: "degraded" }, work);
+  const moreWrites = async (current: StoredIp) =>
+    current.type === "byoh" ? planLoosening(work.table, current, addressesOf(current)) : [];
+  return storeResult(ip, { members, moreWrites, verb: "degraded" }, work);
 }

@@ -9,9 +9,9 @@ import { DomainRef } from "../domains/name.ts";
 import type { Context } from "../http/route.ts";
 import { backOff } from "../table/failures.ts";
 import { type DedicatedIpDetail, type StoredIp, ipById, ipKey } from "./dedicated-ip.ts";
-import { type Kind, type Named, hasMoved, movable, moveWrites, readNamed } from "./moves.ts";
+import { type Kind, type Named, hasMoved, isReassignable, moveWrites, readNamed } from "./moves.ts";
 import { type StoredOperation, beginWrites, isLeft, readOperation } from "./operation.ts";
-import { carryOn, drop, planSome } from "./settle.ts";
+import { resumeOperation, drop, planBatch } from "./settle.ts";
 import { type Moving, ipDetail } from "./view.ts";
 import { systemAuthor } from "./work.ts";
 
@@ -21,9 +21,8 @@ type Wish = { ip: StoredIp; kind: Kind; named: Named };
 /**
  * Assigns domains to a dedicated IP, or unassigns them: all of them or none.
  * - Domains that are already assigned, or unassigned, are skipped; `moved` lists the others.
- * - Waits while somebody else moves domains of the same dedicated IP; throws 503 `busy` after `patienceMs`.
- * - Throws 409 `ip_not_ready`, `domain_has_ip` or `domain_not_ready`, and 422 at the place of a domain that does not
- *   exist.
+ * - Waits while another request moves domains of the same dedicated IP; throws 503 `busy` after `patienceMs`.
+ * - Throws 409 `ip_not_ready`, `domain_has_ip` or `domain_not_ready`, and 422 for a domain that does not exist.
  */
 export async function moveDomains(
   ip: StoredIp,
@@ -32,7 +31,7 @@ export async function moveDomains(
   patienceMs = 5_000,
 ): Promise<{ detail: DedicatedIpDetail; moved: readonly string[] }> {
   const wish = { ip, kind, named: await readNamed(ip.account_id, refs, context) };
-  const begun = await begin(wish, context, patienceMs);
+  const begun = await beginOperation(wish, context, patienceMs);
   if ("detail" in begun) return { detail: begun.detail, moved: [] };
   const { operation } = begun;
   await move(wish, operation, context);
@@ -45,7 +44,7 @@ const busy = (): Problem =>
 type Begun = { operation: StoredOperation } | { detail: DedicatedIpDetail };
 
 /** Begins an operation once no other is running. An operation that was abandoned is completed first. */
-async function begin(wish: Wish, context: Context, patienceMs: number): Promise<Begun> {
+async function beginOperation(wish: Wish, context: Context, patienceMs: number): Promise<Begun> {
   const { keyId, now, table } = context;
   const untilMs = performance.now() + patienceMs;
   for (let attempt = 1; ; attempt++) {
@@ -54,7 +53,7 @@ async function begin(wish: Wish, context: Context, patienceMs: number): Promise<
     if (!operation) throw new Error("nothing was begun");
     if (isOwn || (keyId !== undefined && operation.key_id === keyId)) return { operation };
     if (isLeft(operation, now())) {
-      await carryOn(operation, { table, now, commit: asSystem(wish.ip.account_id, context) });
+      await resumeOperation(operation, { table, now, commit: asSystem(wish.ip.account_id, context) });
     } else if (performance.now() < untilMs) await backOff(attempt);
     else throw busy();
   }
@@ -83,7 +82,7 @@ async function tryToBegin({ ip: { account_id, id }, kind, named }: Wish, context
     if (!ip) throw notFound();
     tried = { ...(other ? { operation: other } : {}), isOwn: false };
     if (other) return { value: undefined, writes: [], changes: [], partial: true };
-    const moving = movable(ip, kind, named, await domainsByIds(table, account_id, [...named.keys()]));
+    const moving = isReassignable(ip, kind, named, await domainsByIds(table, account_id, [...named.keys()]));
     if (moving.length === 0) return { value: await ipDetail(ip, context), writes: [], changes: [] };
     const { operation, writes } = beginWrites(
       {
@@ -126,7 +125,7 @@ async function move({ ip, kind, named }: Wish, operation: StoredOperation, conte
       if (hasMoved(operation, domains)) return nothing;
       if (current?.id !== operation.id) throw busy();
       const wanted = new Map(operation.left.map((one) => [one, named.get(one) ?? 0]));
-      const writes = moveWrites(ip, kind, movable(ip, kind, wanted, domains), now());
+      const writes = moveWrites(ip, kind, isReassignable(ip, kind, wanted, domains), now());
       return { ...nothing, writes, housekeeping: true };
     });
   } catch (error) {
@@ -140,12 +139,12 @@ async function move({ ip, kind, named }: Wish, operation: StoredOperation, conte
   }
 }
 
-/** Does the work that follows from the move, a few domains at a time; the last transaction has the answer. */
+/** Does the work that follows the move, a few domains in each transaction. The last transaction stores the answer. */
 async function finish({ ...operation }: StoredOperation, context: Context): Promise<DedicatedIpDetail> {
   const { table, commit, now } = context;
   for (;;) {
     const detail = await commit(async () => {
-      const { value: settled, ...plan } = await planSome(table, operation, now());
+      const { value: settled, ...plan } = await planBatch(table, operation, now());
       if (!settled) throw notFound();
       if (!settled.isOver) return { ...plan, value: undefined };
       const moving: Moving =

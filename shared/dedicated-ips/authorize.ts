@@ -1,21 +1,25 @@
 import * as z from "zod";
 
 import { notFound } from "../core/errors.ts";
+import { later } from "../core/time.ts";
 import type { Resolver } from "../dns/answer.ts";
 import type { Context } from "../http/route.ts";
-import { planHeld, takeFromRivals, wellNow } from "./activate.ts";
+import { planHeld, takeFromRivals, passedCheck } from "./activate.ts";
 import { checkDns, type DnsCheck } from "./check-dns.ts";
 import { DedicatedIp, ipById, newSetupKey, notReady, type StoredIp } from "./dedicated-ip.ts";
-import { planLoosened } from "./holder.ts";
+import { planLoosening } from "./holder.ts";
 import { ipSeen } from "./view.ts";
-import { becoming, ipChange, later } from "./work.ts";
+import { ipUpdate, ipChange } from "./work.ts";
 
 export const AuthorizedIp = DedicatedIp.extend({
   setup_key: z
     .string()
     .optional()
-    .meta({ description: "The setup key, when one was made: shown this once. Only its hash is kept." }),
-}).meta({ id: "DedicatedIpAuthorization", description: "A host of one's own, and its new setup key if one was made." });
+    .meta({ description: "The setup key, if this call created one. It is shown only once. Only its hash is stored." }),
+}).meta({
+  id: "DedicatedIpAuthorization",
+  description: "Your own host, with its new setup key if one was created.",
+});
 type AuthorizedIp = z.output<typeof AuthorizedIp>;
 
 /** The wait before a host with a new key is first checked without a request. */
@@ -40,7 +44,7 @@ export async function authorizeIp(
   const isWell = look.status === "well";
   if (isWell) await takeFromRivals(found, look, context);
   return context.commit(async () => {
-    const ip = await current(found, context);
+    const ip = await currentIp(found, context);
     // The check was made with the previous key, so its result no longer counts.
     if (ip.key_hash !== found.key_hash) return { value: ipSeen(ip, context), writes: [], changes: [] };
     return isWell ? activated(ip, look, context) : noted(ip, look, context);
@@ -48,32 +52,32 @@ export async function authorizeIp(
 }
 
 function requireHost({ type, status, name }: StoredIp): void {
-  if (type === "managed") throw notReady(status, `${name} is managed: there is nothing to authorize.`);
+  if (type === "managed") throw notReady(status, `${name} is managed by us. It needs no authorization.`);
   if (status === "suspended") throw notReady(status, `${name} is suspended.`);
 }
 
-async function current({ account_id, id }: StoredIp, { table }: Context): Promise<StoredIp> {
+async function currentIp({ account_id, id }: StoredIp, { table }: Context): Promise<StoredIp> {
   const ip = await ipById(table, account_id, id);
   if (!ip) throw notFound();
   requireHost(ip);
   return ip;
 }
 
-const publish = "publish the setup record of each address, and authorize again.";
+const publish = "publish the setup record of each address, and authorize the host again.";
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
- * Issues a new setup key. The old key proves nothing from here on, and the hold on addresses proved with it is
- * loosened.
+ * Issues a new setup key. From then on the old key proves nothing, and the hold on addresses that were proved with it
+ * is not firm any more.
  */
 function issueKey(found: StoredIp, look: DnsCheck, context: Context): Promise<AuthorizedIp> {
   const { table, commit, now } = context;
   const { key, hash } = newSetupKey();
   return commit(async () => {
-    const ip = await current(found, context);
+    const ip = await currentIp(found, context);
     const at = now();
     const isNew = ip.key_hash === undefined;
-    const { after, writes } = becoming(ip, {
+    const { after, writes } = ipUpdate(ip, {
       status: "verifying",
       status_reason: isNew && look.status === "wanting" ? `${look.message} Then ${publish}` : capitalized(publish),
       key_hash: hash,
@@ -91,7 +95,7 @@ function issueKey(found: StoredIp, look: DnsCheck, context: Context): Promise<Au
     const ips = ip.addresses.map((address) => address.ip);
     return {
       value: { ...ipSeen(after, context), setup_key: key },
-      writes: [...writes, ...(await planLoosened(table, ip, ips))],
+      writes: [...writes, ...(await planLoosening(table, ip, ips))],
       changes: [ipChange("key_issued", ip, after)],
     };
   });
@@ -99,7 +103,7 @@ function issueKey(found: StoredIp, look: DnsCheck, context: Context): Promise<Au
 
 async function activated(ip: StoredIp, look: DnsCheck, context: Context) {
   const { table, now } = context;
-  const { after, writes } = becoming(ip, { ...wellNow(look, now()), updated_at: now().toISOString() });
+  const { after, writes } = ipUpdate(ip, { ...passedCheck(look, now()), updated_at: now().toISOString() });
   const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? "updated" : "activated";
   return {
     value: ipSeen(after, context),
@@ -113,7 +117,7 @@ async function activated(ip: StoredIp, look: DnsCheck, context: Context) {
  */
 function noted(ip: StoredIp, { addresses, message }: DnsCheck, context: Context) {
   const isWaiting = ip.status === "verifying";
-  const { after, writes } = becoming(ip, {
+  const { after, writes } = ipUpdate(ip, {
     addresses,
     ...(isWaiting ? { status_reason: message } : {}),
     updated_at: context.now().toISOString(),

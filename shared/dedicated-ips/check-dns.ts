@@ -1,7 +1,7 @@
 import type { Resolver } from "../dns/answer.ts";
 import { openBudget } from "../dns/budget.ts";
 import { forwardConfirmed } from "../dns/reverse.ts";
-import { isProof, type StoredAddress, type StoredIp } from "./dedicated-ip.ts";
+import { isProof, type StoredIpAddress, type StoredIp } from "./dedicated-ip.ts";
 import { setupName } from "./view.ts";
 
 /**
@@ -20,7 +20,7 @@ type Seen = {
 export type DnsCheck = {
   status: Seen["status"];
   message: string;
-  addresses: StoredAddress[];
+  addresses: StoredIpAddress[];
   texts: ReadonlyMap<string, readonly string[]>;
 };
 
@@ -40,7 +40,7 @@ function sparing(resolver: Resolver): Asking {
   let left = mostQuestions;
   return {
     resolve: async (name, type) => {
-      if (left === 0) return { status: "unknown", reason: "it takes too many questions to find out" };
+      if (left === 0) return { status: "unknown", reason: "it takes too many DNS queries" };
       left -= 1;
       return resolver.resolve(name, type, budget);
     },
@@ -51,7 +51,7 @@ const tooSlow: Seen = {
   status: "unknown",
   rdns: null,
   isConfirmed: false,
-  message: "It could not be found out now: the DNS does not answer in time. Try again later.",
+  message: "The check could not be completed: the DNS does not answer in time. Try again later.",
 };
 
 /** The findings, or `tooSlow` when the time is up first. */
@@ -65,13 +65,18 @@ async function inTime(seen: Promise<Seen>): Promise<Seen> {
   }
 }
 
-/** Checks that the name of an address is confirmed, and is the wanted one if there is one. */
+/** Checks that the name of an address is confirmed, and equals `wanted` if that is given. */
 async function seeName(resolver: Asking, ip: string, wanted: string | undefined): Promise<Seen> {
   const { status, rdns, message } = await forwardConfirmed(resolver, ip);
   if (status === "unknown") return { status, rdns, isConfirmed: false, message };
   if (status === "unconfirmed") return { status: "wanting", rdns, isConfirmed: false, message };
   if (wanted === undefined || rdns === wanted) return { status: "well", rdns, isConfirmed: true, message };
-  return { status: "wanting", rdns, isConfirmed: true, message: `${ip} is called ${rdns}, and should be ${wanted}.` };
+  return {
+    status: "wanting",
+    rdns,
+    isConfirmed: true,
+    message: `The reverse DNS of ${ip} is ${rdns}. It must be ${wanted}.`,
+  };
 }
 
 /** Checks that a host publishes the hash of its setup key at the name of its address. */
@@ -81,16 +86,15 @@ async function seeProof(resolver: Asking, ip: string, hash: string): Promise<See
   const name = setupName(seen.rdns);
   const answer = await resolver.resolve(name, "TXT");
   if (answer.status === "unknown") {
-    const message = `It could not be found out now: ${answer.reason}. Try again later.`;
+    const message = `The check could not be completed: ${answer.reason}. Try again later.`;
     return { ...seen, status: "unknown", message };
   }
   const records = answer.status === "found" ? answer.records : [];
   const texts = records.flatMap((record) => (record.type === "TXT" ? [record.text] : []));
   const isProved = texts.some((text) => isProof(text, hash));
   if (isProved) return { ...seen, texts, message: `${seen.message} The host publishes the hash of its setup key.` };
-  const what =
-    texts.length === 0 ? `There is no TXT record at ${name}` : `The TXT record at ${name} says something else`;
-  return { ...seen, status: "wanting", message: `${what}: publish the setup record there.` };
+  const what = texts.length === 0 ? `There is no TXT record at ${name}` : `The TXT record at ${name} has another value`;
+  return { ...seen, status: "wanting", message: `${what}. Publish the setup record there.` };
 }
 
 /**
@@ -121,8 +125,8 @@ export async function checkDns(ip: StoredIp, resolver: Resolver): Promise<DnsChe
   };
 }
 
-/** An address with its findings; an `unknown` finding keeps the earlier ones. */
-function noted(address: StoredAddress, seen: Seen | undefined): StoredAddress {
+/** An address with the result of a check. If the result is `unknown`, the address keeps its earlier result. */
+function noted(address: StoredIpAddress, seen: Seen | undefined): StoredIpAddress {
   if (!seen) return address;
   if (seen.status === "unknown") return { ...address, rdns: seen.rdns ?? address.rdns, message: seen.message };
   return {

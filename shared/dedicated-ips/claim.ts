@@ -1,7 +1,7 @@
 import { change } from "../changes/kind.ts";
-import { dayOf } from "../core/days.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { idWithOrdinal } from "../core/ids.ts";
+import { dayOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { dueWrite } from "../table/due.ts";
 import { appendRows, readList } from "../table/ranked-list.ts";
@@ -29,7 +29,7 @@ export function reserveIp({ accountId, optionId, name }: Claim, { table, commit,
     await requireOption(table, optionId);
     const { price, unchanged } = await priceFor(table, accountId, at);
     const { state } = await readList(table, ipsOf(accountId));
-    if (state.live >= accountLimit) throw full();
+    if (state.live >= accountLimit) throw ipLimitReached();
     const address = await freeAddress(table, optionId);
     const ip = newManaged({ accountId, id: idWithOrdinal(state.next), name, at: at.toISOString() }, address);
     const { id, hold_id = "" } = ip;
@@ -58,15 +58,15 @@ export function reserveIp({ accountId, optionId, name }: Claim, { table, commit,
   });
 }
 
-export const full = (): Problem =>
-  new Problem("limit_reached", `An account has ${accountLimit} dedicated IPs at most.`);
+export const ipLimitReached = (): Problem =>
+  new Problem("limit_reached", `An account can have ${accountLimit} dedicated IPs at most.`);
 
 async function requireOption(table: Reader, optionId: string): Promise<void> {
   if (await table.get(optionKey(optionId), StoredOption)) return;
   throw new InvalidInput([
     {
       loc: ["body", "option_id"],
-      msg: "There is no such option: see dedicated_ips.available_options",
+      msg: "There is no such option. List the options with dedicated_ips.available_options",
       type: "not_found",
     },
   ]);
@@ -76,9 +76,9 @@ async function requireOption(table: Reader, optionId: string): Promise<void> {
 async function priceFor(table: Reader, accountId: string, at: Date): Promise<{ price: number; unchanged: Write }> {
   const state = await billingOf(table, accountId);
   const today = dayOf(at);
-  // A plan that ends would leave a dedicated IP that nobody pays for, so `cancelPlan` is refused while there is one.
+  // The plan pays for dedicated IPs. An account without a plan gets none, and `cancelPlan` refuses while there is one.
   if (lacksPlanFrom(state, today))
-    throw new Problem("plan_cancelled", "The account has no plan, or one that ends. Change to one first.");
+    throw new Problem("plan_cancelled", "The account has no plan, or its plan ends. Change to a plan first.");
   const { version } = state;
   return {
     price: firstDaysPrice(state, today),
@@ -117,7 +117,7 @@ function newManaged({ accountId, id, name, at }: Own, stock: StockHolder): Store
         rdns: null,
         fcrdns_confirmed: false,
         healthy: false,
-        message: "Its reverse DNS is about to be looked at.",
+        message: "The reverse DNS of the address will be checked soon.",
       },
     ],
     domain_count: 0,

@@ -18,7 +18,7 @@ import type { Key } from "../table/writes.ts";
  *   the domains that send from one, by id                          ACCOUNT#<id> / IP_DOMAIN#<dedicated IP>#<domain>
  */
 export const ipsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "dedicated_ips" });
-/** The key of the dedicated IP with this id; an id of another kind leads to an ordinal that is never given. */
+/** The key of the dedicated IP with this id. An id in another form gets an ordinal that is never used. */
 export const ipKey = (accountId: string, id: string): Key => rowKey(ipsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 export const ipDomainKey = (accountId: string, id: string, domainId = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -40,27 +40,28 @@ export const IpStatus = z.enum([
 ]);
 export type IpStatus = z.output<typeof IpStatus>;
 
-export const IpName = line({ most: 100, description: "What it is called." });
+export const IpName = line({ most: 100, description: "The dedicated IP's name." });
 
 const SetupRecord = z
   .object({
-    name: z.string().meta({ description: "Its full name: `_setup.` and the host's name." }),
-    type: z.literal("TXT").meta({ description: "Its type." }),
-    value: z.string().meta({ description: "Its text: the SHA-256 of the setup key, in hexadecimal." }),
+    name: z.string().meta({ description: "The record's full name: `_setup.` and the host's name." }),
+    type: z.literal("TXT").meta({ description: "The record's type." }),
+    value: z.string().meta({ description: "The record's text: the SHA-256 of the setup key, in hexadecimal." }),
   })
-  .meta({ id: "SetupRecord", description: "The DNS record that proves a host of one's own." });
+  .meta({ id: "SetupRecord", description: "The DNS record that proves your own host." });
 
 const Address = z
   .object({
-    ip: z.string().meta({ description: "The address; IPv6 as RFC 5952 has it." }),
-    rdns: z.string().nullable().meta({ description: "What its reverse DNS calls it; null as long as nothing does." }),
+    ip: z.string().meta({ description: "The address. An IPv6 address is in the form of RFC 5952." }),
+    rdns: z.string().nullable().meta({ description: "The name in the address's reverse DNS. Null if there is none." }),
     fcrdns_confirmed: z
       .boolean()
-      .meta({ description: "Whether that name leads back to it (forward-confirmed reverse DNS)." }),
-    healthy: z.boolean().meta({ description: "Whether everything about it was well when it was last looked at." }),
-    message: z.string().meta({ description: "What was seen, or what to do, for people." }),
+      .meta({ description: "Whether the name in `rdns` leads back to the address (forward-confirmed reverse DNS)." }),
+    healthy: z.boolean().meta({ description: "Whether the last check of the address found everything correct." }),
+    message: z.string().meta({ description: "The result of the last check, or what to do, for people." }),
     setup_record: SetupRecord.nullable().meta({
-      description: "The record to publish for a host of one's own, once it has a setup key and the address a name.",
+      description:
+        "The record to publish for your own host. Null until the host has a setup key and the address has a name.",
     }),
   })
   .meta({ id: "DedicatedIpAddress", description: "One address of a dedicated IP." });
@@ -68,54 +69,55 @@ const Address = z
 export const DedicatedIp = z
   .object({
     id: Id.meta({ description: "The dedicated IP's id." }),
-    name: z.string().meta({ description: "What it is called." }),
-    type: IpType.meta({ description: "`managed` is claimed from us; `byoh` is a host of one's own." }),
+    name: z.string().meta({ description: "The dedicated IP's name." }),
+    type: IpType.meta({
+      description: "`managed` is an address that you claimed from us. `byoh` is your own host.",
+    }),
     status: IpStatus.meta({
       description:
-        "Managed: `provisioning` → `active`. A host of one's own: `pending_authorization` → `verifying` → `active`. Both: `active` ⇄ `degraded`, and `suspended` by us. Mail leaves from it only while it is `active`. `releasing` is one that goes.",
+        "Managed: `provisioning` → `active`. Your own host: `pending_authorization` → `verifying` → `active`. Both: `active` ⇄ `degraded`, `suspended` by us, and `releasing` during the deletion. Mail leaves from the dedicated IP only while it is `active`.",
     }),
-    status_reason: z.string().nullable().meta({ description: "Why it is what it is, for people." }),
-    asn: z.int().nullable().meta({ description: "The autonomous system its address is in; of managed ones." }),
+    status_reason: z.string().nullable().meta({ description: "The reason for the status, for people." }),
+    asn: z.int().nullable().meta({ description: "The autonomous system of the address. Null for your own host." }),
     country_code: z
       .string()
       .nullable()
-      .meta({ description: "The country its address is in, ISO 3166-1 alpha-2; of managed ones." }),
-    ip_addresses: z.array(Address).meta({ description: "Its addresses." }),
-    domain_count: z
-      .int()
-      .min(0)
-      .nullable()
-      .meta({ description: "How many domains send from it; null for who may not see all domains of the account." }),
-    created_at: Timestamp.meta({ description: "When it was claimed or added." }),
-    updated_at: Timestamp.meta({ description: "When it last changed." }),
+      .meta({ description: "The country of the address, as an ISO 3166-1 alpha-2 code. Null for your own host." }),
+    ip_addresses: z.array(Address).meta({ description: "The dedicated IP's addresses." }),
+    domain_count: z.int().min(0).nullable().meta({
+      description:
+        "The number of domains that send from the dedicated IP. Null if you cannot see all domains of the account.",
+    }),
+    created_at: Timestamp.meta({ description: "When the dedicated IP was claimed or added." }),
+    updated_at: Timestamp.meta({ description: "When the dedicated IP last changed." }),
   })
   .meta({
     id: "DedicatedIp",
-    description: "An address, or a host with several, from which only domains of the account send.",
+    description: "An address, or a host with several addresses, from which only domains of the account send.",
   });
 export type DedicatedIp = z.output<typeof DedicatedIp>;
 
 const DomainSummary = z
   .object({
     id: Id.meta({ description: "The domain's id." }),
-    name: z.string().meta({ description: "Its name." }),
+    name: z.string().meta({ description: "The domain's name." }),
   })
   .meta({ id: "DedicatedIpDomain", description: "A domain that sends from a dedicated IP." });
 
 export const DedicatedIpDetail = DedicatedIp.extend({
   domains: z.array(DomainSummary).meta({
-    description: "The domains that send from it, the first 100; only those the caller may see.",
+    description: "The first 100 domains that send from the dedicated IP and that the caller can see.",
   }),
 }).meta({ id: "DedicatedIpDetail", description: "A dedicated IP with its domains." });
 export type DedicatedIpDetail = z.output<typeof DedicatedIpDetail>;
 
-const StoredAddress = Address.omit({ setup_record: true });
-export type StoredAddress = z.output<typeof StoredAddress>;
+const StoredIpAddress = Address.omit({ setup_record: true });
+export type StoredIpAddress = z.output<typeof StoredIpAddress>;
 
 export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   account_id: z.string(),
   domain_count: z.int(),
-  addresses: z.array(StoredAddress),
+  addresses: z.array(StoredIpAddress),
   /**
    * Only of a managed one: its option, the server that takes its mail (`address:port`), and the hold on the price of
    * its first days.
@@ -172,10 +174,10 @@ export async function ipById(table: Reader, accountId: string, id: string): Prom
 export const isAssignable = ({ status }: Pick<StoredIp, "status">): boolean =>
   status === "active" || status === "degraded";
 
-/** The queue of dedicated IPs to check; a place in it is account, dedicated IP. */
+/** The queue of dedicated IPs to check; the account and the dedicated IP identify a task. */
 export const ipQueue: Queue = { name: "IP_DUE", shards: 16 };
 
-/** The queue of assignments that may have been abandoned; a place in it is account, dedicated IP. */
+/** The queue of assignments that may have been abandoned; the account and the dedicated IP identify a task. */
 export const operationQueue: Queue = { name: "IP_OPERATION_DUE", shards: 4 };
 
 /** 409 `ip_not_ready`: the status of the dedicated IP does not allow the request; `detail` is a sentence for people. */

@@ -43,7 +43,7 @@ export async function domainsSeen(
   throw new InvalidInput([
     {
       loc: ["path", "account_id"],
-      msg: `You see some of the account's domains, and more than ${domainLimit.toLocaleString("en-US")}: this takes ${capability} on the account`,
+      msg: `You can see more than ${domainLimit.toLocaleString("en-US")} of the account's domains, but not all. This needs the capability ${capability} on the account`,
       type: "too_broad",
     },
   ]);

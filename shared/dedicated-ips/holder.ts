@@ -4,19 +4,22 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /*
- * One item per address that an account has proved, or that the operator has. An address that an account only claims has
- * no item, so that a claim alone blocks nobody.
+ * There is one item for each address that is in the operator's stock, or that an account has proved to own. An address
+ * that an account has only registered has no item, so that registering alone blocks nobody.
  *
  * Access patterns
- *   the holder of an address, of all accounts and the operator   IP#<address> / HOLDER
- *   the address of the stock that has a name                     RDNS#<name> / HOLDER
+ *   the holder of an address: the operator or an account         IP#<address> / HOLDER
+ *   the stock address with this reverse name                     RDNS#<name> / HOLDER
  */
 export const holderKey = (ip: string): Key => ({ PK: `IP#${ip}`, SK: "HOLDER" });
 export const rdnsKey = (name: string): Key => ({ PK: `RDNS#${name}`, SK: "HOLDER" });
 
 export const StockState = z.enum(["free", "taken", "resting", "faulty"]);
 
-/** An address of the operator's: `resting` after a dedicated IP used it, `faulty` when it could not be confirmed. */
+/**
+ * An address in the operator's stock. After a dedicated IP used it, it is `resting`; if its reverse DNS could not be
+ * confirmed, it is `faulty`.
+ */
 export const StockHolder = z.object({
   ip: z.string(),
   option_id: z.string(),
@@ -31,8 +34,8 @@ export const StockHolder = z.object({
 export type StockHolder = z.output<typeof StockHolder>;
 
 /**
- * A customer's own host that holds an address. Anybody else who proves the address can take it; when the hold is firm,
- * only if the host does not prove it any more.
+ * A customer's own host that holds an address. Another host that proves the address takes it over. If the hold is
+ * `firm`, this happens only if the present holder does not prove the address any more.
  */
 const HostHolder = z.object({ account_id: z.string(), dedicated_ip_id: z.string(), firm: z.boolean() });
 export type HostHolder = z.output<typeof HostHolder>;
@@ -51,7 +54,7 @@ export async function readHolders(table: Reader, ips: readonly string[]): Promis
 export const readHolder = async (table: Reader, ip: string): Promise<Holder | undefined> =>
   (await readHolders(table, [ip]))[0];
 
-/** Whether the holder keeps its address from being put into the stock. */
+/** Whether the hold on the address is so strong that the operator cannot add the address to the stock. */
 export const isFirm = (holder: Holder): boolean => isStock(holder) || holder.firm;
 
 type Owner = { account_id: string; id: string };
@@ -59,14 +62,14 @@ type Owner = { account_id: string; id: string };
 export const isOf = (holder: Holder | undefined, { account_id, id }: Owner): boolean =>
   holder?.account_id === account_id && holder.dedicated_ip_id === id;
 
-/** The write that gives an address to a host that has proved it, provided its holder is still the one that was read. */
+/** The write that gives an address to a host that has proved it. It fails if the holder changed since it was read. */
 export const holdWrite = (ip: string, { account_id, id }: Owner, holder: Holder | undefined): Write => ({
   put: { ...holderKey(ip), account_id, dedicated_ip_id: id, firm: true },
   if: holder ? { account_id, dedicated_ip_id: id } : "absent",
 });
 
-/** The writes that loosen a host's hold on its addresses; addresses that it does not hold are skipped. */
-export async function planLoosened(table: Reader, owner: Owner, ips: readonly string[]): Promise<Write[]> {
+/** Plans to end the firmness of a host's holds. Skips addresses that the host does not hold. */
+export async function planLoosening(table: Reader, owner: Owner, ips: readonly string[]): Promise<Write[]> {
   const holders = await readHolders(table, ips);
   return ips.flatMap((ip, index) => {
     if (!isOf(holders[index], owner)) return [];
@@ -75,8 +78,8 @@ export async function planLoosened(table: Reader, owner: Owner, ips: readonly st
   });
 }
 
-/** The writes that release all addresses held by a host. */
-export async function planLetGo(table: Reader, owner: Owner, ips: readonly string[]): Promise<Write[]> {
+/** Plans to release the addresses that a host holds. Skips addresses that it does not hold. */
+export async function planRelease(table: Reader, owner: Owner, ips: readonly string[]): Promise<Write[]> {
   const holders = await readHolders(table, ips);
   return ips.flatMap((ip, index) => {
     if (!isOf(holders[index], owner)) return [];

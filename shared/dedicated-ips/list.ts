@@ -8,10 +8,10 @@ import { accountLimit, ipKey, ipsOf, IpStatus, IpType, StoredIp, type DedicatedI
 import { domainsSeen } from "./find.ts";
 import { ipSeen } from "./view.ts";
 
-/** The filters of a list of dedicated IPs; a dedicated IP has to match all filters that are given. */
+/** The filters of a list of dedicated IPs; a dedicated IP has to match all given filters. */
 export const ipQuery = {
-  type: IpType.optional().meta({ description: "Only managed ones, or only hosts of one's own." }),
-  status: IpStatus.optional().meta({ description: "Only those with this status." }),
+  type: IpType.optional().meta({ description: "Only dedicated IPs of this type." }),
+  status: IpStatus.optional().meta({ description: "Only dedicated IPs with this status." }),
 };
 type IpQuery = PageQuery & z.output<z.ZodObject<typeof ipQuery>>;
 

@@ -13,9 +13,9 @@ export type Kind = StoredOperation["kind"];
 /** The ids of the domains that a request names, with the index of each in the request. */
 export type Named = ReadonlyMap<string, number>;
 
-const atOnce = 10;
+const concurrency = 10;
 
-const missing = (indexes: readonly number[]): InvalidInput =>
+const unknownDomains = (indexes: readonly number[]): InvalidInput =>
   new InvalidInput(indexes.map((index) => ({ loc: ["body", "domains", index], msg: noSuchDomain, type: "not_found" })));
 
 /** The domains with these names or ids. Throws 422 for each that does not exist, or that the caller may not assign. */
@@ -24,14 +24,14 @@ export async function readNamed(
   refs: readonly string[],
   { table, permissions }: Pick<Context, "table" | "permissions">,
 ): Promise<Named> {
-  const read = await mapConcurrently(refs, atOnce, (ref) => domainByRef(table, accountId, ref));
+  const read = await mapConcurrently(refs, concurrency, (ref) => domainByRef(table, accountId, ref));
   const domains = read.map((result) => {
     if (result.status === "rejected") throw result.reason;
     const domain = result.value;
     return domain && covers(permissions, "ip.assign", scopesOfDomain(domain)) ? domain : undefined;
   });
   const lacking = domains.flatMap((domain, index) => (domain ? [] : [index]));
-  if (lacking.length > 0) throw missing(lacking);
+  if (lacking.length > 0) throw unknownDomains(lacking);
   return new Map(domains.flatMap((domain, index) => (domain ? [[domain.id, index] as const] : [])).toReversed());
 }
 
@@ -39,15 +39,20 @@ export async function readNamed(
  * The named domains that have to move, in their current state. Throws 422 when one is gone, and 409 when one cannot be
  * moved.
  */
-export function movable(ip: StoredIp, kind: Kind, named: Named, domains: readonly StoredDomain[]): StoredDomain[] {
+export function isReassignable(
+  ip: StoredIp,
+  kind: Kind,
+  named: Named,
+  domains: readonly StoredDomain[],
+): StoredDomain[] {
   const there = new Set(domains.map(({ id }) => id));
   const gone = [...named].flatMap(([id, index]) => (there.has(id) ? [] : [index]));
-  if (gone.length > 0) throw missing(gone.toSorted((one, other) => one - other));
+  if (gone.length > 0) throw unknownDomains(gone.toSorted((one, other) => one - other));
   if (kind === "unassign") return domains.filter(({ dedicated_ip_id }) => dedicated_ip_id === ip.id);
-  if (!isAssignable(ip)) throw notReady(ip.status, `${ip.name} is ${ip.status}: domains cannot send from it yet.`);
+  if (!isAssignable(ip)) throw notReady(ip.status, `${ip.name} is ${ip.status}. Domains cannot send from it yet.`);
   const moving = domains.filter(({ dedicated_ip_id }) => dedicated_ip_id !== ip.id);
   for (const { name, status, is_open, dedicated_ip_id } of moving) {
-    if (!is_open) throw domainNotReady(status, `${name} is ${status}.`);
+    if (!is_open) throw domainNotReady(status, `${name} is ${status}. It cannot be assigned to a dedicated IP.`);
     if (dedicated_ip_id === null) continue;
     throw new Problem("domain_has_ip", `${name} sends from another dedicated IP. Unassign it there first.`, {
       domain: name,
@@ -75,8 +80,8 @@ export const moveWrites = (
   }));
 
 /**
- * Whether the one transaction that moves the domains of an operation has happened. While the operation runs, nobody
- * else assigns domains to its dedicated IP or unassigns them.
+ * Whether the one transaction that moves the domains of an operation has happened. While the operation runs, no other
+ * request assigns domains to its dedicated IP or unassigns them.
  */
 export const hasMoved = (
   { kind, dedicated_ip_id: own }: StoredOperation,

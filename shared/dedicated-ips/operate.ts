@@ -3,11 +3,11 @@ import { notFound } from "../core/errors.ts";
 import type { Table } from "../table/table.ts";
 import { type DedicatedIp, type StoredIp, ipById, notReady } from "./dedicated-ip.ts";
 import { ipView } from "./view.ts";
-import { becoming, ipChange } from "./work.ts";
+import { ipUpdate, ipChange } from "./work.ts";
 
 type Which = { accountId: string; id: string };
 
-async function current(table: Table, { accountId, id }: Which): Promise<StoredIp> {
+async function currentIp(table: Table, { accountId, id }: Which): Promise<StoredIp> {
   const ip = await ipById(table, accountId, id);
   if (!ip) throw notFound();
   return ip;
@@ -24,10 +24,10 @@ export function suspendIp(table: Table, which: Which, reason: string | null, now
     "ip suspend",
     now,
   )(async () => {
-    const ip = await current(table, which);
-    if (ip.status === "provisioning") throw notReady(ip.status, `${ip.name} is provisioning: wait until that is over.`);
+    const ip = await currentIp(table, which);
+    if (ip.status === "provisioning") throw notReady(ip.status, `${ip.name} is provisioning. Wait until it is active.`);
     if (ip.status === "suspended") return { value: ipView(ip), writes: [], changes: [] };
-    const { after, writes } = becoming(ip, {
+    const { after, writes } = ipUpdate(ip, {
       status: "suspended",
       status_reason: reason,
       suspended_from: ip.status,
@@ -49,10 +49,10 @@ export function resumeIp(table: Table, which: Which, now: Date): Promise<Dedicat
     "ip resume",
     now,
   )(async () => {
-    const ip = await current(table, which);
+    const ip = await currentIp(table, which);
     const { suspended_from: status } = ip;
     if (ip.status !== "suspended" || status === undefined) throw notReady(ip.status, `${ip.name} is not suspended.`);
-    const { after, writes } = becoming(ip, {
+    const { after, writes } = ipUpdate(ip, {
       status,
       status_reason: null,
       suspended_from: undefined,

@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 import { getAccount } from "../accounts/visible.ts";
-import { dayOf } from "../core/days.ts";
 import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { dayOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
 import { BillingState, firstDaysPrice, firstState, stateKey } from "../wallet/state.ts";
@@ -16,17 +16,17 @@ export const OptionId = z
 
 export const IpOption = z
   .object({
-    option_id: z.string().meta({ description: "What to claim it by." }),
-    country_code: z.string().meta({ description: "The country the addresses are in, ISO 3166-1 alpha-2." }),
-    asn: z.int().meta({ description: "The autonomous system they are in." }),
+    option_id: z.string().meta({ description: "The option's id, for `dedicated_ips.claim`." }),
+    country_code: z.string().meta({ description: "The country of the addresses, as an ISO 3166-1 alpha-2 code." }),
+    asn: z.int().meta({ description: "The autonomous system of the addresses." }),
     price: MoneyText.meta({
       description:
-        "What the first 30 days of one cost: a month by the account's plan, the dearest one of the last 30 days and of those to come.",
+        "The price of the first 30 days of an address: the price of a month in the account's plan. If the account had other plans in the last 30 days or has one planned, the highest of their prices counts.",
     }),
-    currency: Currency.meta({ description: "ISO 4217." }),
-    available: z.int().min(0).meta({ description: "How many can be claimed." }),
+    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+    available: z.int().min(0).meta({ description: "How many addresses can be claimed." }),
   })
-  .meta({ id: "DedicatedIpOption", description: "A kind of managed dedicated IP." });
+  .meta({ id: "DedicatedIpOption", description: "An option for claiming a managed dedicated IP." });
 export type IpOption = z.output<typeof IpOption>;
 
 /** The billing state of an account. */

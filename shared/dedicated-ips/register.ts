@@ -4,23 +4,27 @@ import { idWithOrdinal } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import { appendRows, readList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
-import { full } from "./claim.ts";
+import { ipLimitReached } from "./claim.ts";
 import { accountLimit, ipKind, ipsOf, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
 import { isStock, readHolders } from "./holder.ts";
 import { allIps } from "./list.ts";
 import { ipView } from "./view.ts";
 
-type New = { name: string; ips: readonly string[] };
+type NewHost = { name: string; ips: readonly string[] };
 
 /**
- * Registers a customer's own host, which has to prove itself by `authorizeIp`. Throws 409 `ip_taken` or
+ * Registers a customer's own host. The host must then prove its addresses: see `authorizeIp`. Throws 409 `ip_taken` or
  * `limit_reached`.
  */
-export function addHost(accountId: string, { name, ips }: New, { table, commit, now }: Context): Promise<DedicatedIp> {
+export function addHost(
+  accountId: string,
+  { name, ips }: NewHost,
+  { table, commit, now }: Context,
+): Promise<DedicatedIp> {
   return commit(async () => {
-    // A dedicated IP added in the meantime changes the head of the list, which fails the transaction.
+    // The transaction fails if another dedicated IP is added meanwhile, because that changes the head of the list.
     const { state } = await readList(table, ipsOf(accountId));
-    if (state.live >= accountLimit) throw full();
+    if (state.live >= accountLimit) throw ipLimitReached();
     await requireFree(table, accountId, ips);
     const at = now().toISOString();
     const ip: StoredIp = {
@@ -37,7 +41,7 @@ export function addHost(accountId: string, { name, ips }: New, { table, commit, 
         rdns: null,
         fcrdns_confirmed: false,
         healthy: false,
-        message: "It was not looked at yet: authorize the host.",
+        message: "The address was not checked yet. Authorize the host.",
       })),
       domain_count: 0,
       created_at: at,
@@ -55,14 +59,14 @@ export function addHost(accountId: string, { name, ips }: New, { table, commit, 
 }
 
 /**
- * Throws 409 for an address that the account already has, or that is in stock. An address that another account's host
- * has proved is allowed, as it may belong to this account by now; the proof decides.
+ * Throws 409 for an address that the account already has, or that is in the operator's stock. An address that a host of
+ * another account has proved is allowed, because it may have a new owner. The next proof decides.
  */
 async function requireFree(table: Reader, accountId: string, ips: readonly string[]): Promise<void> {
   for (const own of await allIps(accountId, { table })) {
     const same = own.addresses.find(({ ip }) => ips.includes(ip));
     if (!same) continue;
-    throw new Problem("ip_taken", `${same.ip} is an address of ${own.name} already.`, {
+    throw new Problem("ip_taken", `${same.ip} is already an address of ${own.name}.`, {
       ip: same.ip,
       conflicts_with: own.id,
     });
@@ -72,8 +76,8 @@ async function requireFree(table: Reader, accountId: string, ips: readonly strin
     const holder = holders[index];
     return holder !== undefined && isStock(holder);
   });
-  if (taken !== undefined) throw isTaken(taken);
+  if (taken !== undefined) throw addressTaken(taken);
 }
 
-export const isTaken = (ip: string): Problem =>
-  new Problem("ip_taken", `${ip} is somebody else's, who has proved it.`, { ip });
+export const addressTaken = (ip: string): Problem =>
+  new Problem("ip_taken", `${ip} is taken. Somebody else has proved that it is theirs.`, { ip });

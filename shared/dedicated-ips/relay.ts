@@ -6,7 +6,7 @@ import { ipById } from "./dedicated-ip.ts";
 /** The port at which a customer's own host takes the mail to send (RFC 6409). */
 const submissionPort = 587;
 
-/** The server that sends a domain's mail from its dedicated IP; undefined when it has none, or none that is active. */
+/** The server that sends a domain's mail from its dedicated IP; undefined if it has no active dedicated IP. */
 export async function relayOf(
   table: Reader,
   { account_id, dedicated_ip_id }: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,

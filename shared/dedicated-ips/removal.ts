@@ -10,11 +10,11 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { planWallet } from "../wallet/wallet.ts";
 import { type StoredIp, ipById, ipDomainKey, ipKey, ipKind, ipQueue, ipsOf, notReady } from "./dedicated-ip.ts";
-import { planLetGo } from "./holder.ts";
+import { planRelease } from "./holder.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { type GivenUp, giveUpWrites } from "./stock.ts";
 import { ipSeen, ipView } from "./view.ts";
-import { ipChange, planAfresh } from "./work.ts";
+import { ipChange, retryOnConflict } from "./work.ts";
 
 /**
  * The writes that remove a dedicated IP, provided it is unchanged. The address of a managed one gets the state `state`.
@@ -27,7 +27,7 @@ export async function planRemoval(table: Reader, ip: StoredIp, state: GivenUp): 
     readList(table, ipsOf(account_id), [ordinal]),
     type === "managed"
       ? ips.flatMap((one) => giveUpWrites({ ip: one, option_id }, ip, state))
-      : planLetGo(table, ip, ips),
+      : planRelease(table, ip, ips),
   ]);
   return [
     ...removeRows(list.state, [ordinal], { if: { id, version } }),
@@ -36,10 +36,7 @@ export async function planRemoval(table: Reader, ip: StoredIp, state: GivenUp): 
   ];
 }
 
-/**
- * The changes when a domain leaves its dedicated IP. A domain whose assignment is not finished gets no place there
- * later.
- */
+/** The changes when a domain leaves its dedicated IP. An assignment that is not finished will skip the domain. */
 export async function planUnassigned(
   table: Reader,
   { account_id, id, dedicated_ip_id }: StoredDomain,
@@ -69,7 +66,11 @@ export async function planUnassigned(
 
 const inUse = (ip: StoredIp, context: Context): Problem => {
   const { domain_count } = ipSeen(ip, context);
-  return new Problem("ip_in_use", "Unassign its domains first.", domain_count === null ? {} : { domain_count });
+  return new Problem(
+    "ip_in_use",
+    "Domains still send from this dedicated IP. Unassign them first.",
+    domain_count === null ? {} : { domain_count },
+  );
 };
 
 /**
@@ -78,16 +79,18 @@ const inUse = (ip: StoredIp, context: Context): Problem => {
  * - Afterwards its payments are not returned, and its address rests.
  * - Throws 404.
  * - Throws 409 `ip_in_use` while domains send from it, or are being assigned to it or unassigned.
- * - Throws 409 `ip_not_ready` for a host that the operator suspended, as adding it again would lift the suspension.
+ * - Throws 409 `ip_not_ready` for a host that the operator suspended, because adding it again would lift the
+ *   suspension.
  */
 export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
   const { table, commit, now } = context;
   return commit(() =>
-    planAfresh(async () => {
+    retryOnConflict(async () => {
       const ip = await ipById(table, account_id, id);
       if (!ip) throw notFound();
       if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw inUse(ip, context);
-      if (ip.type === "byoh" && ip.status === "suspended") throw notReady(ip.status, `${ip.name} is suspended.`);
+      if (ip.type === "byoh" && ip.status === "suspended")
+        throw notReady(ip.status, `${ip.name} is suspended. A suspended host cannot be deleted.`);
       const isNew = ip.status === "provisioning";
       const voided = { kind: "void", id: ip.hold_id ?? "" } as const;
       const wallet = isNew ? await planWallet(table, account_id, [voided], now()) : { writes: [], changes: [] };

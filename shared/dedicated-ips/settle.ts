@@ -14,20 +14,20 @@ import { spfEdits } from "./spf.ts";
 import { ipChange, type Mover } from "./work.ts";
 
 /** Each domain takes some eight writes, with its SPF record and its entries in the audit log. */
-const atOnce = 10;
+const domainsPerTransaction = 10;
 
 /**
  * The result of one transaction of an operation: whether the operation is over, the dedicated IP after it, and the
  * domains that it moved.
  */
-export type Settled = { isOver: boolean; ip: StoredIp; moved: string[] };
+export type BatchResult = { isOver: boolean; ip: StoredIp; moved: string[] };
 
 /** The plan of the work that follows the move, for the next few domains of an operation. */
-export async function planSome(
+export async function planBatch(
   table: Reader,
   operation: StoredOperation,
   now: Date,
-): Promise<ChangePlan<Settled | undefined>> {
+): Promise<ChangePlan<BatchResult | undefined>> {
   const { account_id, dedicated_ip_id, kind } = operation;
   const [current, ip] = await Promise.all([
     readOperation(table, account_id, dedicated_ip_id),
@@ -35,8 +35,8 @@ export async function planSome(
   ]);
   if (!ip) return { value: undefined, writes: [], changes: [] };
   if (current?.id !== operation.id) return { value: { isOver: true, ip, moved: [] }, writes: [], changes: [] };
-  const moved = current.left.slice(0, atOnce);
-  const left = current.left.slice(atOnce);
+  const moved = current.left.slice(0, domainsPerTransaction);
+  const left = current.left.slice(domainsPerTransaction);
   const domains = await domainsByIds(table, account_id, moved);
   const places = kind === "assign" ? placesOf(ip, domains) : await placesLeft(table, ip, moved);
   const after = {
@@ -72,10 +72,10 @@ export async function planSome(
   };
 }
 
-type Places = { count: number; writes: Write[] };
+type PlannedPlaces = { count: number; writes: Write[] };
 
 /** The writes that list domains at a dedicated IP; domains that are gone are skipped. */
-const placesOf = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]): Places => ({
+const placesOf = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]): PlannedPlaces => ({
   count: domains.length,
   writes: domains.map((domain) => ({
     put: { ...ipDomainKey(account_id, id, domain.id), domain_id: domain.id },
@@ -86,7 +86,7 @@ const placesOf = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]
 /**
  * The writes that remove domains from the list of a dedicated IP; the entry of a deleted domain may be gone already.
  */
-async function placesLeft(table: Reader, { account_id, id }: StoredIp, ids: readonly string[]): Promise<Places> {
+async function placesLeft(table: Reader, { account_id, id }: StoredIp, ids: readonly string[]): Promise<PlannedPlaces> {
   const keys = ids.map((domainId) => ipDomainKey(account_id, id, domainId));
   const rows = await table.getMany(keys);
   const left = keys.filter((_, index) => rows[index] !== undefined);
@@ -119,8 +119,8 @@ async function planFollowing(
 }
 
 /**
- * Drops an operation that moved nothing. The request that began it may only be slow: its move and this transaction both
- * need the domain `fence` unchanged, so that only one of them happens.
+ * Drops an operation that moved nothing. The request that began it may still be running slowly. Its move and this
+ * transaction both need the domain `fence` unchanged, so only one of them succeeds.
  */
 export const drop = (operation: StoredOperation, { table, commit }: Mover, fence?: StoredDomain): Promise<void> =>
   commit(async () => {
@@ -132,7 +132,8 @@ export const drop = (operation: StoredOperation, { table, commit }: Mover, fence
             update: domainKey(fence.account_id, fence.id),
             add: { version: 1 },
             if: { id: fence.id, version: fence.version },
-            orElse: () => new Problem("busy", "The domains may be moving just now.", { retry_after: 1 }),
+            orElse: () =>
+              new Problem("busy", "Domains of this dedicated IP are being moved. Try again.", { retry_after: 1 }),
           },
         ]
       : [];
@@ -146,11 +147,11 @@ export const drop = (operation: StoredOperation, { table, commit }: Mover, fence
   });
 
 /** Takes over an abandoned operation: completes it if it moved anything, else drops it. */
-export async function carryOn(operation: StoredOperation, mover: Mover): Promise<void> {
+export async function resumeOperation(operation: StoredOperation, mover: Mover): Promise<void> {
   const { table, commit, now } = mover;
   const domains = await domainsByIds(table, operation.account_id, operation.left);
   const [fence] = domains;
   if (fence && !hasMoved(operation, domains)) return drop(operation, mover, fence);
-  const some = () => commit(async () => ({ ...(await planSome(table, operation, now())), partial: true }));
+  const some = () => commit(async () => ({ ...(await planBatch(table, operation, now())), partial: true }));
   while ((await some())?.isOver === false) continue;
 }

@@ -6,8 +6,8 @@ import type { Key, Write } from "../table/writes.ts";
 import { holderKey, isFirm, isStock, rdnsKey, readHolder, StockHolder } from "./holder.ts";
 
 /*
- * The operator's addresses. The free addresses of an option are counted from their items, as a counter would be one item
- * that all claims contend for.
+ * The operator's addresses. The free addresses of an option are counted from their items, because a counter would be one
+ * item that all claims have to write.
  *
  * Access patterns
  *   an option that can be claimed, by its id  IP_STOCK / OPTION#<option>
@@ -37,7 +37,7 @@ function optionWrite(option: StoredOption | undefined, place: Omit<StoredOption,
   return { update: key, add: { addresses: by }, if: same };
 }
 
-const Pointer = z.object({ ip: z.string(), option_id: z.string() });
+const StockPointer = z.object({ ip: z.string(), option_id: z.string() });
 
 export type NewStock = Pick<StockHolder, "ip" | "option_id" | "country_code" | "asn" | "rdns" | "relay">;
 
@@ -53,11 +53,14 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
       table.get(optionKey(option_id), StoredOption),
       table.get(rdnsKey(rdns), z.object({ ip: z.string() })),
     ]);
-    if (holder && isStock(holder) && isSame(holder, given)) return { value: holder, writes: [] };
-    if (holder && isFirm(holder)) throw new Problem("ip_taken", `${ip} is in stock already, or is a customer's.`);
-    if (name && name.ip !== ip) throw new Problem("ip_taken", `${rdns} is the name of ${name.ip}.`);
+    if (holder && isStock(holder) && isSameStock(holder, given)) return { value: holder, writes: [] };
+    if (holder && isFirm(holder)) throw new Problem("ip_taken", `${ip} is already in stock, or belongs to a customer.`);
+    if (name && name.ip !== ip) throw new Problem("ip_taken", `${rdns} is already the name of ${name.ip}.`);
     if (option && (option.country_code !== country_code || option.asn !== asn)) {
-      throw new Problem("ip_taken", `The option ${option_id} is of ${option.country_code}, AS${option.asn}.`);
+      throw new Problem(
+        "ip_taken",
+        `The option ${option_id} is for addresses in ${option.country_code}, AS${option.asn}.`,
+      );
     }
     const place = { ip, option_id };
     return {
@@ -77,7 +80,7 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
   });
 }
 
-const isSame = (held: StockHolder, given: NewStock): boolean =>
+const isSameStock = (held: StockHolder, given: NewStock): boolean =>
   (["option_id", "country_code", "asn", "rdns", "relay"] as const).every((name) => held[name] === given[name]);
 
 /** An address of the stock. Throws an Error, for the operator, when it is not in stock. */
@@ -92,7 +95,7 @@ export function returnStock(table: Table, ip: string): Promise<StockHolder> {
   return table.commit(async () => {
     const holder = await stockAt(table, ip);
     if (holder.state === "free") return { value: holder, writes: [] };
-    if (holder.state === "taken") throw new Problem("ip_in_use", `${ip} is an account's: ${holder.account_id}.`);
+    if (holder.state === "taken") throw new Problem("ip_in_use", `${ip} belongs to the account ${holder.account_id}.`);
     const { option_id, state } = holder;
     return {
       value: { ...holder, state: "free" as const },
@@ -104,11 +107,11 @@ export function returnStock(table: Table, ip: string): Promise<StockHolder> {
   });
 }
 
-/** Takes an address out of the stock for good. Throws 409 `ip_in_use` for a taken one. */
+/** Removes an address from the stock permanently. Throws 409 `ip_in_use` for a taken one. */
 export function withdrawStock(table: Table, ip: string): Promise<StockHolder> {
   return table.commit(async () => {
     const holder = await stockAt(table, ip);
-    if (holder.state === "taken") throw new Problem("ip_in_use", `${ip} is an account's: ${holder.account_id}.`);
+    if (holder.state === "taken") throw new Problem("ip_in_use", `${ip} belongs to the account ${holder.account_id}.`);
     const { option_id, state, rdns } = holder;
     const option = await table.get(optionKey(option_id), StoredOption);
     return {
@@ -131,7 +134,7 @@ export async function listStock(
 ): Promise<StockHolder[]> {
   const { PK, SK } = allKey(option ?? "", "");
   const from = option === undefined ? "ALL#" : SK;
-  const ips = (await table.between(PK, from, `${from}~`)).map((row) => Pointer.parse(row).ip);
+  const ips = (await table.between(PK, from, `${from}~`)).map((row) => StockPointer.parse(row).ip);
   const items = await table.getMany(ips.map(holderKey));
   const all = items.flatMap((item) => StockHolder.safeParse(item).data ?? []);
   return all.filter((one) => state === undefined || one.state === state);
@@ -143,7 +146,7 @@ export async function readOptions(table: Reader): Promise<(StoredOption & { avai
     table.between(stock, "OPTION#", "OPTION#~"),
     table.between(stock, "FREE#", "FREE#~"),
   ]);
-  const counts = Map.groupBy(free, (row) => Pointer.parse(row).option_id);
+  const counts = Map.groupBy(free, (row) => StockPointer.parse(row).option_id);
   return options.map((row) => {
     const option = StoredOption.parse(row);
     return { ...option, available: counts.get(option.option_id)?.length ?? 0 };
@@ -160,7 +163,7 @@ export async function anyFree(table: Reader, optionId: string): Promise<string |
   const { PK, SK } = freeKey(optionId, "");
   const rows = await table.between(PK, SK, `${SK}~`, { limit: amongFirst });
   const row = rows[Math.floor(Math.random() * rows.length)];
-  return row && Pointer.parse(row).ip;
+  return row && StockPointer.parse(row).ip;
 }
 
 /** The writes that give a free address to a dedicated IP. */
@@ -174,8 +177,8 @@ export const takeWrites = ({ ip, option_id }: StockHolder, owner: { account_id: 
 ];
 
 /**
- * The state of an address whose dedicated IP is gone: `free` if no mail ever left from it, else for the operator to
- * decide.
+ * The state of an address whose dedicated IP is gone: `free` if no mail was ever sent from it. Otherwise the operator
+ * decides when it is free again.
  */
 export type GivenUp = Extract<StockHolder["state"], "free" | "resting" | "faulty">;
 

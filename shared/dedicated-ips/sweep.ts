@@ -1,25 +1,25 @@
 import { mapConcurrently } from "../core/concurrency.ts";
 import { syncNow } from "../domains/records/sync-now.ts";
 import type { Context } from "../http/route.ts";
-import { type Bounds, type Swept, dueKey, dueTasks, forgetDue, sweepTasks } from "../table/due.ts";
+import { type Bounds, type SweepResult, dueKey, dueTasks, forgetDue, sweepTasks } from "../table/due.ts";
 import { advanceIp } from "./advance.ts";
 import { ipQueue, operationQueue } from "./dedicated-ip.ts";
 import { operationKey, readOperation } from "./operation.ts";
-import { carryOn } from "./settle.ts";
+import { resumeOperation } from "./settle.ts";
 import { type IpWork, systemMover } from "./work.ts";
 
 /** Continues abandoned assignments and checks dedicated IPs that are due, within the bounds of `sweepTasks`. */
-export async function sweepIps(work: IpWork, bounds: Bounds = {}): Promise<Swept> {
+export async function sweepIps(work: IpWork, bounds: Bounds = {}): Promise<SweepResult> {
   const left = await dueTasks(operationQueue, carryOnOne, work);
   const due = await dueTasks(ipQueue, advanceIp, work);
   return sweepTasks([...left, ...due], work.log, bounds);
 }
 
-/** Continues an abandoned assignment, or removes its place in the queue when it is over. */
+/** Continues an abandoned assignment, or removes its task from the queue if it has ended. */
 export async function carryOnOne(accountId: string, id: string, at: string, work: IpWork): Promise<void> {
   const { table } = work;
   const operation = await readOperation(table, accountId, id);
-  if (operation?.due_at === at) return carryOn(operation, systemMover(work, accountId));
+  if (operation?.due_at === at) return resumeOperation(operation, systemMover(work, accountId));
   await forgetDue(table, dueKey(operationQueue, [accountId, id], at), async () => {
     const current = await readOperation(table, accountId, id);
     return {
@@ -29,9 +29,11 @@ export async function carryOnOne(accountId: string, id: string, at: string, work
   });
 }
 
-const atOnce = 5;
+const concurrency = 5;
 
 /** Sends the SPF records of the first few domains to the nameservers at once; the worker sends those of the others. */
 export async function syncFirst(accountId: string, domainIds: readonly string[], context: Context): Promise<void> {
-  await mapConcurrently(domainIds.slice(0, atOnce), atOnce, (id) => syncNow({ account_id: accountId, id }, context));
+  await mapConcurrently(domainIds.slice(0, concurrency), concurrency, (id) =>
+    syncNow({ account_id: accountId, id }, context),
+  );
 }

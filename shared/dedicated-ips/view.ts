@@ -1,13 +1,13 @@
 import { covers } from "../auth/permissions.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import type { Context } from "../http/route.ts";
-import { type DedicatedIp, DedicatedIpDetail, type StoredAddress, type StoredIp } from "./dedicated-ip.ts";
+import { type DedicatedIp, DedicatedIpDetail, type StoredIpAddress, type StoredIp } from "./dedicated-ip.ts";
 import { domainIdsOf, domainsSeen, domainsShown } from "./find.ts";
 
 /** The name at which a customer's own host publishes the hash of its setup key. */
 export const setupName = (rdns: string): string => `_setup.${rdns}`;
 
-const addressView = ({ key_hash }: StoredIp, address: StoredAddress): DedicatedIp["ip_addresses"][number] => ({
+const addressView = ({ key_hash }: StoredIp, address: StoredIpAddress): DedicatedIp["ip_addresses"][number] => ({
   ip: address.ip,
   rdns: address.rdns,
   fcrdns_confirmed: address.fcrdns_confirmed,
@@ -40,17 +40,17 @@ export const ipView = (ip: StoredIp): DedicatedIp => ({
   updated_at: ip.updated_at,
 });
 
-const shown = 100;
+const shownDomains = 100;
 
 /** The domains that a running assignment adds to a dedicated IP or removes from it. */
 export type Moving = { added: readonly string[]; removed: readonly string[] };
-const nothing: Moving = { added: [], removed: [] };
+const noMoves: Moving = { added: [], removed: [] };
 
-/** A dedicated IP with the domains that the reader may see; domains in `moving` count as moved already. */
+/** A dedicated IP with the domains that the reader may see; domains in `moving` are shown as already moved. */
 export async function ipDetail(
   ip: StoredIp,
   context: Pick<Context, "table" | "permissions">,
-  moving: Moving = nothing,
+  moving: Moving = noMoves,
 ): Promise<DedicatedIpDetail> {
   const domains = await domainsOf(ip, context, moving);
   return DedicatedIpDetail.parse({ ...ipSeen(ip, context), domains: domains.map(({ id, name }) => ({ id, name })) });
@@ -64,13 +64,13 @@ async function domainsOf(
   const { table, permissions } = context;
   if (covers(permissions, "domain.view", [])) {
     const ids =
-      ip.domain_count === 0 && removed.length === 0 ? [] : await domainIdsOf(table, ip, shown + removed.length);
+      ip.domain_count === 0 && removed.length === 0 ? [] : await domainIdsOf(table, ip, shownDomains + removed.length);
     const now = [...new Set([...ids, ...added])].filter((id) => !removed.includes(id)).toSorted();
-    return domainsShown(ip.account_id, now.slice(0, shown), context);
+    return domainsShown(ip.account_id, now.slice(0, shownDomains), context);
   }
   const seen = await domainsSeen(ip.account_id, "domain.view", context);
   return seen
     .filter(({ dedicated_ip_id }) => dedicated_ip_id === ip.id)
     .toSorted((one, other) => (one.id < other.id ? -1 : 1))
-    .slice(0, shown);
+    .slice(0, shownDomains);
 }

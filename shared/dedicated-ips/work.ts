@@ -33,13 +33,13 @@ export const systemMover = ({ table, now }: Pick<IpWork, "table" | "now">, accou
 });
 
 /** The members of a dedicated IP to change; undefined removes a member. */
-export type Becoming = { [M in keyof Omit<StoredIp, "id" | "account_id" | "version">]?: StoredIp[M] | undefined };
+export type ChangedMembers = { [M in keyof Omit<StoredIp, "id" | "account_id" | "version">]?: StoredIp[M] | undefined };
 
 /**
  * The writes that change a dedicated IP, provided it is unchanged since it was read, and move its next check to
  * `due_at`.
  */
-export function becoming(ip: StoredIp, members: Becoming): { after: StoredIp; writes: Write[] } {
+export function ipUpdate(ip: StoredIp, members: ChangedMembers): { after: StoredIp; writes: Write[] } {
   const { id, account_id, version } = ip;
   const merged = Object.entries({ ...ip, ...members, version: version + 1 });
   const after = Object.fromEntries(merged.filter(([, value]) => value !== undefined)) as StoredIp;
@@ -56,15 +56,13 @@ export function becoming(ip: StoredIp, members: Becoming): { after: StoredIp; wr
 export const ipChange = (verb: IpVerb, before: StoredIp, after: StoredIp): Change =>
   change(ipKind, verb, before.id, { before: ipView(before), after: ipView(after) });
 
-export const later = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString();
-
 const maxTries = 5;
 
 /**
- * Runs a plan that uses a hold which somebody else may have resolved since its dedicated IP was read, and runs it again
- * if so. The hold and the dedicated IP change in one transaction, so that a second read sees both.
+ * Runs a plan that uses a hold. If another process has resolved the hold since the dedicated IP was read, it runs the
+ * plan again. The hold and the dedicated IP change in one transaction, so the second run sees both changes.
  */
-export async function planAfresh<T>(plan: () => Promise<ChangePlan<T>>): Promise<ChangePlan<T>> {
+export async function retryOnConflict<T>(plan: () => Promise<ChangePlan<T>>): Promise<ChangePlan<T>> {
   for (let tries = 1; ; tries++) {
     try {
       return await plan();

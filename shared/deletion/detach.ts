@@ -4,7 +4,7 @@ import { change } from "../changes/kind.ts";
 import { domainKind, type StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { keptUntil } from "../domains/setup/takeover.ts";
-import { becoming, systemMover, type DomainWork } from "../domains/setup/work.ts";
+import { domainUpdate, systemMover, type DomainWork } from "../domains/setup/work.ts";
 import { domainViews } from "../domains/view.ts";
 import { everything, getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
 import type { Write } from "../table/writes.ts";
@@ -12,8 +12,8 @@ import { finishRelease } from "./domain.ts";
 import { removeZone } from "./zone.ts";
 
 /**
- * Continues the release of a domain. A domain that lost its name to another account loses only its zone at first, which
- * is in the way of the other account's zone; the rest follows when its time is over.
+ * Continues the release of a domain. A domain that lost its name to another account first loses only its zone, because
+ * the other account's zone needs the name. The rest follows when its retention time is over.
  */
 export async function advanceRelease(domain: StoredDomain, work: DomainWork): Promise<void> {
   const mover = systemMover(work, domain.account_id);
@@ -28,7 +28,7 @@ export async function advanceRelease(domain: StoredDomain, work: DomainWork): Pr
 }
 
 /**
- * Ends the time for which a domain without its name is kept. From then on it cannot be regained. False when another
+ * Ends the retention time of a domain that lost its name. From then on its account cannot get it back. False if another
  * process changed the domain meanwhile.
  */
 function endKeeping({ account_id, id, version }: StoredDomain, work: DomainWork): Promise<boolean> {
@@ -36,12 +36,12 @@ function endKeeping({ account_id, id, version }: StoredDomain, work: DomainWork)
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
     if (domain?.version !== version) return { value: false, writes: [], changes: [] };
-    const { writes } = becoming(domain, { deletes_at: null, status_reason: null });
+    const { writes } = domainUpdate(domain, { deletes_at: null, status_reason: null });
     return { value: true, writes, changes: [], housekeeping: true };
   });
 }
 
-/** Notes that the zone is removed, and sets the rest due for the end of the domain's time. */
+/** Records that the zone is removed, and schedules the rest of the release for the end of the retention time. */
 function noteDetached({ account_id, id }: StoredDomain, until: string, work: DomainWork): Promise<void> {
   const { table, commit } = systemMover(work, account_id);
   return commit(async () => {
@@ -50,7 +50,7 @@ function noteDetached({ account_id, id }: StoredDomain, until: string, work: Dom
     if (domain?.status !== "releasing" || keptUntil(domain) !== until) {
       return { value: undefined, writes: [], changes: [] };
     }
-    const { after, writes } = becoming(domain, { deletes_at: until, due_at: until });
+    const { after, writes } = domainUpdate(domain, { deletes_at: until, due_at: until });
     const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
     const isNews = domain.deletes_at === null;
     return {
@@ -63,7 +63,7 @@ function noteDetached({ account_id, id }: StoredDomain, until: string, work: Dom
 }
 
 /**
- * The writes that note that nothing of a zone is left at the provider. A new reference makes a zone that is created
+ * The writes that record that the provider has nothing of a zone any more. A new reference makes a zone that is created
  * later a different one.
  */
 function zoneRemoved(zone: StoredZone): Write[] {

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { change } from "../changes/kind.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
+import { later } from "../core/time.ts";
 import { planUnassigned } from "../dedicated-ips/removal.ts";
 import {
   type StoredDomain,
@@ -12,7 +13,7 @@ import {
   domainsIn,
   domainsOf,
   holderKey,
-  nameKey,
+  domainNameKey,
   notReady,
 } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
@@ -24,7 +25,7 @@ import { recordsIn } from "../domains/records/stored-record.ts";
 import { maySeeMailboxes } from "../domains/setup/detail.ts";
 import { noLookalike } from "../domains/setup/lookalikes.ts";
 import { keptUntil } from "../domains/setup/takeover.ts";
-import { becoming, later, type Mover } from "../domains/setup/work.ts";
+import { domainUpdate, type Mover } from "../domains/setup/work.ts";
 import { domainViews } from "../domains/view.ts";
 import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
 import type { Context } from "../http/route.ts";
@@ -57,7 +58,7 @@ export function beginRelease(found: StoredDomain, context: Context): Promise<voi
       return { value: undefined, writes: [], changes: [], seen: before };
     }
     const at = now();
-    const { after, writes } = becoming(domain, {
+    const { after, writes } = domainUpdate(domain, {
       status: "releasing",
       status_reason: null,
       deletes_at: null,
@@ -79,10 +80,10 @@ function requireEmpty(domain: StoredDomain, { permissions }: Context): void {
   const { name, status, mailbox_count } = domain;
   if (mailbox_count > 0) {
     const extras = maySeeMailboxes(domain, permissions) ? { mailbox_count } : {};
-    throw new Problem("domain_not_empty", "Delete the mailboxes of this domain first.", extras);
+    throw new Problem("domain_not_empty", "The domain still has mailboxes. Delete them first.", extras);
   }
   if (status === "pending_registration") {
-    throw notReady(status, `${name} is being registered: wait until that is over.`);
+    throw notReady(status, `${name} is being registered. Wait until the registration is complete.`);
   }
 }
 
@@ -116,7 +117,7 @@ export async function finishRelease(
   await forget(accountId, id, mover);
 }
 
-/** Deletes one mailbox. Only a domain that lost its name still has mailboxes when its time is over. */
+/** Deletes one mailbox. Only a domain that lost its name can still have mailboxes at this point. */
 async function removeFirstMailbox(accountId: string, id: string, mover: Mover): Promise<boolean> {
   const [mailbox] = await firstMailboxes(mover.table, accountId, id, 1);
   return mailbox !== undefined && (await dropMailbox(accountId, mailbox, mover)) !== "missing";
@@ -146,7 +147,7 @@ function revokeSomeAccess(accountId: string, id: string, { table, commit, now }:
   });
 }
 
-const Holder = z.object({ domain_id: z.string() });
+const NameHolder = z.object({ domain_id: z.string() });
 
 /** Deletes the domain itself, once all its contents are deleted. */
 function forget(accountId: string, id: string, { table, commit, now }: Mover): Promise<void> {
@@ -158,8 +159,8 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
       removal(domain, { table }),
       planUnassigned(table, domain, now()),
       getZone(table, accountId, id),
-      table.get(holderKey(domain.name), Holder),
-      table.get(nameKey(accountId, domain.name), Holder),
+      table.get(holderKey(domain.name), NameHolder),
+      table.get(domainNameKey(accountId, domain.name), NameHolder),
     ]);
     // A name that was taken over belongs to another account, and a failed name may have been bought again: only the
     // domain's own rows are deleted.
@@ -170,7 +171,7 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
         ...writes,
         ...ip.writes,
         ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...own }] : []),
-        ...(name?.domain_id === id ? [{ delete: nameKey(accountId, domain.name), ...own }] : []),
+        ...(name?.domain_id === id ? [{ delete: domainNameKey(accountId, domain.name), ...own }] : []),
         ...(domain.registration?.status === "active" && holder?.domain_id === id
           ? [releasedWrite(domain.name, now())]
           : []),

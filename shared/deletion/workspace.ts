@@ -4,7 +4,13 @@ import { notFound, Problem } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import { readList, removeRows } from "../table/ranked-list.ts";
-import { keyOf, nameKey, StoredWorkspace, workspaceKind, workspacesOf } from "../workspaces/workspace.ts";
+import {
+  workspaceKey,
+  workspaceNameKey,
+  StoredWorkspace,
+  workspaceKind,
+  workspacesOf,
+} from "../workspaces/workspace.ts";
 import { planScopePurge } from "./scope.ts";
 
 /**
@@ -30,20 +36,20 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) return "missing";
   return commit(async () => {
-    const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [keyOf(accountId, id)]);
+    const { state, others } = await readList(table, workspacesOf(accountId), [ordinal], [workspaceKey(accountId, id)]);
     const workspace = StoredWorkspace.safeParse(others[0]).data;
     if (workspace?.id !== id) return { value: "missing" as const, writes: [], changes: [] };
     if (workspace.domain_count > 0) {
       const { domain_count } = workspace;
       const isSeen = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
-      const detail = "Move or delete the domains of this workspace first.";
+      const detail = "The workspace still has domains. Move or delete them first.";
       throw new Problem("workspace_not_empty", detail, isSeen ? { domain_count } : {});
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });
     const grants = await planAccess(accountId, id, context);
     return {
       value: grants.isAll ? ("gone" as const) : ("more" as const),
-      writes: [...writes, { delete: nameKey(accountId, workspace.name) }, ...grants.writes],
+      writes: [...writes, { delete: workspaceNameKey(accountId, workspace.name) }, ...grants.writes],
       changes: [change(workspaceKind, "deleted", id, { before: workspace }), ...grants.changes],
     };
   });

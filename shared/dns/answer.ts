@@ -3,7 +3,7 @@ import type { Budget } from "./budget.ts";
 /**
  * One record from a DNS message, with its data in the field for its type. Names are in lower case without a final dot.
  */
-export type Found = { name: string; ttl: number } & (
+export type AnsweredRecord = { name: string; ttl: number } & (
   | { type: "A" | "AAAA"; address: string }
   | { type: "CNAME" | "NS" | "PTR"; host: string }
   | { type: "MX"; priority: number; host: string }
@@ -16,11 +16,11 @@ export type Found = { name: string; ttl: number } & (
  * The result of a question.
  * - `none`: the name has no record of the type (NODATA).
  * - `absent`: the name does not exist (NXDOMAIN).
- * - `unknown`: it could not be found out, and nothing follows from that.
- * `reason` is a clause for people, such as "the nameservers of example.com do not answer".
+ * - `unknown`: the question could not be answered, so nothing is known about the name. Its `reason` is a clause for
+ *   people, such as "the nameservers of example.com do not answer".
  */
-export type Answer =
-  | { status: "found"; records: readonly Found[] }
+export type DnsAnswer =
+  | { status: "found"; records: readonly AnsweredRecord[] }
   | { status: "none" }
   | { status: "absent" }
   | { status: "unknown"; reason: string };
@@ -42,7 +42,7 @@ export type Resolver = {
    * The records of a name and type at the end of the chain of CNAMEs. Each message sent counts against `within` too,
    * which limits the cost of several questions together.
    */
-  resolve: (name: string, type: Found["type"], within?: Budget) => Promise<Answer>;
+  resolve: (name: string, type: AnsweredRecord["type"], within?: Budget) => Promise<DnsAnswer>;
   /** The delegation according to the parent's nameservers; the name's own nameservers are not asked. */
   delegation: (name: string) => Promise<Delegation>;
 };

@@ -1,13 +1,13 @@
-/** The queries and time that one question may take, or several together. All their messages share it. */
+/** The number of queries and the time that remain for one DNS question, or for several questions together. */
 export type Budget = {
   /** Takes one query out of the budget; false when no query or no time is left. */
   take: () => boolean;
   remainingMs: () => number;
-  /** The resource that is used up. */
+  /** The resource that is used up; undefined if none is. */
   lacks: () => "queries" | "time" | undefined;
 };
 
-/** Opens a budget, whose time starts at once. Queries are taken out of `within` too. */
+/** Opens a budget; its time starts at once. Each query is also taken out of the larger budget `within`. */
 export function openBudget(timeoutMs: number, maxQueries: number, within?: Budget): Budget {
   const endsAtMs = performance.now() + timeoutMs;
   let left = maxQueries;

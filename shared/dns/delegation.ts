@@ -6,7 +6,7 @@ import { isWithin } from "./wire-name.ts";
 /** A zone with the endpoints of its servers. `hosts` are servers whose addresses have to be looked up first. */
 export type Zone = { name: string; endpoints: readonly Endpoint[]; hosts: readonly string[] };
 
-export type Places = {
+export type AddressSettings = {
   /** The endpoint of the nameservers whose names are within a suffix. It is configured, so any address is accepted. */
   known: readonly { suffix: string; endpoint: Endpoint }[];
   /** The endpoint that serves an address. */
@@ -16,7 +16,7 @@ export type Places = {
 /** The most servers of a zone that are asked: as many as the root has. */
 const maxServers = 13;
 /**
- * The most server names of a zone that are looked up. Each is a question of its own, and a referral can name many
+ * The most server names of a zone that are looked up. Each name needs a separate question, and a referral can name many
  * (NXNSAttack, CVE-2020-8616 and others).
  */
 const maxHosts = 3;
@@ -30,7 +30,7 @@ const byFamily = (addresses: readonly string[]): string[] =>
  * The endpoints of addresses. Addresses that are not on the public internet are left out, so that no answer leads into
  * our own network.
  */
-export const publicEndpoints = (addresses: readonly string[], { route }: Places): Endpoint[] =>
+export const publicEndpoints = (addresses: readonly string[], { route }: AddressSettings): Endpoint[] =>
   byFamily(addresses.filter(isPublicUnicast))
     .slice(0, maxAddressesOfHost)
     .map((address) => route(address));
@@ -43,7 +43,7 @@ function distinct(endpoints: readonly Endpoint[]): Endpoint[] {
  * The zone that a referral leads to. A server inside that zone without glue is left out: its address could only be
  * found in the zone itself.
  */
-export function zoneOf({ zone: name, nameservers }: Referral, places: Places): Zone {
+export function zoneOf({ zone: name, nameservers }: Referral, places: AddressSettings): Zone {
   const knownOf = (host: string): Endpoint | undefined =>
     places.known.find(({ suffix }) => isWithin(host, suffix))?.endpoint;
   const known = nameservers.flatMap(({ host }) => knownOf(host) ?? []);

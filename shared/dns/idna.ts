@@ -40,20 +40,20 @@ const contexts: Record<string, Context> = {
 };
 
 export const notAllowed = (character: string): string =>
-  `${quoteCharacter(character)} is not allowed in names: only letters, digits and hyphens are (IDNA2008, RFC 5892)`;
+  `${quoteCharacter(character)} is not allowed in names. Use letters, digits and hyphens only (IDNA2008, RFC 5892)`;
 
 function characterFault(label: readonly string[], index: number): string | undefined {
   const character = label[index] ?? "";
   const context = contexts[character];
   if (context)
     return context.holds(label, index) ? undefined : `${quoteCharacter(character)} is only allowed ${context.rule}`;
-  if (character === "_") return "An underscore cannot be in one label with letters other than a to z";
+  if (character === "_") return "A label with an underscore cannot have letters other than a to z";
   if (allowed.test(character) && !disallowed.test(character) && !invisible.test(character)) return undefined;
   return notAllowed(character);
 }
 
 /**
- * The fault of a Unicode label by IDNA2008 (RFC 5891 §4.2, RFC 5892); undefined when there is none. UTS #46 must have
+ * Explains why IDNA2008 forbids a Unicode label (RFC 5891 §4.2, RFC 5892); undefined if it is valid. UTS #46 must have
  * mapped the label and found it valid.
  */
 export function uLabelFault(label: string): string | undefined {

@@ -4,9 +4,9 @@ import { quoteCharacter, quoteText, type Reading } from "../core/quote.ts";
 import { notAllowed, uLabelFault } from "./idna.ts";
 
 const longestLabel = 63;
-/** The most bytes of a whole name in writing, without the length bytes of the wire (RFC 1035 §2.3.4). */
+/** The most bytes of a name as text. RFC 1035 §2.3.4 allows 255 on the wire, with a byte of length for each label. */
 export const longestName = 253;
-/** More characters than any spelling that a person would write for a name of 253 bytes. */
+/** The most characters of an unparsed name. No reasonable spelling of a name of 253 bytes is longer. */
 export const longestSpelling = 1_000;
 
 export const tooLong = `The name is longer than ${longestName} bytes`;
@@ -15,32 +15,32 @@ type LabelOptions = { underscores: boolean };
 
 /** All characters of ASCII except letters, digits, hyphen and underscore. */
 const foreignAscii = /[\0-,./:-@[-^`{-\x7f]/;
-/** Characters that cannot be seen in a text. The joiners have rules of their own. */
+/** Invisible characters, except the two joiners, which have their own rules (see idna.ts). */
 const invisible = /(?![\u200c\u200d])[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
-/** Symbols that the mapping would turn into letters, such as ™ and ⓐ, without the exceptions of RFC 5892. */
+/** Symbols, such as ™ and ⓐ, which UTS #46 would map to letters. Excludes the symbols that RFC 5892 allows. */
 const symbols = /(?![\u0375\u06fd\u06fe])\p{S}/u;
 const ldh = /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/;
 
 /**
- * Labels are converted one by one, with another label at the end.
- * - One by one, because the Bidi rule would refuse `_dmarc` or `1` beside a label that is written from right to left.
- * - With another label, because the URL parser behind node:url reads a host whose last label is a number as an IPv4
+ * Each label is converted alone, with this suffix.
+ * - Alone, because the Bidi rule refuses `_dmarc` or `1` in one name with a label that is written from right to left.
+ * - With the suffix, because the URL parser behind node:url reads a host whose last label is a number as an IPv4
  *   address.
  */
-const beside = ".a";
-const toAscii = (label: string): string => domainToASCII(label + beside).slice(0, -beside.length);
-const toUnicode = (label: string): string => domainToUnicode(label + beside).slice(0, -beside.length);
+const suffix = ".a";
+const toAscii = (label: string): string => domainToASCII(label + suffix).slice(0, -suffix.length);
+const toUnicode = (label: string): string => domainToUnicode(label + suffix).slice(0, -suffix.length);
 
 function characterFault(label: string): string | undefined {
   const hidden = invisible.exec(label)?.[0];
-  if (hidden !== undefined) return `The name has an invisible character (${quoteCharacter(hidden)}): remove it`;
-  if (/\s/.test(label)) return "A name has no spaces";
+  if (hidden !== undefined) return `The name has an invisible character (${quoteCharacter(hidden)}). Remove it`;
+  if (/\s/.test(label)) return "A name cannot have spaces";
   const foreign = foreignAscii.exec(label)?.[0];
   if (foreign === undefined) return undefined;
-  return `${quoteText(foreign)} is not allowed in names: only letters, digits, hyphens and dots are`;
+  return `${quoteText(foreign)} is not allowed in names. Use letters, digits, hyphens and dots only`;
 }
 
-/** Reads a label that has letters outside ASCII, or that begins like an A-label, into its A-label. */
+/** Converts a label that has letters outside ASCII, or begins with `xn--`, to its A-label. */
 function readInternationalised(label: string): Reading {
   const symbol = symbols.exec(label)?.[0];
   if (symbol !== undefined) return { fault: notAllowed(symbol) };
@@ -49,7 +49,7 @@ function readInternationalised(label: string): Reading {
   if (ascii === "") return { fault: invalid };
   if (!ascii.startsWith("xn--")) return { value: ascii };
   const decoded = toUnicode(ascii);
-  // A label that cannot be decoded comes back unchanged; so does one whose decoded form encodes to another label.
+  // Node returns a label that it cannot decode unchanged. A valid A-label is the encoding of its own decoded form.
   if (decoded === ascii || toAscii(decoded) !== ascii) return { fault: invalid };
   const fault = uLabelFault(decoded);
   return fault === undefined ? { value: ascii } : { fault };
@@ -57,7 +57,7 @@ function readInternationalised(label: string): Reading {
 
 /**
  * Splits a name of at most `longestSpelling` characters into its labels, at any kind of full stop (UTS #46 §2.3).
- * `isAbsolute`: it ends with one.
+ * `isAbsolute` says whether the name ends with a full stop.
  */
 export function splitName(text: string): { labels: string[]; isAbsolute: boolean } {
   const dotted = text.trim().replace(/[。．｡]/g, ".");
@@ -66,8 +66,8 @@ export function splitName(text: string): { labels: string[]; isAbsolute: boolean
 }
 
 /**
- * Reads one label of a name: 1 to 63 bytes of letters, digits and inner hyphens in lower case. Underscores must be
- * allowed by the options. U-labels become A-labels (UTS #46 mapping, IDNA2008's characters).
+ * Reads one label of a name: 1 to 63 bytes of letters, digits and inner hyphens, in lower case. Underscores are valid
+ * only with the option `underscores`. U-labels become A-labels (mapped by UTS #46, with the characters of IDNA2008).
  */
 function readLabel(label: string, { underscores }: LabelOptions): Reading {
   if (label === "") return { fault: "The name has an empty label: two dots in a row, or a dot at its start" };
@@ -82,12 +82,15 @@ function readLabel(label: string, { underscores }: LabelOptions): Reading {
     const form = value.startsWith("xn--") && !lower.startsWith("xn--") ? " in its xn-- form" : "";
     return { fault: `The label ${quoteText(label)} is longer than ${longestLabel} bytes${form}` };
   }
-  if (!underscores && value.includes("_")) return { fault: `A host name has no underscore: ${quoteText(label)}` };
+  if (!underscores && value.includes("_"))
+    return { fault: `A host name cannot have an underscore: ${quoteText(label)}` };
   if (ldh.test(value)) return { value };
-  return { fault: `The label ${quoteText(label)} must be letters, digits and hyphens, with no hyphen at its ends` };
+  return {
+    fault: `The label ${quoteText(label)} must have letters, digits and hyphens only, and no hyphen at its ends`,
+  };
 }
 
-/** Reads the labels of a name and joins them, or gives the fault of the first faulty label. */
+/** Reads the labels of a name and joins them, or explains what is wrong with the first invalid label. */
 export function readLabels(labels: readonly string[], options: LabelOptions): Reading {
   const values: string[] = [];
   for (const label of labels) {

@@ -5,7 +5,7 @@ import { wireName } from "./wire-name.ts";
 /** The response codes that we send or distinguish (RFC 1035 §4.1.1; 16 is from RFC 6891). */
 export const rcode = { noError: 0, formErr: 1, servFail: 2, nxDomain: 3, notImp: 4, refused: 5, badVers: 16 } as const;
 
-/** The UDP payload in bytes that passes every network without fragments (DNS flag day 2020). */
+/** The largest UDP payload in bytes that every network passes without fragments (DNS flag day 2020). */
 const ednsBytes = 1232;
 
 /**
@@ -46,7 +46,7 @@ function isLongEnough(bytes: Buffer): boolean {
   return bytes.length - headerBytes >= least;
 }
 
-function parse(bytes: Buffer): DecodedPacket | undefined {
+function parsePacket(bytes: Buffer): DecodedPacket | undefined {
   if (!isLongEnough(bytes)) return undefined;
   try {
     const packet = decode(bytes);
@@ -67,7 +67,7 @@ function recordsOf(section: readonly Answer[] | undefined): WireRecord[] {
 
 /** Reads a message; undefined when it is malformed. Records of other classes are left out. Never throws. */
 export function readMessage(bytes: Buffer): Message | undefined {
-  const packet = parse(bytes);
+  const packet = parsePacket(bytes);
   if (!packet) return undefined;
   const flags = packet.flags ?? 0;
   const options = (packet.additionals ?? []).filter((record) => record.type === "OPT");

@@ -1,4 +1,4 @@
-import type { Found } from "./answer.ts";
+import type { AnsweredRecord } from "./answer.ts";
 import { rcode, type Message, type WireRecord } from "./message.ts";
 import { foundOf } from "./rrset.ts";
 import type { Question } from "./transport.ts";
@@ -11,13 +11,16 @@ export type Referral = {
   nameservers: readonly { host: string; glue: readonly string[] }[];
 };
 
-/** The reasons why a server, or all servers of a zone, gave no usable answer. A later one in this list says more. */
+/**
+ * The reasons why a server, or all servers of a zone, gave no usable answer. A reason that is later in this list is
+ * more informative.
+ */
 export const faults = ["unreachable", "silent", "garbled", "lame", "refusing", "failing"] as const;
 export type Fault = (typeof faults)[number] | "out of time" | "out of queries";
 
 /** The meaning of a server's message. */
 export type Outcome =
-  | { kind: "found"; records: readonly Found[] }
+  | { kind: "found"; records: readonly AnsweredRecord[] }
   | { kind: "alias"; target: string }
   | { kind: "referral"; referral: Referral }
   | { kind: "none" | "absent" }
@@ -25,7 +28,8 @@ export type Outcome =
 
 const useless = (fault: Fault): Outcome => ({ kind: "useless", fault });
 
-const foundIn = (section: readonly WireRecord[]): Found[] => section.flatMap((record) => foundOf(record) ?? []);
+const foundIn = (section: readonly WireRecord[]): AnsweredRecord[] =>
+  section.flatMap((record) => foundOf(record) ?? []);
 
 /** Glue is accepted only for names in the zone of the server that sent it: the server has no authority over others. */
 function glueOf(host: string, { additionals }: Message, zone: string): string[] {

@@ -1,10 +1,10 @@
 import type { Endpoint } from "../core/endpoint.ts";
-import type { Answer, Delegation, Resolver } from "./answer.ts";
+import type { DnsAnswer, Delegation, Resolver } from "./answer.ts";
 import { openBudget, type Budget } from "./budget.ts";
 import { openZoneCuts } from "./delegation.ts";
 import type { Fault } from "./outcome.ts";
 import type { Question } from "./transport.ts";
-import { type Ground, type Walk, walkDown } from "./walk.ts";
+import { type ResolverState, type Walk, walkDown } from "./walk.ts";
 import { wireName } from "./wire-name.ts";
 
 /** The IPv4 addresses of the root servers a to m (https://www.iana.org/domains/root/servers). */
@@ -46,24 +46,24 @@ export type ResolverOptions = {
 
 const maxAliases = 8;
 
-function reasonOf(zone: string, fault: Fault): string {
+function faultReason(zone: string, fault: Fault): string {
   const servers = zone === "" ? "the nameservers of the root" : `the nameservers of ${zone}`;
   const reasons: Record<Fault, string> = {
-    unreachable: `${servers} have no address that can be asked`,
+    unreachable: `${servers} have no address that can be queried`,
     silent: `${servers} do not answer`,
-    garbled: `${servers} answer what cannot be read`,
+    garbled: `${servers} give an answer that cannot be read`,
     lame: `${servers} do not know the zone`,
     refusing: `${servers} refuse to answer`,
     failing: `${servers} answer with an error`,
     "out of time": `${servers} do not answer in time`,
-    "out of queries": "it takes too many queries to find out",
+    "out of queries": "it takes too many DNS queries",
   };
   return reasons[fault];
 }
 
 const unknown = (reason: string): { status: "unknown"; reason: string } => ({ status: "unknown", reason });
 
-async function follow(question: Question, walk: Walk): Promise<Answer> {
+async function follow(question: Question, walk: Walk): Promise<DnsAnswer> {
   const seen = new Set<string>();
   let { name } = question;
   while (seen.size <= maxAliases) {
@@ -77,9 +77,9 @@ async function follow(question: Question, walk: Walk): Promise<Answer> {
         name = outcome.target;
         break;
       case "useless":
-        return unknown(reasonOf(zone, outcome.fault));
+        return unknown(faultReason(zone, outcome.fault));
       case "referral":
-        return unknown(reasonOf(zone, "lame"));
+        return unknown(faultReason(zone, "lame"));
       default:
         return { status: outcome.kind };
     }
@@ -102,7 +102,7 @@ async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
     case "alias":
       return { status: "none" };
     case "useless":
-      return unknown(reasonOf(zone, outcome.fault));
+      return unknown(faultReason(zone, outcome.fault));
     default:
       return { status: outcome.kind };
   }
@@ -118,15 +118,15 @@ function suffixOf(text: string): string {
 /**
  * Opens a resolver that asks from the root down (RFC 1034 §5.3.3), by UDP and TCP, and caches the delegations of
  * top-level domains.
- * - Only answers from servers with authority count.
+ * - Only authoritative answers are used.
  * - Servers at addresses that are not public are not asked.
- * - A useless answer, or none, gives `unknown` within `timeoutMs`.
+ * - If there is no usable answer, the result is `unknown` within `timeoutMs`.
  */
 export function openResolver(options: ResolverOptions = {}): Resolver {
   const { roots = ianaRoots, known = [], route = (address) => ({ address, port: 53 }) } = options;
   const { timeoutMs = 4_000, tryTimeoutMs = 800, maxQueries = 50, nowMs = () => performance.now() } = options;
   const trusted = known.map(({ suffix, endpoint }) => ({ suffix: suffixOf(suffix), endpoint }));
-  const ground: Ground = {
+  const ground: ResolverState = {
     root: { name: "", endpoints: roots, hosts: [] },
     places: { known: trusted, route },
     cuts: openZoneCuts(nowMs),

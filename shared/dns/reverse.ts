@@ -2,12 +2,12 @@ import { isIP } from "node:net";
 
 import ipaddr from "ipaddr.js";
 
-import type { Answer, Resolver } from "./answer.ts";
+import type { DnsAnswer, Resolver } from "./answer.ts";
 
 /**
  * The name of an address by its PTR records, and whether one of these names leads back to the address (FCrDNS, RFC 8601
- * §3). `unknown`: it could not be found out, and nothing follows from that. `message` is a sentence for people with
- * advice.
+ * §3). `unknown` means that the check failed, so it says nothing about the address. `message` explains the result to
+ * the user and says what to do.
  */
 export type ReverseState =
   | { status: "confirmed"; rdns: string; message: string }
@@ -17,31 +17,31 @@ export type ReverseState =
 /** The most names of an address that are checked. Its owner can publish any number of names, of any domain. */
 const maxNames = 3;
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
+type ParsedIp = ipaddr.IPv4 | ipaddr.IPv6;
 
-function addressOf(ip: string): Address {
-  if (isIP(ip) === 0 || ip.includes("%")) throw new Error("that is not an IP address");
+function parseIp(ip: string): ParsedIp {
+  if (isIP(ip) === 0 || ip.includes("%")) throw new Error("This is not an IP address.");
   return ipaddr.process(ip);
 }
 
-const isSix = (address: Address): address is ipaddr.IPv6 => address.kind() === "ipv6";
+const isIpv6 = (address: ParsedIp): address is ipaddr.IPv6 => address.kind() === "ipv6";
 
-const spelled = (address: Address): string => (isSix(address) ? address.toRFC5952String() : address.toString());
+const canonicalIp = (address: ParsedIp): string => (isIpv6(address) ? address.toRFC5952String() : address.toString());
 
 /**
- * The one spelling of an address: dotted decimals for IPv4, RFC 5952 for IPv6. A mapped IPv4 address becomes an IPv4
- * address. Throws for a text that is no address.
+ * The canonical spelling of an address: dotted decimals for IPv4, RFC 5952 for IPv6. A mapped IPv4 address becomes an
+ * IPv4 address. Throws for a text that is no address.
  */
-export const canonicalAddress = (ip: string): string => spelled(addressOf(ip));
+export const canonicalAddress = (ip: string): string => canonicalIp(parseIp(ip));
 
 /**
  * The name for the PTR records of an address: octets in `in-addr.arpa` (RFC 1035 §3.5), nibbles in `ip6.arpa` (RFC 3596
  * §2.5). Throws for a text that is no address.
  */
 export function reverseName(ip: string): string {
-  const address = addressOf(ip);
+  const address = parseIp(ip);
   const bytes = address.toByteArray();
-  if (!isSix(address)) return `${bytes.toReversed().join(".")}.in-addr.arpa`;
+  if (!isIpv6(address)) return `${bytes.toReversed().join(".")}.in-addr.arpa`;
   const nibbles = bytes.flatMap((byte) => [byte >> 4, byte & 0xf]);
   return `${nibbles
     .map((nibble) => nibble.toString(16))
@@ -49,20 +49,21 @@ export function reverseName(ip: string): string {
     .join(".")}.ip6.arpa`;
 }
 
-const unknownBecause = (reason: string): string => `It could not be found out now: ${reason}. Try again later.`;
+const unknownBecause = (reason: string): string => `The check could not be completed: ${reason}. Try again later.`;
 
-const joined = (names: readonly string[]): string => new Intl.ListFormat("en", { type: "disjunction" }).format(names);
+const joinNames = (names: readonly string[]): string =>
+  new Intl.ListFormat("en", { type: "disjunction" }).format(names);
 
 /** Names of letters, digits, hyphens and underscores. Other contents of a PTR record are never shown. */
 const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
 /** The names in a PTR answer, in alphabetical order, without the root. */
-const namesIn = (answer: Answer): string[] =>
+const namesIn = (answer: DnsAnswer): string[] =>
   answer.status === "found"
     ? [...new Set(answer.records.flatMap((one) => (one.type === "PTR" && one.host ? [one.host] : [])))].toSorted()
     : [];
 
-const leadsTo = (answer: Answer, ip: string): boolean =>
+const leadsTo = (answer: DnsAnswer, ip: string): boolean =>
   answer.status === "found" && answer.records.some((one) => "address" in one && canonicalAddress(one.address) === ip);
 
 /** The address with this reverse name; undefined for any other name. */
@@ -77,40 +78,44 @@ export function addressAt(name: string): string | undefined {
 /**
  * Finds the name of an address and checks whether the name has an A or AAAA record with the address, compared by value.
  * - Of several confirmed names, the alphabetically first is used.
- * - It asks one question, then one for each name at the same time.
- * - It throws for a text that is no address, but never because of an answer.
+ * - It asks for the names first, and then for the addresses of all names at the same time.
+ * - It throws if the text is not an address, but never because of a DNS answer.
  */
 export async function forwardConfirmed(resolver: Pick<Resolver, "resolve">, ip: string): Promise<ReverseState> {
-  const address = addressOf(ip);
-  const [spelling, type] = [spelled(address), isSix(address) ? ("AAAA" as const) : ("A" as const)];
+  const address = parseIp(ip);
+  const [spelling, type] = [canonicalIp(address), isIpv6(address) ? ("AAAA" as const) : ("A" as const)];
   const pointers = await resolver.resolve(reverseName(ip), "PTR");
   if (pointers.status === "unknown") {
     return { status: "unknown", rdns: null, message: unknownBecause(pointers.reason) };
   }
-  const called = namesIn(pointers);
-  const all = called.filter((name) => hostName.test(name));
+  const found = namesIn(pointers);
+  const all = found.filter((name) => hostName.test(name));
   const [first] = all;
   if (first === undefined) {
-    const lack = called.length > 0 ? "has a name that is no host name" : "has no name";
-    const message = `${spelling} ${lack}: have its provider set its PTR record to the host's name.`;
+    const lack = found.length > 0 ? "has a name that is not a host name" : "has no name";
+    const message = `${spelling} ${lack}. Ask its provider to set its PTR record to the host's name.`;
     return { status: "unconfirmed", rdns: null, message };
   }
   const names = all.slice(0, maxNames);
   const answers = await Promise.all(names.map((name) => resolver.resolve(name, type)));
   const confirmed = names.find((_, index) => answers[index] && leadsTo(answers[index], spelling));
   if (confirmed !== undefined) {
-    return { status: "confirmed", rdns: confirmed, message: `${spelling} is ${confirmed}, in both directions.` };
+    return {
+      status: "confirmed",
+      rdns: confirmed,
+      message: `The reverse DNS of ${spelling} is ${confirmed}, which leads back to it.`,
+    };
   }
-  const silent = answers.find((answer) => answer.status === "unknown");
-  if (silent) return { status: "unknown", rdns: first, message: unknownBecause(silent.reason) };
-  return { status: "unconfirmed", rdns: first, message: lacking({ spelling, type, all, names }) };
+  const unanswered = answers.find((answer) => answer.status === "unknown");
+  if (unanswered) return { status: "unknown", rdns: first, message: unknownBecause(unanswered.reason) };
+  return { status: "unconfirmed", rdns: first, message: unconfirmedMessage({ spelling, type, all, names }) };
 }
 
-type Lack = { spelling: string; type: "A" | "AAAA"; all: readonly string[]; names: readonly string[] };
+type Unconfirmed = { spelling: string; type: "A" | "AAAA"; all: readonly string[]; names: readonly string[] };
 
-function lacking({ spelling, type, all, names }: Lack): string {
+function unconfirmedMessage({ spelling, type, all, names }: Unconfirmed): string {
   if (all.length > names.length) {
-    return `${spelling} has ${all.length} names, of which ${names.length} were looked at and none leads back: keep one PTR record.`;
+    return `${spelling} has ${all.length} names. ${names.length} of them were checked, and none leads back to it. Keep one PTR record.`;
   }
-  return `The PTR record says ${joined(names)}, which does not lead to ${spelling}: add the ${type} record ${spelling} there.`;
+  return `The PTR record names ${joinNames(names)}, but this name has no ${type} record with ${spelling}. Add this record.`;
 }

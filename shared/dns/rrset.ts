@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import * as z from "zod";
 
-import type { Found } from "./answer.ts";
+import type { AnsweredRecord } from "./answer.ts";
 import type { WireRecord } from "./message.ts";
 import { wireName } from "./wire-name.ts";
 
@@ -26,15 +26,15 @@ export type RecordData =
 /** All records of one name and type (RFC 2181 §5), with one TTL in seconds. The name of a wildcard begins with `*.`. */
 export type RRset = { name: string; type: RecordType; ttl: number; data: readonly RecordData[] };
 
-type Data = Found extends infer F ? (F extends Found ? Omit<F, "name" | "ttl"> : never) : never;
+type ValueData = AnsweredRecord extends infer F ? (F extends AnsweredRecord ? Omit<F, "name" | "ttl"> : never) : never;
 
 /** The text of one TXT record: its character-strings joined (RFC 7208 §3.3). */
-function textOf(data: Extract<WireRecord, { type: "TXT" }>["data"]): string {
+function txtValue(data: Extract<WireRecord, { type: "TXT" }>["data"]): string {
   const strings = Array.isArray(data) ? data : [data];
   return Buffer.concat(strings.map((part) => (typeof part === "string" ? Buffer.from(part) : part))).toString("utf8");
 }
 
-function dataOf(record: WireRecord): Data | undefined {
+function dataOf(record: WireRecord): ValueData | undefined {
   switch (record.type) {
     case "A":
       return isIP(record.data) === 4 ? { type: "A", address: record.data } : undefined;
@@ -54,7 +54,7 @@ function dataOf(record: WireRecord): Data | undefined {
       return withHost(target, (host) => ({ type: "SRV", priority, weight, port, host }));
     }
     case "TXT":
-      return { type: "TXT", text: textOf(record.data) };
+      return { type: "TXT", text: txtValue(record.data) };
     case "CAA": {
       const { flags = 0, tag, value } = record.data;
       return { type: "CAA", flags, tag: tag.toLowerCase(), value };
@@ -64,13 +64,13 @@ function dataOf(record: WireRecord): Data | undefined {
   }
 }
 
-function withHost(text: string, data: (host: string) => Data): Data | undefined {
+function withHost(text: string, data: (host: string) => ValueData): ValueData | undefined {
   const host = wireName(text);
   return host === undefined ? undefined : data(host);
 }
 
 /** Reads a record from a message; undefined for other types, and for names or addresses that are invalid. */
-export function foundOf(record: WireRecord): Found | undefined {
+export function foundOf(record: WireRecord): AnsweredRecord | undefined {
   const data = dataOf(record);
   // RFC 2181 §8: a TTL with the highest bit set counts as zero.
   const ttl = (record.ttl ?? 0) > 0x7fffffff ? 0 : (record.ttl ?? 0);

@@ -4,7 +4,7 @@ import { Endpoint } from "../core/endpoint.ts";
 import type { Resolver } from "./answer.ts";
 import { openResolver } from "./resolver.ts";
 
-const list = z
+const serverList = z
   .string()
   .default("")
   .transform((text) => text.split(",").filter((part) => part !== ""));
@@ -12,9 +12,9 @@ const list = z
 /** The settings of this process's resolver. By default it begins at the root servers of the internet. */
 export const ResolverEnvironment = z.object({
   /** Other root servers to begin at, separated by commas; for development and tests. */
-  DNS_ROOTS: list.pipe(z.array(Endpoint)),
+  DNS_ROOTS: serverList.pipe(z.array(Endpoint)),
   /** Nameservers with a known address: `<suffix of their names>=<address>:<port>`, separated by commas. */
-  DNS_KNOWN: list.pipe(
+  DNS_KNOWN: serverList.pipe(
     z.array(
       z.templateLiteral([z.string(), "=", z.string()]).transform((text, context) => {
         const [suffix = "", at = ""] = text.split("=");

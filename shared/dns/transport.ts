@@ -8,7 +8,7 @@ import { encodeQuery, rcode, readMessage, type Message } from "./message.ts";
 import { wireName } from "./wire-name.ts";
 
 /** One query in wire format, with the test for its answer. */
-type Query = { bytes: Buffer; isAnswer: (message: Message) => boolean };
+type DnsQuery = { bytes: Buffer; isAnswer: (message: Message) => boolean };
 
 const longestUdpBytes = 4_096;
 const longestTcpBytes = 16_384;
@@ -17,7 +17,7 @@ const longestTcpBytes = 16_384;
  * Sends a query from a new socket, and so from a new port, and waits for the answer. Undefined when none came in time
  * or nothing listens. All other messages are ignored (RFC 5452 §4).
  */
-function askByUdp({ address, port }: Endpoint, query: Query, timeoutMs: number): Promise<Message | undefined> {
+function askByUdp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {
     const socket = createSocket(isIP(address) === 6 ? "udp6" : "udp4");
     let isDone = false;
@@ -43,7 +43,7 @@ function askByUdp({ address, port }: Endpoint, query: Query, timeoutMs: number):
 const hasIdOf = (query: Buffer, bytes: Buffer): boolean => bytes.readUInt16BE(0) === query.readUInt16BE(0);
 
 /** Sends a query over TCP (RFC 7766); undefined when no message came in time, or the first one is not the answer. */
-function askByTcp({ address, port }: Endpoint, query: Query, timeoutMs: number): Promise<Message | undefined> {
+function askByTcp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {
     const socket = connect({ host: address, port });
     let received = Buffer.alloc(0);
@@ -93,7 +93,7 @@ function repeats({ questions }: Message, { name, type }: Question): boolean {
   return asked.type === type && asked.class === "IN" && wireName(asked.name) === name;
 }
 
-function queryOf(question: Question, hasEdns: boolean): Query {
+function queryOf(question: Question, hasEdns: boolean): DnsQuery {
   const id = randomInt(0x10000);
   return {
     bytes: encodeQuery({ id, ...question, hasEdns }),
@@ -106,7 +106,7 @@ function queryOf(question: Question, hasEdns: boolean): Query {
 }
 
 /**
- * Asks one server. Undefined when it did not answer, or the budget ended. Each message is taken out of the budget.
+ * Asks one server. Undefined if it did not answer, or the budget is used up. Each message uses the budget.
  * - The first query is by UDP with EDNS.
  * - If the server does not know EDNS, the query is repeated without it.
  * - If the answer was truncated, the query is repeated by TCP (RFC 7766 §5).

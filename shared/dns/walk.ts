@@ -1,14 +1,14 @@
 import type { Endpoint } from "../core/endpoint.ts";
 import type { Budget } from "./budget.ts";
-import { publicEndpoints, type Places, type Zone, type ZoneCuts, zoneOf } from "./delegation.ts";
+import { publicEndpoints, type AddressSettings, type Zone, type ZoneCuts, zoneOf } from "./delegation.ts";
 import { faults, outcomeOf, type Fault, type Outcome } from "./outcome.ts";
 import { ask, type Question } from "./transport.ts";
 
 /** The settings and the cache that all walks of a resolver share. */
-export type Ground = { root: Zone; places: Places; cuts: ZoneCuts; tryTimeoutMs: number };
+export type ResolverState = { root: Zone; places: AddressSettings; cuts: ZoneCuts; tryTimeoutMs: number };
 
 export type Walk = {
-  ground: Ground;
+  ground: ResolverState;
   budget: Budget;
   /** The names of nameservers that are being looked up for this walk, outermost first. */
   lookups: readonly string[];
@@ -35,7 +35,7 @@ async function askServer(endpoint: Endpoint, question: Question, zone: string, w
  * Looks up the addresses of a nameserver, from the root or the cached top-level domain on. An alias is not accepted
  * (RFC 2181 §10.3).
  */
-async function lookUp(host: string, walk: Walk): Promise<Endpoint[]> {
+async function lookUpHost(host: string, walk: Walk): Promise<Endpoint[]> {
   const { ground, lookups } = walk;
   if (lookups.includes(host) || lookups.length >= maxLookupsDeep) return [];
   const inner = { ...walk, lookups: [...lookups, host] };
@@ -55,7 +55,7 @@ async function* serversOf({ endpoints, hosts }: Zone, walk: Walk): AsyncGenerato
   yield* endpoints;
   for (const host of hosts) {
     if (walk.budget.lacks()) return;
-    yield* await lookUp(host, walk);
+    yield* await lookUpHost(host, walk);
   }
 }
 

@@ -21,13 +21,13 @@ export const domainsIn = (accountId: string, workspaceId: string): List => ({
   partition: `ACCOUNT#${accountId}`,
   name: `workspace/${workspaceId}/domains`,
 });
-export const nameKey = (accountId: string, name: string): Key => ({
+export const domainNameKey = (accountId: string, name: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `DOMAIN_NAME#${name}`,
 });
 export const holderKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "HOLDER" });
 export const buyerKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "BUYER" });
-/** The row key of the domain with this id. An id of another kind gives an ordinal that no domain ever gets. */
+/** The row key of the domain with this id. An id in another form gets an ordinal that no domain ever has. */
 export const domainKey = (accountId: string, id: string): Key => rowKey(domainsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 export const DomainStatus = z.enum([
@@ -46,50 +46,62 @@ export const DmarcPolicy = z.enum(["none", "quarantine", "reject"]);
 
 export const Warning = z
   .object({
-    code: z.enum(["lookalike"]).meta({ description: "What the warning is about." }),
+    code: z.enum(["lookalike"]).meta({ description: "The kind of warning." }),
     message: z.string().meta({ description: "A sentence for people." }),
-    names: z.array(z.string()).meta({ description: "The names it is about." }),
+    names: z.array(z.string()).meta({ description: "The names that the warning is about." }),
   })
-  .meta({ id: "DomainWarning", description: "Something worth a second look, that forbids nothing." });
+  .meta({ id: "DomainWarning", description: "A warning about a name. It does not prevent anything." });
 export type Warning = z.output<typeof Warning>;
 
 const RegistrationView = z
   .object({
-    status: z.enum(["pending", "active", "failed", "expired"]).meta({ description: "How the registration stands." }),
-    expires_at: Timestamp.nullable().meta({ description: "Until when it is registered." }),
-    locked: z.boolean().meta({ description: "Whether it is locked against transfer." }),
+    status: z.enum(["pending", "active", "failed", "expired"]).meta({ description: "The status of the registration." }),
+    expires_at: Timestamp.nullable().meta({ description: "When the registration ends." }),
+    locked: z.boolean().meta({ description: "Whether the name is locked against transfer." }),
   })
   .meta({ id: "DomainRegistration", description: "The registration of a domain that was purchased here." });
 
 export const Domain = z
   .object({
     id: Id.meta({ description: "The domain's id." }),
-    name: z.string().meta({ description: "Its name: A-labels in lower case." }),
-    unicode_name: z.string().meta({ description: "Its name for people, with the letters of its language." }),
-    workspace_id: Id.meta({ description: "The workspace it is in." }),
+    name: z.string().meta({ description: "The domain's name, as A-labels in lower case." }),
+    unicode_name: z.string().meta({ description: "The domain's name for people, with the letters of its language." }),
+    workspace_id: Id.meta({ description: "The domain's workspace." }),
     status: DomainStatus.meta({
       description:
-        "`pending_registration` → `pending_delegation` → `active` ⇄ `degraded`. `failed` could not be registered, and costs nothing.",
+        "`pending_registration` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered, and costs nothing. The registration of an `expired` domain has ended. A `releasing` domain is being deleted, or has lost its name to another account.",
     }),
     status_reason: z
       .string()
       .nullable()
-      .meta({ description: "Why it is degraded or failed, or whom its name went to, for people." }),
+      .meta({ description: "Why the domain is degraded, failed or expired, or how it lost its name, for people." }),
     deletes_at: Timestamp.nullable().meta({
       description:
-        "When a domain that lost its name to another account is deleted, with all it has; until then it can be read, and `domains.add` can get it back. Null for all others.",
+        "When a domain that lost its name to another account is deleted, with everything in it. Until then you can read the domain, and `domains.add` can get it back. Null for all other domains.",
     }),
-    outbound_routing_ready: z.boolean().meta({ description: "Whether mail from it can be sent." }),
-    source: z.enum(["purchased", "connected"]).meta({ description: "Whether it was bought here or elsewhere." }),
-    nameservers: z.array(z.string()).meta({ description: "The pair to delegate it to, of this account alone." }),
+    outbound_routing_ready: z.boolean().meta({ description: "Whether mail can be sent from the domain." }),
+    source: z
+      .enum(["purchased", "connected"])
+      .meta({ description: "`purchased` if the name was purchased here, `connected` if it was registered elsewhere." }),
+    nameservers: z
+      .array(z.string())
+      .meta({ description: "The two nameservers to delegate the domain to. No other account has them." }),
     registration: RegistrationView.nullable().meta({
-      description: "Its registration; null when it was not bought here.",
+      description: "The domain's registration. Null if it was not purchased here.",
     }),
-    auto_renew: z.boolean().meta({ description: "Whether its registration is renewed when it ends." }),
-    redirect_url: z.string().nullable().meta({ description: "Where its website redirects to." }),
+    auto_renew: z.boolean().meta({ description: "Whether the registration is renewed when it ends." }),
+    redirect_url: z
+      .string()
+      .nullable()
+      .meta({ description: "The address to which the domain's website redirects. Null if it does not redirect." }),
     dmarc_policy: DmarcPolicy.meta({ description: "What receivers should do with mail that fails DMARC." }),
-    dmarc_report_email: z.string().nullable().meta({ description: "Where receivers send their DMARC reports." }),
-    dedicated_ip_id: Id.nullable().meta({ description: "The dedicated IP it sends from; null for the shared ones." }),
+    dmarc_report_email: z
+      .string()
+      .nullable()
+      .meta({ description: "The e-mail address to which receivers send their DMARC reports." }),
+    dedicated_ip_id: Id.nullable().meta({
+      description: "The dedicated IP that the domain sends from. Null for the shared addresses.",
+    }),
     tags: z
       .array(
         z.object({
@@ -97,13 +109,15 @@ export const Domain = z
           name: z.string().meta({ description: "The tag's name." }),
         }),
       )
-      .meta({ description: "Its tags." }),
+      .meta({ description: "The domain's tags." }),
     warnings: z
       .array(Warning)
-      .meta({ description: "What is worth a second look, such as a look-alike of another domain." }),
-    verified_at: Timestamp.nullable().meta({ description: "When its delegation was first seen; null before." }),
-    created_at: Timestamp.meta({ description: "When it came into the account." }),
-    updated_at: Timestamp.meta({ description: "When it last changed." }),
+      .meta({ description: "Warnings about the name, such as that it looks like another domain." }),
+    verified_at: Timestamp.nullable().meta({
+      description: "When the domain's delegation was first seen. Null before that.",
+    }),
+    created_at: Timestamp.meta({ description: "When the domain was added to the account." }),
+    updated_at: Timestamp.meta({ description: "When the domain last changed." }),
   })
   .meta({ id: "Domain", description: "A domain of an account, for mail." });
 export type Domain = z.output<typeof Domain>;
@@ -115,7 +129,7 @@ const Purchase = z.object({
   price: z.int(),
   hold_id: z.string(),
   stage: z.enum(["held", "asked", "running", "captured", "voided"]),
-  /** When the registrar was first asked. Registrations that it reports from before this time belong to others. */
+  /** When the registrar was first asked. A registration from before this time belongs to somebody else. */
   asked_at: Timestamp.optional(),
   /** When the registrar was asked for the last time, after the earlier requests had no effect. */
   asked_again_at: Timestamp.optional(),
@@ -163,7 +177,7 @@ export const domainKind = defineKind({
   seenWith: "domain.view",
 });
 
-export const noSuchDomain = "There is no such domain in this account that you can see";
+export const noSuchDomain = "There is no such domain in this account, or you cannot see it";
 
 /** Whether a domain may send mail. A degraded domain still may; its health reports the fault. */
 export const sendsMail = ({ status }: Pick<StoredDomain, "status">): boolean =>

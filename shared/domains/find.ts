@@ -4,7 +4,7 @@ import type { Scope } from "../auth/permissions.ts";
 import { Id } from "../core/ids.ts";
 import type { LocatedResource, ResourceLookup } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
-import { StoredDomain, domainKey, nameKey, noSuchDomain } from "./domain.ts";
+import { StoredDomain, domainKey, domainNameKey, noSuchDomain } from "./domain.ts";
 import { DomainName } from "./name.ts";
 
 export const DomainParams = z.strictObject({
@@ -12,7 +12,7 @@ export const DomainParams = z.strictObject({
   domain: DomainName,
 });
 
-const Pointer = z.object({ domain_id: z.string() });
+const DomainPointer = z.object({ domain_id: z.string() });
 
 /** The domain with this id; undefined when the account has none. */
 export async function domainById(table: Reader, accountId: string, id: string): Promise<StoredDomain | undefined> {
@@ -20,12 +20,12 @@ export async function domainById(table: Reader, accountId: string, id: string): 
   return domain?.id === id ? domain : undefined;
 }
 
-/** The domain with this name; undefined when the account has none. One and a half read units when it has. */
+/** The domain with this name; undefined if the account has none. Costs one and a half read units if it has. */
 export async function domainByName(table: Reader, accountId: string, name: string): Promise<StoredDomain | undefined> {
-  const glimpsed = await table.glimpse(nameKey(accountId, name), Pointer);
+  const glimpsed = await table.glimpse(domainNameKey(accountId, name), DomainPointer);
   const near = glimpsed && (await domainById(table, accountId, glimpsed.domain_id));
   if (near?.name === name) return near;
-  const pointer = await table.get(nameKey(accountId, name), Pointer);
+  const pointer = await table.get(domainNameKey(accountId, name), DomainPointer);
   return pointer && domainById(table, accountId, pointer.domain_id);
 }
 

@@ -5,33 +5,33 @@ import type { Write } from "../table/writes.ts";
 import { buyerKey, domainKey, holderKey, StoredDomain } from "./domain.ts";
 
 /**
- * The account and domain that hold a name, among all accounts. A hold that is not firm passes to another account once
- * that account proves that it owns the name.
+ * The account and domain that hold a name. A name has one holder among all accounts. If the hold is not `firm`, another
+ * account that proves that it owns the name takes it over.
  */
 export const StoredHolder = z.object({ account_id: z.string(), domain_id: z.string(), firm: z.boolean() });
 export type StoredHolder = z.output<typeof StoredHolder>;
 
 /**
- * The account and domain that are registering a name, among all accounts. The present holder keeps the name until the
- * registration succeeds.
+ * The account and domain that are registering a name. A name has one buyer among all accounts. The present holder keeps
+ * the name until the registration succeeds.
  */
 const StoredBuyer = z.object({ account_id: z.string(), domain_id: z.string() });
 type StoredBuyer = z.output<typeof StoredBuyer>;
 
 type Named = Pick<StoredDomain, "account_id" | "id" | "name">;
 
-/** The write that gives a name to a domain, on condition that the holder's row meets `unless`. */
+/** The write that gives a name to a domain. It fails unless the holder's row meets `condition`. */
 export const holderWrite = (
   { account_id, id, name, source }: Named & Pick<StoredDomain, "source">,
-  unless: NonNullable<Write["if"]>,
+  condition: NonNullable<Write["if"]>,
 ): Write => ({
   put: { ...holderKey(name), account_id, domain_id: id, firm: source === "purchased" },
-  if: unless,
+  if: condition,
 });
 
 /**
- * The write that claims a name for the registration of one domain; it fails while another domain has the claim.
- * `former` is a claim that is over, and is replaced.
+ * The write that claims a name for the registration of one domain. It fails while another domain has the claim.
+ * `former` is an earlier claim that is over; the write replaces it.
  */
 export const buyerWrite = ({ account_id, id, name }: Named, former?: StoredBuyer): Write => ({
   put: { ...buyerKey(name), account_id, domain_id: id },
@@ -57,10 +57,10 @@ export async function readBuyers(table: Reader, names: readonly string[]): Promi
   return buyers.map((buyer) => buyer && { buyer, isOver: !running.has(buyer.domain_id) });
 }
 
-/** The condition for taking a name from its holder: the holder's row is as it was read, or is gone. */
-export const fromRival = (rival: StoredHolder): NonNullable<Write["if"]> => ({ absentOr: { ...rival } });
+/** The condition for a takeover of a name: the holder's row has not changed since it was read, or is deleted. */
+export const ifUnchangedOrGone = (rival: StoredHolder): NonNullable<Write["if"]> => ({ absentOr: { ...rival } });
 
-/** The holder of a name, among all accounts; undefined when there is none. */
+/** The holder of a name; undefined if it has none. */
 export const readHolder = (table: Reader, name: string): Promise<StoredHolder | undefined> =>
   table.get(holderKey(name), StoredHolder);
 
@@ -71,20 +71,20 @@ export async function readHolders(table: Reader, names: readonly string[]): Prom
 }
 
 /**
- * The domain that is registering a name; undefined when there is none, or when an earlier version of this product began
- * the registration.
+ * The account and domain that are registering a name. Undefined if there are none, or if an earlier version of this
+ * product began the registration.
  */
 export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | undefined> =>
   table.get(buyerKey(name), StoredBuyer);
 
-/** The names that are taken: held firmly, or being bought, by any account except `but`. */
-export async function firmlyHeld(table: Reader, names: readonly string[], but?: string): Promise<Set<string>> {
+/** The names that an account holds firmly or is buying. Ignores the account `except`. */
+export async function takenNames(table: Reader, names: readonly string[], except?: string): Promise<Set<string>> {
   const [holders, claims] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
   return new Set(
     names.filter((_, index) => {
       const [holder, claim] = [holders[index], claims[index]];
-      const isHeld = holder?.firm === true && holder.account_id !== but;
-      return isHeld || (claim?.isOver === false && claim.buyer.account_id !== but);
+      const isHeld = holder?.firm === true && holder.account_id !== except;
+      return isHeld || (claim?.isOver === false && claim.buyer.account_id !== except);
     }),
   );
 }

@@ -16,14 +16,14 @@ import { domainsByIds } from "./find.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
 
-/** The filters of a list of domains; a domain must match all that are given. */
+/** The filters of a list of domains; a domain must match all given filters. */
 export const domainQuery = {
   workspace_id: Id.optional().meta({ description: "Only the domains of this workspace." }),
   status: DomainStatus.optional().meta({ description: "Only domains with this status." }),
   tag_id: Id.optional().meta({ description: "Only domains with this tag." }),
   search: line({
     most: 253,
-    description: "Only domains whose name, in either of its forms, has this in it.",
+    description: "Only domains whose name contains this text, in either form of the name.",
   }).optional(),
 };
 type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>>;
@@ -56,7 +56,7 @@ const tooMany = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["query"],
-      msg: `A filter looks at ${filterLimit.toLocaleString("en-US")} domains at most: give a workspace_id too`,
+      msg: `A filter looks at ${filterLimit.toLocaleString("en-US")} domains at most. Give a workspace_id too`,
       type: "too_broad",
     },
   ]);
@@ -88,7 +88,7 @@ type Asker = Pick<Context, "table" | "permissions">;
 export const visibleDomains = (accountId: string, wanted: Wanted, asker: Asker): Promise<StoredDomain[] | undefined> =>
   atOneMoment(asker.table, (moment) => domainsAtOnce(moment, accountId, wanted, asker));
 
-/** Like `visibleDomains`, within a moment that other lists share. */
+/** Like `visibleDomains`, as part of a `Moment` that other lists share. */
 export async function domainsAtOnce(
   moment: Moment,
   accountId: string,
@@ -109,7 +109,7 @@ async function sourcesOf(
 ): Promise<RowSource<StoredDomain>[]> {
   const workspaces = scopesHeld(permissions, capability, "workspace");
   if (workspaces === "all" && workspaceId === undefined) {
-    return moment.open([{ list: domainsOf(accountId), resolve: async (rows) => parsed(rows) }]);
+    return moment.open([{ list: domainsOf(accountId), resolve: async (rows) => parseDomains(rows) }]);
   }
   const seen = workspaces === "all" ? [workspaceId ?? ""] : workspaces;
   const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId).toSorted();
@@ -124,7 +124,7 @@ async function sourcesOf(
   return [...sources, { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
 }
 
-const parsed = (rows: readonly Item[]): StoredDomain[] => rows.map((row) => StoredDomain.parse(row));
+const parseDomains = (rows: readonly Item[]): StoredDomain[] => rows.map((row) => StoredDomain.parse(row));
 
 const Reference = z.object({ domain_id: z.string() });
 

@@ -6,8 +6,8 @@ import { Id } from "../core/ids.ts";
 import { longestSpelling, readLabels, splitName, tooLong } from "../dns/labels.ts";
 
 /**
- * The result of reading a domain's name: the name in its one spelling (lower-case A-labels, no final dot), or the
- * fault.
+ * The result of reading a domain's name: the canonical name (lower-case A-labels, no final dot), or the reason why it
+ * is invalid.
  */
 type NameReading = { name: string } | { fault: string };
 
@@ -26,25 +26,25 @@ export function readName(given: string): NameReading {
   if (/^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) ?? "")) return { fault: "This is an address, not a name" };
   const odd = labels.find((label) => label.slice(2, 4) === "--" && !label.startsWith("xn--"));
   if (odd !== undefined)
-    return { fault: `The label "${odd}" has hyphens in its third and fourth place: these are reserved` };
+    return { fault: `The label "${odd}" has hyphens in its third and fourth place. Such labels are reserved` };
   return { name: read.value };
 }
 
 /** Top-level names for special use (RFC 6761 and its registry). The list of public suffixes has only some of them. */
 const specialUse = new Set(["test", "example", "invalid", "localhost", "local", "onion", "internal", "alt", "arpa"]);
 
-/** Whether a name, in its one spelling, is under a special-use top-level name, and so is not on the public internet. */
+/** Whether a canonical name is under a special-use top-level name, and so is not on the public internet. */
 export const isSpecialUse = (name: string): boolean => specialUse.has(name.split(".").at(-1) ?? "");
 
-function spelled(given: string): string {
+function canonicalName(given: string): string {
   const read = readName(given);
   return "name" in read ? read.name : given;
 }
 
 const spelling =
-  "In any spelling: case, a final dot and the Unicode or Punycode form of an internationalised name make no difference.";
+  "Every spelling is accepted: upper or lower case, with or without a final dot, in Unicode or Punycode.";
 
-/** The schema of a domain's name: accepts any spelling, and gives the one spelling. */
+/** The schema of a domain's name: accepts any spelling, and outputs the canonical one. */
 export const DomainName = z
   .string()
   .max(1_000)
@@ -52,7 +52,7 @@ export const DomainName = z
     const read = readName(given);
     if ("fault" in read) context.addIssue({ code: "custom", message: read.fault });
   })
-  .overwrite(spelled)
+  .overwrite(canonicalName)
   .meta({ description: `The domain's name. ${spelling}`, examples: ["example.com"] });
 
 /** The schema of a reference to a domain: its name in any spelling, or its id. */
@@ -64,8 +64,8 @@ export const DomainRef = z
     const read = readName(given);
     if ("fault" in read) context.addIssue({ code: "custom", message: read.fault });
   })
-  .overwrite((given) => (Id.safeParse(given).success ? given.toLowerCase() : spelled(given)))
-  .meta({ description: "The domain: its name, in any spelling, or its id.", examples: ["example.com"] });
+  .overwrite((given) => (Id.safeParse(given).success ? given.toLowerCase() : canonicalName(given)))
+  .meta({ description: "The domain's name, in any spelling, or its id.", examples: ["example.com"] });
 
 /** The spelling of a name for people: with U-labels. */
 export const unicodeOf = (name: string): string => domainToUnicode(name);

@@ -5,13 +5,13 @@ import { DomainName, isSpecialUse, readName } from "./name.ts";
 // Import this only where new names are added or sold: loading the list of public suffixes takes some 20 ms of a cold
 // start.
 
-/** The reason why a name, in its one spelling, cannot be a customer's domain; undefined when it can. */
+/** The reason why a canonical name cannot be a customer's domain; undefined when it can. */
 function suffixFault(name: string): string | undefined {
   const { isIcann, isPrivate, domain, publicSuffix } = parse(name, { allowPrivateDomains: true });
   const last = name.split(".").at(-1) ?? "";
-  if (isSpecialUse(name)) return `Names under .${last} are reserved: they are not on the public internet`;
+  if (isSpecialUse(name)) return `Names under .${last} are reserved. They are not on the public internet`;
   if (!isIcann && !isPrivate) return `.${last} is not a top-level domain`;
-  if (domain === null) return `${publicSuffix ?? name} is a public suffix: names are registered under it`;
+  if (domain === null) return `${publicSuffix ?? name} is a public suffix. Write a name under it`;
   return undefined;
 }
 

@@ -11,7 +11,7 @@ import type { Key, Write } from "../table/writes.ts";
  *
  * Access patterns
  *   the zone of a domain            ACCOUNT#<id> / ZONE#<domain id>
- *   zones that are behind, by time  due.ts, queue ZONE_DUE
+ *   zones that are behind, by time  shared/table/due.ts, queue ZONE_DUE
  */
 export const zoneKey = (accountId: string, domainId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -19,7 +19,7 @@ export const zoneKey = (accountId: string, domainId: string): Key => ({
 });
 export const zoneQueue: Queue = { name: "ZONE_DUE", shards: 16 };
 
-/** The most RRsets that are noted one by one, by name and type; more are noted as `everything`. */
+/** The most changed RRsets that are recorded one by one, by name and type. More are recorded as `everything`. */
 const dirtyLimit = 200;
 export const everything = "*";
 
@@ -84,8 +84,8 @@ const rrsetName = ({ name, type }: { name: string; type: string }): string => `$
 const graceMs = 60_000;
 
 /**
- * The writes that note which RRsets changed. They fail when other records changed since the zone was read. `wanted`
- * says whether the nameservers should have the zone from then on.
+ * The writes that record which RRsets changed. They fail when other records changed since the zone was read. `wanted`
+ * says whether the nameservers should have the zone after this transaction.
  */
 export function noteChanges(
   zone: StoredZone,

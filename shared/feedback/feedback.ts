@@ -39,16 +39,17 @@ export type FeedbackStatus = z.output<typeof FeedbackStatus>;
 
 export const NewFeedback = z
   .strictObject({
-    category: FeedbackCategory.meta({ description: "What kind of feedback it is." }),
-    title: line({ most: 200, description: "What it is about." }),
-    description: lines({ most: longestText, description: "All there is to say." }),
+    category: FeedbackCategory.meta({ description: "The kind of feedback." }),
+    title: line({ most: 200, description: "The subject of the feedback." }),
+    description: lines({ most: longestText, description: "The text of the feedback." }),
     attributes: Attributes.nullish().meta({
-      description: "What may help to understand it, such as a version; up to 8 KiB of JSON, 20 levels deep.",
+      description:
+        "Details that help to understand the feedback, such as a version, up to 8 KiB of JSON and 20 levels deep.",
     }),
     paid_product_feature: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether it is about something that you pay for." }),
+      .meta({ description: "Whether the feedback is about a paid feature." }),
   })
   .meta({ id: "FeedbackCreate", description: "Feedback on the product." });
 export type NewFeedback = z.output<typeof NewFeedback>;
@@ -56,24 +57,26 @@ export type NewFeedback = z.output<typeof NewFeedback>;
 export const Feedback = z
   .object({
     id: Id.meta({ description: "The feedback's id." }),
-    account_id: Id.meta({ description: "The account it was submitted in." }),
-    category: FeedbackCategory.meta({ description: "What kind of feedback it is." }),
-    title: z.string().meta({ description: "What it is about." }),
-    description: z.string().meta({ description: "All that was said; lines end with a line feed." }),
-    attributes: z.record(z.string(), z.unknown()).meta({ description: "What was sent along; empty if nothing was." }),
-    paid_product_feature: z.boolean().meta({ description: "Whether it is about something that is paid for." }),
-    status: FeedbackStatus.meta({ description: "What became of it: `new` until somebody looked at it." }),
-    created_by_user_id: Id.meta({ description: "The id of the user or service account that submitted it." }),
-    submitter_email: z.string().meta({ description: "The e-mail address of that at the time, as `me.get` has it." }),
+    account_id: Id.meta({ description: "The account in which the feedback was submitted." }),
+    category: FeedbackCategory.meta({ description: "The kind of feedback." }),
+    title: z.string().meta({ description: "The subject of the feedback." }),
+    description: z.string().meta({ description: "The text of the feedback. Lines end with a line feed." }),
+    attributes: z
+      .record(z.string(), z.unknown())
+      .meta({ description: "The details that were sent with the feedback. Empty if there were none." }),
+    paid_product_feature: z.boolean().meta({ description: "Whether the feedback is about a paid feature." }),
+    status: FeedbackStatus.meta({ description: "The status of the feedback: `new` until somebody has read it." }),
+    created_by_user_id: Id.meta({ description: "The id of the user or service account that submitted the feedback." }),
+    submitter_email: z.string().meta({ description: "The submitter's e-mail address at that time, as in `me.get`." }),
     submitter_name: z
       .string()
       .nullable()
-      .meta({ description: "The name of that; null when the issuer does not tell it, and for service accounts." }),
-    created_at: Timestamp.meta({ description: "When it was submitted." }),
-    updated_at: Timestamp.meta({ description: "When it last changed." }),
-    admin_notes: z.string().nullable().meta({ description: "What was answered to it; null until something is." }),
+      .meta({ description: "The submitter's name. Null for service accounts, and if the issuer does not give it." }),
+    created_at: Timestamp.meta({ description: "When the feedback was submitted." }),
+    updated_at: Timestamp.meta({ description: "When the feedback last changed." }),
+    admin_notes: z.string().nullable().meta({ description: "Our answer. Null until there is one." }),
   })
-  .meta({ id: "Feedback", description: "Feedback on the product, and what became of it." });
+  .meta({ id: "Feedback", description: "Feedback on the product, with its status and our answer." });
 export type Feedback = z.output<typeof Feedback>;
 
 export const feedbackKind = defineKind({
@@ -84,7 +87,7 @@ export const feedbackKind = defineKind({
 });
 
 export const StoredFeedback = Feedback.extend({
-  /** Stored as JSON text, as JSON allows more depth and longer numbers than a DynamoDB map. */
+  /** Stored as JSON text, because JSON allows more depth and longer numbers than a DynamoDB map. */
   attributes: z.string(),
   /** The places of the feedback in the two lists of its status: its account's list, and the list of all accounts. */
   place_in_account: z.int(),
@@ -99,14 +102,14 @@ export const feedbackView = (stored: StoredFeedback): Feedback => ({
   attributes: JSON.parse(stored.attributes) as Record<string, unknown>,
 });
 
-type Places = Pick<StoredFeedback, "place_in_account" | "place_in_all">;
+type ListPlaces = Pick<StoredFeedback, "place_in_account" | "place_in_all">;
 
 /** The two lists of a status: the places that the next feedback gets in them, and the writes that add it. */
 export async function readStatusLists(
   table: Reader,
   accountId: string,
   status: FeedbackStatus,
-): Promise<{ places: Places; append: (pointer: z.output<typeof FeedbackPointer>) => Write[] }> {
+): Promise<{ places: ListPlaces; append: (pointer: z.output<typeof FeedbackPointer>) => Write[] }> {
   const lists = [feedbackMatching({ account: accountId, status }), feedbackMatching({ status })];
   const states = await readHeads(table, lists);
   const [place_in_account = 0, place_in_all = 0] = states.map(({ next }) => next);

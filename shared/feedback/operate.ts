@@ -30,7 +30,7 @@ export async function listFeedback(
   return { items: items.map((item) => feedbackView(StoredFeedback.parse(item))), total };
 }
 
-async function current(table: Reader, accountId: string, id: string): Promise<StoredFeedback> {
+async function currentFeedback(table: Reader, accountId: string, id: string): Promise<StoredFeedback> {
   const stored = await table.get(feedbackKey(accountId, id), StoredFeedback);
   if (stored?.id !== id) throw notFound();
   return stored;
@@ -40,7 +40,7 @@ async function current(table: Reader, accountId: string, id: string): Promise<St
 export async function getFeedback(table: Reader, id: string): Promise<Feedback> {
   const place = await table.get(feedbackPlaceKey(id), FeedbackPointer);
   if (!place) throw notFound();
-  return feedbackView(await current(table, place.account_id, id));
+  return feedbackView(await currentFeedback(table, place.account_id, id));
 }
 
 type Decision = { accountId: string; id: string; status: FeedbackStatus; notes?: string | null | undefined };
@@ -53,7 +53,7 @@ export function setFeedbackStatus(
 ): Promise<Feedback> {
   const commit = operatorCommit(table, accountId, "feedback set-status", now);
   return commit(async () => {
-    const before = await current(table, accountId, id);
+    const before = await currentFeedback(table, accountId, id);
     const admin_notes = notes === undefined ? before.admin_notes : notes;
     const isMoved = status !== before.status;
     if (!isMoved && admin_notes === before.admin_notes) return { value: feedbackView(before), writes: [], changes: [] };

@@ -15,7 +15,7 @@ import {
 } from "./feedback.ts";
 
 /** The full name of a principal; null when no name is known. */
-function nameOf({ first_name, last_name }: Principal): string | null {
+function fullName({ first_name, last_name }: Principal): string | null {
   const name = [first_name, last_name].flatMap((part) => part?.trim() || []).join(" ");
   return name === "" ? null : name;
 }
@@ -41,7 +41,7 @@ export function submitFeedback(
       status: "new",
       created_by_user_id: principal.id,
       submitter_email: principal.email,
-      submitter_name: nameOf(principal),
+      submitter_name: fullName(principal),
       created_at: at,
       updated_at: at,
       admin_notes: null,

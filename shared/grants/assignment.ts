@@ -29,20 +29,27 @@ export const GrantKind = z.enum(["capability", "account_owner", "super_admin"]);
 export const Grant = z
   .object({
     id: Id.meta({ description: "The grant's id." }),
-    grant_kind: GrantKind.meta({ description: "What kind of grant it is." }),
-    subject_id: Id.meta({ description: "Who holds it: a user, a group or a service account." }),
-    subject_type: SubjectType.meta({ description: "What the subject is." }),
+    grant_kind: GrantKind.meta({ description: "The kind of grant." }),
+    subject_id: Id.meta({ description: "The id of the subject: a user, a group or a service account." }),
+    subject_type: SubjectType.meta({ description: "The type of the subject." }),
     capability_key: Capability.nullable().optional().meta({ description: "The capability, for capability grants." }),
-    created_at: Timestamp.nullable().optional().meta({ description: "When it was granted." }),
+    created_at: Timestamp.nullable().optional().meta({ description: "When the grant was created." }),
     resource_id: z
       .string()
       .nullable()
       .optional()
-      .meta({ description: "What it is narrowed to; null for the account." }),
-    resource_type: ResourceType.nullable().optional().meta({ description: "What kind of thing that is." }),
-    revoked_at: Timestamp.nullable().optional().meta({ description: "When it was revoked; null while it holds." }),
+      .meta({ description: "The id of the resource to which this is narrowed. Null for the whole account." }),
+    resource_type: ResourceType.nullable()
+      .optional()
+      .meta({ description: "The type of the resource to which this is narrowed." }),
+    revoked_at: Timestamp.nullable()
+      .optional()
+      .meta({ description: "When this was revoked. Null if it was not revoked." }),
   })
-  .meta({ id: "AuthorizationGrant", description: "Something a subject may do in an account." });
+  .meta({
+    id: "AuthorizationGrant",
+    description: "A capability, ownership or super admin that a subject holds in an account.",
+  });
 
 /** Converts an assignment into the specified grant. Throws for the assignment of a role, which is no grant. */
 export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
@@ -61,15 +68,18 @@ export const RoleAssignment = z
   .object({
     id: Id.meta({ description: "The assignment's id." }),
     role_key: RoleKey.meta({ description: "The role." }),
-    expanded_capability_keys: z.array(Capability).meta({ description: "The capabilities the role gives." }),
-    subject_id: Id.meta({ description: "Who holds it: a user, a group or a service account." }),
-    subject_type: SubjectType.meta({ description: "What the subject is." }),
-    resource_id: z.string().nullable().meta({ description: "What it is narrowed to; null for the account." }),
-    resource_type: ResourceType.nullable().meta({ description: "What kind of thing that is." }),
-    created_at: Timestamp.meta({ description: "When it was assigned." }),
-    revoked_at: Timestamp.nullable().meta({ description: "When it was revoked; null while it holds." }),
+    expanded_capability_keys: z.array(Capability).meta({ description: "The capabilities of the role." }),
+    subject_id: Id.meta({ description: "The id of the subject: a user, a group or a service account." }),
+    subject_type: SubjectType.meta({ description: "The type of the subject." }),
+    resource_id: z
+      .string()
+      .nullable()
+      .meta({ description: "The id of the resource to which this is narrowed. Null for the whole account." }),
+    resource_type: ResourceType.nullable().meta({ description: "The type of the resource to which this is narrowed." }),
+    created_at: Timestamp.meta({ description: "When the role was assigned." }),
+    revoked_at: Timestamp.nullable().meta({ description: "When this was revoked. Null if it was not revoked." }),
   })
-  .meta({ id: "RoleAssignment", description: "A role that a subject has in an account." });
+  .meta({ id: "RoleAssignment", description: "A role that a subject holds in an account." });
 
 /** Converts the assignment of a role into its own kind of resource. */
 export function roleAssignmentOf(assignment: Assignment): z.output<typeof RoleAssignment> {

@@ -26,7 +26,7 @@ import {
  *   those revoked                                            ACCOUNT#<id> / REVOKED#<id>
  *   those on one thing, to purge them when it goes           ACCOUNT#<id> / SCOPED#<type>#<thing id>#<id>
  */
-const keyOf = (accountId: string, kind: "ASSIGNMENT" | "REVOKED", id = ""): Key => ({
+const assignmentKey = (accountId: string, kind: "ASSIGNMENT" | "REVOKED", id = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `${kind}#${id}`,
 });
@@ -81,7 +81,7 @@ export async function planAssignments(
 function itemWrites(accountId: string, assignment: Assignment): Write[] {
   const { id, scope } = assignment;
   const pointer: Write[] = scope ? [{ put: { ...scopedKey(accountId, scope, id), assignment_id: id } }] : [];
-  return [{ put: { ...keyOf(accountId, "ASSIGNMENT", id), ...assignment }, if: "absent" }, ...pointer];
+  return [{ put: { ...assignmentKey(accountId, "ASSIGNMENT", id), ...assignment }, if: "absent" }, ...pointer];
 }
 
 function withAssignment(held: Held, { id, kind, capability, role, scope }: Assignment): Held {
@@ -116,8 +116,8 @@ async function rankWrites(
 }
 
 /**
- * Plans the revocation of assignments: nobody holds them any more, and they stay among the revoked ones. `also` has
- * further changes of what the subjects hold.
+ * Plans the revocation of assignments: they give nothing any more, but stay in the list of revoked assignments. `also`
+ * has further changes of the subjects' access records.
  */
 export async function planRevocation(
   table: Reader,
@@ -141,14 +141,14 @@ export async function planRevocation(
   return { writes, changes: assignments.map((one) => assignmentChange("revoked", one, now)) };
 }
 
-/** The writes that move assignments to the revoked ones. */
+/** The writes that move assignments to the list of revoked assignments. */
 function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
   return assignments.flatMap((assignment): Write[] => {
     const { id, scope } = assignment;
     const revoked = { ...assignment, revoked_at: now.toISOString() };
     return [
-      { delete: keyOf(accountId, "ASSIGNMENT", id), if: "present" },
-      { put: { ...keyOf(accountId, "REVOKED", id), ...revoked } },
+      { delete: assignmentKey(accountId, "ASSIGNMENT", id), if: "present" },
+      { put: { ...assignmentKey(accountId, "REVOKED", id), ...revoked } },
       ...(scope ? [{ delete: scopedKey(accountId, scope, id) }] : []),
     ];
   });
@@ -156,14 +156,14 @@ function revokedItems(accountId: string, assignments: readonly Assignment[], now
 
 /** The live assignment with this id, or 404. */
 export async function getAssignment(table: Reader, accountId: string, id: string): Promise<Assignment> {
-  const assignment = await table.get(keyOf(accountId, "ASSIGNMENT", id), StoredAssignment);
+  const assignment = await table.get(assignmentKey(accountId, "ASSIGNMENT", id), StoredAssignment);
   if (!assignment) throw notFound();
   return assignment;
 }
 
 /** The live assignments among these ids. */
 export async function getAssignments(table: Reader, accountId: string, ids: readonly string[]): Promise<Assignment[]> {
-  const items = await table.getMany(ids.map((id) => keyOf(accountId, "ASSIGNMENT", id)));
+  const items = await table.getMany(ids.map((id) => assignmentKey(accountId, "ASSIGNMENT", id)));
   return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
 }
 
@@ -173,9 +173,9 @@ export async function listAssignments(
   accountId: string,
   includeRevoked: boolean,
 ): Promise<Assignment[]> {
-  const { PK } = keyOf(accountId, "ASSIGNMENT");
+  const { PK } = assignmentKey(accountId, "ASSIGNMENT");
   const read = async (kind: "ASSIGNMENT" | "REVOKED"): Promise<Assignment[]> => {
-    const items = await table.between(PK, keyOf(accountId, kind).SK, keyOf(accountId, kind, "~").SK);
+    const items = await table.between(PK, assignmentKey(accountId, kind).SK, assignmentKey(accountId, kind, "~").SK);
     return items.map((item) => StoredAssignment.parse(item));
   };
   const live = await read("ASSIGNMENT");
@@ -186,7 +186,7 @@ export async function listAssignments(
   return [...byId.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-const Pointer = z.object({ assignment_id: z.string() });
+const AssignmentPointer = z.object({ assignment_id: z.string() });
 
 /** The live assignments that are narrowed to one resource. */
 export async function assignmentsOn(table: Reader, accountId: string, scope: Scope): Promise<Assignment[]> {
@@ -195,13 +195,13 @@ export async function assignmentsOn(table: Reader, accountId: string, scope: Sco
   return getAssignments(
     table,
     accountId,
-    pointers.map((item) => Pointer.parse(item).assignment_id),
+    pointers.map((item) => AssignmentPointer.parse(item).assignment_id),
   );
 }
 
 /**
- * The number of grants that one transaction revokes beside its other work. If there are more, the rest takes
- * transactions of its own.
+ * The number of grants that one transaction revokes in addition to its other work. The rest is revoked in further
+ * transactions.
  */
 const grantsAtOnce = 10;
 

@@ -46,6 +46,6 @@ export function requireMeaning(given: Grantable): void {
   if (types.includes(scope.type)) return;
   const [member, name] = given.kind === "role" ? ["role_key", given.role] : ["capability_key", given.capability];
   const narrower = types.length > 0 ? `, or on one ${types.join(" or ")}` : "";
-  const msg = `${name} opens nothing on a ${scope.type}: it is given on the account${narrower}`;
+  const msg = `${name} has no effect on a ${scope.type}. Give it on the account${narrower}`;
   throw new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
 }

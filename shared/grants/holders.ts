@@ -8,7 +8,7 @@ import {
   GroupsRecord,
   noGroups,
   userKey,
-  type Holder,
+  type GrantHolder,
 } from "../accounts/standing.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
@@ -24,14 +24,14 @@ const ownersKey = (accountId: string) => ({ PK: `ACCOUNT#${accountId}`, SK: "OWN
 export type Subject = { type: "user" | "group" | "service_account"; id: string };
 
 /** The ownership and the grants of a subject. `groups` are those it is an explicit member of; a group has none. */
-export type Held = Holder & { groups: string[] };
+export type Held = GrantHolder & { groups: string[] };
 /**
  * A change of what a subject holds. With `forget`, the record of a service account that holds nothing after the change
  * is deleted, so that nothing can be given to it any more.
  */
 export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
-const nothing: Held = { grants: [], groups: [] };
+const noGrants: Held = { grants: [], groups: [] };
 
 /** Reads what a subject holds in an account; undefined if the account has no record of the subject. */
 export async function readHeld(table: Reader, accountId: string, subject: Subject): Promise<Held | undefined> {
@@ -46,19 +46,19 @@ export async function readGroups(table: Reader, accountId: string): Promise<Grou
   return (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
 }
 
-/** An item can have 400 KB. Every request reads what its subject holds, so that stays far below. */
+/** An item can have 400 KB. Every request reads the grants of its subject, so the limit is far lower. */
 const grantLimit = 1_000;
 const groupsLimitBytes = 300_000;
 
 /**
- * The write that replaces what the groups hold, if nobody changed it since it was read. Throws 409 `limit_reached` if
- * all groups together hold too much for one item.
+ * The write that replaces the grants of all groups. It fails if they changed since they were read. Throws 409
+ * `limit_reached` if they do not fit into one item.
  */
 export function groupsWrite(accountId: string, { version }: GroupsRecord, groups: GroupsRecord["groups"]): Write {
   if (Buffer.byteLength(JSON.stringify(groups)) > groupsLimitBytes) {
     throw new Problem(
       "limit_reached",
-      "The groups of this account hold as much as they can. Delete groups or revoke grants.",
+      "The groups of this account hold too many grants. Delete groups or revoke grants.",
     );
   }
   return {
@@ -69,7 +69,7 @@ export function groupsWrite(accountId: string, { version }: GroupsRecord, groups
 
 /**
  * Plans changes of what subjects hold; all groups are in one item. Throws 404 for a group or service account that the
- * account does not have. A user need not be known before.
+ * account does not have. A user needs no record before.
  */
 export async function planHolders(
   table: Reader,
@@ -110,11 +110,11 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
   const key = accessKey(accountId, subject);
   const record = await table.get(key, AccessRecord);
   if (!record && subject.type === "service_account") throw notFound();
-  const { owner_grant_id, grants, groups } = applyAll(record ?? nothing, changes);
+  const { owner_grant_id, grants, groups } = applyAll(record ?? noGrants, changes);
   if (grants.length > grantLimit || groups.length > grantLimit) {
     throw new Problem(
       "limit_reached",
-      `One subject holds ${grantLimit} grants and is in ${grantLimit} groups at most.`,
+      `A subject can hold ${grantLimit} grants and be in ${grantLimit} groups at most.`,
     );
   }
   const held = { ...(owner_grant_id === undefined ? {} : { owner_grant_id }), grants, groups };
@@ -155,18 +155,23 @@ const Owners = z.object({ user_ids: z.array(z.string()), version: z.int() });
 export async function planOwnerAdded(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const userIds = [...new Set([...owners.user_ids, userId])];
-  if (userIds.length > grantLimit) throw new Problem("limit_reached", `An account has ${grantLimit} owners at most.`);
+  if (userIds.length > grantLimit)
+    throw new Problem("limit_reached", `An account can have ${grantLimit} owners at most.`);
   return {
     put: { ...ownersKey(accountId), user_ids: userIds, version: owners.version + 1 },
     if: owners.version === 0 ? "absent" : { version: owners.version },
   };
 }
 
-/** The write that removes a user from the owners of an account. Throws 409 `last_owner` if nobody would be left. */
+/**
+ * The write that removes a user from the owners of an account. Throws 409 `last_owner` if the account would have no
+ * owner.
+ */
 export async function planOwnerRemoved(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
   const left = owners.user_ids.filter((id) => id !== userId);
-  if (left.length === 0) throw new Problem("last_owner", "An account keeps at least one user as its owner.");
+  if (left.length === 0)
+    throw new Problem("last_owner", "This is the last user who owns the account. Make another user an owner first.");
   return {
     put: { ...ownersKey(accountId), user_ids: left, version: owners.version + 1 },
     if: { version: owners.version },

@@ -1,11 +1,11 @@
 import { InvalidInput, Problem } from "../core/errors.ts";
-import { idSaying } from "../core/ids.ts";
+import { idWithMessage } from "../core/ids.ts";
 
 const whereToFind =
-  "the id of a user is the one that GET /v1/public/me shows them; auth.service_accounts.list and auth.groups.list show the others";
+  "users see their own id in GET /v1/public/me; auth.service_accounts.list and auth.groups.list show the other ids";
 
 /** The id of the subject of a grant, a role or a membership. */
-export const SubjectId = idSaying(`This is no UUID: ${whereToFind}`);
+export const SubjectId = idWithMessage(`This is not a UUID: ${whereToFind}`);
 
 /** The 422 for a body that names something the account does not have, or does not have any more. */
 export const noSuch = (member: string, what: string): InvalidInput =>

@@ -1,6 +1,6 @@
 import { accountKey, StoredAccount } from "../accounts/account.ts";
 import { asSuperAdmin, standingOf } from "../accounts/standing.ts";
-import { viewOf } from "../auth/capabilities.ts";
+import { viewCapability, type Capability } from "../auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import { InvalidInput, notFound, Problem } from "../core/errors.ts";
@@ -39,7 +39,7 @@ export async function authorize(
   const accountId = accountIn(input);
   if (accountId === undefined || route.public) {
     const found = await route.subject?.find(input, table);
-    if (route.subject && !(found && (await isServed(table, found)))) throw missing(route, input);
+    if (route.subject && !(found && (await isServed(table, found)))) throw missingResource(route, input);
     return { permissions: noPermissions, found };
   }
   const [own, found] = await Promise.all([
@@ -50,18 +50,21 @@ export async function authorize(
   const enough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
   const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
   if (!permissions.member) throw notFound();
-  if (!isAllowed(route, scopes, permissions))
-    throw refusal(route, input, found?.id === accountId ? undefined : scopes, permissions);
-  if (route.subject && !found) throw missing(route, input);
+  const { capability } = route;
+  if (capability !== null && !isAllowed(route, scopes, permissions)) {
+    const hidden = missingResource(route, input);
+    throw forbidden(capability, hidden, found?.id === accountId ? undefined : scopes, permissions);
+  }
+  if (route.subject && !found) throw missingResource(route, input);
   if (isStopped(route, accountStatus)) {
-    throw new Problem("account_suspended", `This account is ${accountStatus}: it can be read, not changed.`);
+    throw new Problem("account_suspended", `This account is ${accountStatus}. It can be read, but not changed.`);
   }
   return { permissions, found, scopes };
 }
 
 /**
- * The permissions of a principal who may still call the route on resources in these scopes; undefined for anybody else.
- * For stored answers about a resource that was deleted since.
+ * The permissions of a principal, if it may still call the route on resources in these scopes; otherwise undefined.
+ * Used for stored answers about a resource that was deleted since.
  */
 export async function mayStill(
   route: Route,
@@ -104,34 +107,32 @@ function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, pe
 
 /** Whether these permissions would show only a part of the account. */
 const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
-  scope === "visible" && !(capability === null ? permissions.everything : covers(permissions, capability, []));
+  scope === "visible" && !(permissions.everything || (capability !== null && covers(permissions, capability, [])));
 
 /**
  * The error for a caller without the required permission.
  * - 403 `forbidden`, which names the capability, for callers who may see the resource, and for callers who hold neither
  *   the capability nor its view anywhere. Every member may see the account itself (no `scopes`).
- * - For other callers the same answer as for a missing resource, so that they cannot tell which resources exist outside
+ * - For other callers `hidden`, the answer for a missing resource, so that they cannot tell which resources exist outside
  *   of their scopes.
  */
-function refusal(
-  route: Route,
-  input: ParsedInput,
+function forbidden(
+  capability: Capability,
+  hidden: Problem | InvalidInput,
   scopes: Scope[] | undefined,
   permissions: Permissions,
 ): Problem | InvalidInput {
-  const { capability } = route;
-  if (capability === null) return notFound();
-  const view = viewOf(capability);
+  const view = viewCapability(capability);
   const nowhere = !holdsAnywhere(permissions, view) && !holdsAnywhere(permissions, capability);
-  if (scopes && !nowhere && !covers(permissions, view, scopes)) return missing(route, input);
+  if (scopes && !nowhere && !covers(permissions, view, scopes)) return hidden;
   return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
 }
 
 /**
  * The error for a resource that does not exist or that the caller may not see: 404 if the path names it, otherwise 422.
  */
-function missing({ subject }: Route, input: ParsedInput): Problem | InvalidInput {
+function missingResource({ subject }: Route, input: ParsedInput): Problem | InvalidInput {
   if (subject === undefined || subject.at === "path") return notFound();
-  const { at, missing: msg = "There is no such thing in this account that you can see" } = subject;
+  const { at, missing: msg = "There is no such resource in this account, or you cannot see it" } = subject;
   return new InvalidInput([{ loc: [...(typeof at === "function" ? at(input) : at)], msg, type: "not_found" }]);
 }

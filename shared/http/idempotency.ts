@@ -6,6 +6,7 @@ import { Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
+import { dayMs } from "../core/time.ts";
 import type { Attempt } from "../table/attempt.ts";
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -19,8 +20,8 @@ const ordered = (_: string, value: unknown): unknown =>
     : value;
 
 /**
- * A fingerprint of a request's parsed input, which does not depend on the order of members. It is made under the
- * idempotency key, which is not stored: the body may contain a password, and nobody can guess it from the fingerprint.
+ * A fingerprint of a request's parsed input, which does not depend on the order of members. It is a hash keyed with the
+ * idempotency key, which is not stored. So nobody can guess a password in the body from the fingerprint.
  */
 export const fingerprintOf = (
   key: string,
@@ -42,7 +43,7 @@ const usedOtherwise = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["header", "idempotency-key"],
-      msg: "This key was used for another request: use a new one for each",
+      msg: "This key was used for another request. Use a new key for each request",
       type: "idempotency_key_reused",
     },
   ]);
@@ -54,10 +55,10 @@ const inFlight = (): Problem =>
   });
 
 /** The request was answered before, and the answer is not stored: 409. */
-function notStored({ kept }: Pick<Route, "kept">): Problem {
-  const why = !kept
-    ? "This was done before, and its answer is not stored, as it holds an address that is a key itself."
-    : "This request was answered before, with a secret that is shown only once.";
+function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
+  const why = !storesAnswer
+    ? "This request was answered before. The answer is not stored, because it has an address that works without a credential."
+    : "This request was answered before. The answer is not stored, because it had a secret that is shown only once.";
   return new Problem("secret_already_shown", why);
 }
 
@@ -69,16 +70,15 @@ function notStored({ kept }: Pick<Route, "kept">): Problem {
  * Access patterns
  *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>
  */
-const keyOf = (principalId: string, route: string, key: string): Key => ({
+const recordKey = (principalId: string, route: string, key: string): Key => ({
   PK: `PRINCIPAL#${principalId}`,
   SK: `IDEMPOTENCY#${route}#${createHash("sha256").update(key).digest("hex")}`,
 });
 
-const dayMs = 86_400_000;
 /** Longer than the timeout of any of our Lambdas. */
 const leaseMs = 30_000;
 
-const Found = z.object({
+const FoundClaim = z.object({
   fingerprint: z.string(),
   owner: z.string(),
   /** The owner of the first claim. All claims of the same interrupted request share it. */
@@ -87,14 +87,20 @@ const Found = z.object({
   lease_until: z.coerce.number(),
   body: z.string().optional(),
 });
-type Found = z.output<typeof Found>;
-const Stored = Found.extend({ expires_at: z.number(), scopes: z.array(Scope).optional() });
-type StoredRecord = z.output<typeof Stored>;
+type FoundClaim = z.output<typeof FoundClaim>;
+const StoredClaim = FoundClaim.extend({ expires_at: z.number(), scopes: z.array(Scope).optional() });
+type StoredRecord = z.output<typeof StoredClaim>;
+
+/** The members of a route that decide how its answers are stored. */
+type KeyedRoute = Pick<Route, "name" | "shownOnce" | "output"> & {
+  http: Pick<Route["http"], "method">;
+  codeMode: Pick<Route["codeMode"], "storesAnswer">;
+};
 
 type Keyed = {
   principal: Principal;
   /** The called route. The key is stored under its name, and its schema shapes the stored answer. */
-  route: Pick<Route, "name" | "method" | "shownOnce" | "kept" | "output">;
+  route: KeyedRoute;
   key: string;
   input: Pick<ParsedInput, "params" | "query" | "body">;
   now: Date;
@@ -119,7 +125,7 @@ type Keyed = {
 export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { replay: unknown }> {
   const { principal, route, key, input, now, keptMs = dayMs, scopes } = keyed;
   const at = now.getTime();
-  const record = keyOf(principal.id, route.name, key);
+  const record = recordKey(principal.id, route.name, key);
   const fingerprint = fingerprintOf(key, input);
   const owner = randomUUID();
   const put = {
@@ -131,18 +137,18 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
     lease_until: at + leaseMs,
     expires_at: at + keptMs,
     ttl: Math.ceil((at + keptMs) / 1000),
-    ...(scopes === undefined ? {} : { scopes }),
+    scopes,
   };
   const claim = claimOf(table, record, { owner, first: owner }, keyed);
   const first = await sureOf(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
   if (first.done) return claim;
-  const found = Found.parse(first.found);
+  const found = FoundClaim.parse(first.found);
   // The response to our own write was lost, and the SDK sent the write again.
   if (found.owner === owner) return claim;
   await keyed.weigh?.(found.body?.length ?? 0);
   if (found.fingerprint !== fingerprint) throw usedOtherwise();
   if (found.state === "done") {
-    const replay = storedAnswer(found, route);
+    const replay = replayOf(found, route);
     if ((await keyed.counts?.(replay)) ?? true) return { replay };
   } else if (found.lease_until > at) throw inFlight();
   const again = claimOf(table, record, { owner, first: found.first }, keyed);
@@ -153,36 +159,36 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
 }
 
 /** A stored answer, and the scopes of its resource. */
-type Answer = { replay: unknown; scopes?: Scope[] | undefined };
+type StoredAnswer = { replay: unknown; scopes?: Scope[] | undefined };
 
 /**
  * The answer stored for the same request; undefined if there is none yet. Throws 409 `secret_already_shown` if the
  * answer is not stored.
  */
-export async function answerOf(table: Table, keyed: Keyed): Promise<Answer | undefined> {
+export async function storedAnswer(table: Table, keyed: Keyed): Promise<StoredAnswer | undefined> {
   const { key, input, route } = keyed;
   const found = await liveRecordOf(table, keyed);
   const isIt = found?.state === "done" && found.fingerprint === fingerprintOf(key, input);
-  return isIt ? { replay: storedAnswer(found, route), scopes: found.scopes } : undefined;
+  return isIt ? { replay: replayOf(found, route), scopes: found.scopes } : undefined;
 }
 
 /**
  * Looks up the stored answer as `claimKey` does, with the same errors, but claims and writes nothing; undefined if
  * there is none yet.
  */
-export async function findAnswer(table: Table, keyed: Keyed): Promise<Answer | undefined> {
+export async function findAnswer(table: Table, keyed: Keyed): Promise<StoredAnswer | undefined> {
   const { key, input, now, route } = keyed;
   const found = await liveRecordOf(table, keyed);
   if (!found) return undefined;
   await keyed.weigh?.(found.body?.length ?? 0);
   if (found.fingerprint !== fingerprintOf(key, input)) throw usedOtherwise();
-  if (found.state === "done") return { replay: storedAnswer(found, route), scopes: found.scopes };
+  if (found.state === "done") return { replay: replayOf(found, route), scopes: found.scopes };
   if (found.lease_until > now.getTime()) throw inFlight();
   return undefined;
 }
 
 async function liveRecordOf(table: Table, { principal, route, key, now }: Keyed): Promise<StoredRecord | undefined> {
-  const found = await table.get(keyOf(principal.id, route.name, key), Stored);
+  const found = await table.get(recordKey(principal.id, route.name, key), StoredClaim);
   return found && found.expires_at > now.getTime() ? found : undefined;
 }
 
@@ -199,18 +205,19 @@ async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt>
   }
 }
 
-type Owned = Pick<Found, "owner" | "first">;
+type Owned = Pick<FoundClaim, "owner" | "first">;
 function claimOf(table: Table, record: Key, { owner, first }: Owned, { route, inProgram = false }: Keyed): Claim {
   const mine = { owner, state: "running" };
-  const isDeletion = route.method === "DELETE";
+  const isDeletion = route.http.method === "DELETE";
   const answerToStore = (value: unknown): unknown => {
     const answer = route.output.parse(isDeletion ? {} : value);
-    return holdsSecret(route, answer) || (inProgram && !route.kept) ? undefined : answer;
+    return holdsSecret(route, answer) || (inProgram && !route.codeMode.storesAnswer) ? undefined : answer;
   };
   let settledWith: { value: unknown } | undefined;
   const settleWith = (body: unknown): Write => ({
     update: record,
-    set: { state: "done", body: body === undefined ? undefined : JSON.stringify(body) },
+    // JSON of undefined is undefined, which is not stored.
+    set: { state: "done", body: JSON.stringify(body) },
     if: mine,
     orElse: inFlight,
   });
@@ -236,7 +243,7 @@ function claimOf(table: Table, record: Key, { owner, first }: Owned, { route, in
   };
 }
 
-function storedAnswer({ body }: Found, route: Keyed["route"]): unknown {
+function replayOf({ body }: FoundClaim, route: Keyed["route"]): unknown {
   if (body !== undefined) return JSON.parse(body);
   throw notStored(route);
 }

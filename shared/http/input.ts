@@ -26,7 +26,7 @@ const places = { params: "path", query: "query", body: "body" } as const;
 /** Checks a route's whole input against its schemas; throws InvalidInput with every error and its place. */
 export function parseInput(route: Route, raw: RawInput): ParsedInput {
   const errors: ValidationError[] = [];
-  const parsed: ParsedInput = { params: {}, query: {}, body: {}, headers: headersOf(route, raw, errors) };
+  const parsed: ParsedInput = { params: {}, query: {}, body: {}, headers: parseHeaders(route, raw, errors) };
   for (const part of ["params", "query", "body"] as const) {
     const result = route[part].safeParse(raw[part], { reportInput: true, error: inWords });
     if (result.success) parsed[part] = result.data;
@@ -40,7 +40,7 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
 export const isIdempotencyKey = (field: string): boolean => /^[\x21-\x7e]{1,255}$/.test(field);
 
 /** Parses the header fields that the route honours. An idempotency key that it does not honour is ignored. */
-function headersOf(
+function parseHeaders(
   route: Route,
   { headers = {}, callKey }: RawInput,
   errors: ValidationError[],
@@ -49,14 +49,14 @@ function headersOf(
     callKey !== undefined && route.access === "write" ? { idempotencyKey: callKey } : {};
   const complain = (name: string, msg: string) => errors.push({ loc: ["header", name], msg, type: "value_error" });
   const { "idempotency-key": key, "if-match": field } = headers;
-  if (key !== undefined && route.method === "POST") {
+  if (key !== undefined && route.http.method === "POST") {
     if (isIdempotencyKey(key)) parsed.idempotencyKey = key;
     else complain("idempotency-key", "Write 1 to 255 visible ASCII characters");
   }
-  if (field !== undefined && route.etag) {
+  if (field !== undefined && route.http.etag) {
     const tags = parseTags(field);
-    if (tags === undefined) complain("if-match", 'Write * or entity tags in quotes, as ETag has them: "…"');
-    else parsed.ifMatch = { tags, of: route.etag };
+    if (tags === undefined) complain("if-match", 'Write * or entity tags in quotes, as in the ETag of an answer: "…"');
+    else parsed.ifMatch = { tags, of: route.http.etag };
   }
   return parsed;
 }
@@ -73,7 +73,7 @@ type Issue = z.core.$ZodIssue;
 const place = (path: readonly PropertyKey[]): (string | number)[] =>
   path.map((step) => clipped(typeof step === "number" ? step : String(step)));
 
-/** One step of an error's place. A long name is shortened, because it comes from the caller. */
+/** One step in the location of an error. A long name is shortened, because it comes from the caller. */
 export const clipped = <T extends string | number>(step: T): T | string =>
   typeof step === "string" && step.length > 100 ? `${step.slice(0, 100)}…` : step;
 

@@ -3,11 +3,12 @@ import type { Principal } from "../auth/principal.ts";
 import type { Author } from "../changes/record.ts";
 import { recorder, type Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
+import type { Own } from "../core/etag.ts";
 import { clientNetwork } from "../core/ip.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
 import type { Table } from "../table/table.ts";
 import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
-import { answerOf, claimKey } from "./idempotency.ts";
+import { storedAnswer, claimKey } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
 import type { Context, LocatedResource, Route } from "./route.ts";
 
@@ -41,18 +42,18 @@ export type InvokeResult = {
  * Runs one route for any entry point: authenticate (401), charge the rate limit (429), parse (422), authorize (403,
  * 404), replay or run, shape the output. Only what the output schema declares is sent.
  */
-export async function invoke(route: Route, raw: RawInput, door: InvocationContext): Promise<InvokeResult> {
+export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {
   // The sender of a program is authenticated, and is charged for all of its calls.
-  const principal = route.public && door.paid !== true ? stranger(door) : await door.authenticate();
+  const principal = route.public && invocation.paid !== true ? stranger(invocation) : await invocation.authenticate();
   // Both run at the same time, so that a caller far from the limit does not wait for it.
   const [charged, decided] = await Promise.allSettled([
-    chargeFor(route, raw, principal, door),
-    decide(route, raw, principal, door.table),
+    chargeFor(route, raw, principal, invocation),
+    decide(route, raw, principal, invocation.table),
   ]);
   if (charged.status === "rejected") throw charged.reason;
-  if (door.readOnly !== undefined && route.access === "write") throw stopped(door.readOnly);
-  if (decided.status === "rejected") return refusedOrDone(route, raw, principal, door, decided.reason);
-  requireHonoured(route, raw);
+  if (invocation.readOnly !== undefined && route.access === "write") throw stopped(invocation.readOnly);
+  if (decided.status === "rejected") return refusedOrDone(route, raw, principal, invocation, decided.reason);
+  requireHonoured(route.http.etag, raw);
   const { input, permissions, found } = decided.value;
   const key = input.headers.idempotencyKey;
   const inProgram = raw.callKey !== undefined;
@@ -60,10 +61,15 @@ export async function invoke(route: Route, raw: RawInput, door: InvocationContex
   const claimed =
     key === undefined
       ? undefined
-      : await claimKey(door.table, { principal, route, key, input, scopes, inProgram, now: door.now() });
+      : await claimKey(invocation.table, { principal, route, key, input, scopes, inProgram, now: invocation.now() });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
   const caller = { principal, permissions, claim: claimed, found };
-  const output = await run(route, { ...input, found: found?.thing }, contextOf(route, input, caller, door), claimed);
+  const output = await runRoute(
+    route,
+    { ...input, found: found?.thing },
+    contextOf(route, input, caller, invocation),
+    claimed,
+  );
   return { input, output, replayed: false, permissions };
 }
 
@@ -71,17 +77,20 @@ export async function invoke(route: Route, raw: RawInput, door: InvocationContex
  * Throws 412 for an `If-Match` on a resource that has no entity tag, because the request must not run as if the
  * condition held (RFC 9110 §13.1.1).
  */
-export function requireHonoured({ etag }: Pick<Route, "etag">, { headers }: Pick<RawInput, "headers">): void {
+export function requireHonoured(etag: Own | undefined, { headers }: Pick<RawInput, "headers">): void {
   if (etag || headers?.["if-match"] === undefined) return;
-  throw new Problem("precondition_failed", "Nothing was done: `If-Match` is not honoured here. Leave the header out.");
+  throw new Problem(
+    "precondition_failed",
+    "This function does not support `If-Match`, so nothing was done. Leave the header out.",
+  );
 }
 
 const stopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });
 
 /**
- * Answers a call of a program that was sent again and is refused this time. The call may have had its effect the first
- * time, and this call or a later one may have deleted its resource since. If the caller still has the permission in the
- * scopes of the resource, the answer is the stored one; otherwise the refusal stands.
+ * Answers a call of a repeated program that is refused this time. In the first run the call may have succeeded, and its
+ * resource may be deleted since. If the caller still has the permission in the scopes of the resource, the answer is
+ * the stored one; otherwise the refusal stands.
  */
 async function refusedOrDone(
   route: Route,
@@ -94,13 +103,13 @@ async function refusedOrDone(
   if (raw.callKey === undefined || !isRefused) throw refusal;
   const input = parseInput(route, raw);
   const { idempotencyKey: key } = input.headers;
-  const done = key === undefined ? undefined : await answerOf(table, { principal, route, key, input, now: now() });
+  const done = key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, now: now() });
   const permissions = done && (await mayStill(route, input, done.scopes, principal, table));
   if (!done || !permissions) throw refusal;
   return { input, output: done.replay, replayed: true, permissions };
 }
 
-/** The principal for a caller of a public route over REST. The rate limit tells such callers apart by their network. */
+/** The principal for a caller of a public route over REST. The rate limit identifies such callers by their network. */
 const stranger = ({ sourceIp = "" }: InvocationContext): Principal => ({
   type: "user",
   id: `ip/${clientNetwork(sourceIp)}`,
@@ -108,12 +117,17 @@ const stranger = ({ sourceIp = "" }: InvocationContext): Principal => ({
   groups: [],
 });
 
-async function chargeFor(route: Route, raw: RawInput, principal: Principal, door: InvocationContext): Promise<void> {
+async function chargeFor(
+  route: Route,
+  raw: RawInput,
+  principal: Principal,
+  invocation: InvocationContext,
+): Promise<void> {
   const accountId = route.public ? undefined : accountIn(raw);
   const isAccountId = accountId?.length === 36;
-  const isPaid = door.paid === true && route.limit === "default";
+  const isPaid = invocation.paid === true && route.limit === "default";
   if (isPaid && !isAccountId) return;
-  await door.charge({
+  await invocation.charge({
     principalId: principal.id,
     class: route.limit,
     cost: 1,
@@ -136,10 +150,15 @@ type Caller = {
   found: LocatedResource<unknown> | undefined;
 };
 
-function contextOf(route: Route, { params, headers }: ParsedInput, caller: Caller, door: InvocationContext): Context {
+function contextOf(
+  route: Route,
+  { params, headers }: ParsedInput,
+  caller: Caller,
+  invocation: InvocationContext,
+): Context {
   const { principal, permissions, claim, found } = caller;
-  const { table, requestId, log, now, address } = door;
-  const author = authorOf(route, principal, door);
+  const { table, requestId, log, now, address } = invocation;
+  const author = authorOf(route, principal, invocation);
   const [accountId = found?.accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
     typeof id === "string" ? id : undefined,
   );
@@ -166,12 +185,12 @@ function authorOf(
     action,
     actor: { type, id, email },
     requestId,
-    ...(sourceIp === undefined ? {} : { sourceIp }),
-    ...(userAgent === undefined ? {} : { userAgent }),
+    sourceIp,
+    userAgent,
   };
 }
 
-async function run(
+async function runRoute(
   route: Route,
   input: ParsedInput & { found: unknown },
   context: Context,
@@ -191,6 +210,6 @@ async function run(
   }
 }
 
-/** Whether the error says that the request cannot be done, so that nothing was done. */
+/** Whether the error is a refusal, so that the request had no effect. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof InvalidInput || (error instanceof Problem && error.status < 500);

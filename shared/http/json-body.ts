@@ -14,10 +14,12 @@ type Sent = Pick<APIGatewayProxyEventV2, "headers" | "isBase64Encoded"> & { body
  * - 415 for a content coding, or a charset that is not UTF-8;
  * - 400 for bytes that are not UTF-8 (RFC 8259 §8.1).
  */
-export function textOf({ body, isBase64Encoded, headers }: Sent): string {
+export function bodyText({ body, isBase64Encoded, headers }: Sent): string {
   const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
   if (bytes.length > limitBytes) {
-    throw new Problem("body_too_large", `A body may hold ${limitBytes} bytes at most.`, { limit_bytes: limitBytes });
+    throw new Problem("body_too_large", `The body is too large. It can have ${limitBytes} bytes at most.`, {
+      limit_bytes: limitBytes,
+    });
   }
   checkCoding(headers["content-encoding"]);
   checkCharset(headers["content-type"]);
@@ -32,7 +34,7 @@ export function textOf({ body, isBase64Encoded, headers }: Sent): string {
   }
 }
 
-const notUtf8 = (): Problem => new Problem("malformed_json", "The body is not UTF-8, as JSON has to be.");
+const notUtf8 = (): Problem => new Problem("malformed_json", "The body is not UTF-8. JSON must be UTF-8.");
 
 /**
  * Whether API Gateway replaced bytes that are not UTF-8. It passes JSON on as text with U+FFFD in their place, so that
@@ -55,19 +57,19 @@ function checkCoding(field = "identity"): void {
 function checkCharset(mediaType = ""): void {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(mediaType)?.[1] ?? "utf-8";
   if (/^utf-?8$/i.test(charset)) return;
-  throw new Problem("unsupported_media_type", "Send the body in UTF-8: no other `charset` is read.");
+  throw new Problem("unsupported_media_type", "Send the body in UTF-8. No other `charset` is accepted.");
 }
 
 /** A string, a number or a punctuation mark of a JSON text. White space and words are skipped. */
-const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
+const tokenPattern = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
 /** Only a text with a long number or an exponent can contain a number that does not fit. */
 const suspicious = /\d[\d.]{15}|\d[eE]/;
 const shownErrors = 100;
 const shownLevels = 30;
 
 /**
- * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), each with its place. `text` is
- * valid JSON of any depth.
+ * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), and names the position of each.
+ * `text` is valid JSON of any depth.
  */
 export function checkFit(text: string): void {
   if (!suspicious.test(text)) return;
@@ -75,7 +77,7 @@ export function checkFit(text: string): void {
   /** The path to the current value. A step is undefined in an object whose next member's name is still to come. */
   const path: (string | number | undefined)[] = [];
   let name = "";
-  for (const [word] of text.matchAll(token)) {
+  for (const [word] of text.matchAll(tokenPattern)) {
     if (word === "{") path.push(undefined);
     else if (word === "[") path.push(0);
     else if (word === "}" || word === "]") path.pop();
@@ -95,6 +97,6 @@ const placeAfter = (place: string | number | undefined): number | undefined =>
   typeof place === "number" ? place + 1 : undefined;
 
 const notKept = {
-  msg: "This number is too large, or has too many digits, to be kept as it is",
+  msg: "This number is too large or has too many digits to be stored exactly",
   type: "number_not_kept",
 };

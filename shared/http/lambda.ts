@@ -8,22 +8,30 @@ import { InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
 import { addressOf } from "../core/product.ts";
 import { clock } from "../core/time.ts";
-import { charge, rateHeaders, rateStateOf, type Charge, type RateState } from "../rate-limits/limiter.ts";
+import { type Charge, type RateState, charge, rateHeaders, rateStateOf } from "../rate-limits/limiter.ts";
 import type { Usage } from "../table/connection.ts";
 import { openTable } from "../table/table.ts";
-import { callerAddress } from "./caller-address.ts";
 import type { InvocationContext } from "./invoke.ts";
-import { textOf } from "./json-body.ts";
+import { bodyText } from "./json-body.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
-import { bearerChallenge, failureResponse, requestIdOf, withStandardHeaders, type Response } from "./response.ts";
+import { type Response, bearerChallenge, failureResponse, requestIdOf, withStandardHeaders } from "./response.ts";
 import { runtime } from "./runtime.ts";
+
+/**
+ * The address of the caller, as the gateway saw it. If all requests come through a proxy of ours, and only then,
+ * VIEWER_ADDRESS_HEADER names the header, in lower case, in which that proxy writes the caller's address.
+ */
+export function callerAddress({ headers, requestContext }: Pick<APIGatewayProxyEventV2, "headers" | "requestContext">) {
+  const header = process.env["VIEWER_ADDRESS_HEADER"];
+  return (header === undefined ? undefined : headers[header]) ?? requestContext.http.sourceIp;
+}
 
 /** A request whose body is already parsed; the body is undefined if there was none. */
 export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 
 /** The state of one request. Middy carries it in place of Lambda's context. */
-type Call = { startedAt: number; usage: Usage; door: InvocationContext; principal?: Principal; rate?: RateState };
+type Call = { startedAt: number; usage: Usage; invocation: InvocationContext; principal?: Principal; rate?: RateState };
 
 type LambdaOptions = {
   /** Accepts requests without a credential. */
@@ -32,12 +40,12 @@ type LambdaOptions = {
   guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
   /** Throws for a body that is valid JSON but is refused. */
   checkBody?: (text: string) => void;
-  /** Makes the answer to a failure in a protocol's own form; undefined for the usual form. */
+  /** Builds the answer to a failure in the form of another protocol; undefined for the usual form. */
   failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath">) => Response | undefined;
 };
 
 /**
- * Wraps `answer` in a Lambda handler, by the only middy chain:
+ * Wraps `answer` in a Lambda handler. This is the only middy chain of the product. It:
  * - authenticates, unless the handler is public;
  * - parses the body (size, media type, JSON) and calls `answer`;
  * - turns every error into an answer for the caller;
@@ -45,25 +53,25 @@ type LambdaOptions = {
  */
 export function lambda(
   name: string,
-  answer: (request: Request, door: InvocationContext) => Promise<Response>,
+  answer: (request: Request, invocation: InvocationContext) => Promise<Response>,
   options: LambdaOptions = {},
 ): Handler {
   const parseBody = jsonBodyParser().before;
-  const chain = middy((request: Request, call: Call) => answer(request, call.door))
+  const chain = middy((request: Request, call: Call) => answer(request, call.invocation))
     .before(async (run) => {
       options.guard?.(run.event);
-      if (!options.public) await run.context.door.authenticate();
+      if (!options.public) await run.context.invocation.authenticate();
       const { body, headers, isBase64Encoded } = run.event;
       if (typeof body !== "string" || body === "") return;
       try {
-        const text = textOf({ body, headers, isBase64Encoded });
+        const text = bodyText({ body, headers, isBase64Encoded });
         Object.assign(run.event, { body: text, isBase64Encoded: false });
         parseBody?.(run as never);
         options.checkBody?.(text);
       } catch (error) {
         // A request with an unreadable body is charged too, so that such requests cannot be sent for free.
         const principalId = run.context.principal?.id;
-        if (principalId !== undefined) await run.context.door.charge({ principalId, class: "default", cost: 1 });
+        if (principalId !== undefined) await run.context.invocation.charge({ principalId, class: "default", cost: 1 });
         throw error;
       }
     })
@@ -72,7 +80,7 @@ export function lambda(
       const hadCredential = (run.event.headers["authorization"] ?? "") !== "";
       const challenge = bearerChallenge({ hadCredential, metadataUrl: metadataUrlOf(run.event) });
       run.response =
-        options.failure?.(problem, run.event) ?? failureResponse(problem, run.context.door.requestId, challenge);
+        options.failure?.(problem, run.event) ?? failureResponse(problem, run.context.invocation.requestId, challenge);
     });
   return async (event) => {
     const call = openCall(name, event);
@@ -105,7 +113,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
   const call: Call = {
     startedAt: performance.now(),
     usage,
-    door: {
+    invocation: {
       requestId,
       table,
       log,
@@ -125,13 +133,13 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
  * The failure that the caller sees. Problems and invalid input stay as they are, errors of the body parser are
  * translated, and any other error is logged and becomes `internal`.
  */
-function meantForCaller(error: unknown, { door }: Call): Problem | InvalidInput {
+function meantForCaller(error: unknown, { invocation }: Call): Problem | InvalidInput {
   if (error instanceof Problem || error instanceof InvalidInput) return error;
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
   if (status === 415)
     return new Problem("unsupported_media_type", "Send the body as `Content-Type: application/json`.");
   if (status === 422) return forbiddenKey(error) ?? new Problem("malformed_json", "The body is not valid JSON.");
-  door.log.error("unexpected error", {
+  invocation.log.error("unexpected error", {
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
   });
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
@@ -145,18 +153,20 @@ function forbiddenKey(error: unknown): InvalidInput | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
   const key = typeof cause === "object" && cause !== null && "data" in cause ? cause.data : undefined;
   if (key !== "__proto__" && key !== "constructor") return undefined;
-  return new InvalidInput([{ loc: ["body", key], msg: "This member is never allowed", type: "extra_forbidden" }]);
+  return new InvalidInput([
+    { loc: ["body", key], msg: "A member with this name is never allowed", type: "extra_forbidden" },
+  ]);
 }
 
 function logRequest(
   event: APIGatewayProxyEventV2,
-  { startedAt, usage, door, principal }: Call,
+  { startedAt, usage, invocation, principal }: Call,
   response: Response,
 ): void {
   const accountId = event.pathParameters?.["account_id"];
-  door.log.info("request", {
+  invocation.log.info("request", {
     method: event.requestContext.http.method,
-    // The template, not the path: a path can hold a mail address, or characters that would forge a line.
+    // The template, not the path, because a path can contain a mail address or characters that forge a log line.
     path: event.routeKey.split(" ").at(-1),
     status: response.statusCode,
     duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,

@@ -3,7 +3,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import type { Issuer } from "../core/environment.ts";
 import { addressOf, productName } from "../core/product.ts";
 
-/** The paths that clients are configured with. Each is a resource of its own; the API as a whole is another. */
+/** The paths that clients are configured with. Each is a separate resource, and so is the API as a whole. */
 export const resourcePaths = ["/v1/public/mcp", "/v1/public/a2a"] as const;
 
 /** The path of the metadata. The metadata of a path with its own resource is below it (RFC 9728 §3.1). */

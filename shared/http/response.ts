@@ -50,11 +50,11 @@ export function failureResponse(
   if (failure instanceof InvalidInput) return json(422, { detail: failure.errors });
   return json(failure.status, problemBody(failure, requestId), {
     "content-type": "application/problem+json",
-    ...headersOf(failure, challenge),
+    ...problemHeaders(failure, challenge),
   });
 }
 
-function headersOf({ status, extras }: Problem, challenge: string): Record<string, string> {
+function problemHeaders({ status, extras }: Problem, challenge: string): Record<string, string> {
   return {
     ...(status === 401 ? { "www-authenticate": challenge } : {}),
     ...(Array.isArray(extras["allow"]) ? { allow: extras["allow"].join(", ") } : {}),

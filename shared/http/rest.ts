@@ -12,20 +12,20 @@ import type { Route } from "./route.ts";
 export const http = (route: Route): Handler =>
   lambda(
     route.name,
-    async (request, door) => {
+    async (request, invocation) => {
       const { headers } = request;
       const raw = {
         params: fromStrings(route.params, new URLSearchParams(request.pathParameters as Record<string, string>)),
         query: fromStrings(route.query, queryOf(request.rawQueryString)),
-        body: request.body === undefined && takesNothing(route) ? {} : request.body,
+        body: request.body === undefined && acceptsEmptyBody(route) ? {} : request.body,
         headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
       };
-      return respond(route, await invoke(route, raw, door), headers);
+      return respond(route, await invoke(route, raw, invocation), headers);
     },
     { public: route.public, checkBody: checkFit },
   );
 
-/** Parses a query string. Throws 400 for an escape that is not UTF-8. A second `?` belongs to the first name. */
+/** Parses a query string. Throws 400 for an escape that is not UTF-8. A `?` in it is part of a name or value. */
 function queryOf(raw: string): URLSearchParams {
   try {
     decodeURIComponent(raw);
@@ -36,8 +36,8 @@ function queryOf(raw: string): URLSearchParams {
   return new URLSearchParams(`?${raw}`);
 }
 
-/** Whether a request without a body is treated like one with an empty object. */
-const takesNothing = (route: Route): boolean => route.body.safeParse({}).success;
+/** Whether the route accepts an empty object, so that a request may also have no body. */
+const acceptsEmptyBody = (route: Route): boolean => route.body.safeParse({}).success;
 
 type Headers = Record<string, string | undefined>;
 type Fields = Record<string, string>;
@@ -47,36 +47,41 @@ const prefersJson = ({ accept = "" }: Headers, type: string): boolean =>
   weightOfType(accept, "application/json") > weightOfType(accept, type);
 
 /** The answer as a file; undefined if the route has no file or the request prefers JSON. */
-function asFile({ file, status }: Route, output: unknown, sent: Headers, headers: Fields): Response | undefined {
-  const made = file && !prefersJson(sent, file.type) ? file.of(output) : undefined;
-  if (!file || !made) return undefined;
+function asFile(
+  { http: { file, status } }: Route,
+  output: unknown,
+  sent: Headers,
+  headers: Fields,
+): Response | undefined {
+  const content = file && !prefersJson(sent, file.type) ? file.of(output) : undefined;
+  if (!file || !content) return undefined;
   return {
     statusCode: status,
     headers: {
       ...headers,
       "content-type": `${file.type}; charset=utf-8`,
-      "content-disposition": `attachment; filename="${made.name}"`,
+      "content-disposition": `attachment; filename="${content.name}"`,
     },
-    body: made.text,
+    body: content.text,
   };
 }
 
 function respond(route: Route, { input, output, replayed }: InvokeResult, sent: Headers): Response {
-  const etag = route.etag && route.method !== "DELETE" ? { etag: tagOf(route.etag, output) } : undefined;
-  if (etag && route.method === "GET") {
+  const etag = route.http.etag && route.http.method !== "DELETE" ? { etag: tagOf(route.http.etag, output) } : undefined;
+  if (etag && route.http.method === "GET") {
     requireMatch(input.headers.ifMatch, output);
     const known = sent["if-none-match"] === undefined ? undefined : parseTags(sent["if-none-match"]);
     if (known !== undefined && hasTag(known, etag.etag, true)) return { statusCode: 304, headers: etag };
   }
-  const isLater = route.later?.is(output) ?? false;
-  const location = isLater ? route.later?.location : route.location;
+  const isAccepted = route.http.later?.is(output) ?? false;
+  const location = isAccepted ? route.http.later?.location : route.http.location;
   const headers: Fields = {
     ...etag,
-    ...(route.file ? { vary: "accept" } : {}),
+    ...(route.http.file ? { vary: "accept" } : {}),
     ...(location === undefined ? {} : { location: fill(location, input.params, output) }),
     ...(replayed ? { "idempotency-replayed": "true" } : {}),
   };
-  return asFile(route, output, sent, headers) ?? json(isLater ? 202 : route.status, output, headers);
+  return asFile(route, output, sent, headers) ?? json(isAccepted ? 202 : route.http.status, output, headers);
 }
 
 /** Fills a path template with the members of the path and of the output. */

@@ -45,7 +45,7 @@ export type ResourceLookup<I, T> = {
   missing?: string;
 };
 
-/** The second argument of `run`, beside its parsed input. */
+/** The second argument of `run`; the first one is the parsed input. */
 export type Context = {
   principal: Principal;
   /** The principal's permissions in the account of the path; none if the path has no account. */
@@ -78,135 +78,149 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> 
   body: z.output<B>;
 };
 
-type AnswerFile = { type: string; of: (output: unknown) => { name: string; text: string } | undefined };
-type AnswerLater = { is: (output: unknown) => boolean; location: string };
-
-type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, O extends z.ZodType, T> = {
-  /** The function name: `auth.groups.create` lives in functions/auth/groups/create.ts. */
-  name: string;
+/** How a route answers over REST. */
+type Http = {
   method: Method;
   path: string;
-  summary: string;
-  description?: string;
-  /** The capability that the caller must hold; null if being authenticated is enough, with the reason in `open`. */
-  capability: Capability | null;
-  open?: string;
-  /**
-   * Whether the caller can change something by it. This decides which rights on the table the Lambda of this route
-   * gets.
-   */
-  access: "read" | "write";
-  /**
-   * The right on the table that the Lambda of this route needs beyond `access`: its caller only reads, but the function
-   * stores what it learns on the way.
-   */
-  grants?: "write";
-  params?: P;
-  query?: Q;
-  body?: B;
-  /** The status of success; 200 by default. */
-  status?: 200 | 201 | 202;
-  output: O;
-  /**
-   * The answer as a file of another media type, unless the request prefers JSON. `of` returns undefined for an answer
-   * without a file.
-   */
-  file?: AnswerFile;
-  /**
-   * Work that goes on after the answer, which is then a 202. `is` says whether it does, and `location` where its
-   * progress can be read.
-   */
-  later?: AnswerLater;
-  /** The path of the created resource, with members of the output in braces. */
-  location?: string;
-  /** The members of the answer that are secrets. An answer with one of them is shown only once, and is never stored. */
-  shownOnce?: readonly (keyof z.output<O> & string)[];
-  /**
-   * Whether code mode may store the answer for a while, in a session or for a repeated request; true by default. False
-   * for answers that are valid for a short time, such as signed addresses.
-   */
-  kept?: boolean;
-  /**
-   * Takes several transactions. An interrupted request may be done in part, and the same request sent again does the
-   * rest.
-   */
-  resumes?: boolean;
-  /** Computes much. Its Lambda gets a whole processor, and the longest time that the gateway waits. */
-  heavy?: boolean;
   /**
    * The kind whose entity tag GET and PATCH send, and by which all methods honour `If-Match`; without it that field is
    * refused.
    */
   etag?: Own;
+  /**
+   * The answer as a file of another media type, unless the request prefers JSON. `of` returns undefined for an answer
+   * without a file.
+   */
+  file?: { type: string; of: (output: unknown) => { name: string; text: string } | undefined };
+  /**
+   * For work that continues after the answer, which is then a 202. `is` says whether the work continues, and `location`
+   * is where its progress can be read.
+   */
+  later?: { is: (output: unknown) => boolean; location: string };
+  /** The status of success; 200 by default. */
+  status: 200 | 201 | 202;
+  /** The path of the created resource, with members of the output in braces. */
+  location?: string;
+};
+
+type DeclaredHttp = Omit<Http, "status" | "location"> &
+  ({ status?: 200 | 202; location?: never } | { status: 201; location?: string });
+
+/** What the Lambda of a route needs from the deployment. */
+type LambdaNeeds = {
+  /**
+   * The services that it uses in addition to the table: `secrets` encrypts and decrypts, `files` signs addresses. None
+   * by default.
+   */
+  uses: readonly ProviderName[];
+  /** Computes much. It gets a whole processor, and the longest time that the gateway waits. */
+  heavy: boolean;
+  /**
+   * The right on the table that a route with the access `read` needs in addition, if it stores something while it
+   * answers.
+   */
+  table?: "write";
+};
+
+/** How code mode calls a route. */
+type CodeMode = {
+  /**
+   * How a program passes the body: its members as arguments like the others (the default), or all in one argument named
+   * `payload`, together with the account's id.
+   */
+  arguments: "flat" | "payload";
+  /**
+   * Whether the answer may be stored for a while, in a session or for a repeated request; true by default. False for
+   * answers that are valid for a short time, such as signed addresses.
+   */
+  storesAnswer: boolean;
+};
+
+/** The capability that the caller must hold; null if being authenticated is enough, with the reason in `open`. */
+type Needed =
+  | { capability: Capability; open?: never; public?: never }
+  | {
+      capability: null;
+      open: string;
+      /** Whether it needs no credential over REST. Its changes are recorded as the system's, not as the caller's. */
+      public?: true;
+    };
+
+/** Whether the caller can change something by a route. This decides which rights on the table its Lambda gets. */
+type Access =
+  | { access: "read"; lambda?: Partial<LambdaNeeds> }
+  | { access: "write"; lambda?: Partial<Omit<LambdaNeeds, "table">> };
+
+/** The resource to which a grant can be narrowed and still be enough. */
+type Narrowing<I, P, T> =
+  | {
+      /** The scopes of the path, or `visible` if `run` itself narrows its answer to what the principal may see. */
+      scope?: "visible" | ((params: P) => Scope[]);
+      subject?: never;
+    }
+  | {
+      scope?: never;
+      /** The resource of the route, found before authorization. `run` gets it as `found`. */
+      subject: ResourceLookup<I, T>;
+    };
+
+type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject, O extends z.ZodType, T> = {
+  /** The function name: `auth.groups.create` lives in functions/auth/groups/create.ts. */
+  name: string;
+  http: DeclaredHttp;
+  summary: string;
+  description?: string;
+  params?: P;
+  query?: Q;
+  body?: B;
+  output: O;
+  /** The members of the answer that are secrets. An answer with one of them is shown only once, and is never stored. */
+  shownOnce?: readonly (keyof z.output<O> & string)[];
+  /** The problem codes `run` itself may answer with. */
+  problems?: readonly ProblemCode[];
   /** The class of rate limit; `default` if not given. */
   limit?: LimitClass;
   /**
-   * The services that the Lambda of this route uses beside the table: `secrets` encrypts and decrypts, `files` signs
-   * addresses.
+   * Takes several transactions. An interrupted request may be partly done; the same request, sent again, completes it.
    */
-  uses?: readonly ProviderName[];
-  /**
-   * Whether it needs no credential over REST; `open` says why. Its changes are recorded as the system's, not as the
-   * caller's.
-   */
-  public?: boolean;
+  resumes?: boolean;
   /** Whether a suspended account may still call it, because it makes the account active again. */
   whileSuspended?: boolean;
-  /** The problem codes `run` itself may answer with. */
-  problems?: readonly ProblemCode[];
-  /**
-   * How code mode passes the body: its members as arguments like the others, or all in one argument named `payload`,
-   * together with the account's id.
-   */
-  codeArguments?: "flat" | "payload";
-  /**
-   * The scopes to which a grant can be narrowed and still be enough: those of the resource in the path, or `visible` if
-   * `run` itself narrows its answer to what the principal may see.
-   */
-  scope?: "visible" | ((params: z.output<P>) => Scope[]);
-  /** The resource of the route, found before authorization. `run` gets it as `found`. */
-  subject?: ResourceLookup<Input<P, Q, B>, T>;
+  codeMode?: Partial<CodeMode>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
-};
+} & Needed &
+  Access &
+  Narrowing<Input<P, Q, B>, z.output<P>, T>;
 
 const Nothing = z.strictObject({});
 type Nothing = typeof Nothing;
 
 /** The answer of deletions and revocations. */
-export const Empty = z.strictObject({}).meta({ id: "Empty", description: "Nothing: it is done." });
+export const Empty = z.strictObject({}).meta({ id: "Empty", description: "An empty object. The request succeeded." });
 
-/** A route as everything else sees it: the declaration with its defaults filled in. */
+/** A route: the declaration with all defaults filled in. */
 export type Route = {
   name: string;
-  method: Method;
-  path: string;
+  http: Http;
   summary: string;
   description: string;
   capability: Capability | null;
   open?: string;
+  public: boolean;
   access: "read" | "write";
-  grants?: "write";
+  scope?: "visible" | ((params: Record<string, unknown>) => Scope[]);
+  subject?: ResourceLookup<AnyInput, unknown>;
   params: z.ZodObject;
   query: z.ZodObject;
   body: z.ZodObject;
-  status: 200 | 201 | 202;
   output: z.ZodType;
-  file?: AnswerFile;
-  later?: AnswerLater;
-  location?: string;
   shownOnce: readonly string[];
-  kept: boolean;
-  resumes: boolean;
-  heavy: boolean;
-  etag?: Own;
-  limit: LimitClass;
-  uses: readonly ProviderName[];
-  public: boolean;
-  whileSuspended: boolean;
   problems: readonly ProblemCode[];
-  codeArguments: "flat" | "payload";
-  scope?: "visible" | ((params: Record<string, unknown>) => Scope[]);
-  subject?: ResourceLookup<AnyInput, unknown>;
+  limit: LimitClass;
+  resumes: boolean;
+  whileSuspended: boolean;
+  lambda: LambdaNeeds;
+  codeMode: CodeMode;
   run: (input: AnyInput & { found: unknown }, context: Context) => Promise<unknown>;
 };
 
@@ -225,17 +239,15 @@ export function defineRoute<
     params: Nothing,
     query: Nothing,
     body: Nothing,
-    status: 200,
     shownOnce: [],
-    kept: true,
     resumes: false,
-    heavy: false,
     limit: "default",
-    uses: [],
     public: false,
     whileSuspended: false,
     problems: [],
-    codeArguments: "flat",
     ...declaration,
+    http: { status: 200, ...declaration.http },
+    lambda: { uses: [], heavy: false, ...declaration.lambda },
+    codeMode: { arguments: "flat", storesAnswer: true, ...declaration.codeMode },
   } as unknown as Route;
 }

@@ -1,31 +1,29 @@
-import type { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
-
 import { userVerifier, type UserVerifier } from "../auth/user-token.ts";
 import { readEnvironment, type Environment } from "../core/environment.ts";
 import { newLimiterMemory, type LimiterMemory } from "../rate-limits/limiter.ts";
-import { documentClient } from "../table/table.ts";
+import { TableClient } from "../table/client.ts";
 
 export type Runtime = {
   env: Environment;
-  client: DynamoDBDocumentClient;
+  client: TableClient;
   verifyUser: UserVerifier;
   limiterMemory: LimiterMemory;
 };
 
-let current: Runtime | undefined;
+let currentRuntime: Runtime | undefined;
 
 /**
  * The objects that live as long as the process. They are made from the environment at the first request, not at import.
  */
 export function runtime(): Runtime {
-  if (!current) {
+  if (!currentRuntime) {
     const env = readEnvironment(process.env);
-    current = {
+    currentRuntime = {
       env,
-      client: documentClient(),
+      client: new TableClient(),
       verifyUser: userVerifier(env.ISSUERS),
       limiterMemory: newLimiterMemory(),
     };
   }
-  return current;
+  return currentRuntime;
 }

@@ -16,13 +16,14 @@ const types: Record<string, string> = {
   null: "null",
 };
 
-const nameOf = (type: string): string => types[type] ?? `a value of the type ${type}`;
+const typeName = (type: string): string => types[type] ?? `a value of the type ${type}`;
 
 /** Names the type that was given, if it differs from the expected one. */
 function not({ input, expected }: { input?: unknown; expected: string }): string {
   const given = input === null ? "null" : Array.isArray(input) ? "array" : typeof input;
-  const isOther = given in types && nameOf(given) !== nameOf(expected) && !(given === "number" && expected === "int");
-  return isOther ? `, not ${nameOf(given)}` : "";
+  const isOther =
+    given in types && typeName(given) !== typeName(expected) && !(given === "number" && expected === "int");
+  return isOther ? `, not ${typeName(given)}` : "";
 }
 
 const formats: Record<string, string> = {
@@ -50,7 +51,7 @@ function bound({ origin, limit, inclusive = true }: Bound, [within, beyond]: [wi
 }
 
 const shownKeys = 20;
-const listed = (values: readonly unknown[]): string =>
+const listValues = (values: readonly unknown[]): string =>
   values.length === 1 ? `Write ${String(values[0])}` : `Write one of ${values.map(String).join(", ")}`;
 
 /**
@@ -61,23 +62,23 @@ function among(options: readonly (readonly z.core.$ZodIssue[])[]): string {
   const firsts = options.flatMap(([first]) => first ?? []);
   const ofType = firsts.find(({ code, path }) => code !== "invalid_type" || path.length > 0);
   if (ofType) return ofType.message;
-  const wanted = firsts.flatMap((issue) => (issue.code === "invalid_type" ? nameOf(issue.expected) : []));
+  const wanted = firsts.flatMap((issue) => (issue.code === "invalid_type" ? typeName(issue.expected) : []));
   return wanted.length > 0 ? `Write ${[...new Set(wanted)].join(" or ")}` : "This is not allowed here";
 }
 
 /**
- * An error map of zod, for every schema without a message of its own: it says what is wrong with a value, as a sentence
- * for a person without its period. A schema with a pattern needs its own message, because this one cannot describe the
+ * An error map of zod, for every schema without its own message: it says what is wrong with a value, as a sentence for
+ * a person without its period. A schema with a pattern needs its own message, because this one cannot describe the
  * pattern.
  */
 export function inWords(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `Write ${nameOf(issue.expected)}${not(issue)}`;
+      return `Write ${typeName(issue.expected)}${not(issue)}`;
     case "invalid_value":
-      return listed(issue.values);
+      return listValues(issue.values);
     case "invalid_format":
-      return `Write ${formats[issue.format] ?? "this in the form that is documented"}`;
+      return `Write ${formats[issue.format] ?? "this in the documented form"}`;
     case "too_small":
       return bound({ ...issue, limit: issue.minimum }, ["of at least", "above"]);
     case "too_big":

@@ -9,7 +9,10 @@ import {
   requireAmount,
 } from "./movement.ts";
 
-/** The data that operations work on: what was read, with their changes. Versions stay as they were read. */
+/**
+ * The data that operations work on: the stored items with the changes of the operations. Versions are those that were
+ * read.
+ */
 export type Book = {
   /** Accounts whose debits, pending ones included, must not exceed their credits. */
   limited: readonly string[];
@@ -31,29 +34,29 @@ export function perform(book: Book, operation: Operation): Done {
   return { kind: operation.kind, ...found, entries: book.entries.slice(entriesBefore) };
 }
 
-type Found = { movement: StoredMovement; existed: boolean };
+type FoundMovement = { movement: StoredMovement; existed: boolean };
 
-function step(book: Book, operation: Operation): Found {
+function step(book: Book, operation: Operation): FoundMovement {
   switch (operation.kind) {
     case "transfer":
     case "hold":
-      return begin(book, operation);
+      return beginMovement(book, operation);
     case "capture":
       return capture(book, operation.id, operation.amount);
     case "void":
-      return release(book, operation.id, "voided");
+      return releaseHold(book, operation.id, "voided");
     default:
-      return release(book, operation.id, "expired");
+      return releaseHold(book, operation.id, "expired");
   }
 }
 
-function begin(book: Book, operation: Extract<Operation, { kind: "transfer" | "hold" }>): Found {
+function beginMovement(book: Book, operation: Extract<Operation, { kind: "transfer" | "hold" }>): FoundMovement {
   const { id, kind, debit, credit, amount, code } = operation;
   requireAmount(amount);
   requireSides(debit, credit);
   const known = book.movements.get(id);
   if (known) {
-    if (!isSame(known, operation)) throw new MovementConflict(`The movement ${id} is another one.`);
+    if (!isRepeat(known, operation)) throw new MovementConflict(`The id ${id} belongs to another movement.`);
     return { movement: known, existed: true };
   }
   requireRoom(book, debit, amount);
@@ -73,48 +76,48 @@ function begin(book: Book, operation: Extract<Operation, { kind: "transfer" | "h
   };
   if (kind === "hold") reserve(book, movement, amount);
   else post(book, movement, amount);
-  return settle(book, movement);
+  return settleMovement(book, movement);
 }
 
 function requireSides(debit: string, credit: string): void {
-  if (debit === credit) throw new RangeError("A movement is between two accounts.");
+  if (debit === credit) throw new RangeError("A movement needs two different accounts.");
   // A # ends the account's name in the keys of its entries.
-  if (`${debit}${credit}`.includes("#")) throw new RangeError("The name of an account has no # in it.");
+  if (`${debit}${credit}`.includes("#")) throw new RangeError("The name of an account must not have a #.");
 }
 
 /**
  * Whether an operation repeats a known movement. The expiry of a hold is not compared, because a repeat is made at
  * another time.
  */
-const isSame = (known: StoredMovement, asked: Extract<Operation, { kind: "transfer" | "hold" }>): boolean =>
+const isRepeat = (known: StoredMovement, asked: Extract<Operation, { kind: "transfer" | "hold" }>): boolean =>
   (["kind", "debit", "credit", "amount", "code"] as const).every((name) => known[name] === asked[name]);
 
-function capture(book: Book, id: string, asked?: number): Found {
+function capture(book: Book, id: string, asked?: number): FoundMovement {
   const hold = holdOf(book, id);
   const amount = asked ?? hold.amount;
   requireAmount(amount);
-  if (amount > hold.amount) throw new RangeError("A capture is at most what was held.");
+  if (amount > hold.amount) throw new RangeError("A capture cannot be larger than the hold.");
   if (hold.status === "captured" && hold.captured === amount) return { movement: hold, existed: true };
-  if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}.`);
+  if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}, not pending.`);
   reserve(book, hold, -hold.amount);
   post(book, hold, amount);
-  return settle(book, { ...hold, status: "captured", captured: amount, resolved_at: book.at });
+  return settleMovement(book, { ...hold, status: "captured", captured: amount, resolved_at: book.at });
 }
 
-function release(book: Book, id: string, status: "voided" | "expired"): Found {
+function releaseHold(book: Book, id: string, status: "voided" | "expired"): FoundMovement {
   const hold = holdOf(book, id);
   if (hold.status === status) return { movement: hold, existed: true };
-  if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}.`);
+  if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}, not pending.`);
   if (status === "expired" && (hold.expires_at === undefined || hold.expires_at > book.at)) {
     throw new MovementConflict(`The hold ${id} has not expired.`);
   }
   reserve(book, hold, -hold.amount);
-  return settle(book, { ...hold, status, resolved_at: book.at });
+  return settleMovement(book, { ...hold, status, resolved_at: book.at });
 }
 
 function holdOf({ movements }: Book, id: string): StoredMovement {
   const hold = movements.get(id);
-  if (hold?.kind !== "hold") throw new MovementConflict(`There is no hold ${id}.`);
+  if (hold?.kind !== "hold") throw new MovementConflict(`The hold ${id} does not exist.`);
   return hold;
 }
 
@@ -148,7 +151,7 @@ function post(book: Book, { id, debit, credit, code }: StoredMovement, amount: n
   }
 }
 
-function settle(book: Book, movement: StoredMovement): Found {
+function settleMovement(book: Book, movement: StoredMovement): FoundMovement {
   book.movements.set(movement.id, movement);
   book.settled.add(movement.id);
   return { movement, existed: false };

@@ -19,7 +19,7 @@ const looks = 3;
  * - the newest `entries` of each account are numbered without gaps, add up to its balance, and are each one side of a
  *   movement of that amount.
  *
- * A problem counts only if no balance changed during the check. Every movement changes two balances.
+ * A problem is reported only if no balance changed during the check. Every movement changes two balances.
  */
 export async function checkLedger(table: Reader, ledger: Ledger, { entries = 20 } = {}): Promise<Checked> {
   for (let look = 0; look < looks; look++) {
@@ -99,8 +99,8 @@ function inEntries(account: string, balance: Balance, from: number, found: Entry
   if (first === undefined) return postedOf(balance) === 0 ? [] : [`${account} has a balance and no entries`];
   let sum = from === 0 ? 0 : first.balance_after - signed(first);
   const broken = found.find((entry) => (sum += signed(entry)) !== entry.balance_after);
-  if (broken) return [`entry ${broken.ordinal} of ${account} says ${broken.balance_after}, not ${sum}`];
-  return sum === postedOf(balance) ? [] : [`${account} has ${postedOf(balance)}, its entries come to ${sum}`];
+  if (broken) return [`entry ${broken.ordinal} of ${account} has the balance ${broken.balance_after}, not ${sum}`];
+  return sum === postedOf(balance) ? [] : [`${account} has ${postedOf(balance)}, but its entries add up to ${sum}`];
 }
 
 function inMovement(entry: Entry, movement: StoredMovement | undefined): string[] {

@@ -36,8 +36,8 @@ const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key 
 /**
  * Plans operations, all or none of them, in their order, for one transaction with other writes. Returns the writes and
  * the result of each operation. The transaction fails if anything it changes was changed meanwhile. Throws:
- * - `Overdrawn` if the amount was not covered at some moment since the call;
- * - 503 `busy` if that cannot be said;
+ * - `Overdrawn` if the amount was not covered at some time since the call;
+ * - 503 `busy` if this could not be determined;
  * - `MovementConflict` if an id was used for another movement, or a hold is resolved otherwise.
  */
 export async function planOperations(
@@ -68,20 +68,20 @@ const newBook = ({ balances, movements, ...seen }: Seen): Book => ({
 const maxReads = 10;
 
 /**
- * Reads what the operations need. A refusal is not secured by a condition of a write, and the items are not read at one
- * moment: the refused movement itself may have been made in between, and taken the missing amount. So a refusal counts
- * only if two reads see the same versions, because then nothing changed between them.
+ * Reads what the operations need. No write protects a refusal by a condition, and the items are not read at the same
+ * time: another process may have made the refused movement in between, which used the missing amount. So an operation
+ * is refused only if two reads see the same versions.
  */
 async function look(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<Seen> {
-  let seen = await read(table, ledger, operations, now);
+  let seen = await readBook(table, ledger, operations, now);
   for (let reads = 1; reads < maxReads; reads++) {
     const overdraft = overdraftOf(seen, operations);
     if (!overdraft) return seen;
-    const again = await read(table, ledger, operations, now);
+    const again = await readBook(table, ledger, operations, now);
     if (versionsOf(again) === versionsOf(seen)) throw overdraft;
     seen = again;
   }
-  throw new Problem("busy", "The balance changes too fast to say what it holds. Try again.", { retry_after: 1 });
+  throw new Problem("busy", "The balance changes too fast to read. Try again.", { retry_after: 1 });
 }
 
 function overdraftOf(seen: Seen, operations: readonly Operation[]): Overdrawn | undefined {
@@ -95,11 +95,11 @@ function overdraftOf(seen: Seen, operations: readonly Operation[]): Overdrawn | 
   }
 }
 
-/** The versions of everything that was read. Versions only grow, so if they are the same, so is the rest. */
+/** The versions of everything that was read. Versions only increase, so equal versions mean equal contents. */
 const versionsOf = ({ movements, balances }: Seen): string =>
   JSON.stringify([movements, balances].map((all) => [...all].map(([name, item]) => [name, item?.version ?? 0])));
 
-async function read(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<Seen> {
+async function readBook(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<Seen> {
   const ids = [...new Set(operations.map(({ id }) => id))];
   const items = await table.getMany(ids.map((id) => movementKey(ledger, id)));
   const known = items.map((item) => (item ? StoredMovement.parse(item) : undefined));
@@ -121,7 +121,7 @@ const unless = (version: number): NonNullable<Write["if"]> => (version === 0 ? "
 const changed = <T>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>) =>
   [...names].flatMap((name) => all.get(name) ?? []);
 
-/** The writes of what changed. The rest needs no condition: an operation that was found done stays done. */
+/** The writes of the changed items. Unchanged items need no condition, because an operation that is done stays done. */
 function writesOf(ledger: Ledger, { balances, movements, entries, touched, settled }: Book): Write[] {
   return [
     ...[...touched].flatMap((account): Write[] => {

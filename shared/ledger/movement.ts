@@ -13,7 +13,7 @@ export const StoredMovement = z.object({
   amount,
   /** The purpose, in the words of the caller. */
   code: z.string(),
-  /** Where the caller keeps more about the movement. */
+  /** A reference to further data that the caller stores about the movement. */
   reference: z.string().optional(),
   at: z.string(),
   /** The status and the three members below belong to holds only. */
@@ -74,11 +74,11 @@ export type Amount = number;
 
 /** Throws a RangeError unless the amount is a positive whole number with which arithmetic is exact. */
 export function requireAmount(amount: Amount): void {
-  if (!Number.isSafeInteger(amount) || amount <= 0) throw new RangeError(`${amount} is not an amount of money.`);
+  if (!Number.isSafeInteger(amount) || amount <= 0) throw new RangeError(`${amount} is not a valid amount.`);
 }
 
 /** Returns a sum. Throws a RangeError if it is no longer exact. */
 export function exact(sum: number): number {
-  if (!Number.isSafeInteger(sum)) throw new RangeError(`${sum} is more than can be added up exactly.`);
+  if (!Number.isSafeInteger(sum)) throw new RangeError(`${sum} is too large for exact arithmetic.`);
   return sum;
 }

@@ -10,7 +10,7 @@ const throttles = new Set([
 const silences = new Set(["TimeoutError", "AbortError"]);
 
 /** An error of the AWS SDK: it has the HTTP status of the answer, or a system error code when there was no answer. */
-const Failure = z.object({
+const AwsFailure = z.object({
   name: z.string(),
   code: z.string().optional().catch(undefined),
   $metadata: z.object({ httpStatusCode: z.number().optional() }).optional().catch(undefined),
@@ -21,7 +21,7 @@ const Failure = z.object({
  * mistake of ours.
  */
 export function mayPass(error: unknown): boolean {
-  const { data } = Failure.safeParse(error);
+  const { data } = AwsFailure.safeParse(error);
   if (!data) return false;
   const status = data.$metadata?.httpStatusCode;
   const unanswered = status === undefined && (silences.has(data.name) || data.code !== undefined);

@@ -9,7 +9,7 @@ export const lazy = <T extends object>(calls: Readonly<Record<keyof T, true>>, l
       async (...args: readonly unknown[]): Promise<unknown> => {
         const provider = await load();
         const call: unknown = Reflect.get(provider, name);
-        if (typeof call !== "function") throw new TypeError(`The provider has no call ${name}.`);
+        if (typeof call !== "function") throw new TypeError(`The provider has no method ${name}.`);
         return Reflect.apply(call, provider, args);
       },
     ]),

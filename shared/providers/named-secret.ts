@@ -16,7 +16,9 @@ async function fetchText(name: string, requestTimeoutMs: number): Promise<string
     return SecretString;
   } catch (error) {
     if (!mayPass(error)) throw error;
-    throw new Problem("upstream_unavailable", "A secret that this needs cannot be read now.", { retry_after: 2 });
+    throw new Problem("upstream_unavailable", "A secret that this request needs cannot be read at the moment.", {
+      retry_after: 2,
+    });
   } finally {
     client.destroy();
   }
@@ -24,8 +26,8 @@ async function fetchText(name: string, requestTimeoutMs: number): Promise<string
 
 /**
  * Reads a secret in Secrets Manager (by its name or ARN) and parses its text with `parse`.
- * - It is fetched at the first call and every 5 minutes, so a rotated secret is in use by then.
- * - A failure is not kept: throws 503 `upstream_unavailable`, or the error itself when the mistake is ours.
+ * - It is fetched at the first call and every 5 minutes, so a rotated secret is in use after at most 5 minutes.
+ * - A failure is not cached: throws 503 `upstream_unavailable`, or the original error when the mistake is ours.
  * - When `parse` throws, the error describes the expected text by `shape` and contains nothing of the text itself.
  */
 export function namedSecret<T>(

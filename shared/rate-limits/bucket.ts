@@ -3,17 +3,17 @@ import type { Limit } from "./classes.ts";
 /*
  * The generic cell rate algorithm (GCRA; ITU-T I.371): one number, the theoretical arrival time, says how full a bucket
  * is. While the caller is far from the limit, a process charges some requests in advance, so that most requests write
- * nothing. The limit holds all the same, because these requests are charged already.
+ * nothing. The limit is still exact, because these requests are charged already.
  */
 
-/** The knowledge of a process about one bucket. Times are in milliseconds since 1970. */
+/** What a process knows about one bucket. Times are in milliseconds since 1970. */
 export type Bucket = {
   /** The theoretical arrival time as last seen in the table; 0 when never seen. */
   tat: number;
   /** Requests charged in advance, and until when they may be used. */
   leased: number;
   leasedUntil: number;
-  /** Requests that were let through but are not charged yet. The next write charges them. */
+  /** Requests that passed but are not charged yet. The next write charges them. */
   owed: number;
   /** The write in progress. Other requests wait for its result. */
   writing?: Promise<unknown> | undefined;
@@ -91,9 +91,9 @@ export const ceilingOf = (bucket: Bucket, limit: Limit, { prepaid = 0 }: Due, to
   latestOf(limit, total, prepaid + leasedOf(bucket, now), now);
 
 /**
- * The milliseconds that `cost` has to wait by what is known of the bucket; 0 if it may fit. Arrival times in the table
- * only grow, so a request that has to wait by an old one has to wait by the current one too. A smaller cost may fit
- * where a larger one does not.
+ * The milliseconds that `cost` has to wait, according to the last known state of the bucket; 0 if it may fit. Arrival
+ * times in the table never decrease, so a request that has to wait for an old arrival time also has to wait for the
+ * current one. A smaller cost may fit where a larger one does not.
  */
 export const waitMs = (bucket: Bucket, limit: Limit, due: Due, now: number): number =>
   Math.max(0, arrivalOf(bucket, limit) - ceilingOf(bucket, limit, due, due.cost - leasedOf(bucket, now), now));
@@ -104,8 +104,8 @@ export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: num
 }
 
 /**
- * Decides by the arrival time in the table when the table has refused a charge. True lets `cost` pass, which is then
- * owed.
+ * Decides about a request whose charge the table refused, by the arrival time in the table. If it returns true, the
+ * request passes, and its cost is owed.
  */
 export function noteRefused(bucket: Bucket, limit: Limit, due: Due, tat: number, now: number): boolean {
   bucket.tat = Math.max(bucket.tat, tat);

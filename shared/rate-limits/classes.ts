@@ -2,9 +2,9 @@
 export type Limit = { perMinute: number; burst: number };
 
 /**
- * The classes of routes, and what they do when the table cannot be asked:
- * - `open` lets the request pass, because refusing it would add to the outage;
- * - `closed` refuses it, because letting it pass would let somebody guess, or bother others.
+ * The classes of routes, and what happens to their requests while the table is unavailable:
+ * - `open` accepts the request, because a refusal would make the outage worse;
+ * - `closed` refuses the request, because without a limit somebody could guess secrets or send others too much.
  */
 export const limitClasses = {
   default: { perMinute: 600, burst: 100, whenTableFails: "open" },
@@ -12,9 +12,7 @@ export const limitClasses = {
   sensitive: { perMinute: 60, burst: 30, whenTableFails: "closed" },
   /** Routes that read much to answer little. */
   search: { perMinute: 120, burst: 40, whenTableFails: "open" },
-  /**
-   * Routes that make us call or write to somebody else, give our staff something to read, or take from a stock of all.
-   */
+  /** Routes that make us call or write to others, create work for our staff, or use a stock that all accounts share. */
   outbound: { perMinute: 30, burst: 10, whenTableFails: "closed" },
   /** Attempts to log in to one address through a mail server. */
   login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },

@@ -22,14 +22,14 @@ import { limitClasses, limitClassNames, type Limit, type LimitClass } from "./cl
 
 /*
  * Access patterns
- *   how full a principal's bucket of a class is      RATE#<principal id>#<class>[#<account id>] / RATE
- *   the limits of an account that has its own        ACCOUNT#<id> / LIMITS
+ *   the bucket of a principal for a class            RATE#<principal id>#<class>[#<account id>] / RATE
+ *   the own limits of an account                     ACCOUNT#<id> / LIMITS
  */
 const rateKey = (bucket: string): Key => ({ PK: `RATE#${bucket}`, SK: "RATE" });
 export const limitsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "LIMITS" });
 
 const OwnLimit = z.object({ perMinute: z.number(), burst: z.int() });
-/** The classes for which an account has limits of its own. */
+/** The own limits of an account, by class. A class without an entry has its usual limit. */
 export const AccountLimits = z.object({
   classes: z.object(Object.fromEntries(limitClassNames.map((name) => [name, OwnLimit.optional()]))),
 });
@@ -39,17 +39,17 @@ export type Charge = {
   principalId: string;
   class: LimitClass;
   cost: number;
-  /** The cost that this request has paid before; `cost` is the rest. */
+  /** The part of the cost that was charged earlier. `cost` is only the remaining part. */
   prepaid?: number;
   accountId?: string | undefined;
-  /** Charges only if the account has a limit of its own, because the request is paid for otherwise. */
+  /** Charges only an own limit of the account, because code mode charges the call itself. */
   onlyOwn?: boolean;
 };
 
 /** The state of a caller's limit after a request, for the headers `RateLimit-Policy` and `RateLimit`. */
 export type RateState = { class: LimitClass; limit: Limit; remaining: number; resetSeconds: number };
 
-/** The memory of a process between requests, so that it seldom needs the table. */
+/** What a process remembers between requests, so that few requests have to read the table. */
 export type LimiterMemory = {
   buckets: Map<string, Bucket>;
   ownLimits: Map<string, { limits: z.output<typeof AccountLimits> | undefined; readAt: number }>;
@@ -57,53 +57,54 @@ export type LimiterMemory = {
 
 export const newLimiterMemory = (): LimiterMemory => ({ buckets: new Map(), ownLimits: new Map() });
 
-const keptBuckets = 10_000;
-const ownLimitsForMs = 60_000;
+const maxEntries = 10_000;
+const ownLimitsTtlMs = 60_000;
 const bucketTtlSeconds = 3_600;
 
 /** Adds an entry to a map. The oldest entry is deleted if the map is full, so that it does not grow for ever. */
 function remember<T>(map: Map<string, T>, key: string, value: T): T {
-  if (map.size >= keptBuckets) map.delete(map.keys().next().value ?? "");
+  if (map.size >= maxEntries) map.delete(map.keys().next().value ?? "");
   map.set(key, value);
   return value;
 }
 
-type Place = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
+type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
 
 /**
- * Charges a request to its caller's bucket. Throws 429 `rate_limited` if there is no room. It makes one conditional
- * write at most, and none while the process has requests charged in advance or knows that there is no room. Undefined
- * if there was nothing to charge.
+ * Charges a request to its caller's bucket. Throws 429 `rate_limited` if there is no room.
+ * - Makes one conditional write at most. Makes none if enough requests are charged in advance, or if the last known
+ *   state of the bucket already has no room.
+ * - Returns undefined if nothing is charged.
  */
-export async function charge(what: Charge, place: Place): Promise<RateState | undefined> {
+export async function charge(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
   try {
-    return await chargeTable(what, place);
+    return await chargeTable(request, context);
   } catch (error) {
     if (error instanceof Problem && error.code === "rate_limited") throw error;
-    if (limitClasses[what.class].whenTableFails === "closed") throw error;
-    place.log.error("rate limit not checked", { class: what.class, error: String(error) });
-    const limit = limitClasses[what.class];
-    return { class: what.class, limit, remaining: limit.burst, resetSeconds: 0 };
+    if (limitClasses[request.class].whenTableFails === "closed") throw error;
+    context.log.error("rate limit not checked", { class: request.class, error: String(error) });
+    const limit = limitClasses[request.class];
+    return { class: request.class, limit, remaining: limit.burst, resetSeconds: 0 };
   }
 }
 
-async function chargeTable(what: Charge, place: Place): Promise<RateState | undefined> {
-  const { limit, own } = await limitOf(what, place);
-  if (what.onlyOwn && !own) return undefined;
-  const now = place.now().getTime();
-  const name = [what.principalId, what.class, ...(own ? [what.accountId] : [])].join("#");
-  const bucket = place.memory.buckets.get(name) ?? remember(place.memory.buckets, name, newBucket());
+async function chargeTable(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
+  const { limit, own } = await limitOf(request, context);
+  if (request.onlyOwn && !own) return undefined;
+  const now = context.now().getTime();
+  const name = [request.principalId, request.class, ...(own ? [request.accountId] : [])].join("#");
+  const bucket = context.memory.buckets.get(name) ?? remember(context.memory.buckets, name, newBucket());
   for (;;) {
-    if (takeLeased(bucket, what.cost, now)) return stateOf(what, limit, bucket, now);
+    if (takeLeased(bucket, request.cost, now)) return rateState(request, limit, bucket, now);
     if (bucket.writing) {
       await bucket.writing.catch(() => undefined);
       continue;
     }
-    if (waitMs(bucket, limit, what, now) > 0) throw new RateLimited(what, limit, bucket, now);
-    const writing = write(name, bucket, limit, what, now, place.table);
+    if (waitMs(bucket, limit, request, now) > 0) throw new RateLimited(request, limit, bucket, now);
+    const writing = write(name, bucket, limit, request, now, context.table);
     bucket.writing = writing;
     try {
-      if (await writing) return stateOf(what, limit, bucket, now);
+      if (await writing) return rateState(request, limit, bucket, now);
     } finally {
       bucket.writing = undefined;
     }
@@ -114,68 +115,71 @@ async function write(
   name: string,
   bucket: Bucket,
   limit: Limit,
-  what: Charge,
+  request: Charge,
   now: number,
   table: Table,
 ): Promise<boolean> {
-  const { total, ahead } = chargeOf(bucket, limit, what, now);
-  const ceiling = ceilingOf(bucket, limit, what, total, now);
-  // Other requests must not use the advance that this write counts on.
+  const { total, ahead } = chargeOf(bucket, limit, request, now);
+  const ceiling = ceilingOf(bucket, limit, request, total, now);
+  // This write uses the requests charged in advance, so other requests must not use them meanwhile.
   const leased = takeAllLeased(bucket);
   const attempt = await table
     .attempt(writeOf(name, bucket, costMs(limit, total), ceiling, now))
     .finally(() => (bucket.leased = leased));
-  if (!attempt.done) return noteRefused(bucket, limit, what, Number(attempt.found["tat"] ?? 0), now);
+  if (!attempt.done) return noteRefused(bucket, limit, request, Number(attempt.found["tat"] ?? 0), now);
   noteCharged(bucket, Number(attempt.updated["tat"]), ahead, now);
   return true;
 }
 
 /**
- * The write that charges a bucket. An idle bucket begins at `now`; a busy one goes on from its arrival time. Arrival
- * times only grow, so a busy one stays busy.
+ * The write that charges a bucket. An idle bucket begins at `now`; a busy one continues from its arrival time. Arrival
+ * times never decrease, so a busy bucket stays busy until the write.
  */
-function writeOf(name: string, { tat }: Bucket, forMs: number, ceiling: number, now: number): Write {
+function writeOf(name: string, { tat }: Bucket, addMs: number, ceiling: number, now: number): Write {
   const ttl = Math.ceil(now / 1000) + bucketTtlSeconds;
   return tat <= now
-    ? { update: rateKey(name), set: { tat: now + forMs, ttl }, if: { absentOr: { tat: { atMost: now } } } }
-    : { update: rateKey(name), add: { tat: forMs }, set: { ttl }, if: { tat: { atMost: ceiling } } };
+    ? { update: rateKey(name), set: { tat: now + addMs, ttl }, if: { absentOr: { tat: { atMost: now } } } }
+    : { update: rateKey(name), add: { tat: addMs }, set: { ttl }, if: { tat: { atMost: ceiling } } };
 }
 
 /** The account's own limit, read once a minute, or else the limit of the class. */
-async function limitOf(what: Charge, { table, memory, now }: Place): Promise<{ limit: Limit; own: boolean }> {
-  const { accountId } = what;
-  if (accountId === undefined) return { limit: limitClasses[what.class], own: false };
+async function limitOf(
+  request: Charge,
+  { table, memory, now }: LimiterContext,
+): Promise<{ limit: Limit; own: boolean }> {
+  const { accountId } = request;
+  if (accountId === undefined) return { limit: limitClasses[request.class], own: false };
   const at = now().getTime();
   const known = memory.ownLimits.get(accountId);
-  const fresh = known !== undefined && at - known.readAt < ownLimitsForMs;
+  const fresh = known !== undefined && at - known.readAt < ownLimitsTtlMs;
   const limits = fresh ? known.limits : await table.get(limitsKey(accountId), AccountLimits);
   if (!fresh) remember(memory.ownLimits, accountId, { limits, readAt: at });
-  const own = limits?.classes[what.class];
-  return own ? { limit: own, own: true } : { limit: limitClasses[what.class], own: false };
+  const own = limits?.classes[request.class];
+  return own ? { limit: own, own: true } : { limit: limitClasses[request.class], own: false };
 }
 
-const stateOf = (what: Charge, limit: Limit, bucket: Bucket, now: number): RateState => ({
-  class: what.class,
+const rateState = (request: Charge, limit: Limit, bucket: Bucket, now: number): RateState => ({
+  class: request.class,
   limit,
   remaining: remaining(bucket, limit, now),
   resetSeconds: secondsUntilFull(bucket, limit, now),
 });
 
-/** The 429 for a request for which there is no room. A request of a lower cost may still fit. */
+/** The 429 for a request that does not fit into its bucket. A request with a lower cost may still fit. */
 class RateLimited extends Problem {
   readonly state: RateState;
 
-  constructor(what: Charge, limit: Limit, bucket: Bucket, now: number) {
-    const retryAfter = Math.max(1, Math.ceil(waitMs(bucket, limit, what, now) / 1000));
-    const state = stateOf(what, limit, bucket, now);
-    const cost = what.cost + (what.prepaid ?? 0);
-    const why =
+  constructor(request: Charge, limit: Limit, bucket: Bucket, now: number) {
+    const retryAfter = Math.max(1, Math.ceil(waitMs(bucket, limit, request, now) / 1000));
+    const state = rateState(request, limit, bucket, now);
+    const cost = request.cost + (request.prepaid ?? 0);
+    const reason =
       cost === 1
-        ? `Too many requests of the class ${what.class}`
-        : `This counts as ${cost} requests of the class ${what.class}, and ${state.remaining} of ${limit.burst} are left`;
-    super("rate_limited", `${why}: try again in ${retryAfter} s.`, {
+        ? `Too many requests of the class ${request.class}`
+        : `This counts as ${cost} requests of the class ${request.class}, and ${state.remaining} of ${limit.burst} are left`;
+    super("rate_limited", `${reason}. Try again in ${retryAfter} s.`, {
       retry_after: retryAfter,
-      limit_class: what.class,
+      limit_class: request.class,
       per_minute: limit.perMinute,
       burst: limit.burst,
       cost,
@@ -190,8 +194,8 @@ export const rateStateOf = (problem: unknown): RateState | undefined =>
   problem instanceof RateLimited ? problem.state : undefined;
 
 /**
- * The header fields of draft-ietf-httpapi-ratelimit-headers. The quota is the burst, and the window is the time in
- * which the burst comes back.
+ * The header fields of draft-ietf-httpapi-ratelimit-headers. The quota is the burst, and the window is the time
+ * after which an empty quota is full again.
  */
 export function rateHeaders({ class: name, limit, remaining: left, resetSeconds }: RateState): Record<string, string> {
   const windowSeconds = Math.max(1, Math.round((limit.burst * 60) / limit.perMinute));

@@ -18,7 +18,7 @@ export const limitsKind = defineKind({
 const StoredLimits = AccountLimits.extend({ version: z.int() });
 
 /**
- * Sets or removes an account's own limit for a class. Throws 404. The limit counts for requests in that account. It
+ * Sets or removes an account's own limit for a class. Throws 404. The limit applies to requests in that account. It
  * takes effect within a minute, because processes remember limits for that long.
  */
 export async function setOwnLimit(
@@ -34,8 +34,7 @@ export async function setOwnLimit(
     new Date(),
   )(async () => {
     const { classes = {}, version = 0 } = (await table.get(limitsKey(accountId), StoredLimits)) ?? {};
-    const { [name]: _, ...others } = classes;
-    const changed = { classes: limit ? { ...others, [name]: limit } : others };
+    const changed = { classes: { ...classes, [name]: limit } };
     return {
       value: changed,
       changes: [change(limitsKind, "updated", accountId, { before: { classes }, after: changed })],

@@ -1,7 +1,6 @@
-import { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
-import { DeleteCommand, PutCommand, UpdateCommand } from "@aws-sdk/lib-dynamodb";
+import type { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 
-import { call, type Connection } from "./connection.ts";
+import { roundTrip, type Connection } from "./connection.ts";
 import { scalars } from "./failures.ts";
 import { toTransactItem, type Write } from "./writes.ts";
 
@@ -10,22 +9,26 @@ import { toTransactItem, type Write } from "./writes.ts";
  */
 export type Attempt = { done: true; updated: Record<string, unknown> } | { done: false; found: Record<string, string> };
 
-const options = { ReturnConsumedCapacity: "TOTAL", ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
+const callOptions = { ReturnConsumedCapacity: "TOTAL", ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
 
 /** Makes one write outside of any transaction. */
 export async function attempt(connection: Connection, write: Write): Promise<Attempt> {
   const { client, name } = connection;
   const { Put, Update, Delete } = toTransactItem(name, write);
   try {
-    const { Attributes = {} } = await call(connection, "writeUnits", async () => {
-      if (Put) return client.send(new PutCommand({ ...Put, ...options }));
-      if (Update) return client.send(new UpdateCommand({ ...Update, ...options, ReturnValues: "UPDATED_NEW" }));
-      if (Delete) return client.send(new DeleteCommand({ ...Delete, ...options }));
-      throw new Error("a check alone is no write");
+    const { Attributes = {} } = await roundTrip(connection, "writeUnits", async () => {
+      if (Put) return client.send("PutItem", { ...Put, ...callOptions });
+      if (Update) return client.send("UpdateItem", { ...Update, ...callOptions, ReturnValues: "UPDATED_NEW" });
+      if (Delete) return client.send("DeleteItem", { ...Delete, ...callOptions });
+      throw new Error("A check alone is not a write.");
     });
     return { done: true, updated: Attributes };
   } catch (error) {
-    if (!(error instanceof ConditionalCheckFailedException)) throw error;
+    if (!isConditionFailure(error)) throw error;
     return { done: false, found: scalars(error.Item) };
   }
 }
+
+/** The SDK's class of this error is loaded only with the SDK, so its name tells it. */
+const isConditionFailure = (error: unknown): error is ConditionalCheckFailedException =>
+  error instanceof Error && error.name === "ConditionalCheckFailedException";

@@ -8,8 +8,8 @@ type Waiting = {
 };
 
 /**
- * A table that reads all items requested in one turn of the event loop in one round trip, for callers that do several
- * things at once. An item that is requested twice is read once. Each read is as fresh as a read by itself.
+ * Wraps a table so that all items requested in one turn of the event loop are read in one round trip. An item that is
+ * requested twice is read once. Each read is as fresh as a separate read.
  */
 export function batchReads(table: Table): Table {
   let waiting: Waiting[] = [];

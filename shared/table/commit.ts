@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 
-import { TransactWriteCommand } from "@aws-sdk/lib-dynamodb";
-
 import { Problem } from "../core/errors.ts";
-import { call, type Connection } from "./connection.ts";
+import { roundTrip, type Connection } from "./connection.ts";
 import { Contention, backOff, fairBackOff, isInProgress, refusalOf } from "./failures.ts";
+import type { Input } from "./operations.ts";
 import { newTurns } from "./turns.ts";
-import { keyOf, toTransactItem, type Write } from "./writes.ts";
+import { itemKey, toTransactItem, type Write } from "./writes.ts";
 
 /** The writes of one transaction, and the value that its caller gets when it is committed. */
 export type Plan<T> = { writes: Write[]; value: T };
@@ -18,7 +17,7 @@ export type Plan<T> = { writes: Write[]; value: T };
 const turns = newTurns();
 
 /** The result of running a plan: committed, or the items to which others write. */
-type Outcome<T> = { value: T } | { contested: readonly string[] };
+type PlanResult<T> = { value: T } | { contested: readonly string[] };
 
 /** The items that a transaction has to itself in this process, and the functions that release them. */
 type Held = { names: Set<string>; ends: (() => void)[] };
@@ -34,7 +33,7 @@ export async function commit<T>(connection: Connection, plan: () => Promise<Plan
   const held: Held = { names: new Set(), ends: [] };
   try {
     for (let attempt = 1; ; attempt++) {
-      const outcome = await run(connection, plan, held, startedAt);
+      const outcome = await runPlan(connection, plan, held, startedAt);
       if ("value" in outcome) return outcome.value;
       if (waitedMs() > limitMs) throw tooBusy();
       if (outcome.contested.every((name) => held.names.has(name))) {
@@ -66,20 +65,23 @@ async function queueFor(names: readonly string[], held: Held, limitMs: number): 
 const nameIn =
   ({ name }: Connection) =>
   (write: Write): string => {
-    const { PK, SK } = keyOf(write);
+    const { PK, SK } = itemKey(write);
     return `${name} ${PK} ${SK}`;
   };
 
-/** Whether a write depends on what was read of its item. Of two such writes at the same time, one is in vain. */
+/**
+ * Whether a write depends on the state of its item that was read. If two such writes happen at the same time, one of
+ * them fails.
+ */
 const isByReading = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
 
 /** Runs a plan once. */
-async function run<T>(
+async function runPlan<T>(
   connection: Connection,
   plan: () => Promise<Plan<T>>,
   held: Held,
   startedAt: number,
-): Promise<Outcome<T>> {
+): Promise<PlanResult<T>> {
   const { writes, value } = await plan();
   if (writes.length === 0) return { value };
   const wanted = writes.filter(isByReading).map(nameIn(connection));
@@ -88,15 +90,15 @@ async function run<T>(
   if (!end) return { contested: turns.wanted(others) };
   held.ends.push(end);
   for (const name of others) held.names.add(name);
-  const command = new TransactWriteCommand({
-    // One token for every time this attempt is sent, so that the SDK's retries and ours commit it once (for 10
+  const input: Input<"TransactWriteItems"> = {
+    // One token for every time this attempt is sent, so that every try of it commits it once (for 10
     // minutes).
     ClientRequestToken: randomUUID(),
     TransactItems: writes.map((write) => toTransactItem(connection.name, write)),
     ReturnConsumedCapacity: "TOTAL",
-  });
+  };
   try {
-    await sendUntilSettled(connection, command, startedAt);
+    await sendUntilSettled(connection, input, startedAt);
     return { value };
   } catch (error) {
     const refusal = refusalOf(error, writes);
@@ -107,7 +109,7 @@ async function run<T>(
 }
 
 const tooBusy = (): Problem =>
-  new Problem("busy", "Too many changes at once to the same thing. Try again.", { retry_after: 1 });
+  new Problem("busy", "Too many requests change the same resource at once. Try again.", { retry_after: 1 });
 
 /**
  * Sends a transaction, and sends it again while the table is still working on it. Throws 503 `busy` after the
@@ -115,12 +117,12 @@ const tooBusy = (): Problem =>
  */
 async function sendUntilSettled(
   connection: Connection,
-  command: TransactWriteCommand,
+  input: Input<"TransactWriteItems">,
   startedAt: number,
 ): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await call(connection, "writeUnits", () => connection.client.send(command));
+      await roundTrip(connection, "writeUnits", () => connection.client.send("TransactWriteItems", input));
       return;
     } catch (error) {
       if (!isInProgress(error)) throw error;

@@ -6,20 +6,20 @@ import type { Reader, Table } from "./table.ts";
 import type { Key, Write } from "./writes.ts";
 
 /*
- * Queues of work that is due at an instant. Each waiting thing has one item here, which the transactions that change
- * the thing write and move, so that a process that dies loses nothing. All items of an account are in one shard, so
- * that its backlog delays few others.
+ * Queues of tasks that are due at a given time. Each task has one item here. The transactions that change the subject of
+ * the task also write and move this item, so a process that dies loses no task. All items of an account are in one
+ * shard, so that its backlog delays few others.
  *
  * Access patterns
- *   what is due by an instant   <queue>#<shard> / <due time>#<account id>#<rest of its place>
+ *   the tasks due by a time     <queue>#<shard> / <due time>#<account id>#<names of its subject>
  */
 /** `shards` is at most 256. */
 export type Queue = { name: string; shards: number };
 
-/** The place of a thing: its account, and the names that identify it there. */
-export type Place = readonly [accountId: string, ...names: string[]];
+/** The subject of a task: its account, and the names that identify it in the account. */
+export type TaskSubject = readonly [accountId: string, ...names: string[]];
 
-/** Work that is never done is deleted after this time. */
+/** The table deletes a task that is still not done this long after it was due. */
 const keptSeconds = 400 * 86_400;
 
 const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`;
@@ -27,31 +27,31 @@ const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`
 const shardOf = ({ shards }: Queue, accountId: string): number =>
   createHash("sha256").update(accountId).digest().readUInt8(0) % shards;
 
-/** The key of a thing that is due at an instant (RFC 3339, UTC, milliseconds). */
-export const dueKey = (queue: Queue, place: Place, at: string): Key => ({
-  PK: partition(queue, shardOf(queue, place[0])),
-  SK: [at, ...place].join("#"),
+/** The key of a task that is due at a given time (RFC 3339, UTC, milliseconds). */
+export const dueKey = (queue: Queue, subject: TaskSubject, at: string): Key => ({
+  PK: partition(queue, shardOf(queue, subject[0])),
+  SK: [at, ...subject].join("#"),
 });
 
-/** The write that makes a thing due at an instant. */
-export const dueWrite = (queue: Queue, place: Place, at: string): Write => ({
-  put: { ...dueKey(queue, place, at), ttl: Math.ceil(Date.parse(at) / 1_000) + keptSeconds },
+/** The write that makes a task due at a given time. */
+export const dueWrite = (queue: Queue, subject: TaskSubject, at: string): Write => ({
+  put: { ...dueKey(queue, subject, at), ttl: Math.ceil(Date.parse(at) / 1_000) + keptSeconds },
 });
 
-/** The writes that move a thing from one instant to another; null stands for not being in the queue. */
-export const moveDue = (queue: Queue, place: Place, from: string | null, to: string | null): Write[] =>
+/** The writes that move a task from one due time to another; null means that the task is not in the queue. */
+export const moveDue = (queue: Queue, subject: TaskSubject, from: string | null, to: string | null): Write[] =>
   from === to
     ? []
     : [
-        ...(from === null ? [] : [{ delete: dueKey(queue, place, from) }]),
-        ...(to === null ? [] : [dueWrite(queue, place, to)]),
+        ...(from === null ? [] : [{ delete: dueKey(queue, subject, from) }]),
+        ...(to === null ? [] : [dueWrite(queue, subject, to)]),
       ];
 
-/** The number of places that are read of one shard. Each has some 200 bytes. */
+/** The number of tasks that are read from one shard. Each has about 200 bytes. */
 const shardLimit = 10_000;
 const shardsAtOnce = 8;
 
-/** Reads the due places of each shard, the earliest first, at most 10,000 of each shard. */
+/** Reads the due tasks of each shard, the earliest first, at most 10,000 from each. `place` is the task's subject. */
 export async function readDue(
   table: Reader,
   queue: Queue,
@@ -72,8 +72,8 @@ export async function readDue(
 }
 
 /**
- * Takes a place out of its queue if nothing is due there any more. `look` says whether something still is, and gives
- * the write that fails the transaction if the thing has changed since.
+ * Removes a task from its queue if it is not due any more. `look` tells whether the task is still due, and returns a
+ * write that makes the transaction fail if the subject has changed since.
  */
 export const forgetDue = (
   table: Table,
@@ -88,15 +88,17 @@ export const forgetDue = (
 export type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
 
 /** The numbers of tasks that were due, that were done and that failed. */
-export type Swept = { due: number; done: number; failed: number };
+export type SweepResult = { due: number; done: number; failed: number };
 
 /** A task that is due, and its account. */
 export type Task = { accountId: string; run: () => Promise<void> };
 
-type Work = { table: Reader; now: () => Date };
+type DueContext = { table: Reader; now: () => Date };
 
-/** Reads the due tasks of a queue whose places consist of an account and one id, the earliest first. */
-export async function dueTasks<W extends Work>(
+/**
+ * Reads the due tasks of a queue, the earliest first. The subjects of the queue must consist of an account and one id.
+ */
+export async function dueTasks<W extends DueContext>(
   queue: Queue,
   one: (accountId: string, id: string, at: string, work: W) => Promise<void>,
   work: W,
@@ -109,11 +111,11 @@ export async function dueTasks<W extends Work>(
 }
 
 /**
- * Runs tasks in turns over the accounts, up to `limit` of them, `atOnce` at the same time.
+ * Runs up to `limit` tasks, `atOnce` at the same time, taking turns between the accounts.
  * - No task is started after `budgetMs`.
  * - A task that fails is logged and stays due.
  */
-export async function sweepTasks(tasks: readonly Task[], log: Log, bounds: Bounds = {}): Promise<Swept> {
+export async function sweepTasks(tasks: readonly Task[], log: Log, bounds: Bounds = {}): Promise<SweepResult> {
   const { limit = 500, atOnce = 10, budgetMs = 40_000 } = bounds;
   const startedMs = performance.now();
   const some = roundRobin(tasks, ({ accountId }) => accountId).slice(0, limit);

@@ -1,4 +1,4 @@
-import { TransactionCanceledException, type AttributeValue } from "@aws-sdk/client-dynamodb";
+import type { AttributeValue, TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 
 import { Problem } from "../core/errors.ts";
 import type { Write } from "./writes.ts";
@@ -37,7 +37,7 @@ export const scalars = (item: Record<string, AttributeValue> = {}): Record<strin
  * own mistake.
  */
 export function failureOf(error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof TransactionCanceledException) return error;
+  if (!(error instanceof Error) || isCanceled(error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (throttles.has(error.name)) return new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
   if (outages.has(error.name) || code.startsWith("ECONN") || code === "ETIMEDOUT" || code === "EPIPE") {
@@ -46,13 +46,17 @@ export function failureOf(error: unknown): unknown {
   return error;
 }
 
+/** The SDK's class of this error is loaded only with the SDK, so its name tells it. */
+const isCanceled = (error: unknown): error is TransactionCanceledException =>
+  error instanceof Error && error.name === "TransactionCanceledException";
+
 /** Whether the table is still working on a transaction that was sent before with the same token. */
 export const isInProgress = (error: unknown): boolean =>
   error instanceof Error && error.name === "TransactionInProgressException";
 
 /** Translates the failure of a transaction for its plan: a `Contention`, or the error to throw. */
 export function refusalOf(error: unknown, writes: readonly Write[]): unknown {
-  if (!(error instanceof TransactionCanceledException)) return error;
+  if (!isCanceled(error)) return error;
   const reasons = error.CancellationReasons ?? [];
   for (const [index, { Code, Item }] of reasons.entries()) {
     const orElse = writes[index]?.orElse;
@@ -73,8 +77,8 @@ const wait = (longestMs: number): Promise<void> =>
 export const backOff = (attempt: number): Promise<void> => wait(5 * 2 ** Math.min(attempt, 6));
 
 /**
- * Waits a random time (full jitter) of at most 5 ms × 2^attempt, up to 640 ms. The more of `limitMs` is over, the
- * shorter the time, so that callers who have waited long go before new ones.
+ * Waits a random time (full jitter) of at most 5 ms × 2^attempt, up to 640 ms. The longer a caller has waited in
+ * relation to `limitMs`, the shorter the time, so that older callers go before new ones.
  */
 export const fairBackOff = (attempt: number, waitedMs: number, limitMs: number): Promise<void> =>
   wait(5 * 2 ** Math.min(attempt, 7) * Math.max(0.02, 1 - waitedMs / limitMs));

@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { InvalidInput } from "../core/errors.ts";
 import { timeOf } from "../core/ids.ts";
+import { dayMs } from "../core/time.ts";
 import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
@@ -12,15 +13,13 @@ type Span = { fromMs: number; untilMs: number };
 /** The number of entries on one UTC day, or on the part of it that a range covers. */
 type Day = Span & { count: number };
 
-export const dayMs = 86_400_000;
-
 /** The end of the last year with four digits. */
 export const endOfTimeMs = Date.UTC(10_000, 0, 1);
 
-/** `yyyy-mm` of an instant, in UTC. */
+/** `yyyy-mm` of a time, in UTC. */
 export const monthOf = (atMs: number): string => new Date(atMs).toISOString().slice(0, 7);
 
-/** The attribute of a month's counters in which an instant is counted: `d01` to `d31`. */
+/** The attribute of a month's counters in which a time is counted: `d01` to `d31`. */
 export const attributeOf = (atMs: number): string => `d${new Date(atMs).toISOString().slice(8, 10)}`;
 
 /**
@@ -30,7 +29,7 @@ export const attributeOf = (atMs: number): string => `d${new Date(atMs).toISOStr
 export const isCut = ({ fromMs, untilMs }: Span): boolean => untilMs - fromMs < dayMs;
 
 /** The number of entries on all these days. */
-export const totalOf = (days: readonly Day[]): number => days.reduce((total, { count }) => total + count, 0);
+export const entryCount = (days: readonly Day[]): number => days.reduce((total, { count }) => total + count, 0);
 
 /** The days of a span that have entries, newest first and clipped to the span, each with the count of its whole day. */
 export function daysIn({ fromMs, untilMs }: Span, counters: readonly Item[]): Day[] {
@@ -60,7 +59,7 @@ export function dayOfRank(days: readonly Day[], rank: number): { day: Day; befor
     if (rank < before + day.count) return { day, before };
     before += day.count;
   }
-  throw new RangeError(`There is no rank ${rank} in ${before} entries.`);
+  throw new RangeError(`The rank ${rank} is not in the ${before} entries.`);
 }
 
 /*
@@ -75,7 +74,7 @@ export function dayOfRank(days: readonly Day[], rank: number): { day: Day; befor
  */
 export type Journal = { partition: string; name: string; retentionDays: number };
 
-type Entry = { id: string } & Record<string, unknown>;
+type JournalEntry = { id: string } & Record<string, unknown>;
 
 const shards = 8;
 const scanLimit = 20_000;
@@ -96,7 +95,7 @@ const counterKey = (journal: Journal, month: string, shard: number): Key => ({
  * The writes that append entries: one for each entry, and one for each month with an entry. The ids are UUIDv7 made at
  * about `now`. A transaction may contain them only once per journal, because it cannot write an item twice.
  */
-export function appendEntries(journal: Journal, rows: readonly Entry[], now: Date): Write[] {
+export function appendEntries(journal: Journal, rows: readonly JournalEntry[], now: Date): Write[] {
   // The table may delete entries when the retention is over. The two additional days are for clocks that disagree.
   const ttl = Math.ceil((now.getTime() + (journal.retentionDays + 2) * dayMs) / 1000);
   const shard = Math.floor(Math.random() * shards);
@@ -114,8 +113,8 @@ export function appendEntries(journal: Journal, rows: readonly Entry[], now: Dat
   ];
 }
 
-type Options = { skip: number; take: number; since?: Date; until?: Date; keep?: (row: Item) => boolean };
-type Page = { rows: Item[]; total: number };
+type ReadOptions = { skip: number; take: number; since?: Date; until?: Date; keep?: (row: Item) => boolean };
+type JournalPage = { rows: Item[]; total: number };
 
 /**
  * Reads the entries of ranks `skip` to `skip + take − 1`, newest first, and the exact total, from `since` on and before
@@ -124,7 +123,12 @@ type Page = { rows: Item[]; total: number };
  * - With `keep`, only the entries for which it returns true are listed and counted. This reads the whole range; a range
  *   of more than 20,000 entries throws InvalidInput at `query.since`.
  */
-export async function readEntries(table: Reader, journal: Journal, options: Options, now: Date): Promise<Page> {
+export async function readEntries(
+  table: Reader,
+  journal: Journal,
+  options: ReadOptions,
+  now: Date,
+): Promise<JournalPage> {
   const span = spanOf(journal, options, now);
   if (span.fromMs >= span.untilMs) return { rows: [], total: 0 };
   const { keep } = options;
@@ -140,19 +144,19 @@ async function readPage(
   table: Reader,
   journal: Journal,
   span: Span,
-  { skip, take }: Pick<Options, "skip" | "take">,
-): Promise<Page | undefined> {
+  { skip, take }: Pick<ReadOptions, "skip" | "take">,
+): Promise<JournalPage | undefined> {
   const days = await readDays(table, journal, span);
   const exact = await countCutDays(table, journal, days);
-  const total = totalOf(exact);
+  const total = entryCount(exact);
   const count = Math.max(0, Math.min(take, total - skip));
   if (count === 0) return { rows: [], total };
   const rows = await readRanks(table, journal, span.fromMs, exact, skip, count);
-  const isSame = totalOf(await readDays(table, journal, span)) === totalOf(days);
+  const isSame = entryCount(await readDays(table, journal, span)) === entryCount(days);
   return isSame ? { rows, total } : undefined;
 }
 
-function spanOf({ retentionDays }: Journal, { since, until }: Options, now: Date): Span {
+function spanOf({ retentionDays }: Journal, { since, until }: ReadOptions, now: Date): Span {
   const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
   return {
     fromMs: Math.max(since?.getTime() ?? 0, oldestMs, 0),
@@ -177,15 +181,13 @@ const countCutDays = (table: Reader, journal: Journal, days: readonly Day[]): Pr
     }),
   );
 
-/**
- * A sort key after all entries before this instant and before all others: the beginning of a UUIDv7 of this instant.
- */
+/** A sort key after all entries before this time and before all others: the beginning of a UUIDv7 of this time. */
 function boundary(journal: Journal, atMs: number): string {
   const hex = atMs.toString(16).padStart(12, "0");
   return entryKey(journal, `${hex.slice(0, 8)}-${hex.slice(8)}`).SK;
 }
 
-function read(table: Reader, journal: Journal, { fromMs, untilMs }: Span, limit: number, newestFirst: boolean) {
+function readSpan(table: Reader, journal: Journal, { fromMs, untilMs }: Span, limit: number, newestFirst: boolean) {
   const [from, until] = [boundary(journal, fromMs), boundary(journal, untilMs)];
   return table.between(journal.partition, from, until, { limit, newestFirst });
 }
@@ -204,11 +206,11 @@ async function readRanks(
   const left = day.count - newer;
   const older = Math.max(0, count - left);
   if (newer + count <= left + older) {
-    return (await read(table, journal, { ...day, fromMs }, newer + count, true)).slice(newer);
+    return (await readSpan(table, journal, { ...day, fromMs }, newer + count, true)).slice(newer);
   }
   const [inDay, afterDay] = await Promise.all([
-    read(table, journal, day, left, false),
-    older === 0 ? [] : read(table, journal, { fromMs, untilMs: day.fromMs }, older, true),
+    readSpan(table, journal, day, left, false),
+    older === 0 ? [] : readSpan(table, journal, { fromMs, untilMs: day.fromMs }, older, true),
   ]);
   return [...inDay.toReversed().slice(0, count), ...afterDay];
 }
@@ -219,10 +221,10 @@ async function readKept(
   span: Span,
   days: readonly Day[],
   { skip, take, keep }: { skip: number; take: number; keep: (row: Item) => boolean },
-): Promise<Page> {
+): Promise<JournalPage> {
   // The counts of whole days are an upper bound. Only if that is too high is it worth reading the cut days to count
   // exactly.
-  if (totalOf(days) > scanLimit) refuseOver(totalOf(await countCutDays(table, journal, days)));
+  if (entryCount(days) > scanLimit) refuseOver(entryCount(await countCutDays(table, journal, days)));
   const rows: Item[] = [];
   let total = 0;
   await scan(table, journal, span, (row) => {
@@ -235,7 +237,7 @@ async function readKept(
 
 function refuseOver(count: number): void {
   if (count <= scanLimit) return;
-  const msg = `This range holds ${count} entries, and at most ${scanLimit} can be searched. Narrow it with since and until`;
+  const msg = `This range has ${count} entries, and a search covers ${scanLimit} at most. Narrow the range with since and until`;
   throw new InvalidInput([{ loc: ["query", "since"], msg, type: "value_error" }]);
 }
 

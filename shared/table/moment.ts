@@ -5,34 +5,34 @@ import type { Reader } from "./table.ts";
 import type { Item } from "./writes.ts";
 
 /**
- * A list, and a function that finds what its rows stand for. If the function finds fewer things than there are rows,
- * the list has changed since it was read.
+ * A list, and a function that finds the items that its rows point to. If it finds fewer items than there are rows, the
+ * list has changed since it was read.
  */
 export type Listed<T> = { list: List; resolve: (rows: Item[]) => Promise<readonly T[]> };
 
 /** Thrown when lists have changed since their reading began. */
 export class ListChanged extends Error {}
 
-/** Reads several lists as of one moment. */
+/** Reads several lists in a consistent state. */
 export type Moment = {
   /** Opens lists, to read parts of them. Their heads are read together. */
   open: <T>(lists: readonly Listed<T>[]) => Promise<RowSource<T>[]>;
   /**
    * Reads a part of several sources, and their total. The sources are the lists that were opened since the last page,
-   * and things that were found one by one after that.
+   * and items that were found one by one after that.
    */
   page: <T>(sources: readonly RowSource<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
 };
 
 /**
- * Runs `read` on lists as if nobody changed them meanwhile. If somebody did it runs again, up to 503 `busy`. It makes
- * sure that:
- * - a list has as many rows as its head says, and what the rows stand for exists;
- * - the heads of several lists are those of one moment.
+ * Runs `read` on a consistent state of lists. If a list changes meanwhile, `read` runs again, until 503 `busy`. It
+ * makes sure that:
+ * - a list has as many rows as its head says, and the items that the rows point to exist;
+ * - the heads of several lists belong to the same time.
  *
  * One list alone costs its head and its rows; the heads of several are compared while the rows are read. Lists that are
- * found by a page of other lists are of a later moment than those, unless things that were found one by one are read
- * beside them.
+ * found in a page of other lists are read at a later time than those lists, unless items that were found one by one are
+ * read with them.
  */
 export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
   const torn = new Map<string, readonly number[]>();
@@ -47,11 +47,11 @@ export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Pr
   return value;
 }
 
-const nameOf = ({ partition, name }: List): string => `${partition} ${name}`;
+const listName = ({ partition, name }: List): string => `${partition} ${name}`;
 
 /**
- * `torn` names the blocks of a list in which the last try met an unfinished deletion. Their bitmaps are read with the
- * list's head.
+ * `torn` names the blocks of a list in which the last attempt found an unfinished deletion. Their bitmaps are read with
+ * the list's head.
  */
 function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment {
   const earlier: ListState[] = [];
@@ -61,7 +61,7 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
     read: async (skip, take) => {
       const read = await readSpan(table, state, { skip, take });
       if ("changed" in read) {
-        torn.set(nameOf(state.list), read.changed);
+        torn.set(listName(state.list), read.changed);
         throw new ListChanged();
       }
       const found = await resolve(read.rows);
@@ -81,7 +81,7 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       const states = await readHeads(
         table,
         lists.map(({ list }) => list),
-        (list) => torn.get(nameOf(list)) ?? [],
+        (list) => torn.get(listName(list)) ?? [],
       );
       opened.push(...states);
       return lists.flatMap(({ resolve }, index) => {

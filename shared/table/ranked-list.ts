@@ -5,8 +5,9 @@ import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /**
- * The arithmetic of ranked lists: which ordinal has a rank if some ordinals are deleted. `holes` counts the deleted
- * ordinals, in two bytes for each block of 4,096; `bitmaps` says which they are, for the blocks that were read.
+ * The arithmetic of ranked lists: it finds the ordinal at a rank, although some ordinals are deleted. `holes` counts
+ * the deleted ordinals, in two bytes for each block of 4,096; `bitmaps` says which they are, for the blocks that were
+ * read.
  */
 export type Ranks = {
   /** The ordinal the next row gets. */
@@ -39,7 +40,7 @@ function blockOfRank({ next, holes }: Omit<Ranks, "bitmaps">, rank: number): { b
     if (rank < before + live) return { block, before };
     before += live;
   }
-  throw new RangeError(`There is no rank ${rank} in ${before} rows.`);
+  throw new RangeError(`The rank ${rank} is not in the ${before} rows.`);
 }
 
 /** The ordinal of the live row with this rank (0 is the oldest); needs the bitmap of its block if that has holes. */
@@ -133,13 +134,13 @@ async function readState(
 ): Promise<{ state: ListState; others: (Item | undefined)[] }> {
   const keys = [headKey(list), ...blocks.map((block) => bitmapKey(list, block)), ...others];
   const [head, ...rest] = await table.getMany(keys);
-  return { state: stateOf(list, head, parseBitmaps(blocks, rest)), others: rest.slice(blocks.length) };
+  return { state: listState(list, head, parseBitmaps(blocks, rest)), others: rest.slice(blocks.length) };
 }
 
 /**
  * Reads the head in one round trip with the bitmaps of the blocks that hold `ordinals` (needed to remove them), and
- * with any other items. A batch of reads is not of one moment, so it reads again while a removal is in the head but not
- * in its bitmap.
+ * with any other items. A batch read is not a snapshot, so it reads again while the head contains a removal that its
+ * bitmap does not.
  */
 export async function readList(
   table: Reader,
@@ -159,8 +160,8 @@ const isTorn = ({ holes, bitmaps }: ListState, blocks: readonly number[]): boole
   blocks.some((block) => countBits(bitmaps.get(block)) !== holesIn(holes, block));
 
 /**
- * Reads the heads of several lists in one round trip, with the bitmaps of the blocks in `blocksOf`. They need not be of
- * one moment: a write that relies on a head checks its version, and `atOneMoment` compares the heads.
+ * Reads the heads of several lists in one round trip, with the bitmaps of the blocks in `blocksOf`. They need not be a
+ * snapshot: a write that relies on a head checks its version, and `atOneMoment` compares the heads.
  */
 export async function readHeads(
   table: Reader,
@@ -172,11 +173,11 @@ export async function readHeads(
   const items = await table.getMany([...lists.map(headKey), ...bitmaps]);
   let next = lists.length;
   return wanted.map(({ list, blocks }, index) =>
-    stateOf(list, items[index], parseBitmaps(blocks, items.slice(next, (next += blocks.length)))),
+    listState(list, items[index], parseBitmaps(blocks, items.slice(next, (next += blocks.length)))),
   );
 }
 
-function stateOf(list: List, item: Item | undefined, bitmaps: ReadonlyMap<number, Uint8Array>): ListState {
+function listState(list: List, item: Item | undefined, bitmaps: ReadonlyMap<number, Uint8Array>): ListState {
   if (!item) return { list, next: 0, live: 0, version: 0, holes: new Uint8Array(), bitmaps };
   const { holes = new Uint8Array(), ...head } = Head.parse(item);
   return { list, ...head, holes, bitmaps };
@@ -236,8 +237,8 @@ type Order = "oldest" | "newest";
 type Span = { skip: number; take: number; order?: Order };
 
 /**
- * Reads the rows of ranks `skip` to `skip + take − 1` and the exact total, as of one moment. The rows are checked
- * against the head, and read again if the list changed meanwhile.
+ * Reads the rows of ranks `skip` to `skip + take − 1` and the exact total, from the same state of the list. The rows
+ * are checked against the head, and read again if the list changed meanwhile.
  */
 export async function readRows(table: Reader, list: List, span: Span): Promise<{ rows: Item[]; total: number }> {
   let blocks: readonly number[] = [];

@@ -3,12 +3,12 @@ import { backOff } from "./failures.ts";
 
 const attempts = 30;
 
-/** Readers block nobody, so a short wait is enough. */
+/** The back-off does not grow after this attempt. Readers do not block each other, so short waits are enough. */
 const longestStep = 4;
 
 /**
- * Repeats a read until it returns a value. It returns undefined if it saw that the data changed meanwhile. The read is
- * repeated at once and then with back-off, for some two seconds. After that throws 503 `busy`.
+ * Repeats a read until it returns a value. A read returns undefined if it saw that the data changed meanwhile. It is
+ * repeated at once, and then with back-off for about two seconds. After that, throws 503 `busy`.
  */
 export async function readAgain<T>(read: () => Promise<T | undefined>): Promise<T> {
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -16,5 +16,5 @@ export async function readAgain<T>(read: () => Promise<T | undefined>): Promise<
     const found = await read();
     if (found !== undefined) return found;
   }
-  throw new Problem("busy", "The list is changing too fast to read it. Try again.", { retry_after: 1 });
+  throw new Problem("busy", "The list changes too fast to read. Try again.", { retry_after: 1 });
 }

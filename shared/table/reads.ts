@@ -1,8 +1,7 @@
-import { BatchGetCommand, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import type * as z from "zod";
 
 import { Problem } from "../core/errors.ts";
-import { call, type Connection } from "./connection.ts";
+import { roundTrip, type Connection } from "./connection.ts";
 import { backOff } from "./failures.ts";
 import type { Item, Key } from "./writes.ts";
 
@@ -17,21 +16,22 @@ export async function get<S extends z.ZodType>(
   schema: S,
   ConsistentRead = true,
 ): Promise<z.output<S> | undefined> {
-  const command = new GetCommand({ TableName: connection.name, Key: key, ...reads, ConsistentRead });
-  const { Item: found } = await call(connection, "readUnits", () => connection.client.send(command));
+  const { client, name } = connection;
+  const input = { TableName: name, Key: key, ...reads, ConsistentRead };
+  const { Item: found } = await roundTrip(connection, "readUnits", () => client.send("GetItem", input));
   return found === undefined ? undefined : schema.parse(found);
 }
 
-const nameOf = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
+const keyText = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
 
 export async function getMany(connection: Connection, keys: Key[]): Promise<(Item | undefined)[]> {
-  const distinct = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
+  const distinct = [...new Map(keys.map((key) => [keyText(key), key])).values()];
   const batches = Array.from({ length: Math.ceil(distinct.length / 100) }, (_, index) =>
     distinct.slice(index * 100, index * 100 + 100),
   );
   const items = (await Promise.all(batches.map((batch) => getBatch(connection, batch)))).flat();
-  const found = new Map(items.map((item) => [nameOf(item), item]));
-  return keys.map((key) => found.get(nameOf(key)));
+  const found = new Map(items.map((item) => [keyText(item), item]));
+  return keys.map((key) => found.get(keyText(key)));
 }
 
 /**
@@ -45,11 +45,11 @@ async function getBatch(connection: Connection, keys: Key[]): Promise<Item[]> {
   for (let attempt = 0; wanted.length > 0; attempt++) {
     if (attempt > 0) await backOff(attempt);
     if (attempt > 6) throw new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
-    const command = new BatchGetCommand({
+    const input = {
       RequestItems: { [name]: { Keys: wanted, ConsistentRead: true } },
       ReturnConsumedCapacity: "TOTAL",
-    });
-    const answer = await call(connection, "readUnits", () => client.send(command));
+    } as const;
+    const answer = await roundTrip(connection, "readUnits", () => client.send("BatchGetItem", input));
     items.push(...((answer.Responses?.[name] ?? []) as Item[]));
     wanted = answer.UnprocessedKeys?.[name]?.Keys ?? [];
   }
@@ -66,7 +66,7 @@ export async function between(
   const items: Item[] = [];
   let start: Record<string, unknown> | undefined;
   do {
-    const command = new QueryCommand({
+    const input = {
       TableName: connection.name,
       KeyConditionExpression: "PK = :partition AND SK BETWEEN :from AND :to",
       ExpressionAttributeValues: { ":partition": partition, ":from": from, ":to": to },
@@ -74,8 +74,8 @@ export async function between(
       ...(limit === Infinity ? {} : { Limit: limit - items.length }),
       ...(start ? { ExclusiveStartKey: start } : {}),
       ...reads,
-    });
-    const answer = await call(connection, "readUnits", () => connection.client.send(command));
+    };
+    const answer = await roundTrip(connection, "readUnits", () => connection.client.send("Query", input));
     items.push(...((answer.Items ?? []) as Item[]));
     start = answer.LastEvaluatedKey;
   } while (start && items.length < limit);

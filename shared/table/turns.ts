@@ -1,6 +1,4 @@
-/**
- * Turns at items that several callers want at the same time. At each item, the first to ask is the first to get a turn.
- */
+/** A queue for each item that several callers want to use. Callers get an item in the order in which they asked. */
 export type Turns = {
   /**
    * Waits until all earlier callers for any of these items are done, and returns the function that ends this turn;
@@ -8,13 +6,13 @@ export type Turns = {
    * while asking for items that others want.
    */
   take: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
-  /** Takes a turn at items that nobody wants; undefined if somebody wants one of them. */
+  /** Takes a turn at items that nobody else uses or waits for; undefined if one of them is in use. */
   takeFree: (names: readonly string[]) => (() => void) | undefined;
-  /** Those of the items at which somebody has a turn or waits for one. */
+  /** Returns those of the given items that are in use or waited for. */
   wanted: (names: readonly string[]) => string[];
 };
 
-/** Creates turns for the callers of this process. Nothing is kept about items that nobody wants any more. */
+/** Creates turns for the callers of this process. It forgets an item when nobody uses it or waits for it. */
 export function newTurns(): Turns {
   /** The end of the last turn that was asked for, by item. */
   const ends = new Map<string, Promise<void>>();

@@ -5,12 +5,13 @@ export type Item = Key & Record<string, unknown>;
 
 type Scalar = string | number | boolean;
 
-/** The condition on an attribute: equal to a value, or within a bound. A missing attribute meets neither. */
+/** The condition on an attribute: equal to a value, or within a bound. A missing attribute fulfils none of them. */
 type Expected = Scalar | { atMost: number | string } | { above: number | string };
 type Attributes = Record<string, Expected>;
 
 /**
- * `absent` and `present` are about the item. A record is about its attributes, which must all meet their conditions.
+ * `absent` and `present` are conditions on the whole item. A record has conditions on attributes, and all must be
+ * fulfilled.
  */
 type Condition = "absent" | "present" | Attributes | { absentOr: Attributes };
 
@@ -26,7 +27,7 @@ export type Write = { if?: Condition; orElse?: OrElse } & (
 );
 
 /** The key of the item that a write changes or checks. */
-export function keyOf(write: Write): Key {
+export function itemKey(write: Write): Key {
   if ("put" in write) return { PK: write.put.PK, SK: write.put.SK };
   if ("update" in write) return write.update;
   return "delete" in write ? write.delete : write.check;

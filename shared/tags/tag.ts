@@ -19,9 +19,9 @@ import type { Key } from "../table/writes.ts";
  *   whether a name is taken                                ACCOUNT#<id> / TAG_NAME#<SHA-256 of the folded name>
  */
 const tagsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "tags" });
-const keyOf = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+const tagKey = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
-function nameKey(accountId: string, name: string): Key {
+function tagNameKey(accountId: string, name: string): Key {
   const folded = createHash("sha256").update(foldedName(name)).digest("hex");
   return { PK: `ACCOUNT#${accountId}`, SK: `TAG_NAME#${folded}` };
 }
@@ -47,10 +47,10 @@ export const NewTag = z
 export const Tag = z
   .object({
     id: Id.meta({ description: "The tag's id." }),
-    name: z.string().meta({ description: "Its name, unique in its account ignoring case." }),
-    color_hex: z.string().nullable().meta({ description: "Its colour." }),
-    description: z.string().nullable().meta({ description: "What it is for." }),
-    created_at: Timestamp.meta({ description: "When it was created." }),
+    name: z.string().meta({ description: "The tag's name, unique in its account ignoring case." }),
+    color_hex: z.string().nullable().meta({ description: "The tag's colour." }),
+    description: z.string().nullable().meta({ description: "What the tag is for." }),
+    created_at: Timestamp.meta({ description: "When the tag was created." }),
   })
   .meta({ id: "Tag", description: "A label that domains can have." });
 type Tag = z.output<typeof Tag>;
@@ -72,7 +72,8 @@ export function addTag(
 ): Promise<Tag> {
   return commit(async () => {
     const { state } = await readList(table, tagsOf(accountId));
-    if (state.live >= tagLimit) throw new Problem("limit_reached", `An account has ${tagLimit} tags at most.`);
+    if (state.live >= tagLimit)
+      throw new Problem("limit_reached", `An account can have ${tagLimit} tags at most. Delete a tag first.`);
     const id = idWithOrdinal(state.next);
     const tag: Tag = { id, name, color_hex, description, created_at: now().toISOString() };
     return {
@@ -80,7 +81,7 @@ export function addTag(
       writes: [
         ...appendRows(state, [tag]),
         {
-          put: { ...nameKey(accountId, name), id },
+          put: { ...tagNameKey(accountId, name), id },
           if: "absent",
           orElse: (found) =>
             new Problem("tag_name_taken", "Another tag of this account has this name.", {
@@ -108,12 +109,12 @@ export function deleteTag(accountId: string, id: string, { table, commit }: Cont
   return commit(async () => {
     const ordinal = ordinalOf(id);
     if (ordinal === undefined) throw notFound();
-    const { state, others } = await readList(table, tagsOf(accountId), [ordinal], [keyOf(accountId, id)]);
+    const { state, others } = await readList(table, tagsOf(accountId), [ordinal], [tagKey(accountId, id)]);
     const tag = Tag.safeParse(others[0]).data;
     if (tag?.id !== id) throw notFound();
     return {
       value: undefined,
-      writes: [...removeRows(state, [ordinal], { if: { id } }), { delete: nameKey(accountId, tag.name) }],
+      writes: [...removeRows(state, [ordinal], { if: { id } }), { delete: tagNameKey(accountId, tag.name) }],
       changes: [change(tagKind, "deleted", id, { before: tag })],
     };
   });
@@ -122,7 +123,7 @@ export function deleteTag(accountId: string, id: string, { table, commit }: Cont
 /** The existing tags among these ids, by id. A deleted tag is on nothing, even where its id is still stored. */
 export async function tagsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<Map<string, Tag>> {
   const wanted = [...new Set(ids)];
-  const rows = await table.getMany(wanted.map((id) => keyOf(accountId, id)));
+  const rows = await table.getMany(wanted.map((id) => tagKey(accountId, id)));
   const tags = rows.flatMap((row) => Tag.safeParse(row).data ?? []);
   return new Map(tags.filter(({ id }) => wanted.includes(id)).map((tag) => [tag.id, tag]));
 }

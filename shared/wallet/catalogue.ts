@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import type { Day } from "../core/days.ts";
+import type { Day } from "../core/time.ts";
 
 /** A billing plan. Prices are integer minor units of `currency` in shared/core/money.ts, for a whole month. */
 type Plan = {
@@ -72,8 +72,8 @@ const Prices = z.strictObject({
 
 /**
  * Lists of plan prices, each valid from a month on, the oldest first. Before the first list, and for plans that a list
- * leaves out, the earlier prices hold. Invoices are made by the month, from the usage of its days. Prices change only
- * with a month, so no recorded day gets another price, as long as the lists of months that have begun stay as they are.
+ * leaves out, the earlier prices apply. An invoice covers a month, and prices change only at the beginning of a month.
+ * So a recorded day never gets another price, as long as nobody edits the lists of months that have begun.
  */
 export const PriceLists = z
   .array(
@@ -88,13 +88,13 @@ export const PriceLists = z
   });
 type PriceLists = z.output<typeof PriceLists>;
 
-let read: { text: string; lists: PriceLists } = { text: "[]", lists: [] };
+let parsedPrices: { text: string; lists: PriceLists } = { text: "[]", lists: [] };
 
 /** The price lists of this process, from the JSON in PLAN_PRICES. */
 function listsHere(): PriceLists {
   const text = process.env["PLAN_PRICES"] ?? "[]";
-  if (text !== read.text) read = { text, lists: PriceLists.parse(JSON.parse(text)) };
-  return read.lists;
+  if (text !== parsedPrices.text) parsedPrices = { text, lists: PriceLists.parse(JSON.parse(text)) };
+  return parsedPrices.lists;
 }
 
 /** A plan with its prices on a day. */

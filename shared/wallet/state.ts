@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
-import { Day, dayOf, monthOf, nextMonth, plusDays } from "../core/days.ts";
+import { Day, dayOf, monthOf, nextMonth, plusDays } from "../core/time.ts";
 import type { Key } from "../table/writes.ts";
 import { PlanId, dedicatedIpFirstDays, defaultPlan, planAt } from "./catalogue.ts";
 
@@ -81,8 +81,8 @@ const plansSince = ({ plans }: Pick<BillingState, "plans">, day: Day): BillingSt
   );
 
 /**
- * Today is the last day that may be settled, and a claim of today asks for the plans of `dedicatedIpFirstDays` days
- * before.
+ * How many days of past plans are kept. Today is the last day that may be settled, and the price of a dedicated IP
+ * depends on the plans of the `dedicatedIpFirstDays` days before.
  */
 const historyDays = dedicatedIpFirstDays + 1;
 
@@ -94,8 +94,8 @@ export const withoutHistory = (state: BillingState): BillingState => ({
 
 /**
  * The price of the first days of a managed IP that is claimed on a day, in minor units. It is a month's price on the
- * dearest of the plans of that day, of as many days before it, and of the days to come, so that changing the plan for a
- * day gives no discount. If there is no such plan it is the price of the default plan.
+ * most expensive plan of that day, of as many days before it, and of the days to come, so that a change of plan for one
+ * day gives no discount. Without any such plan it is the price of the default plan.
  */
 export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day): number {
   const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);
@@ -111,8 +111,8 @@ export const periodEnd = ({ settle_from }: Pick<BillingState, "settle_from">): D
   plusDays(nextMonth(monthOf(settle_from)), -1);
 
 const PlanChange = z.object({
-  plan_id: PlanId.nullable().meta({ description: "The plan; null for none." }),
-  from: Day.meta({ description: "The day from which on it holds." }),
+  plan_id: PlanId.nullable().meta({ description: "The plan. Null if there is none." }),
+  from: Day.meta({ description: "The first day of the plan." }),
 });
 
 export const planKind = defineKind({

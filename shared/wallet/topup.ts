@@ -24,7 +24,10 @@ export const topupKey = (accountId: string, reference: string): Key => ({
   SK: `TOPUP#${reference}`,
 });
 
-/** The top-ups about whose checkout the provider is asked at an instant. A place is an account and a reference. */
+/**
+ *  The queue of top-ups for which the provider is to be asked about the checkout. The account and the reference
+ * identify a task.
+ */
 export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
 
 /** The time before the provider is first asked about a new checkout, because webhooks come within seconds. */
@@ -34,17 +37,17 @@ export const TopupStatus = z.enum(["pending", "paid", "failed", "expired"]);
 
 const Topup = z.object({
   id: Id.meta({ description: "The top-up's id." }),
-  amount: MoneyText.meta({ description: "How much." }),
-  currency: Currency.meta({ description: "ISO 4217." }),
-  status: TopupStatus.meta({ description: "What became of it." }),
-  created_at: Timestamp.meta({ description: "When it was begun." }),
+  amount: MoneyText.meta({ description: "The amount of the top-up." }),
+  currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+  status: TopupStatus.meta({ description: "The status of the top-up." }),
+  created_at: Timestamp.meta({ description: "When the top-up was started." }),
 });
 
 export const StoredTopup = Topup.extend({
   checkout_id: z.string(),
   /** SHA-256 of the secret in the result page's token. */
   token_hash: z.string(),
-  /** The batch of purchases that goes on once the top-up is paid. */
+  /** The batch of purchases that continues once the top-up is paid. */
   purchase_batch_id: z.string().optional(),
   /** When the provider was last asked about the top-up for its result page. */
   asked_at: Timestamp.optional(),
@@ -62,28 +65,28 @@ export const topupKind = defineKind({
 });
 
 export const TopupAmount = moneyUpTo(topupLimit).meta({
-  description: `How much to top up: above 0 and at most ${money(topupLimit)}, as a decimal string or a number.`,
+  description: `The amount to top up: above 0 and at most ${money(topupLimit)}, as a decimal string or a number.`,
   examples: ["50.00"],
 });
 
 export const TopupSession = z
   .object({
-    amount: MoneyText.meta({ description: "How much will be in the wallet more once it is paid." }),
+    amount: MoneyText.meta({ description: "The amount that the wallet gets after the payment." }),
     hosted_page: z
       .object({
         id: z.string().meta({ description: "The provider's id of the page." }),
-        url: z.string().meta({ description: "Where to pay." }),
-        expires_at: Timestamp.meta({ description: "Until when it can be paid." }),
+        url: z.string().meta({ description: "The address of the page." }),
+        expires_at: Timestamp.meta({ description: "When the page expires." }),
       })
       .meta({ description: "The payment provider's page." }),
   })
-  .meta({ id: "TopupSession", description: "A page on which the wallet can be topped up." });
+  .meta({ id: "TopupSession", description: "A payment page to top up the wallet." });
 
 const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).digest();
 
-const token = /^([0-9a-f-]{36})\.([\w-]{22})$/;
+const tokenPattern = /^([0-9a-f-]{36})\.([\w-]{22})$/;
 
-/** The address to which the payer comes back: the public result of the checkout. */
+/** The URL to which the payer returns: the public result page of the checkout. */
 function returnUrl(base: string, accountId: string, checkoutToken: string): string {
   const query = `checkout_token=${checkoutToken}&hosted_page_id={CHECKOUT_SESSION_ID}`;
   return `${base}/v1/public/accounts/${accountId}/billing/checkout/result?${query}`;
@@ -160,7 +163,7 @@ export async function createTopup(
 
 /** The top-up of a result page's token. Throws 404 for a token that is not this account's. */
 export async function topupOfToken(table: Reader, accountId: string, checkoutToken: string): Promise<StoredTopup> {
-  const [, reference = "", secret = ""] = token.exec(checkoutToken) ?? [];
+  const [, reference = "", secret = ""] = tokenPattern.exec(checkoutToken) ?? [];
   const topup = reference === "" ? undefined : await table.get(topupKey(accountId, reference), StoredTopup);
   if (!topup || !timingSafeEqual(hashOf(secret), Buffer.from(topup.token_hash, "hex"))) throw notFound();
   return topup;

@@ -20,19 +20,23 @@ const TransactionType = z.enum(["topup", "purchase", "refund", "charge", "adjust
 export const Transaction = z
   .object({
     transaction_id: Id.meta({ description: "The transaction's id." }),
-    type: TransactionType.meta({ description: "What it is for." }),
-    direction: z.enum(["credit", "debit"]).meta({ description: "Whether money came into the wallet or left it." }),
+    type: TransactionType.meta({ description: "The type of the transaction." }),
+    direction: z
+      .enum(["credit", "debit"])
+      .meta({ description: "`credit` if the money came into the wallet, `debit` if it left the wallet." }),
     status: z.enum(["pending", "settled", "void"]).meta({
-      description: "`pending` while the amount is only held; then `settled`, or `void` when it is free again.",
+      description: "`pending` while the amount is held. Then `settled` if it was captured, or `void` if it was voided.",
     }),
-    amount: MoneyText.meta({ description: "How much, as a decimal." }),
-    currency: Currency.meta({ description: "ISO 4217." }),
+    amount: MoneyText.meta({ description: "The amount, as a decimal." }),
+    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
     balance_after: MoneyText.meta({
-      description: "What the wallet held right after it; what is held is still in it until it is taken.",
+      description:
+        "The wallet's balance right after the transaction. A held amount is in the balance until it is captured.",
     }),
-    description: z.string().meta({ description: "What it is, for people." }),
+    description: z.string().meta({ description: "A description for people." }),
     effective_at: Timestamp.meta({
-      description: "When it took effect, or was held: its place in the list, which never changes.",
+      description:
+        "When the transaction took effect, or when the amount was held. It determines the place in the list and never changes.",
     }),
   })
   .meta({ id: "WalletTransaction", description: "Money that came into a wallet, left it, or is held in it." });

@@ -14,8 +14,8 @@ import { lowBalance } from "./catalogue.ts";
 import { StoredTransaction, transactionKind, transactionsOf, type Transaction } from "./transaction.ts";
 
 /*
- * Every account has a ledger of its own. `wallet` is the customer's money with us and must not be overdrawn; the other
- * accounts of the ledger say where money came from and went to. See shared/ledger for the keys.
+ * Every account has its own ledger. `wallet` is the customer's money with us and must not be overdrawn; the other
+ * accounts of the ledger show where money came from and where it went. See shared/ledger for the keys.
  */
 export const walletOf = (accountId: string): Ledger => ({ partition: `ACCOUNT#${accountId}`, limited: ["wallet"] });
 
@@ -27,9 +27,9 @@ export type Posting =
   | Extract<Operation, { kind: "capture" | "void" | "expire" }>;
 
 const WalletState = z.object({
-  balance: MoneyText.meta({ description: "What the wallet holds." }),
-  available: MoneyText.meta({ description: "What of it is not held." }),
-  currency: Currency.meta({ description: "ISO 4217." }),
+  balance: MoneyText.meta({ description: "The balance of the wallet, including held amounts." }),
+  available: MoneyText.meta({ description: "The part of the balance that is not held." }),
+  currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
 });
 
 export const walletKind = defineKind({
@@ -57,7 +57,7 @@ export type WalletPlan = { done: Done[]; writes: Write[]; changes: Change[]; pos
 
 /**
  * Plans all postings or none, with their transactions in the list, for one transaction with other writes. A posting
- * whose id was done before changes nothing. Throws 409 `insufficient_funds`.
+ * with an id that was used before changes nothing. Throws 409 `insufficient_funds`.
  */
 export async function planWallet(
   table: Reader,
@@ -103,7 +103,7 @@ export async function planWallet(
 
 const isBeginning = ({ kind }: Posting): boolean => kind === "transfer" || kind === "hold";
 
-/** The later of two instants. Clocks differ, and no transaction may have an earlier time than the one before it. */
+/** The later of two times. Clocks differ, and no transaction may have an earlier time than the one before it. */
 const latest = (one: string, other = ""): string => (one > other ? one : other);
 
 async function planOrRefuse(
@@ -117,7 +117,7 @@ async function planOrRefuse(
     return await planOperations(table, walletOf(accountId), postings, now, nextId);
   } catch (error) {
     if (!(error instanceof Overdrawn)) throw error;
-    throw new Problem("insufficient_funds", "The wallet does not hold enough that is free. Top it up first.", {
+    throw new Problem("insufficient_funds", "The wallet's available balance is too low. Top up the wallet first.", {
       available: money(Math.max(0, error.available)),
       currency,
     });
@@ -150,7 +150,9 @@ function newRow(
   ];
 }
 
-/** The row of a hold after the hold is resolved. It keeps its place in the list, which is the moment it was held. */
+/**
+ * The row of a hold after the hold is resolved. It keeps its place in the list, at the time when the amount was held.
+ */
 async function resolvedRow(table: Reader, accountId: string, done: Done, now: Date) {
   const { kind, movement, existed, entries } = done;
   if (existed || kind === "transfer" || kind === "hold") return undefined;

@@ -24,20 +24,20 @@ const isAllowed = (ip: string, { allowLoopback }: Policy): boolean =>
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 function hostFault(host: string, policy: Policy): string | undefined {
-  if (isIP(host)) return isAllowed(host, policy) ? undefined : "The address is not one on the public internet";
+  if (isIP(host)) return isAllowed(host, policy) ? undefined : "The address is not on the public internet";
   if (host.endsWith(".")) return "The host must not end with a dot";
   if (host.includes(".") || (policy.allowLoopback && host === "localhost")) return undefined;
   return "The host must be a full domain name or a public address";
 }
 
 /**
- * The fault in the URL of a webhook, as one sentence without its period; undefined for an allowed URL.
+ * Explains why the URL of a webhook is not allowed, in one sentence without its period; undefined if it is allowed.
  * - The URL has to be an absolute https URL of at most 2,048 characters without credentials and fragment.
  * - A host that is an address, in any spelling, has to be public. The addresses of a name are known only when it is
  *   resolved.
  */
 export function checkUrl(url: string, policy: Policy): string | undefined {
-  if (url.length > longestUrl) return `The URL has more than ${longestUrl} characters`;
+  if (url.length > longestUrl) return `The URL is longer than ${longestUrl} characters`;
   if (/[\s\p{Cc}]/u.test(url) || !URL.canParse(url)) return "This is not a URL";
   const parsed = new URL(url);
   const host = hostOf(parsed);

@@ -48,7 +48,7 @@ export async function tryOnce(
 }
 
 /** The tools of the delivery workers; `random`, in [0, 1), spreads the retries. */
-export type Work = Sending & { table: Table; random?: () => number };
+export type DeliveryContext = Sending & { table: Table; random?: () => number };
 
 /** The result of a delivery's turn; `skipped` when another worker has the delivery. */
 export type Turn = StoredDelivery["status"] | "skipped";
@@ -60,7 +60,7 @@ const leaseMs = 60_000;
 class Superseded extends Error {}
 
 /** Claims a delivery for one attempt; undefined when another worker claimed it. */
-async function claim(delivery: StoredDelivery, { table, now }: Work): Promise<StoredDelivery | undefined> {
+async function claim(delivery: StoredDelivery, { table, now }: DeliveryContext): Promise<StoredDelivery | undefined> {
   const { id, version } = delivery;
   const lease = new Date(now().getTime() + leaseMs).toISOString();
   const { done } = await table.attempt({
@@ -76,7 +76,11 @@ async function claim(delivery: StoredDelivery, { table, now }: Work): Promise<St
  * Writes the new state of a delivery, the time of its next attempt, and whether its webhook is disabled: all or
  * nothing, and nothing when another worker changed the delivery in the meantime.
  */
-async function settle(before: StoredDelivery, after: StoredDelivery, { table, now }: Work): Promise<Turn> {
+async function settleDelivery(
+  before: StoredDelivery,
+  after: StoredDelivery,
+  { table, now }: DeliveryContext,
+): Promise<Turn> {
   const at = now();
   const { account_id } = before;
   try {
@@ -100,24 +104,24 @@ async function settle(before: StoredDelivery, after: StoredDelivery, { table, no
  * Tries a pending delivery once, unless another worker does, and writes the result. Throws when the table fails: the
  * delivery is then still due.
  */
-export async function deliver({ delivery, body, webhook }: Loaded, work: Work): Promise<Turn> {
+export async function deliver({ delivery, body, webhook }: Loaded, work: DeliveryContext): Promise<Turn> {
   const { lease_until } = delivery;
   if (lease_until !== null && lease_until > work.now().toISOString()) return "skipped";
   if (webhook?.status !== "active") {
     const reason = webhook ? "webhook_disabled" : "webhook_deleted";
-    return settle(delivery, afterAbandoning(delivery, reason, work.now()), work);
+    return settleDelivery(delivery, afterAbandoning(delivery, reason, work.now()), work);
   }
   const claimed = await claim(delivery, work);
   if (!claimed) return "skipped";
   const tried = await tryOnce(webhook, delivery, body, work);
-  const turn = await settle(claimed, afterTry(claimed, tried, work.now(), work.random), work);
+  const turn = await settleDelivery(claimed, afterTry(claimed, tried, work.now(), work.random), work);
   if (tried.attempt.error === null) await noteSuccess(work.table, delivery, work.now());
   else if (isReceivers(tried.attempt)) await noteFailure(work.table, delivery, work.now());
   return turn;
 }
 
 /** The tools of the delivery workers in this process. Reads the environment when called, not at import. */
-export function openWork(worker: string): Work {
+export function openWork(worker: string): DeliveryContext {
   const { env, client } = runtime();
   return {
     ...outside(),

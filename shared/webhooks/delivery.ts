@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { Id, timeOf } from "../core/ids.ts";
 import { type PageQuery, spanOf } from "../core/page.ts";
-import { Timestamp } from "../core/time.ts";
+import { Timestamp, dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { type Journal, appendEntries, entryKey, readEntries } from "../table/journal.ts";
 import type { Reader } from "../table/table.ts";
@@ -12,12 +12,11 @@ import { type StoredWebhook, WebhookParams, findWebhook, getWebhook } from "./we
 
 /*
  * Access patterns
- *   deliveries of a webhook, newest first, and one by id   ACCOUNT#<id> / JOURNAL#deliveries/<webhook id> (journal.ts)
+ *   deliveries of a webhook, newest first, and one by id   ACCOUNT#<id> / JOURNAL#deliveries/<webhook id> (shared/table/journal.ts)
  *   what a delivery sends                                  ACCOUNT#<id> / DELIVERY_BODY#<webhook id>#<delivery id>
- *   deliveries to be tried at an instant                   due.ts
+ *   deliveries to be tried at an instant                   shared/table/due.ts
  */
 const retentionDays = 30;
-const dayMs = 86_400_000;
 
 const deliveriesOf = (accountId: string, webhookId: string): Journal => ({
   partition: `ACCOUNT#${accountId}`,
@@ -45,35 +44,39 @@ const AttemptError = z.enum([
 
 const DeliveryAttempt = z
   .object({
-    attempted_at: Timestamp.meta({ description: "When it was tried." }),
-    status_code: z.int().nullable().meta({ description: "The HTTP status of the answer, when there was one." }),
+    attempted_at: Timestamp.meta({ description: "When the attempt was made." }),
+    status_code: z.int().nullable().meta({ description: "The HTTP status of the answer, if there was an answer." }),
     error: AttemptError.nullable().meta({
       description:
-        "Why it failed; null when it was accepted. `webhook_disabled` and `webhook_deleted` say why nothing was sent any more.",
+        "Why the attempt failed. Null if it was accepted. With `webhook_disabled` and `webhook_deleted`, nothing was sent.",
     }),
-    duration_ms: z.int().meta({ description: "How long it took, in milliseconds." }),
+    duration_ms: z.int().meta({ description: "How long the attempt took, in milliseconds." }),
   })
-  .meta({ id: "WebhookDeliveryAttempt", description: "One try to deliver, and what came of it." });
+  .meta({ id: "WebhookDeliveryAttempt", description: "One attempt to deliver an event, and its result." });
 export type DeliveryAttempt = z.output<typeof DeliveryAttempt>;
 
 export const Delivery = z
   .object({
-    id: Id.meta({ description: "The delivery's id, which is the event's: the header `webhook-id` of every attempt." }),
+    id: Id.meta({
+      description: "The delivery's id. It is the id of the event, and the header `webhook-id` of every attempt.",
+    }),
     webhook_id: Id.meta({ description: "The webhook." }),
-    event_type: z.string().meta({ description: "What happened, such as `workspace.created`." }),
+    event_type: z.string().meta({ description: "The type of the event, such as `workspace.created`." }),
     status: DeliveryStatus.meta({
       description:
-        "`pending` while it is tried, `succeeded` once an attempt was accepted, `failed` when it is given up.",
+        "`pending` while attempts are made, `succeeded` after an attempt was accepted, `failed` after the last retry.",
     }),
     attempts: z.array(DeliveryAttempt).meta({ description: "The last 20 attempts, oldest first." }),
-    attempt_count: z.int().meta({ description: "How often it was sent, those by hand included." }),
+    attempt_count: z
+      .int()
+      .meta({ description: "How many attempts were made, including those by `webhooks.deliveries.redeliver`." }),
     next_attempt_at: Timestamp.nullable().meta({
-      description: "When it is tried again, at the latest a minute later; null when it is not.",
+      description: "When the next attempt is made, at most a minute later. Null if there is none.",
     }),
-    created_at: Timestamp.meta({ description: "When it was first to be sent." }),
-    updated_at: Timestamp.meta({ description: "When something last came of it." }),
+    created_at: Timestamp.meta({ description: "When the delivery was created." }),
+    updated_at: Timestamp.meta({ description: "When the delivery last changed." }),
   })
-  .meta({ id: "WebhookDelivery", description: "One event on its way to one webhook. Kept for 30 days." });
+  .meta({ id: "WebhookDelivery", description: "The delivery of one event to one webhook. Kept for 30 days." });
 
 export const StoredDelivery = Delivery.extend({
   account_id: z.string(),
@@ -87,18 +90,18 @@ export type StoredDelivery = z.output<typeof StoredDelivery>;
 
 const StoredBody = z.object({ body: z.string() });
 
-type Place = Pick<StoredDelivery, "account_id" | "webhook_id" | "id">;
+type DeliveryRef = Pick<StoredDelivery, "account_id" | "webhook_id" | "id">;
 
-export const deliveryKey = ({ account_id, webhook_id, id }: Place): Key =>
+export const deliveryKey = ({ account_id, webhook_id, id }: DeliveryRef): Key =>
   entryKey(deliveriesOf(account_id, webhook_id), id);
-const bodyKey = ({ account_id, webhook_id, id }: Place): Key => ({
+const bodyKey = ({ account_id, webhook_id, id }: DeliveryRef): Key => ({
   PK: `ACCOUNT#${account_id}`,
   SK: `DELIVERY_BODY#${webhook_id}#${id}`,
 });
 
-/** A new delivery, not sent yet. The sweep tries it at `nextAttemptAt`; with null the sweep leaves it alone. */
+/** A new delivery, not sent yet. The sweep tries it at `nextAttemptAt`; with null the sweep never tries it. */
 export function newDelivery(
-  place: Place & Pick<StoredDelivery, "event_type">,
+  place: DeliveryRef & Pick<StoredDelivery, "event_type">,
   nextAttemptAt: Date | null,
   now: Date,
 ): StoredDelivery {
@@ -149,7 +152,7 @@ export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Wri
 export type Loaded = { delivery: StoredDelivery; body: string; webhook: StoredWebhook | undefined };
 
 /** A delivery with everything needed to send it; undefined when it does not exist or is past its retention. */
-export async function loadDelivery(table: Reader, place: Place, now: Date): Promise<Loaded | undefined> {
+export async function loadDelivery(table: Reader, place: DeliveryRef, now: Date): Promise<Loaded | undefined> {
   const [[row, stored], webhook] = await Promise.all([
     table.getMany([deliveryKey(place), bodyKey(place)]),
     findWebhook(table, place.account_id, place.webhook_id),
@@ -161,11 +164,11 @@ export async function loadDelivery(table: Reader, place: Place, now: Date): Prom
 
 const instant = z.iso.datetime({ offset: true }).optional();
 
-/** The filters of a webhook's deliveries; a delivery has to match all filters that are given. */
+/** The filters of a webhook's deliveries; a delivery has to match all given filters. */
 export const deliveryQuery = {
-  status: DeliveryStatus.optional().meta({ description: "Only deliveries of this status." }),
-  since: instant.meta({ description: "Only deliveries of events of this instant or later (RFC 3339)." }),
-  until: instant.meta({ description: "Only deliveries of events before this instant (RFC 3339)." }),
+  status: DeliveryStatus.optional().meta({ description: "Only deliveries with this status." }),
+  since: instant.meta({ description: "Only deliveries of events at this time or later (RFC 3339)." }),
+  until: instant.meta({ description: "Only deliveries of events before this time (RFC 3339)." }),
 };
 type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
 

@@ -1,12 +1,12 @@
 import { mapConcurrently } from "../core/concurrency.ts";
-import { deliver, type Turn, type Work } from "./deliver.ts";
+import { deliver, type Turn, type DeliveryContext } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
 import { failingAmong } from "./outcome.ts";
 import { bodyOf, type PublishedEvent } from "./signing.ts";
 import { listWebhooks, type StoredWebhook, webhookLimit } from "./webhook.ts";
 
-const atOnce = 5;
+const concurrency = 5;
 /** The wait before the sweep tries a new delivery: long enough for its first attempt to be over. */
 const firstDueMs = 120_000;
 
@@ -14,10 +14,11 @@ const firstDueMs = 120_000;
  * Creates the missing deliveries of an event, one for each active webhook that subscribes to it, and answers the
  * results of the new ones.
  * - Every delivery is written before the first one is sent.
- * - New deliveries are tried once; those of a failing webhook are left to the next sweep, so that they delay no other.
+ * - New deliveries are tried once; those of a failing webhook wait for the next sweep, so that they do not delay
+ *   others.
  * - Throws when a delivery could not be written; dispatching the same event again creates what is missing.
  */
-export async function dispatch(event: PublishedEvent, work: Work): Promise<Turn[]> {
+export async function dispatch(event: PublishedEvent, work: DeliveryContext): Promise<Turn[]> {
   const { items } = await listWebhooks(work.table, event.account_id, { page: 1, page_size: webhookLimit });
   const wanting = items.filter(
     ({ status, event_types, created_at }) =>
@@ -30,11 +31,11 @@ export async function dispatch(event: PublishedEvent, work: Work): Promise<Turn[
     wanting.map(({ id, account_id }) => ({ account_id, webhook_id: id })),
   );
   const dueMs = ({ id }: StoredWebhook): number => (failing.has(id) ? 0 : firstDueMs);
-  const created = await mapConcurrently(wanting, atOnce, (webhook) =>
+  const created = await mapConcurrently(wanting, concurrency, (webhook) =>
     createDelivery(event, webhook, work, dueMs(webhook)),
   );
   const fresh = created.flatMap((one) => (one.status === "fulfilled" && one.value ? [one.value] : []));
-  const tried = await mapConcurrently(fresh, atOnce, async (loaded) =>
+  const tried = await mapConcurrently(fresh, concurrency, async (loaded) =>
     failing.has(loaded.delivery.webhook_id) ? loaded.delivery.status : deliver(loaded, work),
   );
   for (const one of tried)
@@ -49,7 +50,7 @@ export async function dispatch(event: PublishedEvent, work: Work): Promise<Turn[
 export function createDelivery(
   event: PublishedEvent,
   webhook: StoredWebhook,
-  { table, now }: Pick<Work, "table" | "now">,
+  { table, now }: Pick<DeliveryContext, "table" | "now">,
   dueMs: number = firstDueMs,
 ): Promise<Loaded | undefined> {
   const body = bodyOf(event);

@@ -9,11 +9,11 @@ export const EventPattern = z
   .string()
   .max(100)
   .regex(new RegExp(`^(?:\\*|${word}(?:\\.${word})*\\.(?:\\*|${word}))$`), {
-    error: "This must be *, a prefix with .* at its end, or an event type",
+    error: "Write *, a prefix with .* at its end, or an event type",
   })
   .meta({
     description:
-      "Which events are meant: one type (`workspace.created`), every type under a prefix (`auth.*`, `auth.group.*`), or every event (`*`).",
+      "A pattern of event types: one type (`workspace.created`), every type under a prefix (`auth.*`, `auth.group.*`), or every event (`*`).",
     examples: ["workspace.*"],
   });
 

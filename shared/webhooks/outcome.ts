@@ -72,8 +72,8 @@ const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 41
 
 /*
  * A webhook's last success, and since when it has been failing. Written once a minute or when the state changes, not
- * with every attempt. It is read before it is written, so either of two attempts at the same time may win; the next
- * attempt corrects it.
+ * with every attempt. It is read before it is written, so one of two attempts at the same time may overwrite the other.
+ * The next attempt corrects it.
  */
 export const successKey = (accountId: string, webhookId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -85,44 +85,44 @@ const betweenMs = 60_000;
 const keptSeconds = 40 * 86_400;
 
 const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
-type Place = { account_id: string; webhook_id: string };
+type WebhookRef = { account_id: string; webhook_id: string };
 
-const read = (table: Reader, { account_id, webhook_id }: Place) =>
+const readOutcome = (table: Reader, { account_id, webhook_id }: WebhookRef) =>
   table.get(successKey(account_id, webhook_id), Success);
 
 const ttlFrom = (now: Date): number => Math.ceil(now.getTime() / 1_000) + keptSeconds;
 
 /** The write that records a success of a webhook and ends its failing state. */
-export const successWrite = ({ account_id, webhook_id }: Place, now: Date): Write => ({
+export const successWrite = ({ account_id, webhook_id }: WebhookRef, now: Date): Write => ({
   update: successKey(account_id, webhook_id),
   set: { last_success_at: now.toISOString(), ttl: ttlFrom(now) },
   remove: ["failing_since"],
 });
 
 /** Records a success, unless one was recorded within the last minute and nothing has failed since. */
-export async function noteSuccess(table: Table, place: Place, now: Date): Promise<void> {
-  const success = await read(table, place);
+export async function noteSuccess(table: Table, place: WebhookRef, now: Date): Promise<void> {
+  const success = await readOutcome(table, place);
   const atMost = new Date(now.getTime() - betweenMs).toISOString();
   const isNoted = success?.last_success_at !== undefined && success.last_success_at > atMost;
   if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(place, now));
 }
 
 /** Records that a webhook is failing, unless that is recorded already. */
-export async function noteFailure(table: Table, place: Place, now: Date): Promise<void> {
-  const success = await read(table, place);
+export async function noteFailure(table: Table, place: WebhookRef, now: Date): Promise<void> {
+  const success = await readOutcome(table, place);
   if (success?.failing_since !== undefined) return;
   const update = successKey(place.account_id, place.webhook_id);
   await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
 }
 
-/** Whether a success was recorded at an instant or later. */
-async function hasSucceededSince(table: Reader, place: Place, since: string): Promise<boolean> {
-  const { last_success_at } = (await read(table, place)) ?? {};
+/** Whether a success was recorded at or after a given time. */
+async function hasSucceededSince(table: Reader, place: WebhookRef, since: string): Promise<boolean> {
+  const { last_success_at } = (await readOutcome(table, place)) ?? {};
   return last_success_at !== undefined && last_success_at >= since;
 }
 
 /** The ids of the webhooks whose last recorded attempt failed. All given webhooks must differ. */
-export async function failingAmong(table: Reader, places: readonly Place[]): Promise<Set<string>> {
+export async function failingAmong(table: Reader, places: readonly WebhookRef[]): Promise<Set<string>> {
   const rows = await table.getMany(places.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
   const isFailing = (index: number): boolean => rows[index]?.["failing_since"] !== undefined;
   return new Set(places.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
@@ -141,8 +141,11 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
     now,
   });
 
-/** Why a failed delivery disables its webhook: the receiver is gone, or has had no success since the delivery began. */
-async function reasonOf(table: Reader, delivery: StoredDelivery): Promise<"gone" | "failing" | undefined> {
+/**
+ * Why a failed delivery disables its webhook: the receiver answered 410, or has accepted nothing since the delivery was
+ * created. Undefined if it does not.
+ */
+async function disablingReason(table: Reader, delivery: StoredDelivery): Promise<"gone" | "failing" | undefined> {
   const last = delivery.attempts.at(-1);
   if (delivery.status !== "failed" || !last) return undefined;
   if (isGone(last)) return "gone";
@@ -156,7 +159,7 @@ export async function planDisabling(
   delivery: StoredDelivery,
   now: Date,
 ): Promise<{ writes: Write[]; changes: Change[] }> {
-  const reason = await reasonOf(table, delivery);
+  const reason = await disablingReason(table, delivery);
   const old = reason && (await findWebhook(table, delivery.account_id, delivery.webhook_id));
   if (!reason || old?.status !== "active") return { writes: [], changes: [] };
   const at = now.toISOString();

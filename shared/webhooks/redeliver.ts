@@ -62,7 +62,7 @@ export async function testWebhook(
 
 /**
  * Sends a delivery once more, in any status, with the same body and `webhook-id`, and answers it. After a failure the
- * delivery keeps its status, with one more attempt; retries go on as planned. Throws 404.
+ * delivery keeps its status, with one more attempt; retries continue as planned. Throws 404.
  */
 export async function redeliver(
   place: { account_id: string; webhook_id: string; id: string },

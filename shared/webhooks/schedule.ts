@@ -2,7 +2,7 @@ import * as due from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
-/** The waits after each failed attempt: ten attempts over some 75 hours, as Standard Webhooks recommends. */
+/** The waits after each failed attempt: ten attempts over about 75 hours, as Standard Webhooks recommends. */
 const waitsMinutes = [1, 5, 30, 120, 300, 600, 840, 1_200, 1_440];
 const jitter = 0.1;
 const longestSeconds = 86_400;
@@ -43,24 +43,24 @@ export function readRetryAfterSeconds(value: string | undefined, now: Date): num
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), longestRetryAfterSeconds);
 }
 
-/** The queue of due deliveries; a place in it is account, webhook, delivery. */
+/** The queue of due deliveries; the account, the webhook and the delivery identify a task. */
 const queue: due.Queue = { name: "WEBHOOK_DUE", shards: 64 };
 
-type Place = { account_id: string; webhook_id: string; id: string };
-export type Due = Place & { at: string };
+type DeliveryRef = { account_id: string; webhook_id: string; id: string };
+export type Due = DeliveryRef & { at: string };
 
-const placeOf = ({ account_id, webhook_id, id }: Place): due.Place => [account_id, webhook_id, id];
+const taskOf = ({ account_id, webhook_id, id }: DeliveryRef): due.TaskSubject => [account_id, webhook_id, id];
 
-export const dueKey = (place: Place, at: string): Key => due.dueKey(queue, placeOf(place), at);
+export const dueKey = (place: DeliveryRef, at: string): Key => due.dueKey(queue, taskOf(place), at);
 
-/** The write that schedules a delivery for an instant (RFC 3339, UTC, milliseconds). */
-export const dueWrite = (place: Place, at: string): Write => due.dueWrite(queue, placeOf(place), at);
+/** The write that schedules a delivery for a given time (RFC 3339, UTC, milliseconds). */
+export const dueWrite = (place: DeliveryRef, at: string): Write => due.dueWrite(queue, taskOf(place), at);
 
-/** The writes that move a delivery from one instant to another; null stands for no instant. */
-export const moveDue = (place: Place, from: string | null, to: string | null): Write[] =>
-  due.moveDue(queue, placeOf(place), from, to);
+/** The writes that move a delivery from one due time to another; null stands for none. */
+export const moveDue = (place: DeliveryRef, from: string | null, to: string | null): Write[] =>
+  due.moveDue(queue, taskOf(place), from, to);
 
-/** The most deliveries of one webhook: as many as a sweep tries in all. */
+/** The most deliveries of one webhook that a sweep reads: as many as it can try in all. */
 const webhookLimit = 200;
 
 /** The due deliveries, the earliest first: the first 200 of each webhook, among the first 10,000 of each shard. */

@@ -26,8 +26,8 @@ export type Sent = {
 };
 
 type Message = { url: string; headers: Record<string, string>; body: string };
-type Options = { allowLoopback: boolean; timeoutMs?: number; bodyTimeoutMs?: number; lookup?: Lookup };
-type Answer = Omit<Sent, "durationMs">;
+type SendOptions = { allowLoopback: boolean; timeoutMs?: number; bodyTimeoutMs?: number; lookup?: Lookup };
+type WebhookAnswer = Omit<Sent, "durationMs">;
 
 const userAgent = "hosted-mail-webhooks/1";
 const longestAnswerBytes = 16_384;
@@ -40,7 +40,7 @@ const pinned =
     else callback(null, address, family);
   };
 
-function answerOf({ statusCode = 0, headers }: IncomingMessage): Answer {
+function answerFrom({ statusCode = 0, headers }: IncomingMessage): WebhookAnswer {
   if (statusCode >= 200 && statusCode < 300) return { statusCode };
   const retryAfterSeconds = readRetryAfterSeconds(headers["retry-after"], new Date());
   return {
@@ -51,7 +51,8 @@ function answerOf({ statusCode = 0, headers }: IncomingMessage): Answer {
 }
 
 /**
- * Follows how far a connection gets; the returned function tells the failure if the connection ends without an answer.
+ * Watches the progress of a connection. The returned function names the failure if the connection ends without an
+ * answer.
  */
 function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): () => SendFailure {
   let failure: SendFailure = "connect_failed";
@@ -65,7 +66,7 @@ function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): ()
 type Exchange = { to: Address; bodyTimeoutMs: number; signal: AbortSignal };
 
 /** Sends a request to a pinned address. Settles when the answer ends or is too long, or when the time is up. */
-function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }: Exchange): Promise<Answer> {
+function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }: Exchange): Promise<WebhookAnswer> {
   return new Promise((resolve) => {
     const target = new URL(url);
     const secure = target.protocol === "https:";
@@ -84,7 +85,7 @@ function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }
       signal,
     });
     const failure = watch(request, secure, signal);
-    let answer: Answer | undefined;
+    let answer: WebhookAnswer | undefined;
     let bodyTimer: NodeJS.Timeout | undefined;
     const settle = (): void => {
       clearTimeout(bodyTimer);
@@ -93,7 +94,7 @@ function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }
     };
     request.on("error", settle).on("close", settle);
     request.on("response", (response) => {
-      answer = answerOf(response);
+      answer = answerFrom(response);
       bodyTimer = setTimeout(settle, bodyTimeoutMs);
       let readBytes = 0;
       response.on("data", (chunk: Buffer) => {
@@ -111,7 +112,7 @@ const expiry = (signal: AbortSignal): Promise<undefined> =>
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
 
-async function deliver(message: Message, options: Options, signal: AbortSignal): Promise<Answer> {
+async function post(message: Message, options: SendOptions, signal: AbortSignal): Promise<WebhookAnswer> {
   const { allowLoopback, lookup, bodyTimeoutMs = 1_000 } = options;
   if (checkUrl(message.url, { allowLoopback })) return { error: "blocked_address" };
   try {
@@ -129,16 +130,16 @@ async function deliver(message: Message, options: Options, signal: AbortSignal):
  * - The address is public and resolved once; the connection is new, and its certificate is verified for the URL's host.
  * - Redirects are not followed.
  * - Everything ends after `timeoutMs`.
- * - Only the status of the answer counts; up to 16 KiB of its body are read and dropped, for `bodyTimeoutMs` at most (a
- *   second).
- * - It never throws for what the receiver does.
+ * - Only the status of the answer is used; up to 16 KiB of its body are read and dropped, for `bodyTimeoutMs` at most
+ *   (a second).
+ * - It never throws because of the receiver.
  */
-export async function send(message: Message, options: Options): Promise<Sent> {
+export async function send(message: Message, options: SendOptions): Promise<Sent> {
   const startedMs = performance.now();
   const deadline = new AbortController();
   const timer = setTimeout(() => deadline.abort(), options.timeoutMs ?? 10_000);
   try {
-    const answer = await deliver(message, options, deadline.signal);
+    const answer = await post(message, options, deadline.signal);
     return { ...answer, durationMs: Math.round(performance.now() - startedMs) };
   } finally {
     clearTimeout(timer);

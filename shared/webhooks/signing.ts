@@ -4,24 +4,25 @@ import type { Event } from "../changes/event.ts";
 import type { Secrets } from "../providers/secrets/secrets.ts";
 import type { StoredWebhook } from "./webhook.ts";
 
-const prefix = "whsec_";
+const secretPrefix = "whsec_";
 
 /** A new signing secret of 256 bits in the form of Standard Webhooks: `whsec_` and base64. */
-export const newSecret = (): string => prefix + randomBytes(32).toString("base64");
+export const newSecret = (): string => secretPrefix + randomBytes(32).toString("base64");
 
 type SignatureHeaders = Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>;
 
 /**
  * The headers that sign one delivery by Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`.
  * - There is one signature for each secret, so that receivers may hold the old or the new one during a rotation.
- * - The timestamp (in whole seconds) is the time of the attempt, not of the event, as receivers refuse old timestamps.
+ * - The timestamp (in whole seconds) is the time of the attempt, not of the event, because receivers refuse old
+ *   timestamps.
  * - Throws without a secret.
  */
 export function sign(secrets: readonly string[], id: string, timestamp: Date, body: string): SignatureHeaders {
   if (secrets.length === 0) throw new Error("A webhook is never sent unsigned");
   const seconds = Math.floor(timestamp.getTime() / 1_000);
   const signatures = secrets.map((secret) => {
-    const key = Buffer.from(secret.slice(prefix.length), "base64");
+    const key = Buffer.from(secret.slice(secretPrefix.length), "base64");
     return `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${body}`).digest("base64")}`;
   });
   return {
@@ -31,22 +32,25 @@ export function sign(secrets: readonly string[], id: string, timestamp: Date, bo
   };
 }
 
-type Place = { account_id: string; id: string };
+type SigningWebhook = { account_id: string; id: string };
 
-const contextOf = ({ account_id, id }: Place): Record<string, string> => ({ account_id, webhook_id: id });
+const sealContext = ({ account_id, id }: SigningWebhook): Record<string, string> => ({ account_id, webhook_id: id });
 
 /** A new signing secret, in plain text and sealed for one webhook. */
-export async function mintSecret(secrets: Secrets, webhook: Place): Promise<{ secret: string; sealed: string }> {
+export async function mintSecret(
+  secrets: Secrets,
+  webhook: SigningWebhook,
+): Promise<{ secret: string; sealed: string }> {
   const secret = newSecret();
-  return { secret, sealed: await secrets.seal(secret, contextOf(webhook)) };
+  return { secret, sealed: await secrets.seal(secret, sealContext(webhook)) };
 }
 
-/** The secrets that sign a webhook's deliveries at an instant: its own, and the previous one while that is valid. */
+/** The secrets that sign a webhook's deliveries at a given time: its own, and the previous one while that is valid. */
 export async function signingSecrets(secrets: Secrets, webhook: StoredWebhook, now: Date): Promise<string[]> {
   const { sealed_secret, previous_sealed_secret, previous_secret_expires_at } = webhook;
   const isRotating = previous_secret_expires_at !== null && previous_secret_expires_at > now.toISOString();
   const sealed = [sealed_secret, ...(isRotating && previous_sealed_secret !== null ? [previous_sealed_secret] : [])];
-  return Promise.all(sealed.map((one) => secrets.open(one, contextOf(webhook))));
+  return Promise.all(sealed.map((one) => secrets.open(one, sealContext(webhook))));
 }
 
 /** An event from the bus, which has already lost its members that were too long for the bus. */

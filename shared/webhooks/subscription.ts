@@ -25,7 +25,7 @@ export const WebhookUrl = z
   })
   .meta({
     description:
-      "Where to post events: an https URL of at most 2,048 characters whose host is on the public internet, without credentials and fragment.",
+      "The URL to which events are posted: https, at most 2,048 characters, with a host on the public internet, without credentials and fragment.",
     examples: ["https://example.com/webhooks"],
   });
 
@@ -37,20 +37,20 @@ export const EventTypes = z
     for (const [index, pattern] of patterns.entries()) {
       const isSpelt = EventPattern.safeParse(pattern).success;
       if (!isSpelt || known.some(({ type }) => matches(pattern, type))) continue;
-      const message = `No event type matches this. There are: ${alternatives(pattern)}`;
+      const message = `No event type matches this. The event types are: ${alternatives(pattern)}`;
       context.addIssue({ code: "custom", path: [index], message });
     }
   })
-  .meta({ description: "Which events to get: 1 to 50 event types, prefixes with `.*`, or `*` for every event." });
+  .meta({ description: "The events to send: 1 to 50 event types, prefixes with `.*`, or `*` for every event." });
 
-export const WebhookDescription = orNothing(line({ least: 0, most: 500, description: "What it is for." }));
+export const WebhookDescription = orNothing(line({ least: 0, most: 500, description: "What the webhook is for." }));
 
 /** The event types, as a sentence of a route's description. */
 export const eventTypesNote = `Event types: ${known.map(({ type }) => `\`${type}\``).join(", ")}.`;
 
 /**
  * Throws 403 `would_escalate`, naming the missing capabilities, unless the caller may see, in the whole account, every
- * event that the patterns match: anybody who has the webhook's URL receives those events.
+ * event that the patterns match. The reason is that the receiver at the webhook's URL gets all of them.
  */
 export async function requireToSee(accountId: string, patterns: readonly string[], context: Context): Promise<void> {
   const matched = known.filter(({ type }) => patterns.some((pattern) => matches(pattern, type)));

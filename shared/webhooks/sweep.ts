@@ -1,30 +1,29 @@
 import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
-import { deliver, type Turn, type Work } from "./deliver.ts";
+import { deliver, type Turn, type DeliveryContext } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { failingAmong } from "./outcome.ts";
 import { dueKey, readDue, type Due } from "./schedule.ts";
 import { StoredWebhook, webhookKey } from "./webhook.ts";
 
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
-type Outcome = Turn | "stale" | "error";
+type AttemptOutcome = Turn | "stale" | "error";
 
-/** How many deliveries were due, and how many turns had each result. */
-export type Swept = { due: number } & Partial<Record<Outcome, number>>;
+/** The number of due deliveries, and the number of attempts by result. */
+export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
-/** The most deliveries of a failing webhook in one run; they are tried only as long as they are accepted. */
+/** The most deliveries of a failing webhook in one run. The first one that fails ends the run for its webhook. */
 const failingLimit = 3;
 
 /**
  * Tries the due deliveries.
- * - It takes turns over the accounts, and over the webhooks of each account, so that one with many deliveries delays no
- *   other.
+ * - It takes turns between the accounts, and between the webhooks of each account, so that many deliveries of one
+ *   webhook do not delay the others.
  * - It tries up to `limit` deliveries in a run, `atOnce` at the same time, and begins none after `budgetMs`.
- * - Failing webhooks have the same number of places of their own; a few deliveries of each are tried, one after the
- *   other.
- * - After a webhook fails, its other deliveries wait for the next run.
+ * - In addition it tries up to `limit` failing webhooks: a few deliveries of each, one after another.
+ * - After an attempt fails, the other deliveries of its webhook wait for the next run.
  * - A failure on our side is logged, and the delivery stays due.
  */
-export async function sweep(work: Work, bounds: Bounds = {}): Promise<Swept> {
+export async function sweep(work: DeliveryContext, bounds: Bounds = {}): Promise<SweepResult> {
   const { limit = 200, atOnce = 10, budgetMs = 40_000 } = bounds;
   const startedMs = performance.now();
   const isOver = (): boolean => performance.now() - startedMs > budgetMs;
@@ -36,7 +35,7 @@ export async function sweep(work: Work, bounds: Bounds = {}): Promise<Swept> {
   const run = (items: Due[][]) =>
     mapConcurrently(items.slice(0, limit), atOnce, (few) => tryInOrder(few, failed, isOver, work), isOver);
   const ran = await Promise.all([run(healthy.map((one) => [one])), run(perWebhook(probes))]);
-  const swept: Swept = { due: due.length };
+  const swept: SweepResult = { due: due.length };
   for (const turns of ran.flat()) {
     if (turns.status === "rejected") throw turns.reason;
     for (const name of turns.value) swept[name] = (swept[name] ?? 0) + 1;
@@ -45,10 +44,10 @@ export async function sweep(work: Work, bounds: Bounds = {}): Promise<Swept> {
 }
 
 /**
- * The ids of the webhooks that are active and failing. Deliveries of a disabled or deleted webhook are given up at
- * once, so such a webhook is not limited like a failing one.
+ * The ids of the webhooks that are active and failing. A disabled or deleted webhook does not count as failing, because
+ * its deliveries end without an attempt.
  */
-async function activeAndFailing(due: readonly Due[], { table }: Work): Promise<Set<string>> {
+async function activeAndFailing(due: readonly Due[], { table }: DeliveryContext): Promise<Set<string>> {
   const places = [...new Map(due.map((one) => [one.webhook_id, one])).values()];
   const failing = await failingAmong(table, places);
   const candidates = places.filter(({ webhook_id }) => failing.has(webhook_id));
@@ -77,9 +76,9 @@ async function tryInOrder(
   few: readonly Due[],
   failed: Set<string>,
   isOver: () => boolean,
-  work: Work,
-): Promise<Outcome[]> {
-  const outcomes: Outcome[] = [];
+  work: DeliveryContext,
+): Promise<AttemptOutcome[]> {
+  const outcomes: AttemptOutcome[] = [];
   for (const due of few) {
     if (failed.has(due.webhook_id) || isOver()) break;
     const outcome = await turnOf(due, work);
@@ -89,7 +88,7 @@ async function tryInOrder(
   return outcomes;
 }
 
-async function turnOf(due: Due, work: Work): Promise<Outcome> {
+async function turnOf(due: Due, work: DeliveryContext): Promise<AttemptOutcome> {
   try {
     const loaded = await loadDelivery(work.table, due, work.now());
     if (loaded?.delivery.next_attempt_at === due.at) return await deliver(loaded, work);

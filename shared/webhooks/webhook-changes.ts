@@ -10,8 +10,8 @@ import { mintSecret } from "./signing.ts";
 import { requireToSee } from "./subscription.ts";
 import { getWebhook, putWebhook, StoredWebhook, webhookKey, webhookKind, webhookLimit, webhooksOf } from "./webhook.ts";
 
-type New = { url: string; event_types: string[]; description?: string | null | undefined };
-type Given = { [M in keyof New]?: New[M] | undefined } & { active?: boolean | undefined };
+type NewWebhook = { url: string; event_types: string[]; description?: string | null | undefined };
+type Given = { [M in keyof NewWebhook]?: NewWebhook[M] | undefined } & { active?: boolean | undefined };
 type WithSecret = StoredWebhook & { secret: string };
 
 /**
@@ -19,7 +19,7 @@ type WithSecret = StoredWebhook & { secret: string };
  */
 export async function addWebhook(
   accountId: string,
-  input: New,
+  input: NewWebhook,
   context: Context,
   { secrets }: Outside,
 ): Promise<WithSecret> {
@@ -66,7 +66,7 @@ function switched({ status }: StoredWebhook, active: boolean | undefined, at: st
 }
 
 /**
- * Changes the given members of a webhook. Throws 404, and 403 `would_escalate` when events would go to a new place and
+ * Changes the given members of a webhook. Throws 404, and 403 `would_escalate` if events would go to another URL and
  * the caller may not see all of them.
  */
 export function updateWebhook(accountId: string, id: string, given: Given, context: Context): Promise<StoredWebhook> {

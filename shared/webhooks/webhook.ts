@@ -13,12 +13,12 @@ import { EventPattern } from "./filters.ts";
 /*
  * Access patterns
  *   webhooks of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#webhooks
- *   when a webhook last had a success                          ACCOUNT#<id> / WEBHOOK_SUCCESS#<webhook id> (success.ts)
+ *   when a webhook last had a success                          ACCOUNT#<id> / WEBHOOK_SUCCESS#<webhook id> (outcome.ts)
  *   deliveries of a webhook                                    delivery.ts
  */
 export const webhooksOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "webhooks" });
 
-/** The most webhooks of an account, so that a single page of them is enough to match an event. */
+/** The most webhooks of an account. The limit is low so that one read finds all webhooks that an event matches. */
 export const webhookLimit = 20;
 
 export const WebhookParams = z.strictObject({
@@ -29,18 +29,18 @@ export const WebhookParams = z.strictObject({
 export const Webhook = z
   .object({
     id: Id.meta({ description: "The webhook's id." }),
-    account_id: Id.meta({ description: "The account whose events it gets." }),
-    url: z.string().meta({ description: "Where events are posted to." }),
-    event_types: z.array(EventPattern).meta({ description: "Which events it gets." }),
-    description: z.string().nullable().meta({ description: "What it is for." }),
-    status: z.enum(["active", "disabled"]).meta({ description: "Whether it gets events." }),
+    account_id: Id.meta({ description: "The account whose events the webhook gets." }),
+    url: z.string().meta({ description: "The URL to which events are posted." }),
+    event_types: z.array(EventPattern).meta({ description: "The events that the webhook gets." }),
+    description: z.string().nullable().meta({ description: "What the webhook is for." }),
+    status: z.enum(["active", "disabled"]).meta({ description: "Whether the webhook gets events." }),
     disabled_reason: z.enum(["failing", "gone", "by_user"]).nullable().meta({
       description:
-        "Why it is disabled: `failing` after three days without a success, `gone` when the receiver answered 410, `by_user` when somebody disabled it.",
+        "Why the webhook is disabled: `failing` after three days without a success, `gone` after the receiver answered 410, `by_user` if a caller disabled it.",
     }),
-    disabled_at: Timestamp.nullable().meta({ description: "Since when it is disabled." }),
+    disabled_at: Timestamp.nullable().meta({ description: "When the webhook was disabled." }),
     previous_secret_expires_at: Timestamp.nullable().meta({
-      description: "Until when the secret before the last rotation signs too, or did; null when there is none.",
+      description: "When the previous signing secret stops or stopped signing. Null if there is none.",
     }),
     created_at: Timestamp.meta({ description: "When the webhook was created." }),
     updated_at: Timestamp.meta({ description: "When the webhook last changed." }),
@@ -49,7 +49,7 @@ export const Webhook = z
 
 export const WebhookWithSecret = Webhook.extend({
   secret: z.string().meta({
-    description: "The signing secret (`whsec_…`, Standard Webhooks). It is shown this once and kept sealed.",
+    description: "The signing secret (`whsec_…`, Standard Webhooks). It is shown only once and stored encrypted.",
   }),
 }).meta({ id: "WebhookWithSecret", description: "A webhook with its new signing secret." });
 
@@ -57,37 +57,37 @@ export const webhookKind = defineKind({
   name: "webhook",
   verbs: ["created", "updated", "deleted", "secret_rotated", "disabled", "tested", "redelivered"],
   view: Webhook,
-  // A query often contains a credential; the audit log and other webhooks learn only that the URL has a query.
+  // The query of a URL often contains a credential, so the audit log and other webhooks get the URL without it.
   redact: ({ url, ...view }) => ({ ...view, url: String(url).replace(/\?.*$/s, "?…") }),
   seenWith: "webhook.manage",
 });
 
 export const StoredWebhook = Webhook.extend({
   sealed_secret: z.string(),
-  /** This secret signs until `previous_secret_expires_at`. */
+  /** The previous secret. Deliveries are also signed with it until `previous_secret_expires_at`. */
   previous_sealed_secret: z.string().nullable(),
   version: z.int(),
 });
 export type StoredWebhook = z.output<typeof StoredWebhook>;
 
-/** The key of the webhook with this id; an id of another kind leads to an ordinal that is never given. */
+/** The key of the webhook with this id. An id in another form gets an ordinal that no webhook ever has. */
 export const webhookKey = (accountId: string, id: string): Key =>
   rowKey(webhooksOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
-/** The webhook; undefined when it does not exist. */
+/** Finds the webhook; undefined if it does not exist. */
 export async function findWebhook(table: Reader, accountId: string, id: string): Promise<StoredWebhook | undefined> {
   const webhook = await table.get(webhookKey(accountId, id), StoredWebhook);
   return webhook?.id === id ? webhook : undefined;
 }
 
-/** The webhook. Throws 404. */
+/** Finds the webhook. Throws 404. */
 export async function getWebhook(table: Reader, accountId: string, id: string): Promise<StoredWebhook> {
   const webhook = await findWebhook(table, accountId, id);
   if (!webhook) throw notFound();
   return webhook;
 }
 
-/** The write that replaces the last version of a webhook. */
+/** The write that stores a new version of a webhook. It fails unless the stored version is the one before. */
 export const putWebhook = (webhook: StoredWebhook): Write => ({
   put: { ...webhookKey(webhook.account_id, webhook.id), ...webhook },
   if: { id: webhook.id, version: webhook.version - 1 },

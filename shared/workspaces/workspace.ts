@@ -21,8 +21,8 @@ import type { Key, Write } from "../table/writes.ts";
  */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
 
-/** The key of a name. The name is hashed, as a sort key has room for 1,024 bytes only. */
-export function nameKey(accountId: string, name: string): Key {
+/** The key of a name. The name is hashed, because a sort key has room for 1,024 bytes only. */
+export function workspaceNameKey(accountId: string, name: string): Key {
   const folded = createHash("sha256").update(foldedName(name)).digest("hex");
   return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
 }
@@ -45,15 +45,15 @@ export const workspaceScope = ({ workspace_id }: z.output<typeof WorkspaceParams
 export const Workspace = z
   .object({
     id: Id.meta({ description: "The workspace's id." }),
-    account_id: Id.meta({ description: "The account it belongs to." }),
+    account_id: Id.meta({ description: "The account that the workspace belongs to." }),
     name: z.string().meta({ description: "The workspace's name, unique in its account ignoring case." }),
-    status: z.enum(["active"]).meta({ description: "Life cycle status." }),
+    status: z.enum(["active"]).meta({ description: "The workspace's status." }),
     created_at: Timestamp.meta({ description: "When the workspace was created." }),
     updated_at: Timestamp.meta({ description: "When the workspace last changed." }),
   })
   .meta({ id: "Workspace", description: "A container for domains inside an account." });
 
-export const noSuchWorkspace = "There is no such workspace in this account that you can see";
+export const noSuchWorkspace = "There is no such workspace in this account, or you cannot see it";
 
 export const workspaceKind = defineKind({
   name: "workspace",
@@ -63,7 +63,7 @@ export const workspaceKind = defineKind({
 });
 
 export const StoredWorkspace = Workspace.extend({
-  /** How many domains the workspace holds; kept by the transactions that add and move domains. */
+  /** The number of domains in the workspace. The transactions that add and move domains update it. */
   domain_count: z.int(),
   version: z.int(),
 });
@@ -95,7 +95,7 @@ export function addWorkspace(accountId: string, name: string, context: Context):
       version: 1,
     };
     const claim: Write = {
-      put: { ...nameKey(accountId, name), id: workspace.id },
+      put: { ...workspaceNameKey(accountId, name), id: workspace.id },
       if: "absent",
       orElse: nameTaken(context),
     };
@@ -109,20 +109,20 @@ export function addWorkspace(accountId: string, name: string, context: Context):
 
 /** The workspace. Throws 404. */
 export async function getWorkspace(accountId: string, id: string, { table }: Context): Promise<StoredWorkspace> {
-  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
+  const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
   if (workspace?.id !== id) throw notFound();
   return workspace;
 }
 
 /** A write that succeeds only while the workspace exists; undefined when it does not exist. */
 export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
-  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
-  return workspace?.id === id ? { check: keyOf(accountId, id), if: { id } } : undefined;
+  const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
+  return workspace?.id === id ? { check: workspaceKey(accountId, id), if: { id } } : undefined;
 }
 
 /** The write that counts domains into a workspace or out of it; fails the transaction when the workspace is gone. */
 export const domainCountWrite = (accountId: string, workspaceId: string, by: number): Write => ({
-  update: keyOf(accountId, workspaceId),
+  update: workspaceKey(accountId, workspaceId),
   add: { domain_count: by, version: 1 },
   if: { id: workspaceId },
   orElse: () => new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]),
@@ -147,7 +147,7 @@ export async function listWorkspaces(
 /** The existing workspaces with these ids, oldest first: those that narrow grants make visible. */
 async function readNamed(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
   const inOrder = ids.toSorted();
-  const rows = await table.getMany(inOrder.map((id) => keyOf(accountId, id)));
+  const rows = await table.getMany(inOrder.map((id) => workspaceKey(accountId, id)));
   return rows.flatMap((row, index) => {
     const workspace = StoredWorkspace.safeParse(row).data;
     return workspace && workspace.id === inOrder[index] ? [workspace] : [];
@@ -165,12 +165,12 @@ export function renameWorkspace(
     const old = await getWorkspace(accountId, id, context);
     if (old.name === name) return { value: old, writes: [], changes: [], seen: old };
     const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
-    const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
+    const [from, to] = [workspaceNameKey(accountId, old.name), workspaceNameKey(accountId, name)];
     const claim: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken(context) }, { delete: from }];
     return {
       value: renamed,
       writes: [
-        { put: { ...keyOf(accountId, id), ...renamed }, if: { id, version: old.version } },
+        { put: { ...workspaceKey(accountId, id), ...renamed }, if: { id, version: old.version } },
         ...(from.SK === to.SK ? [] : claim),
       ],
       changes: [change(workspaceKind, "updated", id, { before: old, after: renamed })],
@@ -178,8 +178,9 @@ export function renameWorkspace(
   });
 }
 
-/** The key of the workspace with this id; an id of another kind leads to an ordinal that is never given. */
-export const keyOf = (accountId: string, id: string): Key => rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);
+/** The key of the workspace with this id. An id in another form gets an ordinal that is never used. */
+export const workspaceKey = (accountId: string, id: string): Key =>
+  rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 /** The workspace named in the body of a request. */
 export const workspaceInBody: ResourceLookup<
@@ -208,6 +209,6 @@ async function locatedWorkspace(
   accountId: string,
   id: string,
 ): Promise<LocatedResource<StoredWorkspace> | undefined> {
-  const workspace = await table.get(keyOf(accountId, id), StoredWorkspace);
+  const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { id, scopes: [{ type: "workspace", id }], thing: workspace } : undefined;
 }

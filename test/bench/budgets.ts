@@ -9,6 +9,7 @@ import type { Route } from "../../shared/http/route.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { callRest } from "../support/call.ts";
 import { exampleOf } from "../support/examples.ts";
+import { hookCalls } from "../support/table-calls.ts";
 import { newAccount, newMember } from "../support/world.ts";
 import type { Options, Result } from "./harness.ts";
 import { blocks, shown, table as tableOf } from "./page.ts";
@@ -92,15 +93,20 @@ function chapterOf(costs: Record<string, Cost>): string {
   ]);
   return `## Table units and dollars of every route
 
-What the engine says each route's example call consumes (\`test/support/examples.ts\`), by an owner who has not called
-before: that adds the read of the account's own limits and the write that charges the caller's, which a caller who calls
-often pays for every tenth request only. \`test/bench/budgets.json\` holds these figures and \`npm test\` fails when one
-changes; \`npm run bench -- budgets --write\` takes over a change that is meant.
+The table has the units that the engine reports for the example call of each route (\`test/support/examples.ts\`). The caller is an owner
+who has not called before. Such a call also reads the account's own limits and writes the caller's charge, which a frequent caller pays for
+only every tenth request.
 
-Dollars are of a million requests in us-east-1 on demand (\`test/bench/budgets.ts\`, prices as of 2026-11-21). "All" adds the HTTP API's call
-($${shown(prices.gatewayRequest * 1e6, 2)}), Lambda's ($${shown(prices.lambdaRequest * 1e6, 2)}), its time on Arm with ${memoryGigabytes * 1024} MB, a log line of ${logBytes} bytes, and $${shown(prices.event * 1e6, 2)} for each change that
-is published as an event. The time is assumed, not measured: ${baseMs} ms and ${msPerTableCall} ms for each call of the table, warm. Not in it:
-what workers do afterwards, storage, backups, transfer, and what others charge (the registrar, Stripe, SES, KMS).
+\`test/bench/budgets.json\` holds these figures, and \`npm test\` fails when one changes. \`npm run bench -- budgets --write\` accepts a change.
+
+The prices are in dollars for a million requests, in us-east-1, on demand (\`test/bench/budgets.ts\`, as of 2026-11-21). "All" also includes:
+
+- the HTTP API's call ($${shown(prices.gatewayRequest * 1e6, 2)}) and Lambda's ($${shown(prices.lambdaRequest * 1e6, 2)})
+- Lambda's time on Arm with ${memoryGigabytes * 1024} MB, which is assumed, not measured: ${baseMs} ms, and ${msPerTableCall} ms for each call of the table, warm
+- a log line of ${logBytes} bytes
+- $${shown(prices.event * 1e6, 2)} for each change that is published as an event
+
+It leaves out the later work of workers, storage, backups, transfer, and the prices of others (the registrar, Stripe, SES, KMS).
 
 ${tableOf(["Route", "Read units", "Write units", "Calls", "Events", "Table, $/M", "", "All, $/M"], rows)}
 `;
@@ -113,31 +119,24 @@ const counting = new AsyncLocalStorage<Cost>();
 let isInstalled = false;
 
 type Spent = { CapacityUnits?: number };
-type Sent = { TransactItems?: { Put?: { Item?: { SK?: { S?: string } | string } } }[] };
 
 /** Adds what each call of the table consumes to the cost of the request that makes it. */
 function install(): void {
   if (isInstalled) return;
   isInstalled = true;
-  runtime().client.middlewareStack.add(
-    (next, { commandName = "" }) =>
-      async (args) => {
-        const cost = counting.getStore();
-        if (cost) cost.calls += 1;
-        const answer = await next(args);
-        if (!cost) return answer;
-        const { ConsumedCapacity } = answer.output as { ConsumedCapacity?: Spent | Spent[] };
-        const units = [ConsumedCapacity ?? []].flat().reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
-        cost[/^(?:Get|BatchGet|Query)/.test(commandName) ? "reads" : "writes"] += units;
-        const { TransactItems = [] } = args.input as Sent;
-        const keys = TransactItems.map(({ Put }) => Put?.Item?.SK).map((key) =>
-          typeof key === "object" ? key.S : key,
-        );
-        cost.events += keys.filter((key) => key?.startsWith("JOURNAL#changes#ENTRY#")).length;
-        return answer;
-      },
-    { step: "initialize", name: "cost" },
-  );
+  hookCalls(async ({ operation, input }, next) => {
+    const cost = counting.getStore();
+    if (cost) cost.calls += 1;
+    const answer = await next();
+    if (!cost) return answer;
+    const { ConsumedCapacity } = answer as { ConsumedCapacity?: Spent | Spent[] };
+    const units = [ConsumedCapacity ?? []].flat().reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
+    cost[/^(?:Get|BatchGet|Query)/.test(operation) ? "reads" : "writes"] += units;
+    const { TransactItems = [] } = operation === "TransactWriteItems" ? input : {};
+    const keys = TransactItems.map(({ Put }) => String(Put?.Item?.["SK"]));
+    cost.events += keys.filter((key) => key.startsWith("JOURNAL#changes#ENTRY#")).length;
+    return answer;
+  });
 }
 
 /**
@@ -153,7 +152,7 @@ async function costOf(route: Route): Promise<Cost> {
   runtime().limiterMemory.ownLimits.delete(account.id);
   const cost: Cost = { reads: 0, writes: 0, calls: 0, events: 0 };
   const { status, text } = await counting.run(cost, () => callRest(route, example, caller.token));
-  if (status !== route.status) throw new Error(`${route.name} answers ${status} ${text}`);
+  if (status !== route.http.status) throw new Error(`${route.name} answers ${status} ${text}`);
   return cost;
 }
 

@@ -6,7 +6,7 @@ import { explain } from "../../functions/code/execution/diagnostics.ts";
 import { execute } from "../../functions/code/execution/execute.ts";
 import { runProgram } from "../../functions/code/execution/program.ts";
 import { runSteps } from "../../functions/code/execution/scheduler.ts";
-import { parse } from "../../functions/code/language/parser.ts";
+import { parseProgram } from "../../functions/code/interpreter/builtins.ts";
 import { route as list } from "../../functions/workspaces/list.ts";
 import { invoke } from "../../shared/http/invoke.ts";
 import { mediansOf, type Result } from "./harness.ts";
@@ -21,26 +21,26 @@ export async function run(): Promise<Result> {
   const call = (_: unknown, index: number): string =>
     `x${index} = mailboxes.list(account_id="${id}", domain="example.com", page=${index + 1}, page_size=50)`;
   const long = Array.from({ length: 150 }, call).join("\n");
-  const parsed = parse(long);
+  const parsed = parseProgram(long);
   const { parse150, check150 } = await mediansOf(3 * rounds, {
-    parse150: () => parse(long),
+    parse150: () => parseProgram(long),
     check150: () => check(parsed, { catalogue }),
   });
   const { accountId, door } = await newScene();
   const code = Array.from({ length: reads }, () => `workspaces.list(account_id="${accountId}")`).join("\n");
   const input = { params: { account_id: accountId }, query: {}, body: {} };
-  const checked = check(parse(code), { catalogue });
+  const checked = check(parseProgram(code), { catalogue });
   const explainOne = (mistake: Parameters<typeof explain>[0][0]) => explain([mistake], code, catalogue);
   const nothing = { items: [], page: 1, page_size: 25, total: 0 };
-  const withoutCalls = { perform: async () => nothing, atOnce: 8, writes: () => false };
+  const withoutCalls = { perform: async () => nothing, concurrency: 8, writes: () => false };
   const { alone, ordered, together, read, overhead } = await mediansOf(rounds, {
     alone: async () => {
       for (let index = 0; index < reads; index++) await invoke(list, input, door);
     },
-    ordered: () => runProgram(checked, door, { explain: explainOne, atOnce: 1 }),
+    ordered: () => runProgram(checked, door, { explain: explainOne, concurrency: 1 }),
     together: () => execute({ code, requestId: "bench" }, door),
-    read: () => check(parse(code), { catalogue }),
-    overhead: () => runSteps(check(parse(code), { catalogue }).steps, { ...withoutCalls, session: new Map() }),
+    read: () => check(parseProgram(code), { catalogue }),
+    overhead: () => runSteps(check(parseProgram(code), { catalogue }).steps, { ...withoutCalls, session: new Map() }),
   });
   return {
     figures: [

@@ -106,13 +106,17 @@ async function compare(folder: string, env: Record<string, string>, rounds: numb
 
 const chapterOf = (rounds: number): string => `## Cold start
 
-\`GET\` of one workspace in a fresh process: loading the module, then the first request, over TLS to the engine. Medians of
-${rounds} rounds in which all take turns; the last column is the median of each round's ratio. All use the same SDK
-with the same client options and read the same item. The others make one call of the table and nothing else; ours also
-verifies the token, authorizes, charges the rate limit and writes its log line, which takes three calls more and two
-connections more. The bare SDK is a handler with a client and one GetItem. Lambda adds some 125 ms of its own to each.
+This suite measures the first \`GET\` of one workspace in a fresh process: load the module, then send the request, over TLS to the
+engine.
 
-A profile of ours (\`--cpu-prof\`, November 2026) has some 30 % in compiling and loading modules, 20 % in the SDK, 14 % in zod and 4 %
-in collecting garbage. zod without its JIT changes nothing. V8 with a larger young heap (\`--min-semi-space-size=16\`) takes off a
-tenth, but Lambda's \`NODE_OPTIONS\` does not take that flag.
+- The figures are medians of ${rounds} rounds, in which all programs take turns. The last column is the median of the rounds' ratios.
+- All programs use the same SDK with the same client options, and read the same item.
+- The other programs make one call of the table and nothing else. The bare SDK is a handler with a client and one GetItem.
+- Our function also verifies the token, authorizes, charges the rate limit and writes its log line. That takes three more calls and two
+  more connections.
+- Lambda adds some 125 ms of its own to each.
+
+A profile of our function (\`--cpu-prof\`, November 2026) shows some 30 % in compiling and loading modules, 20 % in the SDK, 14 % in zod and
+4 % in garbage collection. zod without its JIT changes nothing. A larger young heap in V8 (\`--min-semi-space-size=16\`) saves a tenth, but
+Lambda's \`NODE_OPTIONS\` does not accept this flag.
 `;

@@ -14,8 +14,7 @@ import { newScene } from "./scene.ts";
 const deciding = (access: Route["access"], scope: "visible" | typeof workspaceScope): Route =>
   defineRoute({
     name: "decide",
-    method: "GET",
-    path: "/",
+    http: { method: "GET", path: "/" },
     summary: "Decide",
     capability: "workspace.view",
     access,

@@ -3,12 +3,13 @@ import { join } from "node:path";
 
 import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
 import { filesOf } from "../../shared/providers/files/factory.ts";
-import { documentClient, openTable } from "../../shared/table/table.ts";
+import { TableClient } from "../../shared/table/client.ts";
+import { openTable } from "../../shared/table/table.ts";
 
 // Runs the export of its arguments. Prints its milliseconds, the bytes of its file and the most memory of the process.
 const [accountId = "", id = ""] = process.argv.slice(2);
 const { TABLE_NAME = "", FILES_DIR = "" } = process.env;
-const table = openTable(documentClient(), TABLE_NAME);
+const table = openTable(new TableClient(), TABLE_NAME);
 const startedAt = performance.now();
 await runExport(accountId, id, { table, files: filesOf(process.env), now: () => new Date() });
 const ms = performance.now() - startedAt;

@@ -39,7 +39,7 @@ function barsOf(suites: Results["suites"]): string {
     .map(({ suite, figure, met }) => [met ? "met" : "**missed**", suite, figure.name, valueOf(figure), barOf(figure)]);
   return `## Bars
 
-${all.filter(({ met }) => met).length} of ${all.length} are met.
+A bar is the limit that we set for a figure. ${all.filter(({ met }) => met).length} of ${all.length} are met.
 
 ${table(["", "Suite", "Figure", "Measured", "Bar"], rows)}
 `;
@@ -66,10 +66,16 @@ export async function writePage({ machine, suites }: Results, names: readonly st
   const { cpu, cores, memoryGibibytes, node, platform } = machine;
   const page = `# Benchmarks
 
-\`npm run bench\` measures all of this in one run and writes this page; do not edit it. \`npm run bench -- cold --quick\` measures one suite, quickly.
+This page has the measured speed, memory and cost of the product. It is generated: do not edit it.
 
-Machine: ${cpu}, ${cores} cores, ${memoryGibibytes} GiB, ${platform}, Node ${node}, DynamoDB by the embedded engine. Nothing here was measured on
-AWS: read the ratios, not the milliseconds. Measured on ${days.join(", ")} at ${commits.join(", ")}.${warning}
+- \`npm run bench\` runs all suites and writes this page.
+- \`npm run bench -- cold\` runs one suite, and prints its figures.
+- \`npm run bench -- cold --quick\` does the same with fewer rounds, to see that it works.
+- \`npm run bench -- document\` writes this page from \`bench.json\`, which has the last result of each suite.
+
+Nothing here was measured on AWS. Compare the ratios, not the milliseconds.
+
+Machine: ${cpu}, ${cores} cores, ${memoryGibibytes} GiB, ${platform}, Node ${node}, DynamoDB by the embedded engine. Measured on ${days.join(", ")} at ${commits.join(", ")}.${warning}
 
 ${barsOf(suites)}
 ${told.map((result) => `${result.chapter}\n${figuresOf(result.name, result)}`).join("\n")}

@@ -77,9 +77,10 @@ function chapterOf(sizes: readonly Awaited<ReturnType<typeof measureSize>>[]): s
   );
   return `## Pages
 
-Pages of ${pageSize} rows of a list with its exact total. A tenth of the rows is deleted at random. Brute force is a strongly
-consistent query of all rows, which counts them and keeps the page: otherwise an exact total and a page number cost that
-much in DynamoDB. Milliseconds are of the embedded engine.
+This suite reads pages of ${pageSize} rows of a list with its exact total. A tenth of the rows is deleted at random.
+
+Brute force is a strongly consistent query of all rows, which counts them and keeps the page. In DynamoDB an exact total and a page number
+otherwise cost that much. The milliseconds are those of the embedded engine.
 
 ${tableOf(["Rows made", "Live", "", "Read units", "Calls in a row", "ms"], rows)}
 `;

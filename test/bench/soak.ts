@@ -138,11 +138,12 @@ function chapterOf({ warmUp, seconds }: Times, mix: Record<string, number>, samp
   const sent = Object.entries(mix).map(([name, count]) => `${name} ${shown(count, 0)}`);
   return `## Local gateway under load
 
-\`npm start\` with an empty table for ${minutes(seconds)} minutes after ${minutes(warmUp)} of warming up, ${workers} requests at a time over HTTP:
-reads, writes that are undone again, programs of code mode and mistakes. The load comes from the same machine. Growth is
-from the first fifth of those ${minutes(seconds)} minutes to the last, by their medians. Live objects are what is left of the product's heap
-after a full collection, half-way through the warm-up and at the end. The engine grows while it warms up: it remembers
-the token of every transaction for ten minutes, as DynamoDB does, some 0.5 kB each.
+This suite runs \`npm start\` with an empty table for ${minutes(seconds)} minutes, after ${minutes(warmUp)} minutes of warming up. It sends ${workers} requests at a
+time over HTTP, from the same machine: reads, writes that it undoes, programs of code mode, and mistakes.
+
+- Growth is the median of the last fifth of the ${minutes(seconds)} minutes, compared with the median of the first fifth.
+- Live objects are the product's heap after a full garbage collection, half-way through the warm-up and at the end.
+- The engine grows while it warms up, because it stores the token of every transaction for ten minutes, as DynamoDB does. A token takes about 0.5 kB.
 
 ${table(["Minute", "Product, MiB resident", "Engine, MiB resident"], rows)}
 

@@ -17,9 +17,9 @@ const operations = [
 const floor = "no framework";
 const descriptions: Record<Work | "ours", string> = {
   ours: "authenticates, authorizes, limits, records, logs",
-  verified: "same calls of the table and a verified token",
-  same: "same calls of the table",
-  bare: "only the calls that answer",
+  verified: "the same table calls and a token check",
+  same: "the same table calls",
+  bare: "only the calls for the answer",
 };
 
 type Contestant = {
@@ -39,11 +39,15 @@ export const run = ({ quick }: Options): Promise<Result> =>
     for (const operation of operations) races.push(await race(operation, contestants, { rounds, perRound, owner }));
     const text = `## Warm requests
 
-Through the Lambda handler, one request after another, each contestant in a process of its own on the same table: ${rounds}
-rounds of ${perRound} requests, in turns; requests a second and ratios are medians of the rounds. The reads are of the same
-items; each adds to an account of its own that began like all others. Peers skip our authorization, rate limits, audit
-and validation. They are shown three ways: with only the calls that answer, with as many calls as ours makes, and with
-those and the token verified by the library that we use. "${floor}" is a handler without any, the floor.
+This suite sends one request after another through the Lambda handler.
+
+- Each program runs in a process of its own, on the same table: ${rounds} rounds of ${perRound} requests, in turns. Requests a second and ratios
+  are medians of the rounds.
+- All programs read the same items. Each adds to an account of its own; all these accounts start equal.
+- The peers have none of our authorization, rate limits, audit and validation.
+- Each peer runs in three ways: with only the calls for the answer; with as many calls as ours; and with these calls and the token verified by the
+  library that we use.
+- "${floor}" is a handler without a framework, the fastest that is possible.
 
 `;
     return {
@@ -145,7 +149,7 @@ function resultOf(title: string, speeds: readonly Speed[]): Result {
   const ratios = beside.map(({ work, fastest, ratio }) => `${shown(ratio, 2)}× ${fastest} (${descriptions[work]})`);
   const chapter = `### ${title}
 
-Ours beside the fastest peer: ${ratios.join("; ")}.
+Our requests a second, as a multiple of the fastest peer: ${ratios.join("; ")}.
 
 ${table(["", "Does", "Requests a second", "", "p50 ms", "p99 ms"], rows)}
 `;

@@ -102,7 +102,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
       `workspaces.list(account_id="${account.id}")\nworkspaces.add(account_id="${account.id}", name="Sales")`,
     );
     await page.getByRole("button", { name: "Dry run" }).click();
-    expect(await status(page, "Dry run")).toContain("nothing was done · 2 calls would run · score 2");
+    expect(await status(page, "Dry run")).toContain("nothing was changed · 2 calls would run · score 2");
     const rows = await page.locator("tbody tr").allInnerTexts();
     expect(rows.map((row) => row.replaceAll(/\s+/g, " ").trim())).toEqual([
       "1 workspaces.list 1 read workspace.view yes",
@@ -210,8 +210,8 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     await write(page, `workspaces.add(account_id="${account.id}", name="Sales")`);
     await program(page).press("Control+Enter");
     await status(page, "No answer came");
-    await page.getByRole("button", { name: "Send the same again" }).click();
-    expect(await status(page, "Completed")).toContain("answered as before");
+    await page.getByRole("button", { name: "Send the same request again" }).click();
+    expect(await status(page, "Completed")).toContain("replayed answer");
     expect(await names(account)).toEqual(["Sales"]);
   });
 
@@ -222,7 +222,7 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await page.evaluate("document.activeElement.id")).toBe("token");
     await page.keyboard.type("garbage");
     await page.keyboard.press("Control+Enter");
-    await status(page, "No valid credential: paste an access token above");
+    await status(page, "No valid credential. Paste an access token above");
   });
 
   test("offers the demo's tokens where the product runs on one's own machine", async () => {

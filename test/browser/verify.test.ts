@@ -56,7 +56,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
 
     await page.getByRole("button", { name: "Yes, send me copies" }).click();
     expect(await outcomeOf(page, "Copies can come to")).toContain("a***@e***.com");
-    expect(await page.locator("h1").innerText()).toBe("Thank you, it is confirmed");
+    expect(await page.locator("h1").innerText()).toBe("Thank you, you have confirmed");
     expect(await page.evaluate("document.activeElement.id")).toBe("title");
     expect(await page.getByRole("button").count()).toBe(0);
     expect(await state()).toBe("verified");
@@ -86,7 +86,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
     await page.goto(`${base}/verify#${used.token}`);
     await page.getByRole("button").click();
     expect(await outcomeOf(page, "A link works once")).toContain("new mail");
-    expect(await page.locator("h1").innerText()).toBe("This link is not valid any more");
+    expect(await page.locator("h1").innerText()).toBe("This link is not valid");
     await page.goto(`${base}/verify#${fresh.token}`);
     await page.getByRole("button").click();
     await outcomeOf(page, "Copies can come to");
@@ -94,7 +94,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
   });
 
   test.each([
-    ["is not there", "abort", "We could not be reached"],
+    ["is not there", "abort", "We got no answer from our server"],
     ["is broken", { status: 503, contentType: "application/problem+json", body: "{}" }, "wrong on our side"],
     ["has had enough", { status: 429, headers: { "retry-after": "600" }, body: "{}" }, "Try again in 10 minutes"],
   ] as const)("says what is the matter where the API %s, and can be tried again", async (_, answer, text) => {
@@ -125,16 +125,16 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
     );
     await page.goto(`${base}/verify#${token}`);
     await page.getByRole("button").click();
-    await outcomeOf(page, "We could not be reached");
+    await outcomeOf(page, "We got no answer from our server");
     await page.getByRole("button").click();
-    expect(await outcomeOf(page, "Most likely your first try worked")).toContain("new mail");
+    expect(await outcomeOf(page, "Your first try probably worked")).toContain("new mail");
     expect(await state()).toBe("verified");
   });
 
   test("says what is missing when it is opened without a token", async () => {
     const { page, base, asked } = await newPage();
     await page.goto(`${base}/verify`);
-    expect(await outcomeOf(page, "Open the link of the mail")).toContain("nothing to do");
+    expect(await outcomeOf(page, "Open the whole link in the mail")).toContain("nothing to do");
     expect(await page.getByRole("button").count()).toBe(0);
     expect(asked.filter((one) => one.startsWith("POST"))).toEqual([]);
   });

@@ -1,8 +1,8 @@
 import { catalogue } from "../../functions/code/catalogue.ts";
 import { check } from "../../functions/code/checker/checker.ts";
 import { runSteps } from "../../functions/code/execution/scheduler.ts";
+import { parseProgram } from "../../functions/code/interpreter/builtins.ts";
 import { LanguageError } from "../../functions/code/language/errors.ts";
-import { parse } from "../../functions/code/language/parser.ts";
 import { anyProgram, names, randomOf } from "../support/code-programs.ts";
 
 export type Found = { programs: number; parsed: number; ran: number; slowestMs: number; slowest: string };
@@ -43,7 +43,7 @@ function timeOf(program: string, found?: Found): number {
   // Of the processor, as other programs of the machine are not its fault.
   const before = process.threadCpuUsage();
   try {
-    const parsed = parse(program);
+    const parsed = parseProgram(program);
     if (found) found.parsed += 1;
     check(parsed, surroundings);
   } catch (error) {
@@ -56,16 +56,16 @@ function timeOf(program: string, found?: Found): number {
 async function run(program: string, found: Found): Promise<void> {
   let checked: ReturnType<typeof check>;
   try {
-    checked = check(parse(program), surroundings);
+    checked = check(parseProgram(program), surroundings);
   } catch {
     return;
   }
-  if (checked.mistakes.length > 0) return;
+  if (checked.diagnostics.length > 0) return;
   found.ran += 1;
   let calls = 0;
   const { failure } = await runSteps(checked.steps, {
     perform: async () => answer((calls += 1)),
-    atOnce: 8,
+    concurrency: 8,
     writes: (call) => catalogue.get(call.name)?.route.access === "write",
     session,
   });

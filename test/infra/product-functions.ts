@@ -1,5 +1,5 @@
 import { lambdas, workers } from "../../infra/entry-points.ts";
-import { payments } from "./port-grants.ts";
+import { payments } from "./provider-grants.ts";
 import { only, spec, synthesize } from "./synthesis.ts";
 
 /** The stack of the whole product, with a function beside that has no access to the table. */

@@ -23,10 +23,15 @@ const further: Readonly<Record<string, readonly string[]>> = {
     "test/functions/me",
     "test/functions/code/functions-route.test.ts",
   ],
-  "shared/access/": ["test/functions/auth"],
+  "shared/access/": ["test/functions/auth", "test/shared/access", "test/shared/accounts", "test/infra/operator"],
   "shared/accounts/": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
   "shared/grants/": ["test/functions/auth"],
-  "shared/auth/": ["test/functions/auth", "test/functions/accounts", "test/functions/me"],
+  "shared/auth/": [
+    "test/shared/accounts",
+    "test/functions/auth/authorizations",
+    "test/functions/auth/service-accounts",
+    "test/functions/me",
+  ],
   "shared/http/idempotency": ["test/shared/http/idempotency-answers.test.ts", "test/functions/workspaces"],
   "shared/http/input.ts": ["test/shared/http/words.test.ts", "test/functions/workspaces"],
   "shared/http/invoke.ts": [

@@ -5,8 +5,8 @@ import { cancelPlan, changePlan, currentPlan } from "../../shared/billing/plan.t
 import { runAccount } from "../../shared/billing/run.ts";
 import { sentKey } from "../../shared/billing/usage.ts";
 import { listTransactions, walletBalance } from "../../shared/billing/views.ts";
-import { dayOf, plusDays } from "../../shared/core/days.ts";
 import { InvalidInput, Problem } from "../../shared/core/errors.ts";
+import { dayOf, plusDays } from "../../shared/core/time.ts";
 import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { balanceKey } from "../../shared/ledger/ledger.ts";
 import { MovementConflict } from "../../shared/ledger/movement.ts";

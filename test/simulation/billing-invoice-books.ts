@@ -1,8 +1,8 @@
-import { Accrual, linesOf, totalOf } from "../../shared/billing/charges.ts";
+import { Accrual, linesOf, totalAmount } from "../../shared/billing/charges.ts";
 import { numberOf, StoredInvoice } from "../../shared/billing/invoice.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
-import { monthOf, type Day } from "../../shared/core/days.ts";
 import { money } from "../../shared/core/money.ts";
+import { monthOf, type Day } from "../../shared/core/time.ts";
 import { StoredMovement } from "../../shared/ledger/movement.ts";
 import type { Item } from "../../shared/table/writes.ts";
 import { defaultPlan, type PlanId } from "../../shared/wallet/catalogue.ts";
@@ -99,7 +99,7 @@ function checkPlan({ plans }: Books, { day, plan_id, mailboxes, sent_mails }: Ac
 
 function checkInvoice({ accruals }: Books, invoice: StoredInvoice): void {
   const { number, lines, total, amount, period_start: from, period_end: to } = invoice;
-  mustHold(total > 0 && total === totalOf(lines) && amount === money(total), () => `${number} does not add up`);
+  mustHold(total > 0 && total === totalAmount(lines) && amount === money(total), () => `${number} does not add up`);
   mustHold(monthOf(from) === monthOf(to) && from <= to, () => `${number} is from ${from} to ${to}`);
   const days = [...accruals.values()].filter(({ day }) => from <= day && day <= to);
   const wanted = linesOf(days.toSorted((a, b) => a.day.localeCompare(b.day)));
@@ -135,6 +135,6 @@ function checkDays(state: BillingState, accruals: readonly Accrual[], invoices: 
   );
   for (const [month, days] of Map.groupBy(free, ({ day }) => monthOf(day))) {
     // Each part of a month that was settled by itself may have come to less than half a cent.
-    mustHold(totalOf(linesOf(days)) <= 1, () => `days of ${month} are settled and on no invoice`);
+    mustHold(totalAmount(linesOf(days)) <= 1, () => `days of ${month} are settled and on no invoice`);
   }
 }

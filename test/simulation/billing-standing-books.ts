@@ -1,7 +1,7 @@
 import { StoredAccount } from "../../shared/accounts/account.ts";
 import { StoredInvoice } from "../../shared/billing/invoice.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
-import { plusDays } from "../../shared/core/days.ts";
+import { plusDays } from "../../shared/core/time.ts";
 import { availableOf, Balance } from "../../shared/ledger/balance.ts";
 import { graceDays } from "../../shared/wallet/catalogue.ts";
 import { BillingState } from "../../shared/wallet/state.ts";

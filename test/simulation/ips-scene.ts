@@ -1,6 +1,6 @@
 import { StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import type { IpWork } from "../../shared/dedicated-ips/work.ts";
-import type { Found, Resolver } from "../../shared/dns/answer.ts";
+import type { AnsweredRecord, Resolver } from "../../shared/dns/answer.ts";
 import { addressAt } from "../../shared/dns/reverse.ts";
 import { StoredDomain } from "../../shared/domains/domain.ts";
 import type { Change } from "../support/memory-table.ts";
@@ -55,7 +55,7 @@ export const stockName = nameOf;
 
 /** The DNS of the scene; a question may take a while, and nobody may answer it. */
 export function resolverOf(scene: IpScene, world: World, random: Random): Resolver {
-  const recordsOf = (name: string, type: Found["type"]): Found[] => {
+  const recordsOf = (name: string, type: AnsweredRecord["type"]): AnsweredRecord[] => {
     const about = { name, ttl: 60 };
     const ip = addressAt(name);
     if (type === "PTR") {

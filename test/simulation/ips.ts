@@ -7,7 +7,7 @@ import { domainById } from "../../shared/domains/find.ts";
 import { selector } from "../../shared/domains/records/dkim-keys.ts";
 import { planActivation } from "../../shared/domains/setup/activate.ts";
 import { addDomain } from "../../shared/domains/setup/add.ts";
-import { becoming } from "../../shared/domains/setup/work.ts";
+import { domainUpdate } from "../../shared/domains/setup/work.ts";
 import { getZone, zoneDueKey, zoneKey } from "../../shared/domains/zone.ts";
 import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
@@ -88,7 +88,7 @@ async function prepare(scene: IpScene, table: Table, now: Date, random: Random):
 async function setAside(table: Table, accountId: string): Promise<void> {
   const { rows } = await readRows(table, domainsOf(accountId), { skip: 0, take: 100 });
   for (const domain of rows.map((row) => StoredDomain.parse(row))) {
-    await table.commit(async () => ({ value: undefined, writes: becoming(domain, { due_at: null }).writes }));
+    await table.commit(async () => ({ value: undefined, writes: domainUpdate(domain, { due_at: null }).writes }));
     const zone = await getZone(table, accountId, domain.id);
     if (zone?.due_at) await table.attempt({ delete: zoneDueKey(zone, zone.due_at) });
     await table.attempt({ update: zoneKey(accountId, domain.id), set: { wanted: false, due_at: null } });

@@ -1,4 +1,4 @@
-import { buyerKey, holderKey, nameKey } from "../../shared/domains/domain.ts";
+import { buyerKey, holderKey, domainNameKey } from "../../shared/domains/domain.ts";
 import type { PurchaseAnswer } from "../../shared/domains/purchase/purchase-view.ts";
 import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { balanceKey } from "../../shared/ledger/ledger.ts";
@@ -35,7 +35,7 @@ export function witness(world: World, { accountId, names }: Order) {
     for (const name of names) {
       const claims = [world.peek(holderKey(name)), world.peek(buyerKey(name))];
       if (claims.some((claim) => claim && claim["account_id"] !== accountId)) seen.taken.add(name);
-      if (world.peek(nameKey(accountId, name))) seen.own.add(name);
+      if (world.peek(domainNameKey(accountId, name))) seen.own.add(name);
     }
     const balance = world.peek(balanceKey(walletOf(accountId), "wallet"));
     const available = availableOf(balance ? Balance.parse(balance) : emptyBalance);

@@ -1,6 +1,13 @@
 import * as z from "zod";
 
-import { StoredDomain, buyerKey, domainKey, domainQueue, holderKey, nameKey } from "../../shared/domains/domain.ts";
+import {
+  StoredDomain,
+  buyerKey,
+  domainKey,
+  domainQueue,
+  holderKey,
+  domainNameKey,
+} from "../../shared/domains/domain.ts";
 import { isDetached } from "../../shared/domains/setup/takeover.ts";
 import { dueKey } from "../../shared/table/due.ts";
 import { StoredWorkspace } from "../../shared/workspaces/workspace.ts";
@@ -132,7 +139,7 @@ function checkRow({ pointers, due }: Books, row: StoredDomain): void {
     !isOpen || isHolder === isClaimed(row),
     () => `${name} is ${row.status}, and claimed by ${holder?.account_id ?? "nobody"}`,
   );
-  const own = pointers.get(placeOf(nameKey(account_id, name)));
+  const own = pointers.get(placeOf(domainNameKey(account_id, name)));
   mustHold(own?.domain_id === id, () => `${name} is not found by its name`);
   const isQueued = due_at === null || due.has(placeOf(dueKey(domainQueue, [account_id, id], due_at)));
   mustHold(isQueued, () => `${name} is due at ${due_at}, and nobody will know`);
@@ -147,7 +154,7 @@ function checkPointer({ rows }: Books, place: string, { account_id, domain_id }:
 }
 
 function checkGone({ pointers }: Books, { id, account_id, name }: StoredDomain): void {
-  const left = [holderKey(name), buyerKey(name), nameKey(account_id, name)].filter(
+  const left = [holderKey(name), buyerKey(name), domainNameKey(account_id, name)].filter(
     (key) => pointers.get(placeOf(key))?.domain_id === id,
   );
   mustHold(left.length === 0, () => `${name} is gone, and is still claimed`);

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 
+import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { expect, test } from "vitest";
 
-import { documentClient } from "../../shared/table/table.ts";
 import { useOwnTable } from "../support/own-table.ts";
 import { newSuperAdmin } from "../support/world.ts";
 import { allItems, writeEdition } from "./edition.ts";
@@ -17,7 +18,7 @@ test("freezes what this edition stores", { timeout: 300_000 }, async () => {
   process.env["SECRETS_KEY"] = secretsKey;
   const { id: superAdminId } = await newSuperAdmin();
   const { calls, facts } = await storeEverything();
-  const items = await allItems(documentClient(), process.env["TABLE_NAME"] ?? "");
+  const items = await allItems(DynamoDBDocumentClient.from(new DynamoDBClient()), process.env["TABLE_NAME"] ?? "");
   expect(items.length).toBeGreaterThan(calls.length);
   writeEdition(name, { frozenAt: new Date().toISOString(), secretsKey, superAdminId, calls, facts, items });
 });

@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto";
 
+import { vi } from "vitest";
+
 import { routes } from "../../functions/routes.ts";
 import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
 import { filesHere } from "../../shared/billing/services.ts";
@@ -122,7 +124,7 @@ const callOf = async (route: Route, account: Account): Promise<FrozenCall> => ({
   ownerId: account.owner.id,
 });
 
-const takesAccountAlone = ({ method, params, query }: Route): boolean =>
+const takesAccountAlone = ({ http: { method }, params, query }: Route): boolean =>
   method === "GET" && Object.keys(params.shape).join() === "account_id" && query.safeParse({}).success;
 
 /** Every read of an account that needs nothing but its id. */
@@ -153,12 +155,16 @@ export function routeOf({ route: name }: FrozenCall): Route {
   return route;
 }
 
-const isRead = (call: FrozenCall): boolean => routeOf(call).method === "GET";
+const isRead = (call: FrozenCall): boolean => routeOf(call).http.method === "GET";
 
-/** Makes a call, as the owner it is of; throws when it does not succeed. */
+/** Makes a call, as the owner it is of. Throws when it does not succeed, with the errors that it logged. */
 export async function answerTo(call: FrozenCall): Promise<unknown> {
   const route = routeOf(call);
-  const { status, text, body } = await callRest(route, call.args, newUser({ sub: call.ownerId }).token);
-  if (status !== route.status) throw new Error(`${call.route} ${JSON.stringify(call.args)}: ${status} ${text}`);
-  return body;
+  const lines: string[] = [];
+  const writing = vi.spyOn(process.stdout, "write").mockImplementation((line) => lines.push(String(line)) > 0);
+  const answer = callRest(route, call.args, newUser({ sub: call.ownerId }).token);
+  const { status, text, body } = await answer.finally(() => writing.mockRestore());
+  if (status === route.http.status) return body;
+  const errors = lines.map((line) => String((JSON.parse(line) as { error?: unknown }).error));
+  throw new Error([`${call.route} ${JSON.stringify(call.args)}: ${status} ${text}`, ...errors].join("\n"));
 }

@@ -1,9 +1,8 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { hookCalls } from "./table-calls.ts";
 
 type Stepping = { at: number; step: () => Promise<unknown>; calls: number };
-type Send = (this: DynamoDBDocumentClient, command: unknown) => Promise<unknown>;
 
 const steppings = new AsyncLocalStorage<Stepping>();
 let isInstalled = false;
@@ -11,13 +10,11 @@ let isInstalled = false;
 function install(): void {
   if (isInstalled) return;
   isInstalled = true;
-  const prototype = DynamoDBDocumentClient.prototype as unknown as { send: Send };
-  const whole = prototype.send;
-  prototype.send = async function send(command) {
+  hookCalls(async (_, next) => {
     const stepping = steppings.getStore();
     if (stepping && stepping.calls++ === stepping.at) await steppings.exit(stepping.step);
-    return whole.call(this, command);
-  };
+    return next();
+  });
 }
 
 /**

@@ -1,50 +1,43 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-import {
-  BatchGetCommand,
-  DynamoDBDocumentClient,
-  GetCommand,
-  PutCommand,
-  QueryCommand,
-  UpdateCommand,
-  type BatchGetCommandOutput,
-} from "@aws-sdk/lib-dynamodb";
-
+import type { Input, Output } from "../../shared/table/operations.ts";
 import type { Key } from "../../shared/table/writes.ts";
+import { hookCalls, type TableCall } from "./table-calls.ts";
 
 type Step = () => Promise<unknown>;
 /** Which items a step waits for; of a query, the first key of its range counts. */
 type Which = (key: Key) => boolean;
 type Waiting = { which: Which; step: Step; isTorn: boolean; left: number };
-type Send = (this: DynamoDBDocumentClient, command: unknown) => Promise<unknown>;
 
 const waitings = new AsyncLocalStorage<Waiting>();
 let isInstalled = false;
 
 /** The keys that a call asks for; a transaction asks for none, as what it says is not what was read. */
-function keysOf(command: unknown): Key[] {
-  if (command instanceof BatchGetCommand) {
-    return Object.values(command.input.RequestItems ?? {}).flatMap(({ Keys = [] }) => Keys as Key[]);
+function keysOf({ operation, input }: TableCall): Key[] {
+  if (operation === "BatchGetItem") {
+    return Object.values(input.RequestItems ?? {}).flatMap(({ Keys = [] }) => Keys as Key[]);
   }
-  if (command instanceof GetCommand || command instanceof UpdateCommand) return [command.input.Key as Key];
-  if (command instanceof PutCommand) return [command.input.Item as Key];
-  if (!(command instanceof QueryCommand)) return [];
-  const { ":partition": PK, ":from": SK } = command.input.ExpressionAttributeValues ?? {};
+  if (operation === "GetItem" || operation === "UpdateItem") return [input.Key as Key];
+  if (operation === "PutItem") return [input.Item as Key];
+  if (operation !== "Query") return [];
+  const { ":partition": PK, ":from": SK } = input.ExpressionAttributeValues ?? {};
   return [{ PK, SK }];
 }
 
+type Batch = Input<"BatchGetItem">;
+
 /** One batch of reads as two: the items that a step waits for are of the moment before it, the others of the one after. */
-async function readTorn(command: BatchGetCommand, { which, step }: Waiting, send: (part: BatchGetCommand) => unknown) {
-  const part = (isFirst: boolean): BatchGetCommand => {
-    const wanted = Object.entries(command.input.RequestItems ?? {}).map(([name, { Keys = [], ...rest }]) => {
+async function readTorn(input: Batch, { which, step }: Waiting, read: (part: Batch) => Promise<unknown>) {
+  const part = (isFirst: boolean): Batch => {
+    const wanted = Object.entries(input.RequestItems ?? {}).map(([name, { Keys = [], ...rest }]) => {
       return [name, { ...rest, Keys: Keys.filter((key) => which(key as Key) === isFirst) }];
     });
-    return new BatchGetCommand({ ...command.input, RequestItems: Object.fromEntries(wanted) });
+    return { ...input, RequestItems: Object.fromEntries(wanted) };
   };
-  const first = (await send(part(true))) as BatchGetCommandOutput;
+  const first = (await read(part(true))) as Output<"BatchGetItem">;
   await waitings.exit(step);
-  const second = (await send(part(false))) as BatchGetCommandOutput;
-  const names = Object.keys(command.input.RequestItems ?? {});
+  const second = (await read(part(false))) as Output<"BatchGetItem">;
+  const names = Object.keys(input.RequestItems ?? {});
   const both = names.map((name) => [name, [first, second].flatMap(({ Responses }) => Responses?.[name] ?? [])]);
   return { ...second, Responses: Object.fromEntries(both) };
 }
@@ -52,23 +45,24 @@ async function readTorn(command: BatchGetCommand, { which, step }: Waiting, send
 function install(): void {
   if (isInstalled) return;
   isInstalled = true;
-  const prototype = DynamoDBDocumentClient.prototype as unknown as { send: Send };
-  const whole = prototype.send;
-  prototype.send = async function send(command) {
+  hookCalls(async (call, next) => {
     const waiting = waitings.getStore();
-    const keys = waiting && waiting.left > 0 ? keysOf(command) : [];
-    if (!waiting || !keys.some(waiting.which)) return whole.call(this, command);
-    const isBatch = command instanceof BatchGetCommand && keys.some((key) => !waiting.which(key));
-    if (waiting.isTorn && !isBatch) return whole.call(this, command);
+    const keys = waiting && waiting.left > 0 ? keysOf(call) : [];
+    if (!waiting || !keys.some(waiting.which)) return next();
+    const { operation, input } = call;
+    const isBatch = operation === "BatchGetItem" && keys.some((key) => !waiting.which(key));
+    if (waiting.isTorn && !isBatch) return next();
     waiting.left -= 1;
-    if (waiting.left > 0) return whole.call(this, command);
-    if (waiting.isTorn) return readTorn(command as BatchGetCommand, waiting, (part) => whole.call(this, part));
+    if (waiting.left > 0) return next();
+    if (waiting.isTorn && operation === "BatchGetItem") {
+      return readTorn(input, waiting, (part) => next({ operation, input: part }));
+    }
     // Also after a write whose condition failed, which has read what is there.
-    const [answer] = await Promise.allSettled([whole.call(this, command)]);
+    const [answer] = await Promise.allSettled([next()]);
     await waitings.exit(waiting.step);
     if (answer.status === "rejected") throw answer.reason;
     return answer.value;
-  };
+  });
 }
 
 async function through<T>(waiting: Waiting, run: () => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 import { runAccount } from "../../shared/billing/run.ts";
-import { signatureOf } from "../../shared/providers/payments/embedded-checkout.ts";
+import { stripeSignature } from "../../shared/providers/payments/embedded-checkout.ts";
 import { planWallet } from "../../shared/wallet/wallet.ts";
 import { answerOf, eventOf, handlerOf, request, type Answer } from "./request.ts";
 import { addUsage } from "./usage.ts";
@@ -76,7 +76,7 @@ export async function tellPayment(
     },
   });
   const secret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
-  const headers = { "stripe-signature": signatureOf(body, secret, new Date()) };
+  const headers = { "stripe-signature": stripeSignature(body, secret, new Date()) };
   // Not through `request`: the provider's door is not part of the public document.
   const handler = await handlerOf({ file: "functions/workers/payment-webhook.ts" });
   return answerOf(await handler(eventOf("POST", "/v1/public/webhooks/payments", { body, headers })));

@@ -9,7 +9,7 @@ const pick = (example: Example, names: readonly string[]): Example =>
 
 /** The path of a route with its parameters filled in. */
 const pathOf = (route: Route, params: Example): string =>
-  route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
+  route.http.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
 
 /** Calls a route over REST with flat arguments. */
 export function callRest(
@@ -27,8 +27,12 @@ export function callRest(
   const body = pick(example, Object.keys(route.body.shape));
   const hasBody = Object.keys(route.body.shape).length > 0;
   const target = pathOf(route, example) + (query.size > 0 ? `?${query.toString()}` : "");
-  const accept = route.file ? { accept: "application/json" } : {};
-  return request(route.method, target, { token, headers: { ...accept, ...headers }, ...(hasBody ? { body } : {}) });
+  const accept = route.http.file ? { accept: "application/json" } : {};
+  return request(route.http.method, target, {
+    token,
+    headers: { ...accept, ...headers },
+    ...(hasBody ? { body } : {}),
+  });
 }
 
 /** The program that calls a route with these arguments. */
@@ -36,7 +40,9 @@ export function programOf(route: Route, example: Example): string {
   const body = pick(example, Object.keys(route.body.shape));
   const rest = pick(example, Object.keys({ ...route.params.shape, ...route.query.shape }));
   const given =
-    route.codeArguments === "payload" ? { ...rest, payload: { account_id: example["account_id"], ...body } } : example;
+    route.codeMode.arguments === "payload"
+      ? { ...rest, payload: { account_id: example["account_id"], ...body } }
+      : example;
   const written = Object.entries(given).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   return `${route.name}(${written.join(", ")})`;
 }

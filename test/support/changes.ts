@@ -7,8 +7,9 @@ import { accountsMatching } from "../../shared/accounts/account.ts";
 import type { Event } from "../../shared/changes/event.ts";
 import type { Change } from "../../shared/changes/kind.ts";
 import { recordWrites, type Author } from "../../shared/changes/record.ts";
+import { TableClient } from "../../shared/table/client.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
-import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
+import { openTable, type Table } from "../../shared/table/table.ts";
 
 const author: Author = { action: "things.update", actor: { type: "user", id: "u-1" }, requestId: "r-1" };
 
@@ -16,7 +17,7 @@ const author: Author = { action: "things.update", actor: { type: "user", id: "u-
 export async function newTable(): Promise<Table> {
   const name = `changes-${randomUUID()}`;
   await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", name);
-  return openTable(documentClient(), name);
+  return openTable(new TableClient(), name);
 }
 
 /** An account that is in the list of all accounts, and nothing more. */

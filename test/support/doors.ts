@@ -33,7 +33,7 @@ export function through(door: Door): Attempt {
 /** What a program of one call came to. */
 export function outcomeOf(route: Route, { status, body }: Answer): Outcome {
   if (status !== 200) return { status, body };
-  if (body.status === "completed") return { status: route.status, body: body.result.last_value };
+  if (body.status === "completed") return { status: route.http.status, body: body.result.last_value };
   const { detail } = body.error;
   return Array.isArray(detail) ? { status: 422, body: { detail } } : { status: detail.status, body: detail };
 }

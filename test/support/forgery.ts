@@ -125,7 +125,7 @@ export function idPlacesOf(route: Route): Place[] {
     ...idsIn("path", path),
     ...idsIn("query", query),
     ...(body ? idsIn("body", body) : []),
-    ...(route.codeArguments === "payload" ? [inPayload] : []),
+    ...(route.codeMode.arguments === "payload" ? [inPayload] : []),
   ];
 }
 

@@ -21,7 +21,8 @@ type Documented = Operation & {
 
 /** The document's schemas of what a route takes. */
 export function schemasOf(route: Route): { path: Schema; query: Schema; body?: Schema } {
-  const operation: Documented | undefined = publishedDocument().paths[route.path]?.[route.method.toLowerCase()];
+  const operation: Documented | undefined =
+    publishedDocument().paths[route.http.path]?.[route.http.method.toLowerCase()];
   const parameters = operation?.parameters ?? [];
   const parametersIn = (place: string): Schema => {
     const own = parameters.filter((parameter) => parameter.in === place);
@@ -57,7 +58,7 @@ export function notNull(schema: Schema): Schema {
 }
 
 /** Sends an input by REST. */
-export function sendInput({ method, path }: Route, input: Input, token?: string): Promise<Answer> {
+export function sendInput({ http: { method, path } }: Route, input: Input, token?: string): Promise<Answer> {
   const query = new URLSearchParams(
     Object.entries(input.query).flatMap(([name, value]) =>
       [value].flat().map((one): [string, string] => [name, String(one)]),
@@ -76,7 +77,7 @@ const encoded = (value: unknown): string => encodeURIComponent(String(value).rep
 export function runInput(route: Route, { path, query, body }: Input, token?: string): Promise<Answer> {
   const members = (body ?? {}) as Values;
   const given =
-    route.codeArguments === "payload"
+    route.codeMode.arguments === "payload"
       ? { ...path, ...query, payload: { account_id: path["account_id"], ...members } }
       : { ...path, ...query, ...members };
   const written = Object.entries(given).map(([name, value]) => `${name}=${JSON.stringify(value)}`);

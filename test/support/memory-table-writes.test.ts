@@ -8,7 +8,7 @@ import type { Item, Key, Write } from "../../shared/table/writes.ts";
 import { once } from "./memory-once.ts";
 import { createMemoryStore, openMemoryTable } from "./memory-table.ts";
 import type { Attributes } from "./memory-writes.ts";
-import { throughSdk } from "./short-cut.ts";
+import { throughSdk } from "./table-calls.ts";
 import { testTable } from "./world.ts";
 
 type Condition = NonNullable<Write["if"]>;
@@ -149,7 +149,7 @@ test("random writes come to the same on the table in memory as on the engine", {
       const played = (table: Table) => play(table, `TEST#${randomUUID()}`, steps);
       const expected = await throughSdk(() => played(testTable()));
       expect(await played(openMemoryTable(createMemoryStore()))).toEqual(expected);
-      // The tests' short cut to the engine comes to what the SDK does.
+      // The lane comes to what the SDK does.
       expect(await played(testTable())).toEqual(expected);
     }),
     { numRuns: 60 },

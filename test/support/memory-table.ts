@@ -128,7 +128,7 @@ function refuse(fault: Fault | undefined): void {
 
 async function attempt({ store, step, rewrite }: Opened, asked: Write): Promise<Attempt> {
   const write = rewrite(asked);
-  if ("check" in write) throw new Error("a check alone is no write");
+  if ("check" in write) throw new Error("A check alone is not a write.");
   requireWrite(write);
   const key = keyOf(write);
   refuse(await step(`write ${nameOf(key)}`, ["throttled", "conflict", "lost"]));
@@ -146,7 +146,7 @@ async function commit<T>(opened: Opened, plan: () => Promise<Plan<T>>): Promise<
     if (writes.length === 0) return value;
     if (await transact(opened, writes.map(opened.rewrite))) return value;
   }
-  throw busy("Too many changes at once to the same thing. Try again.");
+  throw busy("Too many requests change the same resource at once. Try again.");
 }
 
 /** Whether the transaction was committed; throws what its plan is to end with. */

@@ -154,7 +154,9 @@ export function mutationsOf(route: Route): Mutation[] {
       mutate: types.map((type) => sent("{}", { "content-type": type })),
     },
     ...(body ? [] : [unasked]),
-    ...(route.method === "POST" ? [header("idempotency-key", ["", "a b", "é", "x".repeat(256)])] : []),
-    ...(route.etag && route.method !== "GET" ? [header("if-match", ["", "abc", '"a', "'a'", '"a" "b"'])] : []),
+    ...(route.http.method === "POST" ? [header("idempotency-key", ["", "a b", "é", "x".repeat(256)])] : []),
+    ...(route.http.etag && route.http.method !== "GET"
+      ? [header("if-match", ["", "abc", '"a', "'a'", '"a" "b"'])]
+      : []),
   ];
 }

@@ -1,6 +1,5 @@
 import { startEngine } from "../../infra/local/table/engine.ts";
 import { isExhaustive } from "./sample.ts";
-import { takeShortCut } from "./short-cut.ts";
 import { openTableAt } from "./table-at.ts";
 
 let ready: Promise<void> | undefined;
@@ -13,6 +12,6 @@ export const useOwnTable = (): Promise<void> => (ready ??= prepare());
 
 async function prepare(): Promise<void> {
   const { endpoint } = await startEngine();
-  if (!isExhaustive) takeShortCut(endpoint);
+  if (isExhaustive) process.env["TABLE_LANE"] = "sdk";
   await openTableAt(endpoint, process.env["TABLE_NAME"] ?? "");
 }

@@ -11,7 +11,7 @@ import { clientNetwork } from "../../shared/core/ip.ts";
 import type { Handler } from "../../shared/http/lambda.ts";
 import type { Response } from "../../shared/http/response.ts";
 import { checkContract } from "./contract.ts";
-import { afterCommits } from "./short-cut.ts";
+import { afterCommits } from "./table-calls.ts";
 
 const match = createMatcher(
   lambdas.flatMap((target) => requestsTo(target.triggers).map((trigger) => ({ trigger, target }))),

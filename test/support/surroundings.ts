@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { writeAssets } from "../../infra/assets.ts";
 import { docsAssets, fallbackAssets } from "../../infra/docs-pages/site.ts";
 import { lambdas } from "../../infra/entry-points.ts";
+import { providerVariables } from "../../infra/local/start/environment.ts";
 import { createIssuer } from "../../infra/local/start/issuer.ts";
 import { startEngine, type Engine } from "../../infra/local/table/engine.ts";
 import { openTableAt } from "./table-at.ts";
@@ -40,9 +41,7 @@ async function prepare(engine: Engine): Promise<() => Promise<void>> {
     FILES_BASE_URL: "http://127.0.0.1:8080",
     WEBHOOK_LOOPBACK: "allow",
     MAIL_SECRET: randomBytes(24).toString("base64url"),
-    REGISTRAR: "embedded",
-    MAIL_PROVIDER: "embedded",
-    DNS_PROVIDER: "embedded",
+    ...Object.fromEntries(providerVariables.map((name) => [name, "embedded"])),
     DOCS_DIR: docs,
     AWS_REGION: "local",
     AWS_ACCESS_KEY_ID: "local",

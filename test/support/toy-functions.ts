@@ -3,8 +3,8 @@ import * as z from "zod";
 import { catalogueOf, type Catalogue } from "../../functions/code/catalogue/function.ts";
 import { check } from "../../functions/code/checker/checker.ts";
 import { explain } from "../../functions/code/execution/diagnostics.ts";
-import { runProgram, type EvaluateOptions, type ProgramOptions } from "../../functions/code/execution/program.ts";
-import { parse } from "../../functions/code/language/parser.ts";
+import { runProgram, type RunProgramOptions, type ProgramRun } from "../../functions/code/execution/program.ts";
+import { parseProgram } from "../../functions/code/interpreter/builtins.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import { createLog } from "../../shared/core/log.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
@@ -45,20 +45,20 @@ function toyCatalogue(toy: Toy): Catalogue {
   const declare = (
     name: string,
     access: "read" | "write",
-    more: Partial<Parameters<typeof defineRoute>[0]>,
+    { query = z.strictObject({}), body = z.strictObject({}), output = Note, limit = "default" }: Partial<Route>,
     answer: (input: Record<string, unknown>) => unknown,
-  ): Route =>
-    defineRoute({
+  ): Route => {
+    const declaration = {
       name,
-      method: access === "read" ? "GET" : "POST",
-      path: `/v1/public/${name}`,
+      http: { method: access === "read" ? "GET" : "POST", path: `/v1/public/${name}` } as const,
       summary: name,
       capability: null,
       open: "It is a toy.",
-      access,
-      output: Note,
-      ...more,
-      run: async ({ query, body }) => {
+      query,
+      body,
+      output,
+      limit,
+      run: async ({ query, body }: Record<"query" | "body", Record<string, unknown>>) => {
         const input = { ...query, ...body };
         toy.calls.push(`${name} ${JSON.stringify(input)}`);
         await toy.before?.(name, input);
@@ -66,7 +66,9 @@ function toyCatalogue(toy: Toy): Catalogue {
         if (access === "write" && toy.version !== undefined) toy.version += 1;
         return answer(input);
       },
-    });
+    };
+    return access === "read" ? defineRoute({ ...declaration, access }) : defineRoute({ ...declaration, access });
+  };
   const id = text("The id.");
   const items = ({ page_size: size }: Record<string, unknown>) =>
     Array.from({ length: Number(size) }, (_, index) => noteOf(`n${index}`, toy.version));
@@ -118,20 +120,20 @@ export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
 
 /** Whether a program has no mistake that is known before it runs. */
 export const isRight = (program: string): boolean =>
-  check(parse(program), { catalogue: toyCatalogue({ calls: [] }) }).mistakes.length === 0;
+  check(parseProgram(program), { catalogue: toyCatalogue({ calls: [] }) }).diagnostics.length === 0;
 
 /** Runs a program that has no mistake with a toy's functions. */
 export async function runToy(
   program: string,
   toy: Toy,
-  more: Partial<EvaluateOptions> & { door?: InvocationContext } = {},
-): Promise<ProgramOptions> {
+  more: Partial<RunProgramOptions> & { door?: InvocationContext } = {},
+): Promise<ProgramRun> {
   const catalogue = toyCatalogue(toy);
-  const checked = check(parse(program), {
+  const checked = check(parseProgram(program), {
     catalogue,
     session: new Map([...(more.session ?? [])].map(([name]) => [name, undefined])),
   });
-  const [mistake] = checked.mistakes;
+  const [mistake] = checked.diagnostics;
   if (mistake) throw new Error(`${mistake.at.line}:${mistake.at.column} ${mistake.code} ${mistake.message}`);
   return runProgram(checked, more.door ?? toyDoor(), {
     explain: (mistake) => explain([mistake], program, catalogue),

@@ -12,7 +12,7 @@ import type { Context } from "../../shared/http/route.ts";
 import { secretsOf } from "../../shared/providers/secrets/factory.ts";
 import { readEntries } from "../../shared/table/journal.ts";
 import type { Table } from "../../shared/table/table.ts";
-import type { Work } from "../../shared/webhooks/deliver.ts";
+import type { DeliveryContext } from "../../shared/webhooks/deliver.ts";
 import { listDeliveries } from "../../shared/webhooks/delivery.ts";
 import { createDelivery } from "../../shared/webhooks/dispatch.ts";
 import type { PublishedEvent } from "../../shared/webhooks/signing.ts";
@@ -59,7 +59,7 @@ export function holdsFor(secret: string, sent: Received): boolean {
 }
 
 /** What the workers work with, on a table; time stands still unless `clock.at` is set. */
-export function workOn(table: Table, at = new Date()): Work & { clock: { at: Date } } {
+export function workOn(table: Table, at = new Date()): DeliveryContext & { clock: { at: Date } } {
   const clock = { at };
   const secrets = secretsOf({ SECRETS_KEY_ID: undefined, SECRETS_KEY: process.env["SECRETS_KEY"] });
   const log = createLog("silent", {});

@@ -8,12 +8,13 @@ import type { Scope } from "../../shared/auth/permissions.ts";
 import { mintServiceToken } from "../../shared/auth/service-token.ts";
 import { planAssignments, type Grantable } from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, type Subject } from "../../shared/grants/holders.ts";
+import { TableClient } from "../../shared/table/client.ts";
 import type { Usage } from "../../shared/table/connection.ts";
-import { documentClient, openTable, type Table } from "../../shared/table/table.ts";
-import { afterCommits } from "./short-cut.ts";
+import { openTable, type Table } from "../../shared/table/table.ts";
+import { afterCommits } from "./table-calls.ts";
 
 export const issuer = createIssuer(JSON.parse(process.env["TEST_ISSUER_KEY"] ?? "{}"));
-const client = documentClient();
+const client = new TableClient();
 
 /** The table the handlers use, with its own count of what it cost. */
 export function testTable(usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 }): Table {

@@ -12,21 +12,23 @@ import { defineRoute } from "../../../shared/http/route.ts";
 const Body = z
   .strictObject({
     grant_kind: GrantKind.meta({
-      description: "What kind of grant: a capability, ownership of the account, or super admin.",
+      description: "The kind of grant: a capability, ownership of the account, or super admin.",
     }),
-    subject_id: SubjectId.meta({ description: "Who gets it: a user, group or service account." }),
-    subject_type: SubjectType.meta({ description: "What the subject is." }),
+    subject_id: SubjectId.meta({ description: "The id of the user, group or service account that gets the grant." }),
+    subject_type: SubjectType.meta({ description: "The type of the subject." }),
     capability_key: Capability.nullish().meta({
-      description: "The capability; for capability grants and only for them.",
+      description: "The capability. Required for a capability grant, and not allowed for other grants.",
     }),
     ...resourcePair,
   })
   .superRefine((body, context) => {
     const complain = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
     const isCapability = body.grant_kind === "capability";
-    if (isCapability && !body.capability_key) complain("capability_key", "A capability grant needs its capability");
-    if (!isCapability && body.capability_key) complain("capability_key", "Only a capability grant has a capability");
-    if (!isCapability && body.resource_type) complain("resource_type", "Only a capability grant can be narrowed");
+    if (isCapability && !body.capability_key) complain("capability_key", "A capability grant needs a capability_key");
+    if (!isCapability && body.capability_key)
+      complain("capability_key", "Only a capability grant has a capability_key");
+    if (!isCapability && body.resource_type)
+      complain("resource_type", "Only a capability grant can be narrowed to a resource");
     if (body.grant_kind === "super_admin" && body.subject_type !== "user") {
       complain("subject_type", "Only a user can be a super admin");
     }
@@ -34,7 +36,7 @@ const Body = z
   })
   .meta({
     id: "AuthorizationGrantCreate",
-    description: "What to grant to whom.",
+    description: "A grant to create.",
     examples: [
       {
         grant_kind: "capability",
@@ -54,16 +56,14 @@ function givenBy(accountId: string, body: z.output<typeof Body>): Grantable {
 
 export const route = defineRoute({
   name: "auth.authorizations.grant",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/auth/authorizations",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/authorizations", status: 201 },
   summary: "Grant a capability, ownership or super admin",
   description:
-    "Nobody grants what they do not hold, on a scope at least as wide; only owners make owners and only super admins make super admins. Who holds exactly this already keeps their grant, which is the answer.",
+    "You can grant only what you hold yourself, on the same scope or on a wider one. Only owners grant ownership, and only super admins grant super admin. If the subject already holds the same grant, the answer is that grant.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,
   body: Body,
-  status: 201,
   output: Grant,
   problems: ["would_escalate", "limit_reached"],
   run: ({ params: { account_id }, body }, context) => {

@@ -10,10 +10,9 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.authorizations.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/auth/authorizations",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/authorizations" },
   summary: "List grants",
-  description: "All grants of the account, oldest first. Assigned roles have a list of their own.",
+  description: "All grants of the account, oldest first. For assigned roles, use `auth.role_assignments.list`.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

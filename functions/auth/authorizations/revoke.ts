@@ -6,11 +6,10 @@ import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.authorizations.revoke",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/auth/authorizations/{grant_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/authorizations/{grant_id}" },
   summary: "Revoke a grant",
   description:
-    "It holds no longer from the next request on. Only owners revoke ownership, only super admins super admin.",
+    "The grant has no effect from the next request on. Only owners revoke ownership, and only super admins revoke super admin.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams.extend({ grant_id: Id.meta({ description: "The grant's id." }) }),

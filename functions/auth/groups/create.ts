@@ -13,21 +13,23 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.create",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/auth/groups",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/auth/groups",
+    status: 201,
+    location: "/v1/public/accounts/{account_id}/auth/groups/{id}",
+  },
   summary: "Create a group",
   description:
-    "A group holds nothing until something is granted to it. Its members are those whose token names its `idp_name` in the `groups` claim, and those made members explicitly.",
+    "A new group holds nothing: grant it capabilities or assign it roles. Its members are the users whose token names the group's `idp_name` in the `groups` claim, and the users and service accounts that you add with `auth.groups.members.add`.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,
   body: z
     .strictObject({ name: GroupName, attributes: GroupAttributes, description: GroupDescription })
     .meta({ id: "AuthGroupCreate", description: "A group to create." }),
-  codeArguments: "payload",
-  status: 201,
+  codeMode: { arguments: "payload" },
   output: AuthGroup,
-  location: "/v1/public/accounts/{account_id}/auth/groups/{id}",
   problems: ["group_name_taken", "limit_reached"],
   run: ({ params, body }, context) => createGroup(params.account_id, body, context),
 });

@@ -5,13 +5,11 @@ import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}", etag: groupKind },
   summary: "Delete a group",
   description:
-    "Its grants and memberships go with it. A group made later with the same name has nothing of it. Only owners delete a group that owns the account.",
+    "Deletes the group with its grants and memberships. A group that you create later with the same name gets none of them. Only owners delete a group that owns the account.",
   capability: "auth.manage",
-  etag: groupKind,
   access: "write",
   params: GroupParams,
   output: Empty,

@@ -4,11 +4,9 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}", etag: groupKind },
   summary: "Get a group",
   capability: "auth.manage",
-  etag: groupKind,
   access: "read",
   params: GroupParams,
   output: AuthGroup,

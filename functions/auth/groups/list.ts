@@ -8,8 +8,7 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/auth/groups",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/groups" },
   summary: "List groups",
   description: "The groups of the account, oldest first.",
   capability: "auth.manage",

@@ -15,13 +15,11 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.update",
-  method: "PATCH",
-  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}", etag: groupKind },
   summary: "Change a group, or move it into another",
   description:
-    "Only what is given changes. Inside of another group its members inherit what that group holds, so the caller must hold all of it.",
+    "Members of the body that you leave out stay as they are. A group inherits what its parent holds, so you must hold all of that to move a group into the parent.",
   capability: "auth.manage",
-  etag: groupKind,
   access: "write",
   params: GroupParams,
   body: z
@@ -29,9 +27,11 @@ export const route = defineRoute({
       name: GroupName.optional(),
       attributes: GroupAttributes,
       description: GroupDescription,
-      parent_id: Id.nullish().meta({ description: "The group to move it into; null moves it out." }),
+      parent_id: Id.nullish().meta({
+        description: "The group to move this group into. Null takes it out of its parent.",
+      }),
     })
-    .meta({ id: "AuthGroupUpdate", description: "What to change." }),
+    .meta({ id: "AuthGroupUpdate", description: "The changes to a group." }),
   output: AuthGroup,
   problems: ["would_escalate", "group_name_taken", "group_cycle", "limit_reached"],
   run: ({ params, body }, context) => updateGroup(params.account_id, params.group_id, body, context),

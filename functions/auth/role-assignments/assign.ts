@@ -10,23 +10,22 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.role_assignments.assign",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/auth/role-assignments",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/role-assignments", status: 201 },
   summary: "Assign a role",
-  description: "A role is a fixed bundle of capabilities, of which the caller must hold every one.",
+  description:
+    "A role is a fixed bundle of capabilities. You must hold every one of them, on the same scope or on a wider one.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,
   body: z
     .strictObject({
       role_key: RoleKey.meta({ description: "The role." }),
-      subject_id: SubjectId.meta({ description: "Who gets it: a user, group or service account." }),
-      subject_type: SubjectType.meta({ description: "What the subject is." }),
+      subject_id: SubjectId.meta({ description: "The id of the user, group or service account that gets the role." }),
+      subject_type: SubjectType.meta({ description: "The type of the subject." }),
       ...resourcePair,
     })
     .superRefine(checkPair)
-    .meta({ id: "RoleAssignmentCreate", description: "Which role to assign to whom." }),
-  status: 201,
+    .meta({ id: "RoleAssignmentCreate", description: "A role to assign to a subject." }),
   output: RoleAssignment,
   problems: ["would_escalate", "limit_reached"],
   run: ({ params: { account_id }, body }, context) => {

@@ -10,8 +10,7 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.role_assignments.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/auth/role-assignments",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/role-assignments" },
   summary: "List assigned roles",
   description: "All roles assigned in the account, oldest first.",
   capability: "auth.manage",

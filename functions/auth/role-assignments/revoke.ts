@@ -6,10 +6,9 @@ import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.role_assignments.revoke",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/auth/role-assignments/{assignment_id}",
-  summary: "Take back an assigned role",
-  description: "It holds no longer from the next request on.",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/role-assignments/{assignment_id}" },
+  summary: "Revoke an assigned role",
+  description: "The role has no effect from the next request on.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams.extend({ assignment_id: Id.meta({ description: "The assignment's id." }) }),

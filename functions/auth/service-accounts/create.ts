@@ -11,10 +11,10 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.create",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/auth/service-accounts",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/service-accounts", status: 201 },
   summary: "Create a service account",
-  description: "It holds nothing until something is granted to it. Its token is in this answer and never again.",
+  description:
+    "A new service account holds nothing: grant it capabilities or assign it roles. This answer shows its token. The token is not shown again.",
   capability: "auth.manage",
   access: "write",
   shownOnce: ["token"],
@@ -22,17 +22,16 @@ export const route = defineRoute({
   params: AccountParams,
   body: z
     .strictObject({
-      name: line({ most: 120, description: "A name to know it by." }),
+      name: line({ most: 120, description: "The service account's name." }),
       expires_at: z.iso
         .datetime({ offset: true, abort: true })
-        .refine((at) => Date.parse(at) > Date.now(), { error: "This is not in the future" })
-        .refine((at) => new Date(at).getUTCFullYear() <= 9999, { error: "This is too far in the future" })
+        .refine((at) => Date.parse(at) > Date.now(), { error: "Write a time in the future" })
+        .refine((at) => new Date(at).getUTCFullYear() <= 9999, { error: "Write a time before the year 10000" })
         .overwrite((at) => new Date(at).toISOString())
         .nullish()
-        .meta({ description: "When its token stops working; never when it is not given." }),
+        .meta({ description: "When the token expires. Without it, the token never expires." }),
     })
     .meta({ id: "ServiceAccountCreate", description: "A service account to create." }),
-  status: 201,
   output: ServiceAccountWithToken,
   run: ({ params, body }, context) => createServiceAccount(params.account_id, body, context),
 });

@@ -7,10 +7,9 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/auth/service-accounts",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/service-accounts" },
   summary: "List service accounts",
-  description: "All service accounts of the account, oldest first, the revoked ones too.",
+  description: "All service accounts of the account, including revoked ones, oldest first.",
   capability: "auth.manage",
   access: "read",
   params: AccountParams,

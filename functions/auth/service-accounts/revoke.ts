@@ -4,11 +4,10 @@ import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.revoke",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}" },
   summary: "Revoke a service account",
   description:
-    "Its tokens are refused from the next request on, and all it held is gone. Only owners revoke one that owns the account.",
+    "The service account's tokens are refused from the next request on, and everything that the service account held is revoked. Only owners revoke a service account that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: ServiceAccountParams,

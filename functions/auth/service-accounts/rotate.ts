@@ -11,11 +11,10 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.service_accounts.rotate",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}/rotate",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}/rotate" },
   summary: "Give a service account a new token",
   description:
-    "The old token works for as long as `overlap_seconds` says, or not at all with 0. The caller must hold all that the service account holds. The new token is in this answer and never again.",
+    "The old token works for another `overlap_seconds`. With 0 it stops working at once. You must hold everything that the service account holds. This answer shows the new token. The token is not shown again.",
   capability: "auth.manage",
   access: "write",
   shownOnce: ["token"],
@@ -23,9 +22,9 @@ export const route = defineRoute({
   params: ServiceAccountParams,
   body: z
     .strictObject({
-      overlap_seconds: gracePeriodSeconds("How long the old token still works"),
+      overlap_seconds: gracePeriodSeconds("How long the old token still works, in seconds"),
     })
-    .meta({ id: "ServiceAccountRotate", description: "How to rotate." }),
+    .meta({ id: "ServiceAccountRotate", description: "How to rotate the token." }),
   output: ServiceAccountWithToken,
   problems: ["would_escalate", "limit_reached", "service_account_expired"],
   run: ({ params, body }, context) =>

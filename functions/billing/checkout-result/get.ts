@@ -6,31 +6,31 @@ import { askingHere } from "../../../shared/billing/services.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 
-const text = z.string().min(1).max(200).nullish();
+const shortText = z.string().min(1).max(200).nullish();
 
 export const route = defineRoute({
   name: "billing.checkout_result.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/billing/checkout/result",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/checkout/result" },
   summary: "Get the result of a checkout",
   description:
-    "For the page a payer comes back to, which asks until the status is no longer `pending`. The token in its address is all it takes. A payment that the provider has not told of is found by this: it is asked, every few seconds at most, and what was paid is credited.",
+    "For the page to which a payer returns from the payment page. Call it until the status is something other than `pending`. The token in the page's address is the only credential. If the payment provider has not reported the payment, this call asks the provider, at most once every few seconds, and credits what was paid.",
   capability: null,
-  open: "Public: whoever has the checkout's token may know what became of it.",
+  open: "Public: the checkout's token is the credential.",
   public: true,
   access: "read",
-  grants: "write",
-  uses: ["payments"],
+  lambda: { table: "write", uses: ["payments"] },
   params: AccountParams,
   query: z.strictObject({
     checkout_token: z
       .string()
       .min(1)
       .max(200)
-      .meta({ description: "The token in the address to which the payer comes back from the payment page." }),
-    plan_key: text.meta({ description: "The plan that is paid for; taken and not needed." }),
-    hosted_page_id: text.meta({ description: "The provider's id of the payment page; taken and not needed." }),
-    status_hint: text.meta({ description: "What the provider's redirect said; what it told us itself counts." }),
+      .meta({ description: "The token in the address to which the payer returns from the payment page." }),
+    plan_key: shortText.meta({ description: "The plan that is paid for. Accepted, but not used." }),
+    hosted_page_id: shortText.meta({ description: "The provider's id of the payment page. Accepted, but not used." }),
+    status_hint: shortText.meta({
+      description: "The status in the provider's redirect. Accepted, but not used: the provider's own report decides.",
+    }),
   }),
   output: CheckoutResult,
   problems: ["not_found"],

@@ -5,8 +5,7 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "billing.current_plan.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/billing/current-plan",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/current-plan" },
   summary: "Get the current plan",
   capability: "billing.view",
   access: "read",

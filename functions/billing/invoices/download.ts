@@ -11,7 +11,7 @@ import { internalHandler } from "../../../shared/http/internal.ts";
 import { failureResponse, type Response } from "../../../shared/http/response.ts";
 import { attachment } from "../../../shared/providers/files/files.ts";
 
-const Asked = z.object({
+const LinkQuery = z.object({
   accountId: Id,
   invoiceId: Id,
   expires: z
@@ -22,11 +22,11 @@ const Asked = z.object({
 });
 
 /** Reads the signed address of an invoice. Throws 403 for an address that was not signed here. */
-function read({ pathParameters, rawQueryString }: APIGatewayProxyEventV2): z.output<typeof Asked> {
+function readRequest({ pathParameters, rawQueryString }: APIGatewayProxyEventV2): z.output<typeof LinkQuery> {
   const { account_id: accountId, invoice_id: invoiceId } = pathParameters ?? {};
   const query = Object.fromEntries(new URLSearchParams(rawQueryString));
-  const { data } = Asked.safeParse({ ...query, accountId, invoiceId });
-  if (!data) throw new Problem("forbidden", "This address was not given out here.");
+  const { data } = LinkQuery.safeParse({ ...query, accountId, invoiceId });
+  if (!data) throw new Problem("forbidden", "This download address is not valid. List the invoices to get a new one.");
   return data;
 }
 
@@ -47,7 +47,7 @@ function meantForCaller(error: unknown, log: Log): Problem {
 export const handler = internalHandler({
   name: "billing.invoices.download",
   answer: async (event, { table, now }) => {
-    const asked = read(event);
+    const asked = readRequest(event);
     const invoice = await invoiceOfLink(table, asked, now());
     const content = await renderInvoice(documentOf(invoice));
     return {

@@ -10,14 +10,13 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "billing.invoices.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/billing/invoices",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/invoices" },
   summary: "List invoices",
-  description: "Newest first.",
+  description: "The invoices of the account, newest first.",
   capability: "billing.view",
   access: "read",
-  grants: "write",
-  kept: false,
+  lambda: { table: "write" },
+  codeMode: { storesAnswer: false },
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Invoice, "invoices").meta({ id: "InvoiceListResponse", description: "A page of invoices." }),

@@ -8,31 +8,30 @@ import { defineRoute } from "../../../shared/http/route.ts";
 const issueAt = (name: string, message: string) => ({ code: "custom" as const, path: [name], message });
 
 const both = ["cancel_at_period_end", "cancel_immediately"].map((name) =>
-  issueAt(name, "Say either that it ends with the month or that it ends now, not both"),
+  issueAt(name, "Set only one of cancel_at_period_end and cancel_immediately to true"),
 );
-const neither = [issueAt("cancel_at_period_end", "Say when: at the end of the period or immediately")];
+const neither = [issueAt("cancel_at_period_end", "Set cancel_at_period_end or cancel_immediately to true")];
 
 export const route = defineRoute({
   name: "billing.plan.cancel",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/billing/cancel-plan",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/billing/cancel-plan" },
   summary: "Cancel the plan",
   description:
-    "At the end of the month, or at once: then what was used, this day included, is invoiced now. Without a plan nothing more is charged, and so managed dedicated IPs have to be deleted first.",
+    "Cancels the plan at the end of the month, or at once with `cancel_immediately`. If you cancel at once, the usage up to and including today is invoiced now. Without a plan, nothing more is charged. Delete the managed dedicated IPs first, because the plan pays for them.",
   capability: "billing.manage",
   access: "write",
   params: AccountParams,
   body: z
     .strictObject({
       cancel_at_period_end: z.boolean().optional().meta({
-        description: "Whether it ends with the month: true, unless `cancel_immediately` is.",
+        description: "Whether the plan ends with the month. The default is true, unless `cancel_immediately` is true.",
       }),
-      cancel_immediately: z.boolean().default(false).meta({ description: "Whether it ends now." }),
+      cancel_immediately: z.boolean().default(false).meta({ description: "Whether the plan ends now." }),
     })
     .superRefine(({ cancel_at_period_end: atEnd, cancel_immediately: isImmediate }, context) => {
       if (atEnd === isImmediate) for (const issue of atEnd ? both : neither) context.addIssue(issue);
     })
-    .meta({ id: "PlanCancel", description: "When to cancel: at the end of the month or at once, not both." }),
+    .meta({ id: "PlanCancel", description: "When the plan ends: with the month or now." }),
   output: PlanAnswer,
   problems: ["plan_cancelled", "plan_in_use"],
   run: ({ params, body }, context) => cancelPlan(params.account_id, body.cancel_immediately, context),

@@ -9,15 +9,14 @@ import { createTopup, TopupAmount, TopupSession } from "../../../shared/wallet/t
 
 export const route = defineRoute({
   name: "billing.topup_session.create",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/billing/topup-session",
-  summary: "Begin to top up the wallet",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/billing/topup-session" },
+  summary: "Start to top up the wallet",
   description:
-    "The answer has the payment provider's page. Once it is paid the wallet is credited, what is owed is paid, and an account that was suspended for it is active again.",
+    "Returns the address of the payment provider's page. After the payment, the amount is in the wallet, open invoices are paid from it, and an account that was suspended for an open invoice is active again.",
   capability: "billing.manage",
   access: "write",
   whileSuspended: true,
-  uses: ["payments"],
+  lambda: { uses: ["payments"] },
   limit: "outbound",
   params: AccountParams,
   body: z.strictObject({ amount: TopupAmount }).meta({ id: "TopupSessionCreate", description: "How much to top up." }),

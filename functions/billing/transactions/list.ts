@@ -9,10 +9,10 @@ import { Transaction } from "../../../shared/wallet/transaction.ts";
 
 export const route = defineRoute({
   name: "billing.transactions.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/billing/transactions",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/transactions" },
   summary: "List the wallet's transactions",
-  description: "Newest first. What is held for a purchase is `pending` until it is taken or freed.",
+  description:
+    "The transactions of the wallet, newest first. A hold for a purchase is `pending` until it is captured or voided.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

@@ -5,8 +5,7 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "billing.wallet_balance.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/billing/wallet-balance",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/wallet-balance" },
   summary: "Get the wallet's balance",
   description: "Usage is recorded once a day, for the day before.",
   capability: "billing.view",

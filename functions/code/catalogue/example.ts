@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { argumentsIn, parts, type CodeFunction } from "./function.ts";
+import { argumentSchemas, parts, type CodeFunction } from "./function.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
@@ -19,12 +19,12 @@ const formats: Record<string, string> = {
  * fit.
  */
 export function exampleOf({ route }: CodeFunction): string {
-  const all = z.object(Object.assign({}, ...parts.map((part) => argumentsIn(route, part))));
+  const all = z.object(Object.assign({}, ...parts.map((part) => argumentSchemas(route, part))));
   const { properties = {}, required = [], $defs = {} } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
   // A body that requires one of several members has an example of the whole body.
   const [{ ...given } = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
   const names = new Set([...required, ...Object.keys(given)]);
-  const args = [...names].map((name) => `${name}=${written(given[name] ?? valueOf(properties[name], $defs))}`);
+  const args = [...names].map((name) => `${name}=${formatLiteral(given[name] ?? valueOf(properties[name], $defs))}`);
   return `${route.name}(${args.join(", ")})`;
 }
 
@@ -56,12 +56,12 @@ function valueOf(schema: Schema | boolean | undefined, definitions: Record<strin
 }
 
 /** Writes a value as a literal of the language. */
-function written(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
+function formatLiteral(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(formatLiteral).join(", ")}]`;
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value !== "object") return JSON.stringify(value);
   return `{${Object.entries(value)
-    .map(([key, member]) => `${JSON.stringify(key)}: ${written(member)}`)
+    .map(([key, member]) => `${JSON.stringify(key)}: ${formatLiteral(member)}`)
     .join(", ")}}`;
 }

@@ -46,13 +46,12 @@ const FunctionExplanation = FunctionSummary.extend({
 }).meta({ id: "FunctionExplanation", description: "All there is to know of a function of code mode." });
 
 const common = {
-  method: "GET" as const,
   capability: null,
   open: "Which functions there are is no secret.",
   access: "read" as const,
 };
 
-const path = "/v1/public/functions";
+const at = (path = "") => ({ method: "GET" as const, path: `/v1/public/functions${path}` });
 
 /**
  * The functions that describe other functions. They read the catalogue only when called, because it contains them too.
@@ -60,7 +59,7 @@ const path = "/v1/public/functions";
 export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
   defineRoute({
     ...common,
-    path,
+    http: at(),
     name: "functions.list",
     summary: "List the functions of code mode",
     description:
@@ -81,7 +80,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
   }),
   defineRoute({
     ...common,
-    path: `${path}/search`,
+    http: at("/search"),
     name: "functions.search",
     summary: "Find functions by words",
     description:
@@ -94,7 +93,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
   }),
   defineRoute({
     ...common,
-    path: `${path}/explain`,
+    http: at("/explain"),
     name: "functions.explain",
     summary: "Explain one function",
     description: "A function's parameters, answer, capability, score and errors, with an example.",

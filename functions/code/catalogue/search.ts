@@ -1,7 +1,7 @@
 import { closestName } from "../language/spelling.ts";
 import type { Catalogue, CodeFunction } from "./function.ts";
 
-const shown = 10;
+const maxResults = 10;
 /**
  * The weight of a match in each part of a function. A match of only a word's beginning, or of a misspelt word, earns a
  * fraction.
@@ -10,7 +10,7 @@ const weights = { name: 8, summary: 3, parameters: 1, description: 1 };
 const [beginning, misspelt] = [0.6, 0.4];
 
 /** The number of words of a query that are searched for. */
-export const searchedWords = 8;
+const searchedWords = 8;
 
 const wordsIn = (text: string): string[] => text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
 const singular = (one: string): string => one.replace(/(?<=..)(es|s)$/, "");
@@ -18,7 +18,7 @@ const singular = (one: string): string => one.replace(/(?<=..)(es|s)$/, "");
 /** The words of one part of a function, as written and in the singular. */
 type Words = { words: string[]; singulars: Set<string> };
 type Indexed = Record<keyof typeof weights, Words>;
-const indexed = new WeakMap<CodeFunction, Indexed>();
+const cache = new WeakMap<CodeFunction, Indexed>();
 
 /**
  * Finds the functions that match a query best.
@@ -32,22 +32,22 @@ export function searchFunctions(catalogue: Catalogue, query: string): CodeFuncti
     .map((fn) => ({ fn, rank: words.reduce((sum, word) => sum + rankOf(word, indexOf(fn)), 0) }))
     .filter(({ rank }) => rank > 0)
     .toSorted((a, b) => b.rank - a.rank)
-    .slice(0, shown)
+    .slice(0, maxResults)
     .map(({ fn }) => fn);
 }
 
 function indexOf(fn: CodeFunction): Indexed {
-  const known = indexed.get(fn);
-  if (known) return known;
-  const { route, places } = fn;
-  const made = {
+  const cached = cache.get(fn);
+  if (cached) return cached;
+  const { route, argumentParts } = fn;
+  const index = {
     name: wordsOf(route.name),
     summary: wordsOf(route.summary),
-    parameters: wordsOf([...places.keys()].join(" ")),
+    parameters: wordsOf([...argumentParts.keys()].join(" ")),
     description: wordsOf(route.description),
   };
-  indexed.set(fn, made);
-  return made;
+  cache.set(fn, index);
+  return index;
 }
 
 function wordsOf(text: string): Words {
@@ -59,14 +59,14 @@ function rankOf(word: string, index: Indexed): number {
   return Object.entries(index).reduce((sum, [part, words]) => {
     // A short name that matches is a better hit than a long one.
     const share = part === "name" ? Math.sqrt(words.words.length) : 1;
-    return sum + (weights[part as keyof typeof weights] * fit(word, words, part === "name")) / share;
+    return sum + (weights[part as keyof typeof weights] * matchScore(word, words, part === "name")) / share;
   }, 0);
 }
 
 /**
  * Scores a word from 0 to 1, where 1 is an exact match. A plural equals its singular. Only names tolerate misspelling.
  */
-function fit(word: string, { words, singulars }: Words, isName: boolean): number {
+function matchScore(word: string, { words, singulars }: Words, isName: boolean): number {
   if (singulars.has(singular(word))) return 1;
   if (word.length > 2 && words.some((other) => other.startsWith(word))) return beginning;
   return isName && word.length > 4 && closestName(word, words) !== undefined ? misspelt : 0;

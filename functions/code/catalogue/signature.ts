@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { Route } from "../../../shared/http/route.ts";
-import { type CodeFunction, argumentsIn, parts } from "./function.ts";
+import { type CodeFunction, argumentSchemas, parts } from "./function.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
@@ -49,7 +49,7 @@ const members = (schema: Schema, inner: (part: Schema | boolean) => string): str
     .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${inner(member)}`)
     .join(", ");
 
-/** Drops the bounds of safe integers: zod adds them to every integer, and they tell a reader nothing. */
+/** Drops the bounds of safe integers: zod adds them to every integer, and they are of no use to a reader. */
 const bound = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
@@ -70,17 +70,17 @@ export const Parameter = z.object({
 });
 export type Parameter = z.output<typeof Parameter>;
 
-const known = new WeakMap<Route, Parameter[]>();
+const cache = new WeakMap<Route, Parameter[]>();
 
 /** The parameters of a function: path, query, body, each in the order of its schema. */
 export function parametersOf({ route }: CodeFunction): Parameter[] {
-  const parameters = known.get(route) ?? findParameters(route);
-  known.set(route, parameters);
+  const parameters = cache.get(route) ?? findParameters(route);
+  cache.set(route, parameters);
   return parameters;
 }
 
 function findParameters(route: Route): Parameter[] {
-  const all = z.object(Object.assign({}, ...parts.map((part) => argumentsIn(route, part))));
+  const all = z.object(Object.assign({}, ...parts.map((part) => argumentSchemas(route, part))));
   const { properties = {}, required, $defs } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
   return Object.entries(properties).map(([name, schema]) => {
     const rest: z.core.JSONSchema.BaseSchema = typeof schema === "boolean" ? {} : schema;

@@ -2,30 +2,21 @@ import type { Position } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 
 /**
- * The number of mistakes that get a full message. Further ones are only counted, since suggestions are costly to find.
+ * The number of mistakes that get a full message. Further mistakes are only counted, because suggestions take long to
+ * find.
  */
-const mendedMistakes = 5;
+const detailedDiagnostics = 5;
 
 /** The mistakes found in a program. */
 export class DiagnosticList {
-  readonly mistakes: Diagnostic[] = [];
-  /** Keys of argument mistakes reported so far: one variable may be passed to many calls. */
-  readonly #told = new Set<string>();
+  readonly diagnostics: Diagnostic[] = [];
 
   /** Whether the next mistake still gets a full message. */
-  get areMended(): boolean {
-    return this.mistakes.length < mendedMistakes;
+  get isDetailed(): boolean {
+    return this.diagnostics.length < detailedDiagnostics;
   }
 
   add(code: string, at: Position, say: () => string): void {
-    this.mistakes.push({ code, message: this.areMended ? say() : "", at });
-  }
-
-  /** Adds a mistake unless the same one was added already. */
-  tell(mistake: Diagnostic): void {
-    const { at, code, detail } = mistake;
-    const key = `${at.line}:${at.column} ${code} ${detail === undefined ? "" : JSON.stringify(detail)}`;
-    if (!this.#told.has(key)) this.mistakes.push(mistake);
-    this.#told.add(key);
+    this.diagnostics.push({ code, message: this.isDetailed ? say() : "", at });
   }
 }

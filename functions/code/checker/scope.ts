@@ -1,8 +1,7 @@
 import type { Catalogue } from "../catalogue/function.ts";
+import type { InvalidAccess, StaticType } from "../interpreter/types.ts";
 import type { Constant } from "../interpreter/values.ts";
-import { type Expression, type Operation, type Access, literalKey, partsOf } from "../language/ast.ts";
-import { type ConstantValue, foldConstant, foldArgument, stepInto } from "./constants.ts";
-import type { Budget, StaticType, AccessResult } from "./types.ts";
+import { type Expression, type Operation, subexpressions } from "../language/ast.ts";
 
 /** The context in which a program is checked. */
 export type CheckerContext = {
@@ -17,19 +16,24 @@ export type CheckerContext = {
 /** The loop variables of the comprehensions around an expression. */
 export type LoopVariables = ReadonlyMap<string, StaticType>;
 
-type Variable = { place: number | undefined; shape: StaticType; constant?: ConstantValue | undefined };
+/** A variable: the index of the statement that assigned it, its type, and its value if that is a literal. */
+type Variable = { statement: number | undefined; type: StaticType; literal?: string | number | undefined };
 
-/** The limits of constant tracking: the size of one constant, and the total size read. Beyond them the run decides. */
-const [constantSize, budgetSize] = [2_000, 20_000];
+/**
+ * The longest text of a variable, in characters, that the checker remembers. The limit exists because a program can
+ * pass a variable to thousands of arguments.
+ */
+const literalChars = 256;
 
-/** The variables of a program at the current statement, with their known types and values. */
+/** The variables of a program at the current statement. */
 export class Variables {
-  readonly budget: Budget = { left: budgetSize };
   readonly #variables = new Map<string, Variable>();
+  readonly #conditions: ConditionScope;
 
-  constructor({ session }: CheckerContext) {
+  constructor({ session }: CheckerContext, conditions: ConditionScope) {
+    this.#conditions = conditions;
     for (const [name, gone] of session ?? []) {
-      if (gone === undefined) this.#variables.set(name, { place: undefined, shape: {} });
+      if (gone === undefined) this.#variables.set(name, { statement: undefined, type: {} });
     }
   }
 
@@ -42,29 +46,20 @@ export class Variables {
   }
 
   /** Assigns an expression to a variable. */
-  assign(name: string, value: Expression, variable: Omit<Variable, "constant">): void {
-    const literal = foldArgument(value, (node) => this.known(node, new Map()));
-    const isUnknown = literal.unknown.some((path) => path.length === 0);
-    const constant = isUnknown || literal.size > constantSize ? undefined : literal;
-    this.#variables.set(name, { ...variable, constant });
+  assign(name: string, value: Expression, variable: Omit<Variable, "literal">): void {
+    const literal = value.kind === "literal" ? value.value : undefined;
+    const isKnown = typeof literal === "number" || (typeof literal === "string" && literal.length <= literalChars);
+    this.#variables.set(name, isKnown ? { ...variable, literal } : variable);
   }
 
-  /** The known value of a variable or of a part of it. */
-  known(node: Expression, bound: LoopVariables): ConstantValue | undefined {
-    if (node.kind === "path") {
-      let constant = this.known(node.of, bound);
-      for (const step of node.steps) {
-        const key = literalKey(step);
-        constant = constant && key !== undefined ? stepInto(constant, key) : undefined;
-        if (!constant) return undefined;
-      }
-      return constant;
-    }
-    const constant =
-      node.kind === "name" && !bound.has(node.name) ? this.#variables.get(node.name)?.constant : undefined;
-    if (!constant || constant.size > this.budget.left) return undefined;
-    this.budget.left -= constant.size;
-    return constant;
+  /**
+   * The value of a literal, or of a variable that was assigned a literal; undefined if the value is unknown, or if a
+   * surrounding condition tests the variable.
+   */
+  literal(node: Expression, loops: LoopVariables): Constant | undefined {
+    if (node.kind === "literal") return node.value;
+    if (node.kind !== "name" || loops.has(node.name) || this.#conditions.mentions(node)) return undefined;
+    return this.#variables.get(node.name)?.literal;
   }
 }
 
@@ -108,11 +103,11 @@ export class ConditionScope {
     return of.kind === "name" && (this.#mentioned.get(of.name) ?? 0) > 0;
   }
 
-  /** Tells whether an invalid access may be fine because a condition may keep it from being evaluated. */
-  allow(stepped: AccessResult, shape: StaticType, of: Expression, key: string | number | undefined): boolean {
-    if (shape.none || "length" in stepped) return !this.isCertain;
-    if (shape.type !== undefined && "type" in stepped) return this.mentions(of);
-    if (!shape.members || !("members" in stepped)) return false;
+  /** Tells whether an invalid access may be allowed, because a condition may prevent its evaluation. */
+  allow(access: InvalidAccess, type: StaticType, of: Expression, key: string | number | undefined): boolean {
+    if (type.none) return !this.isCertain;
+    if (type.type !== undefined && "typeName" in access) return this.mentions(of);
+    if (!type.members || !("members" in access)) return false;
     return this.#tested.has(String(key)) || this.mentions(of);
   }
 }
@@ -120,34 +115,6 @@ export class ConditionScope {
 /** The variable names in an expression. */
 function namesIn(node: Expression, names: string[] = []): string[] {
   if (node.kind === "name") names.push(node.name);
-  else for (const part of partsOf(node)) namesIn(part, names);
+  else for (const part of subexpressions(node)) namesIn(part, names);
   return names;
-}
-
-/** Looks up values that are known before the run. */
-export class ConstantLookup {
-  readonly #variables: Variables;
-  readonly #guards: ConditionScope;
-
-  constructor(variables: Variables, guards: ConditionScope) {
-    this.#variables = variables;
-    this.#guards = guards;
-  }
-
-  /** The known value of a variable or a part of it; undefined where a surrounding condition tests the variable. */
-  literal(node: Expression, bound: LoopVariables): ConstantValue | undefined {
-    return this.#guards.mentions(node) ? undefined : this.#variables.known(node, bound);
-  }
-
-  /** The value of an expression, if it is a single known value. */
-  constant(node: Expression, bound: LoopVariables): Constant | undefined {
-    return foldConstant(node, (part) => this.literal(part, bound));
-  }
-
-  /** The member name, key or index of an access, where it is known. */
-  key(step: Access, bound: LoopVariables): string | number | undefined {
-    if (step.kind === "member") return step.name;
-    const key = this.constant(step.index, bound);
-    return typeof key === "string" || typeof key === "number" ? key : undefined;
-  }
 }

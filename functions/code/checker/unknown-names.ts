@@ -1,12 +1,13 @@
 import type { Catalogue } from "../catalogue/function.ts";
 import { parametersOf, signatureOf } from "../catalogue/signature.ts";
-import { didYouMean, noItem } from "../interpreter/values.ts";
+import { missingBuiltins } from "../interpreter/builtins.ts";
+import type { InvalidAccess } from "../interpreter/types.ts";
+import { didYouMean } from "../interpreter/values.ts";
 import type { Call } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
-import { builtinHintOf, methodHintOf } from "../language/hints.ts";
+import { methodHintOf } from "../language/hints.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
-import type { InvalidAccess } from "./types.ts";
 
 /** Verbs of other APIs that mean one of our verbs. */
 const verbs: readonly (readonly [string, readonly string[]])[] = [
@@ -25,24 +26,24 @@ const readChars = 100;
 /** The diagnostic for a call to an unknown function. It suggests the intended function or similar ones. */
 export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Diagnostic {
   const { name, at } = call;
-  const mistake = { code: "unknown_function", at };
+  const diagnostic = { code: "unknown_function", at };
   const [root = "", ...members] = name.split(".");
   if (members.length > 0 && isVariable(root)) {
     const of = clip([root, ...members.slice(0, -1)].join("."));
     const [first] = call.args.flatMap(({ value }) => (value.kind === "literal" ? [value.value] : []));
     const given = typeof first === "string" ? clip(first) : undefined;
     return {
-      ...mistake,
+      ...diagnostic,
       message: `${of} is a value, no function. ${methodHintOf(members.at(-1) ?? "", of, given)}`,
     };
   }
-  const builtin = builtinHintOf(name);
-  if (builtin !== undefined) return { ...mistake, message: builtin };
+  const builtin = missingBuiltins.get(name);
+  if (builtin !== undefined) return { ...diagnostic, message: builtin };
   const sentence = `There is no function ${clip(name)}.`;
-  if (name.length > readChars) return { ...mistake, message: `${sentence} ${finding}` };
+  if (name.length > readChars) return { ...diagnostic, message: `${sentence} ${finding}` };
   const meant = meantBy(name, [...catalogue.keys()]);
-  if (meant !== undefined) return { ...mistake, message: `${sentence} Did you mean ${meant}?`, function: meant };
-  return { ...mistake, message: `${sentence} ${candidates(name, catalogue)}` };
+  if (meant !== undefined) return { ...diagnostic, message: `${sentence} Did you mean ${meant}?`, function: meant };
+  return { ...diagnostic, message: `${sentence} ${candidates(name, catalogue)}` };
 }
 
 const namespaceOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf(".")));
@@ -153,13 +154,13 @@ function callOf(name: string, catalogue: Catalogue): string {
 /**
  * The message for an invalid access. `key` is the member or index where known; `of` is the value's name in the program.
  */
-export function invalidAccess(stepped: InvalidAccess, key: string | number | undefined, of: string): string {
-  const step = clip(String(key));
-  if ("index" in stepped) return stepped.index;
-  if ("length" in stepped) return noItem(of, stepped.length, step);
-  if ("members" in stepped)
-    return `${of} has no member ${step}.${didYouMean(String(key), stepped.members(), "members")}`;
-  if (stepped.type === "list") return `${of} is a list: write ${of}[0].${step}, or [x.${step} for x in ${of}].`;
-  const what = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${step}`;
-  return `${of} is a ${stepped.type}, which has no ${what}.`;
+export function invalidAccess(access: InvalidAccess, key: string | number | undefined, of: string): string {
+  const shownKey = clip(String(key));
+  if ("index" in access) return access.index;
+  if ("members" in access)
+    return `${of} has no member ${shownKey}.${didYouMean(String(key), access.members(), "members")}`;
+  if (access.typeName === "list")
+    return `${of} is a list: write ${of}[0].${shownKey}, or [x.${shownKey} for x in ${of}].`;
+  const what = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${shownKey}`;
+  return `${of} is a ${access.typeName}, which has no ${what}.`;
 }

@@ -5,7 +5,7 @@ import type { Position } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 
-const shownMistakes = 5;
+const shownDiagnostics = 5;
 const windowChars = 100;
 /** The longest message in characters: of the first mistake, and of each further one. */
 const [firstChars, otherChars] = [4_096, 500];
@@ -26,7 +26,7 @@ export function explain(
   const fn = first.function === undefined ? undefined : catalogue.get(first.function);
   const lines = [clip(message, firstChars), ...(fn ? [`Use: ${signatureOf(fn, true)}`] : []), pointAt(source, at)];
   const others = [...(first.also ?? []), ...rest];
-  const shown = others.slice(0, shownMistakes - 1);
+  const shown = others.slice(0, shownDiagnostics - 1);
   if (shown.length > 0) {
     const some = others.length > shown.length ? `, the first ${shown.length} of them` : "";
     lines.push(`${others.length} more ${others.length === 1 ? "mistake" : "mistakes"}${some}:`);

@@ -3,57 +3,57 @@ import { batchReads } from "../../../shared/table/batch-reads.ts";
 import { catalogue, isWrite } from "../catalogue.ts";
 import { type Checked, check } from "../checker/checker.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../envelope.ts";
+import { parseProgram } from "../interpreter/builtins.ts";
 import type { Program } from "../language/ast.ts";
 import { LanguageError, type Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
-import { parse } from "../language/parser.ts";
 import { RequestCharges, unitsToRead } from "../sessions/charges.ts";
 import { bindSession } from "../sessions/routes.ts";
 import { type Session, type SessionPlace, loadSession, namesOf, valuesOf } from "../sessions/session.ts";
 import { explain } from "./diagnostics.ts";
 import { accountsIn, dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
-import { type ProgramOptions, runProgram } from "./program.ts";
+import { type ProgramRun, runProgram } from "./program.ts";
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
 /**
  * The state after a program ran: its session, the variables the session did not keep, and whether the same program can
  * safely be sent again.
  */
-type Left = { sessionId: string | undefined; losses: UnsavedVariables | undefined; isKeyed: boolean };
+type SessionOutcome = { sessionId: string | undefined; unsaved: UnsavedVariables | undefined; isKeyed: boolean };
 
 /** Temporary failures: the same program may succeed when it is sent again. */
-const passing = new Set(["out_of_time", "internal", "busy", "upstream_unavailable", "rate_limited"]);
+const temporaryErrors = new Set(["out_of_time", "internal", "busy", "upstream_unavailable", "rate_limited"]);
 const shownNames = 5;
 
 /**
  * Adds advice to the error of a program that failed after writes took effect: which results stand, and how to continue.
  */
-function withPartialFailure({ responses, completed, error }: ProgramOptions, left: Left) {
+function withPartialFailure({ responses, completed, error }: ProgramRun, outcome: SessionOutcome) {
   const writes = responses.filter((one) => one.status === "completed" && isWrite(one.function)).length;
   if (!error || writes === 0) return { responses, ...(error ? { error } : {}) };
   const isOne = writes === 1;
-  const kept = keptNames(completed, left);
+  const names = keptNames(completed, outcome);
   const places = [
     `${isOne ? "its result is" : "their results are"} in \`responses\``,
-    ...(kept.length > 0
-      ? [`${kept.join(", ")} ${kept.length === 1 ? "is" : "are"} kept in session ${left.sessionId}`]
+    ...(names.length > 0
+      ? [`${names.join(", ")} ${names.length === 1 ? "is" : "are"} kept in session ${outcome.sessionId}`]
       : []),
   ];
   const advice =
-    left.isKeyed && passing.has(error.code)
+    outcome.isKeyed && temporaryErrors.has(error.code)
       ? "send the same program with the same request_id again, and only the rest is done"
       : `leave ${isOne ? "it" : "them"} out of the mended program`;
   const stands = `${writes} ${isOne ? "call" : "calls"} before this took effect, ${places.join(", and ")}: ${advice}.`;
-  const told: ProgramError = { ...error, message: `${error.message}\n${stands}` };
-  const entryOf = (one: CallResponse): CallResponse => (one.status === "failed" ? { ...one, error: told } : one);
-  return { responses: responses.map(entryOf), error: told };
+  const advised: ProgramError = { ...error, message: `${error.message}\n${stands}` };
+  const entryOf = (one: CallResponse): CallResponse => (one.status === "failed" ? { ...one, error: advised } : one);
+  return { responses: responses.map(entryOf), error: advised };
 }
 
 /** The variables that hold results of writes and that the session kept. */
-function keptNames(completed: ProgramOptions["completed"], { sessionId, losses }: Left): string[] {
-  if (sessionId === undefined || losses?.not_kept_total !== undefined) return [];
-  const lost = new Set(losses?.not_kept.map(({ name }) => name));
+function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
+  if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];
+  const lost = new Set(unsaved?.not_kept.map(({ name }) => name));
   const last = new Map(completed.map(({ step }) => [step.statement.target, step.writes]));
   const names = [...last].flatMap(([name, writes]) =>
     name !== undefined && writes && !lost.has(clip(name)) ? [name] : [],
@@ -81,7 +81,7 @@ export type Run = {
  * The result of a run: the envelope, the caller's permissions in the accounts used, and the calls whose answers must
  * not be stored.
  */
-export type ProgramResult = { envelope: CodeResponse; holdings: PermissionSnapshot; withheld: Withheld };
+export type ProgramResult = { envelope: CodeResponse; permissions: PermissionSnapshot; withheld: Withheld };
 
 /** The envelope of a program that must not run, or a function that runs it. */
 type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult> };
@@ -91,8 +91,8 @@ type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult>
  * - Mistakes in the program and failed calls are reported in the envelope, not thrown.
  * - The score is charged to the caller's rate limit before anything runs; throws 429.
  */
-export async function execute(run: Run, door: InvocationContext): Promise<CodeResponse> {
-  const prepared = await prepare(run, door);
+export async function execute(run: Run, context: InvocationContext): Promise<CodeResponse> {
+  const prepared = await prepare(run, context);
   return "envelope" in prepared ? prepared.envelope : (await prepared.run()).envelope;
 }
 
@@ -100,66 +100,74 @@ export async function execute(run: Run, door: InvocationContext): Promise<CodeRe
  * Parses and checks a program, and charges its cost less the 1 that the request has paid already; throws 429. Writes
  * nothing but the charge.
  */
-export async function prepare(run: Run, door: InvocationContext, purse = new RequestCharges(door)): Promise<Prepared> {
-  const { id: principalId } = await door.authenticate();
+export async function prepare(
+  run: Run,
+  context: InvocationContext,
+  charges = new RequestCharges(context),
+): Promise<Prepared> {
+  const { id: principalId } = await context.authenticate();
   const { code, requestId, sessionId } = run;
-  const place = sessionId === undefined ? undefined : { table: door.table, principalId, sessionId, now: door.now };
-  const { checked, session } = await read(run, place);
-  const { mistakes, score } = checked;
-  const sites = [...checked.sites.values()];
-  const [first, ...others] = mistakes;
-  const cost = first ? 1 : Math.max(1, run.dryRun ? accountsIn(sites).length : score);
-  await purse.pay(cost - 1 + unitsToRead(session?.bytes ?? 0));
+  const place =
+    sessionId === undefined ? undefined : { table: context.table, principalId, sessionId, now: context.now };
+  const { checked, session } = await parseAndCheck(run, place);
+  const { diagnostics, score } = checked;
+  const calls = [...checked.calls.values()];
+  const [first, ...others] = diagnostics;
+  const cost = first ? 1 : Math.max(1, run.dryRun ? accountsIn(calls).length : score);
+  await charges.charge(cost - 1 + unitsToRead(session?.bytes ?? 0));
   if (first) return { envelope: refusal(requestId, explain([first, ...others], code, catalogue), score) };
-  if (run.dryRun) return { envelope: envelopeOf(requestId, score, { dry_run: { calls: await dryRun(sites, door) } }) };
-  return { run: () => runChecked(run, door, { checked, place, session, purse }) };
+  if (run.dryRun)
+    return { envelope: envelopeOf(requestId, score, { dry_run: { calls: await dryRun(calls, context) } }) };
+  return { run: () => runChecked(run, context, { checked, place, session, charges }) };
 }
 
 async function runChecked(
   { code, requestId, sessionId, key, readOnly }: Run,
-  door: InvocationContext,
-  { checked, place, session, purse }: Read & { place: SessionPlace | undefined; purse: RequestCharges },
+  context: InvocationContext,
+  { checked, place, session, charges }: CheckedProgram & { place: SessionPlace | undefined; charges: RequestCharges },
 ): Promise<ProgramResult> {
   const { score } = checked;
   const evaluation = await runProgram(
     checked,
-    { ...door, paid: true, table: batchReads(door.table) },
+    { ...context, paid: true, table: batchReads(context.table) },
     {
-      explain: (mistake) => explain([mistake], code, catalogue),
+      explain: (diagnostic) => explain([diagnostic], code, catalogue),
       key,
       ...(session ? { session: valuesOf(session) } : {}),
-      ...(place ? { bound: bindSession(place, purse, session) } : {}),
+      ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
     },
   );
-  const { lastValue, completed, holdings, withheld } = evaluation;
+  const { lastValue, completed, permissions, withheld } = evaluation;
   const use = { completed, withheld, session, readOnly: readOnly === true };
-  const losses = place ? await saveVariables(place, use, door, purse) : undefined;
-  const { responses, error } = withPartialFailure(evaluation, { sessionId, losses, isKeyed: key !== undefined });
+  const unsaved = place ? await saveVariables(place, use, context, charges) : undefined;
+  const { responses, error } = withPartialFailure(evaluation, { sessionId, unsaved, isKeyed: key !== undefined });
   const envelope = envelopeOf(requestId, score, {
     ...(error ? { status: "failed" } : {}),
     result: { last_value: lastValue },
     responses,
-    ...(losses ? { session: losses } : {}),
+    ...(unsaved ? { session: unsaved } : {}),
     ...(error ? { error } : {}),
   });
-  return { envelope, holdings, withheld };
+  return { envelope, permissions, withheld };
 }
 
-type Read = { checked: Checked; session?: Session | undefined };
+type CheckedProgram = { checked: Checked; session?: Session | undefined };
 
 /**
  * Parses and checks a program. Loads the session only if the program uses a variable that it does not assign itself.
  */
-async function read({ code, readOnly }: Run, place: SessionPlace | undefined): Promise<Read> {
+async function parseAndCheck({ code, readOnly }: Run, place: SessionPlace | undefined): Promise<CheckedProgram> {
   let program: Program;
   try {
-    program = parse(code);
+    program = parseProgram(code);
   } catch (error) {
     if (!(error instanceof LanguageError)) throw error;
-    return { checked: { steps: [], sites: new Map(), mistakes: [error.diagnostic] satisfies Diagnostic[], score: 0 } };
+    return {
+      checked: { steps: [], calls: new Map(), diagnostics: [error.diagnostic] satisfies Diagnostic[], score: 0 },
+    };
   }
   const checked = check(program, { catalogue, readOnly, session: place && new Map() });
-  if (!place || !checked.mistakes.some(({ code }) => code === "unknown_variable")) return { checked };
+  if (!place || !checked.diagnostics.some(({ code }) => code === "unknown_variable")) return { checked };
   const session = await loadSession(place);
   return { checked: check(program, { catalogue, readOnly, session: namesOf(session) }), session };
 }

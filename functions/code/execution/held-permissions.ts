@@ -35,21 +35,25 @@ export const emptySnapshot = (): PermissionSnapshot => ({ accounts: new Map(), m
 const mostAccounts = 20;
 
 /** Records the permissions that a call relied on. */
-export function noteCall(
-  holdings: PermissionSnapshot,
+export function recordCall(
+  snapshot: PermissionSnapshot,
   route: Route,
   { input, output, permissions }: InvokeResult,
 ): void {
   const accountId = accountIn(input);
   const shown = accountsShown(route, output);
   if (accountId !== undefined) {
-    noteHeld(holdings, accountId, permissions);
-    holdings.mayLeave ||= isNarrowed(route, permissions);
-  } else if (shown) for (const id of shown) noteHeld(holdings, id, noPermissions);
-  else holdings.mayLeave ||= !isOfCaller.test(route.name);
+    recordPermissions(snapshot, accountId, permissions);
+    snapshot.mayLeave ||= isNarrowed(route, permissions);
+  } else if (shown) for (const id of shown) recordPermissions(snapshot, id, noPermissions);
+  else snapshot.mayLeave ||= !isOfCaller.test(route.name);
 }
 
-function noteHeld({ accounts }: PermissionSnapshot, accountId: string, { everything, grants }: Permissions): void {
+function recordPermissions(
+  { accounts }: PermissionSnapshot,
+  accountId: string,
+  { everything, grants }: Permissions,
+): void {
   const held = accounts.get(accountId) ?? { everything: false, grants: new Map() };
   held.everything ||= everything;
   for (const grant of grants) held.grants.set(grant.id, grant);
@@ -59,7 +63,7 @@ function noteHeld({ accounts }: PermissionSnapshot, accountId: string, { everyth
 /** Functions without an account whose answers concern only the caller. */
 const isOfCaller = /^(?:me|functions|auth\.session)\./;
 
-/** The accounts in an answer of `accounts.list`, whose members may see them; undefined for other functions. */
+/** The accounts in an answer of `accounts.list`, which only their members may see; undefined for other functions. */
 const accountsShown = ({ name }: Route, output: unknown): string[] | undefined =>
   name === "accounts.list" ? AccountList.parse(output).items.map(({ id }) => id) : undefined;
 const AccountList = z.object({ items: z.array(z.object({ id: z.string() })) });
@@ -75,7 +79,7 @@ const isNarrowed = ({ access, capability, scope }: Route, permissions: Permissio
  * The recorded permissions as stored with an answer; undefined if permissions alone cannot justify replaying the
  * answer.
  */
-export function heldOf({ accounts, mayLeave }: PermissionSnapshot): Held[] | undefined {
+export function storedPermissions({ accounts, mayLeave }: PermissionSnapshot): Held[] | undefined {
   if (mayLeave || accounts.size > mostAccounts) return undefined;
   return [...accounts].map(([account_id, { everything, grants }]) => ({
     account_id,
@@ -102,16 +106,16 @@ export async function permissionsOf(
  */
 export async function stillHolds(
   held: readonly Held[],
-  door: Pick<InvocationContext, "table" | "authenticate">,
+  context: Pick<InvocationContext, "table" | "authenticate">,
 ): Promise<boolean> {
-  const reading = { ...door, table: batchReads(door.table) };
+  const reading = { ...context, table: batchReads(context.table) };
   const still = await Promise.all(
-    held.map(async (then) => includes(await permissionsOf(then.account_id, reading), then)),
+    held.map(async (then) => stillIncludes(await permissionsOf(then.account_id, reading), then)),
   );
   return still.every(Boolean);
 }
 
-function includes(now: Permissions, then: Held): boolean {
+function stillIncludes(now: Permissions, then: Held): boolean {
   if (!now.member || now.everything) return now.member;
   if (then.everything) return false;
   return then.grants.every((grant) =>

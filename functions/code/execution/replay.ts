@@ -11,7 +11,7 @@ import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { CodeResponse } from "../envelope.ts";
 import { RequestCharges, unitsToRead, unitsToWrite } from "../sessions/charges.ts";
 import { type ProgramResult, type Run, prepare } from "./execute.ts";
-import { Held, heldOf, stillHolds } from "./held-permissions.ts";
+import { Held, storedPermissions, stillHolds } from "./held-permissions.ts";
 
 /** A stored text: plain, or compressed with Brotli (RFC 7932) and encoded in base64. */
 const StoredText = z.union([z.object({ text: z.string() }), z.object({ brotli: z.string() })]);
@@ -42,7 +42,7 @@ export async function restoreText(stored: unknown): Promise<string> {
 }
 
 /** An answer, and whether it is the replayed answer of an earlier request. */
-type Answered = { envelope: CodeResponse; replayed: boolean };
+type IdempotentAnswer = { envelope: CodeResponse; replayed: boolean };
 
 const hourMs = 3_600_000;
 
@@ -56,56 +56,61 @@ type Stored = z.output<typeof Stored>;
  *   permissions of the first run.
  * - A program that failed, was cut off before its envelope was stored, or whose envelope must not be stored: runs
  *   again. Finished writes are replayed, the remaining ones are made.
- * - An `idempotencyKey` replaces the id: it counts for a day and for one program; another program that is sent with it
- *   after the first began to run gets 422.
+ * - An `idempotencyKey` replaces the id: it is valid for a day and for one program. Another program that is sent with
+ *   it after the first began to run gets 422.
  * - The first run has not ended: 409 `idempotency_in_flight`.
  * - Dry runs have no effect and are never replayed.
  */
 export async function executeIdempotently(
   run: Omit<Run, "key">,
-  door: InvocationContext,
+  context: InvocationContext,
   idempotencyKey?: string,
-): Promise<Answered> {
+): Promise<IdempotentAnswer> {
   const named = idempotencyKey === undefined ? byRequestId(run) : byHeader(run, idempotencyKey);
-  const purse = new RequestCharges(door);
-  const weigh = (chars: number): Promise<void> => purse.pay(unitsToRead(chars));
-  const keyed = { ...named, principal: await door.authenticate(), now: door.now(), weigh };
-  const found = run.dryRun ? undefined : await findAnswer(door.table, keyed);
-  const known = found && (await readStored(found.replay));
-  if (known && (await counts(known, door, purse))) return { envelope: known.envelope, replayed: true };
+  const charges = new RequestCharges(context);
+  const weigh = (chars: number): Promise<void> => charges.charge(unitsToRead(chars));
+  const keyed = { ...named, principal: await context.authenticate(), now: context.now(), weigh };
+  const found = run.dryRun ? undefined : await findAnswer(context.table, keyed);
+  const known = found && (await parseStored(found.replay));
+  if (known && (await mayReplay(known, context, charges))) return { envelope: known.envelope, replayed: true };
   // The program is checked and charged before anything is written.
-  const prepared = await prepare({ ...run, key: named.callKey }, door, purse);
-  if ("envelope" in prepared) return answered(prepared);
-  const claimed = await claimKey(door.table, {
+  const prepared = await prepare({ ...run, key: named.callKey }, context, charges);
+  if ("envelope" in prepared) return freshAnswer(prepared);
+  const claimed = await claimKey(context.table, {
     ...keyed,
-    counts: async (answer) => counts(await readStored(answer), door, purse),
+    counts: async (answer) => mayReplay(await parseStored(answer), context, charges),
   });
-  if ("replay" in claimed) return { envelope: (await readStored(claimed.replay)).envelope, replayed: true };
+  if ("replay" in claimed) return { envelope: (await parseStored(claimed.replay)).envelope, replayed: true };
   const letGo = idempotencyKey === undefined ? claimed.release : claimed.lapse;
   try {
     const ran = await prepared.run();
-    await keep(ran, { ...claimed, letGo }, { ...door, purse, tellsSecret: idempotencyKey !== undefined });
-    return answered(ran);
+    await storeEnvelope(ran, { ...claimed, letGo }, { ...context, charges, tellsSecret: idempotencyKey !== undefined });
+    return freshAnswer(ran);
   } catch (error) {
     await letGo();
     throw error;
   }
 }
 
-const answered = ({ envelope }: Pick<ProgramResult, "envelope">): Answered => ({
+const freshAnswer = ({ envelope }: Pick<ProgramResult, "envelope">): IdempotentAnswer => ({
   envelope: CodeResponse.parse(envelope),
   replayed: false,
 });
 
-const readStored = async (answer: unknown): Promise<Stored> => Stored.parse(JSON.parse(await restoreText(answer)));
+const parseStored = async (answer: unknown): Promise<Stored> => Stored.parse(JSON.parse(await restoreText(answer)));
 
 /** Tells whether the caller may see a stored envelope. Looks up its accounts and charges 1 for each but the first. */
-async function counts({ held }: Stored, door: InvocationContext, purse: RequestCharges): Promise<boolean> {
-  await purse.pay(held.length - 1);
-  return stillHolds(held, door);
+async function mayReplay({ held }: Stored, context: InvocationContext, charges: RequestCharges): Promise<boolean> {
+  await charges.charge(held.length - 1);
+  return stillHolds(held, context);
 }
 
-const door = { method: "POST" as const, shownOnce: [], kept: true, output: CodeResponse };
+const programRoute = {
+  http: { method: "POST" as const },
+  shownOnce: [],
+  codeMode: { storesAnswer: true },
+  output: CodeResponse,
+};
 
 /** Identifies a program by its text, session and mode. The idempotency keys of its calls are derived from this. */
 const programOf = ({ code, sessionId, readOnly }: Run): string =>
@@ -117,31 +122,32 @@ const programOf = ({ code, sessionId, readOnly }: Run): string =>
 function byRequestId(run: Run) {
   const key = `${programOf(run)}/${run.requestId}`;
   const input = { params: {}, query: {}, body: {} };
-  const route = { ...door, name: "code.request" };
+  const route = { ...programRoute, name: "code.request" };
   return { route, key, callKey: `${route.name}/${key}`, input, keptMs: hourMs };
 }
 
 function byHeader(run: Run, key: string) {
   const { code, requestId, sessionId, readOnly } = run;
   const input = { params: {}, query: {}, body: { code, requestId, sessionId, readOnly: readOnly === true } };
-  const route = { ...door, name: "code.a2a" };
+  const route = { ...programRoute, name: "code.a2a" };
   return { route, key, callKey: `${route.name}/${key}/${programOf(run)}`, input };
 }
 
-type Keeping = Pick<InvocationContext, "table" | "log"> & { purse: RequestCharges; tellsSecret: boolean };
+type StoringContext = Pick<InvocationContext, "table" | "log"> & { charges: RequestCharges; tellsSecret: boolean };
 
 /**
  * Stores the envelope of a completed program, or releases the claim if the program failed or its envelope must not be
  * stored.
  * - An envelope with a secret is never stored. With an idempotency key a repeated request gets 409; without one the
  *   program runs again.
- * - Short-lived addresses, and answers that the caller may lose sight of, are made anew by running again.
+ * - Short-lived addresses, and answers that the caller may later not be allowed to see, are not stored. A repeated
+ *   program runs again to get them.
  * - Errors here are logged and never make the program fail.
  */
-async function keep(
+async function storeEnvelope(
   ran: ProgramResult,
   claim: Claim & { letGo: () => Promise<void> },
-  keeping: Keeping,
+  keeping: StoringContext,
 ): Promise<void> {
   const isSecret = [...ran.withheld.values()].includes("secret");
   const isTold = ran.envelope.status === "completed" && keeping.tellsSecret && isSecret;
@@ -160,15 +166,15 @@ async function keep(
  * the cost.
  */
 async function storedTextOf(
-  { envelope, holdings, withheld }: ProgramResult,
-  { purse }: Keeping,
+  { envelope, permissions, withheld }: ProgramResult,
+  { charges }: StoringContext,
 ): Promise<StoredText | undefined> {
-  const held = heldOf(holdings);
+  const held = storedPermissions(permissions);
   const isStored = envelope.status === "completed" && envelope.responses.length > 0 && withheld.size === 0;
   if (!isStored || !held) return undefined;
   const packed = await compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
   try {
-    if (packed) await purse.pay(unitsToWrite(JSON.stringify(packed).length));
+    if (packed) await charges.charge(unitsToWrite(JSON.stringify(packed).length));
     return packed;
   } catch (error) {
     if (error instanceof Problem && error.code === "rate_limited") return undefined;

@@ -1,13 +1,12 @@
-import type { Site, CheckedStatement } from "../checker/checker.ts";
+import type { CheckedCall, CheckedStatement } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
 import type { Call, Position } from "../language/ast.ts";
 import { LanguageError, type Diagnostic } from "../language/errors.ts";
+import { resultLimitBytes } from "../language/limits.ts";
 import type { ProgramOutcome } from "./scheduler.ts";
 
-export const resultLimitBytes = 1_048_576;
 /**
- * Escaping may lengthen an answer by this factor. With everything else it stays below the 6 MB that a Lambda may
- * answer.
+ * Escaping makes an answer longer by up to this factor. The whole answer still stays below the 6 MB limit of a Lambda.
  */
 const mostEscaped = 2.25;
 
@@ -16,20 +15,20 @@ const mostEscaped = 2.25;
  * A result that does not fit is replaced by its size and advice to ask for less.
  */
 export function responsesOf(
-  { ran, failure }: ProgramOutcome,
+  { results, failure }: ProgramOutcome,
   steps: readonly CheckedStatement[],
-  siteOf: (call: Call) => Site,
+  checkedCall: (call: Call) => CheckedCall,
   error: ProgramError | undefined,
 ): CallResponse[] {
   let room = resultLimitBytes;
   const reached = new Set<Call>();
   const responses: CallResponse[] = [];
-  const entryOf = (call: Call) => ({ index: responses.length, function: siteOf(call).fn.route.name });
-  for (const one of ran) {
+  const entryOf = (call: Call) => ({ index: responses.length, function: checkedCall(call).fn.route.name });
+  for (const one of results) {
     if ("value" in one) {
       const size = measure(one.value);
       const isShown = size.room <= room;
-      const result = isShown ? one.value : omission(size.bytes);
+      const result = isShown ? one.value : omittedResult(size.bytes);
       if (isShown) room -= size.room;
       responses.push({ ...entryOf(one.call), status: "completed", result });
     } else if (error && !(one.error instanceof LanguageError)) {
@@ -38,7 +37,7 @@ export function responsesOf(
     reached.add(one.call);
   }
   if (!failure) return responses;
-  for (const { call } of steps.slice(failure.step).flatMap(({ sites }) => sites)) {
+  for (const { call } of steps.slice(failure.step).flatMap(({ calls }) => calls)) {
     if (!reached.has(call)) responses.push({ ...entryOf(call), status: "skipped" });
   }
   return responses;
@@ -59,19 +58,19 @@ function measure(value: unknown): { bytes: number; room: number } {
 }
 
 /** Replaces a result that does not fit into the answer. */
-const omission = (bytes: number): { omitted_bytes: number; message: string } => ({
+const omittedResult = (bytes: number): { omitted_bytes: number; message: string } => ({
   omitted_bytes: bytes,
   message: `The call ran, but the ${bytes} bytes of its result do not fit: an answer has room for ${resultLimitBytes} in all. A variable holds all of it, so pick what you need, as in [x.id for x in page.items], or ask for a smaller page_size.`,
 });
 
 /** Shows a call's value as the last value of a failed program. It has as much room as all results together. */
-export function shownValue(value: unknown): unknown {
+export function valueOrOmission(value: unknown): unknown {
   const { bytes, room } = measure(value);
-  return room <= resultLimitBytes ? value : omission(bytes);
+  return room <= resultLimitBytes ? value : omittedResult(bytes);
 }
 
 /** The diagnostic for a result that takes more room than an answer has; undefined if it fits. */
-export function tooLarge(value: unknown, at: Position): Diagnostic | undefined {
+export function resultTooLarge(value: unknown, at: Position): Diagnostic | undefined {
   const { room } = measure(value);
   if (room <= resultLimitBytes) return undefined;
   const message = `The result takes ${room} bytes, and ${resultLimitBytes} are the most: let the last line pick what you need, as in [x.id for x in page.items], go over fewer items, or ask for a smaller page_size.`;

@@ -1,11 +1,11 @@
 import type { CheckedStatement } from "../checker/checker.ts";
-import { stepLimit } from "../interpreter/budget.ts";
 import { type Effect, type Evaluation, type Scope, evaluate } from "../interpreter/interpreter.ts";
 import type { Call } from "../language/ast.ts";
+import { stepLimit } from "../language/limits.ts";
 
 /** A call that ran, with its value, or with its arguments and its error. */
-type CallResult = { call: Call; value: unknown } | Failed;
-export type Failed = { call: Call; args: ReadonlyMap<string, unknown>; error: unknown };
+type CallResult = { call: Call; value: unknown } | FailedCall;
+export type FailedCall = { call: Call; args: ReadonlyMap<string, unknown>; error: unknown };
 
 /** Makes a call; throws the call's error. */
 export type Perform = (effect: Extract<Effect, { kind: "call" }>) => Promise<unknown>;
@@ -13,7 +13,7 @@ export type Perform = (effect: Extract<Effect, { kind: "call" }>) => Promise<unk
 type RunOptions = {
   perform: Perform;
   /** The number of calls that may run at the same time; 1 runs statements strictly one after another. */
-  atOnce: number;
+  concurrency: number;
   /** Tells whether a call writes. */
   writes: (call: Call) => boolean;
   session: ReadonlyMap<string, unknown>;
@@ -23,13 +23,13 @@ type RunOptions = {
  * The outcome of a program: its calls in source order, the values of completed statements, and the failure that ended
  * it.
  */
-export type ProgramOutcome = { ran: CallResult[]; values: unknown[]; failure?: { step: number; error: unknown } };
+export type ProgramOutcome = { results: CallResult[]; values: unknown[]; failure?: { step: number; error: unknown } };
 
 /** The calls of one step, and whether an earlier step has failed. */
-type StepLog = { ran: CallResult[]; isOver: () => boolean };
+type StepLog = { results: CallResult[]; isCancelled: () => boolean };
 
 /** Cancels a step because an earlier one has failed. */
-class Over extends Error {}
+class Cancelled extends Error {}
 
 type Done = { completed: boolean };
 
@@ -41,8 +41,8 @@ type Done = { completed: boolean };
  * - After a failure no later step begins, and the results of later reads are dropped.
  */
 export async function runSteps(steps: readonly CheckedStatement[], options: RunOptions): Promise<ProgramOutcome> {
-  const limits = { slots: slotsOf(options.atOnce), work: { steps: stepLimit } };
-  const lanes: CallResult[][] = [];
+  const limits = { acquire: semaphore(options.concurrency), budget: { steps: stepLimit } };
+  const logs: CallResult[][] = [];
   const values: unknown[] = [];
   const failures = new Map<number, unknown>();
   let first = Number.POSITIVE_INFINITY;
@@ -50,88 +50,95 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
   let before: Promise<unknown> = Promise.resolve();
   let written: Promise<unknown> = Promise.resolve();
   for (const [place, { statement, needs, writes }] of steps.entries()) {
-    const isBarrier = writes || options.atOnce === 1;
+    const isBarrier = writes || options.concurrency === 1;
     const needed = [...needs.values()].flatMap((index) => done[index ?? -1] ?? []);
-    const wanted: Promise<unknown>[] = isBarrier ? [before] : [written, ...needed];
-    const lane: StepLog = { ran: (lanes[place] = []), isOver: () => first < place };
-    const run = async (): Promise<Done> => {
-      await Promise.all(wanted);
-      if (lane.isOver()) return { completed: false };
+    const dependencies: Promise<unknown>[] = isBarrier ? [before] : [written, ...needed];
+    const log: StepLog = { results: (logs[place] = []), isCancelled: () => first < place };
+    const runStep = async (): Promise<Done> => {
+      await Promise.all(dependencies);
+      if (log.isCancelled()) return { completed: false };
       const variables = new Map(
         [...needs].map(([name, index]) => [name, index === undefined ? options.session.get(name) : values[index]]),
       );
-      const scope: Scope = { variables, work: limits.work };
+      const scope: Scope = { variables, budget: limits.budget };
       try {
-        values[place] = await runToEnd(evaluate(statement.value, scope), lane, { ...options, ...limits });
+        values[place] = await runToEnd(evaluate(statement.value, scope), log, { ...options, ...limits });
         return { completed: true };
       } catch (error) {
-        if (!(error instanceof Over)) {
+        if (!(error instanceof Cancelled)) {
           failures.set(place, error);
           first = Math.min(first, place);
         }
         return { completed: false };
       }
     };
-    const mine = run();
-    done.push(mine);
-    before = Promise.all([before, mine]);
-    if (isBarrier) written = mine;
+    const run = runStep();
+    done.push(run);
+    before = Promise.all([before, run]);
+    if (isBarrier) written = run;
   }
   await before;
-  if (first === Number.POSITIVE_INFINITY) return { ran: lanes.flat(), values };
+  if (first === Number.POSITIVE_INFINITY) return { results: logs.flat(), values };
   return {
-    ran: lanes.slice(0, first + 1).flat(),
+    results: logs.slice(0, first + 1).flat(),
     values: values.slice(0, first),
     failure: { step: first, error: failures.get(first) },
   };
 }
 
-type Machine = RunOptions & { slots: Slots };
+type RunContext = RunOptions & { acquire: Semaphore };
 
 /** Drives an evaluation to its end and makes the calls it yields. */
-async function runToEnd<T>(run: Evaluation<T>, lane: StepLog, machine: Machine): Promise<T> {
+async function runToEnd<T>(run: Evaluation<T>, log: StepLog, context: RunContext): Promise<T> {
   let given: unknown;
   for (;;) {
     const next = run.next(given);
     if (next.done) return next.value;
     const effect = next.value;
-    given = effect.kind === "call" ? await makeCall(effect, lane, machine) : await runEach(effect, lane, machine);
+    given = effect.kind === "call" ? await makeCall(effect, log, context) : await runEach(effect, log, context);
   }
 }
 
-async function makeCall(effect: Extract<Effect, { kind: "call" }>, lane: StepLog, machine: Machine): Promise<unknown> {
-  const free = await machine.slots();
+async function makeCall(
+  effect: Extract<Effect, { kind: "call" }>,
+  log: StepLog,
+  context: RunContext,
+): Promise<unknown> {
+  const release = await context.acquire();
   try {
-    if (lane.isOver()) throw new Over();
-    const value = await machine.perform(effect);
-    lane.ran.push({ call: effect.call, value });
+    if (log.isCancelled()) throw new Cancelled();
+    const value = await context.perform(effect);
+    log.results.push({ call: effect.call, value });
     return value;
   } catch (error) {
-    if (!(error instanceof Over)) lane.ran.push({ call: effect.call, args: effect.args, error });
+    if (!(error instanceof Cancelled)) log.results.push({ call: effect.call, args: effect.args, error });
     throw error;
   } finally {
-    free();
+    release();
   }
 }
 
 /** Runs the items of a comprehension: at the same time if they only read, else one after another. */
 async function runEach(
   { runs, calls }: Extract<Effect, { kind: "each" }>,
-  lane: StepLog,
-  machine: Machine,
+  log: StepLog,
+  context: RunContext,
 ): Promise<unknown[][]> {
   const results: unknown[][] = [];
-  if (machine.atOnce === 1 || calls.some(machine.writes)) {
-    for (const run of runs) results.push(await runToEnd(run, lane, machine));
+  if (context.concurrency === 1 || calls.some(context.writes)) {
+    for (const run of runs) results.push(await runToEnd(run, log, context));
     return results;
   }
   let first = Number.POSITIVE_INFINITY;
-  const lanes = runs.map((_, place): StepLog => ({ ran: [], isOver: () => first < place || lane.isOver() }));
+  const logs = runs.map((_, place): StepLog => ({
+    results: [],
+    isCancelled: () => first < place || log.isCancelled(),
+  }));
   const settled = await Promise.allSettled(
-    lanes.map(async (inner, place) => {
+    logs.map(async (inner, place) => {
       const run = runs[place];
       try {
-        return run ? await runToEnd(run, inner, machine) : [];
+        return run ? await runToEnd(run, inner, context) : [];
       } catch (error) {
         first = Math.min(first, place);
         throw error;
@@ -139,23 +146,23 @@ async function runEach(
     }),
   );
   for (const [place, one] of settled.entries()) {
-    lane.ran.push(...(lanes[place]?.ran ?? []));
+    log.results.push(...(logs[place]?.results ?? []));
     if (one.status === "rejected") throw one.reason;
     results.push(one.value);
   }
   return results;
 }
 
-type Slots = () => Promise<() => void>;
+type Semaphore = () => Promise<() => void>;
 
 /**
- * Creates `most` slots, handed out in order of request. The returned function waits for a slot and resolves to its
+ * Creates `slots` slots, handed out in order of request. The returned function waits for a slot and resolves to its
  * release.
  */
-function slotsOf(most: number): Slots {
-  let left = most;
+function semaphore(slots: number): Semaphore {
+  let left = slots;
   const waiting: (() => void)[] = [];
-  const free = (): void => {
+  const release = (): void => {
     const next = waiting.shift();
     if (next) next();
     else left += 1;
@@ -163,6 +170,6 @@ function slotsOf(most: number): Slots {
   return async () => {
     if (left > 0) left -= 1;
     else await new Promise<void>((resolve) => waiting.push(resolve));
-    return free;
+    return release;
   };
 }

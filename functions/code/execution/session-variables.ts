@@ -11,7 +11,7 @@ import {
   type Session,
   type SessionPlace,
   type StoredVariable,
-  reasonOf,
+  dropMessages,
   renewSession,
   saveSession,
 } from "../sessions/session.ts";
@@ -22,24 +22,24 @@ export type Withheld = Map<Call, "secret" | "address">;
 /** Records a call whose answer must not be stored. */
 export function noteAnswer(withheld: Withheld, call: Call, route: Route, output: unknown): void {
   if (holdsSecret(route, output)) withheld.set(call, "secret");
-  else if (!route.kept && !withheld.has(call)) withheld.set(call, "address");
+  else if (!route.codeMode.storesAnswer && !withheld.has(call)) withheld.set(call, "address");
 }
 
 /**
  * Tells for each step whether its value may contain an answer that must not be stored. `steps` are the program's first
  * steps.
  */
-function withheldSteps(steps: readonly Pick<CheckedStatement, "sites" | "needs">[], withheld: Withheld): boolean[] {
+function withheldSteps(steps: readonly Pick<CheckedStatement, "calls" | "needs">[], withheld: Withheld): boolean[] {
   const found: boolean[] = [];
-  for (const { sites, needs } of steps) {
+  for (const { calls, needs } of steps) {
     const isFrom = [...needs.values()].some((place) => place !== undefined && found[place]);
-    found.push(isFrom || sites.some(({ call }) => withheld.has(call)));
+    found.push(isFrom || calls.some(({ call }) => withheld.has(call)));
   }
   return found;
 }
 
 /** A program's use of its session. */
-type Use = {
+type SessionUse = {
   completed: readonly { step: CheckedStatement; value: unknown }[];
   withheld: Withheld;
   /** The session as it was loaded, if the program used its variables. */
@@ -51,7 +51,7 @@ type Use = {
 /** The variables that were not kept. `not_kept_total` is their number if the list is cut. */
 export type UnsavedVariables = { not_kept: NotKept[]; not_kept_total?: number };
 
-const namedLosses = 20;
+const namedVariables = 20;
 
 /**
  * Saves the variables that completed steps assigned, or renews a session that was only read. Values that may contain a
@@ -59,23 +59,24 @@ const namedLosses = 20;
  */
 export async function saveVariables(
   place: SessionPlace,
-  { completed, withheld, session, readOnly }: Use,
+  { completed, withheld, session, readOnly }: SessionUse,
   { log }: Pick<InvocationContext, "log">,
-  purse: RequestCharges,
+  charges: RequestCharges,
 ): Promise<UnsavedVariables | undefined> {
-  const changes = changesOf(completed, withheld);
+  const changes = assignedVariables(completed, withheld);
   const names = [...changes.keys()];
-  const lost = (code: NotKept["code"], message: string) => lossesOf(names.map((name) => ({ name, code, message })));
+  const lost = (code: NotKept["code"], message: string) =>
+    unsavedVariables(names.map((name) => ({ name, code, message })));
   try {
     if (readOnly || changes.size === 0) {
       if (session) await renewSession(place, session);
       return lost("read_only", "A program that may only read leaves no variables: send it where programs may write.");
     }
-    const { variables } = await saveSession(place, changes, (bytes) => purse.pay(unitsToWrite(bytes)));
-    return lossesOf(
+    const { variables } = await saveSession(place, changes, (bytes) => charges.charge(unitsToWrite(bytes)));
+    return unsavedVariables(
       names.flatMap((name): NotKept[] => {
         const kept = variables.get(name) ?? { gone: "session_too_large" };
-        return "gone" in kept ? [{ name, code: kept.gone, message: reasonOf[kept.gone] }] : [];
+        return "gone" in kept ? [{ name, code: kept.gone, message: dropMessages[kept.gone] }] : [];
       }),
     );
   } catch (error) {
@@ -89,19 +90,19 @@ export async function saveVariables(
   }
 }
 
-function lossesOf(losses: readonly NotKept[]): UnsavedVariables | undefined {
-  if (losses.length === 0) return undefined;
-  const named = losses.slice(0, namedLosses).map((loss) => ({ ...loss, name: clip(loss.name) }));
-  return { not_kept: named, ...(losses.length > namedLosses ? { not_kept_total: losses.length } : {}) };
+function unsavedVariables(unsaved: readonly NotKept[]): UnsavedVariables | undefined {
+  if (unsaved.length === 0) return undefined;
+  const named = unsaved.slice(0, namedVariables).map((loss) => ({ ...loss, name: clip(loss.name) }));
+  return { not_kept: named, ...(unsaved.length > namedVariables ? { not_kept_total: unsaved.length } : {}) };
 }
 
 /** The last value of each name. Names assigned before `auth.session.end` are forgotten. */
-function changesOf(completed: Use["completed"], withheld: Withheld): Map<string, StoredVariable> {
+function assignedVariables(completed: SessionUse["completed"], withheld: Withheld): Map<string, StoredVariable> {
   const isWithheld = withheldSteps(
     completed.map(({ step }) => step),
     withheld,
   );
-  const ended = completed.findLastIndex(({ step }) => step.sites.some(({ call }) => call.name === "auth.session.end"));
+  const ended = completed.findLastIndex(({ step }) => step.calls.some(({ call }) => call.name === "auth.session.end"));
   const changes = new Map<string, StoredVariable>();
   for (const [place, { step, value }] of completed.entries()) {
     const { target } = step.statement;

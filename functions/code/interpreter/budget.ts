@@ -1,9 +1,6 @@
 import type { Position } from "../language/ast.ts";
 import { LanguageError } from "../language/errors.ts";
-
-export const stepLimit = 200_000;
-export const valueLimitBytes = 4_194_304;
-const depthLimit = 64;
+import { stepLimit, valueDepthLimit, valueLimitBytes } from "../language/limits.ts";
 
 /** The steps a program has left besides its calls: one for each expression evaluated and each item made. */
 export type StepBudget = { steps: number };
@@ -11,9 +8,9 @@ export type StepBudget = { steps: number };
 export const tooMuchWork = `The program takes more than ${stepLimit} steps besides its calls: make it do less.`;
 
 /** Uses up steps; throws `too_much_work` if there are too few left. */
-export function useSteps(work: StepBudget, steps: number, at: Position): void {
-  work.steps -= steps;
-  if (work.steps < 0 || Number.isNaN(work.steps)) {
+export function useSteps(budget: StepBudget, steps: number, at: Position): void {
+  budget.steps -= steps;
+  if (budget.steps < 0 || Number.isNaN(budget.steps)) {
     throw new LanguageError(at, tooMuchWork, { code: "too_much_work" });
   }
 }
@@ -28,8 +25,8 @@ const sizes = new WeakMap<object, Size>();
 export function sizeOf(value: unknown): Size {
   if (typeof value === "string") return { bytes: value.length + 2, depth: 0, members: 0 };
   if (typeof value !== "object" || value === null) return { bytes: 8, depth: 0, members: 0 };
-  const known = sizes.get(value);
-  if (known) return known;
+  const cached = sizes.get(value);
+  if (cached) return cached;
   const size = { bytes: 2, depth: 0, members: 0 };
   for (const [key, part] of Object.entries(value)) {
     const inner = sizeOf(part);
@@ -43,11 +40,11 @@ export function sizeOf(value: unknown): Size {
 }
 
 /** Returns a value the program made; throws `value_too_large` if it is too long or nests too deep. */
-export function requireSize<T>(value: T, work: StepBudget, at: Position): T {
-  if (Array.isArray(value)) useSteps(work, value.length, at);
-  if (typeof value === "string") useSteps(work, value.length >> 4, at);
+export function requireSize<T>(value: T, budget: StepBudget, at: Position): T {
+  if (Array.isArray(value)) useSteps(budget, value.length, at);
+  if (typeof value === "string") useSteps(budget, value.length >> 4, at);
   const { bytes, depth } = sizeOf(value);
-  if (bytes <= valueLimitBytes && depth <= depthLimit) return value;
-  const most = depth > depthLimit ? `nest ${depthLimit} deep` : `hold ${valueLimitBytes} bytes`;
+  if (bytes <= valueLimitBytes && depth <= valueDepthLimit) return value;
+  const most = depth > valueDepthLimit ? `nest ${valueDepthLimit} deep` : `hold ${valueLimitBytes} bytes`;
   throw new LanguageError(at, `A value may ${most} at most.`, { code: "value_too_large" });
 }

@@ -32,20 +32,22 @@ export function isTrue(value: unknown): boolean {
  * Compares deeply. Numbers are equal by value, dicts regardless of key order; values of different types are never
  * equal.
  */
-function areEqual(a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
-  useSteps(work, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
+function areEqual(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
+  useSteps(budget, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
   if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, index) => areEqual(item, b[index], work, at));
+    return a.length === b.length && a.every((item, index) => areEqual(item, b[index], budget, at));
   }
   if (!isDict(a) || !isDict(b)) return a === b;
   const { members } = sizeOf(a);
   if (members !== sizeOf(b).members) return false;
   // `Object.keys` lists all keys before the first comparison, so all of them are charged.
-  useSteps(work, members, at);
-  return Object.keys(a).every((key) => Object.hasOwn(b, key) && areEqual(a[key], b[key], work, at));
+  useSteps(budget, members, at);
+  return Object.keys(a).every((key) => Object.hasOwn(b, key) && areEqual(a[key], b[key], budget, at));
 }
 
-const fault = (at: Position, message: string): LanguageError => new LanguageError(at, message, { code: "type_error" });
+/** The error for a value of a wrong type. */
+export const typeError = (at: Position, message: string): LanguageError =>
+  new LanguageError(at, message, { code: "type_error" });
 
 /** The message for ordering values of two types. */
 export const cannotOrder = (a: string, b: string): string =>
@@ -56,25 +58,25 @@ export const cannotAdd = (a: string, b: string): string =>
   `\`+\` takes two numbers, two texts or two lists, not a ${a} and a ${b}.${a === "string" || b === "string" ? ' Put values in a text by an f-string, f"{x}".' : ""}`;
 
 /** Tells whether a number is less than another, or a text comes first by code points. */
-function isLess(a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
+function isLess(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   if (typeof a === "number" && typeof b === "number") return a < b;
   if (typeof a === "string" && typeof b === "string") {
-    useSteps(work, (a.length + b.length) >> 6, at);
+    useSteps(budget, (a.length + b.length) >> 6, at);
     return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
   }
-  throw fault(at, cannotOrder(typeOf(a), typeOf(b)));
+  throw typeError(at, cannotOrder(typeOf(a), typeOf(b)));
 }
 
 /** Adds two numbers, or joins two texts or lists. */
-export function sumOf(a: unknown, b: unknown, work: StepBudget, at: Position): unknown {
-  if (typeof a === "string" && typeof b === "string") return requireSize(a + b, work, at);
-  if (Array.isArray(a) && Array.isArray(b)) return requireSize([...(a as unknown[]), ...(b as unknown[])], work, at);
+export function add(a: unknown, b: unknown, budget: StepBudget, at: Position): unknown {
+  if (typeof a === "string" && typeof b === "string") return requireSize(a + b, budget, at);
+  if (Array.isArray(a) && Array.isArray(b)) return requireSize([...(a as unknown[]), ...(b as unknown[])], budget, at);
   if (typeof a !== "number" || typeof b !== "number") {
-    throw fault(at, cannotAdd(typeOf(a), typeOf(b)));
+    throw typeError(at, cannotAdd(typeOf(a), typeOf(b)));
   }
   const sum = a + b;
   if (Number.isInteger(a) && Number.isInteger(b) ? !Number.isSafeInteger(sum) : !Number.isFinite(sum)) {
-    throw fault(at, "This sum is too large.");
+    throw typeError(at, "This sum is too large.");
   }
   return sum;
 }
@@ -84,40 +86,27 @@ export const cannotSearch = (container: string, item: string): string =>
   `\`in\` looks in a list, the keys of a dict, or for a text in a text, not ${container === "string" ? `for a ${item} in a text` : `in a ${container}`}.`;
 
 /** `item in container`: an item of a list, a key of a dict, a part of a text. */
-function contains(container: unknown, item: unknown, work: StepBudget, at: Position): boolean {
+function contains(container: unknown, item: unknown, budget: StepBudget, at: Position): boolean {
   if (typeof container === "string" && typeof item === "string") {
     // A text search takes at most this many steps.
-    useSteps(work, Math.ceil((container.length * item.length) / 4096), at);
+    useSteps(budget, Math.ceil((container.length * item.length) / 4096), at);
     return container.includes(item);
   }
   if (isDict(container)) return typeof item === "string" && Object.hasOwn(container, item);
-  if (!Array.isArray(container)) throw fault(at, cannotSearch(typeOf(container), typeOf(item)));
-  return container.some((one) => areEqual(one, item, work, at));
+  if (!Array.isArray(container)) throw typeError(at, cannotSearch(typeOf(container), typeOf(item)));
+  return container.some((one) => areEqual(one, item, budget, at));
 }
-
-export function lengthOf(value: unknown, work: StepBudget, at: Position): number {
-  if (Array.isArray(value)) return value.length;
-  if (typeof value === "string") {
-    useSteps(work, value.length >> 4, at);
-    return Array.from(value).length;
-  }
-  if (isDict(value)) return sizeOf(value).members;
-  throw fault(at, cannotMeasure(typeOf(value)));
-}
-
-/** The message for `len` of this type. */
-export const cannotMeasure = (type: string): string => `len takes a text, a list or a dict, not a ${type}.`;
 
 /** Formats a value for an f-string; lists and dicts become JSON. */
-export function textOf(value: unknown, work: StepBudget, at: Position): string {
+export function formatValue(value: unknown, budget: StepBudget, at: Position): string {
   if (typeof value === "object" && value !== null) {
-    useSteps(work, sizeOf(value).bytes >> 4, at);
+    useSteps(budget, sizeOf(value).bytes >> 4, at);
     return JSON.stringify(value);
   }
   return formatConstant((value ?? null) as Constant);
 }
 
-const missing = (at: Position, message: string): LanguageError =>
+const noSuchMember = (at: Position, message: string): LanguageError =>
   new LanguageError(at, message, { code: "no_such_member" });
 
 /** Builds a hint that suggests the nearest name and lists the existing ones. */
@@ -135,7 +124,7 @@ export function didYouMean(name: string, names: readonly string[], what: string)
 
 /** Reads a member of a dict. `of` gives the dict's name for messages. */
 export function memberOf(value: unknown, name: string, of: () => string, at: Position): unknown {
-  if (isForbidden(name)) throw missing(at, `The name ${name} is not allowed.`);
+  if (isForbidden(name)) throw noSuchMember(at, `The name ${name} is not allowed.`);
   if (isDict(value)) {
     if (Object.hasOwn(value, name)) return value[name];
     const hint = didYouMean(name, Object.keys(value), "members");
@@ -143,47 +132,47 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
     const test = hint.includes("Did you mean")
       ? ""
       : ` Where it may be missing, ask \`"${clip(name)}" in ${of()}\` first.`;
-    throw missing(at, `${of()} has no member ${clip(name)}.${hint}${test}`);
+    throw noSuchMember(at, `${of()} has no member ${clip(name)}.${hint}${test}`);
   }
   if (Array.isArray(value)) {
-    throw missing(
+    throw noSuchMember(
       at,
       `${of()} is a list of ${value.length}: write ${of()}[0].${clip(name)}, or [x.${clip(name)} for x in ${of()}].`,
     );
   }
-  throw missing(at, `${of()} is a ${typeOf(value)}, which has no member ${clip(name)}.`);
+  throw noSuchMember(at, `${of()} is a ${typeOf(value)}, which has no member ${clip(name)}.`);
 }
 
 /** Reads an item of a list (a negative index counts from the end) or a member of a dict. */
 export function itemOf(value: unknown, index: unknown, of: () => string, at: Position): unknown {
   if (typeof index === "string") return memberOf(value, index, of, at);
   if (typeof index !== "number" || !Number.isInteger(index)) {
-    throw missing(at, cannotIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
+    throw noSuchMember(at, cannotIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
   }
-  if (!Array.isArray(value)) throw missing(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
+  if (!Array.isArray(value)) throw noSuchMember(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
   const place = index < 0 ? value.length + index : index;
   if (place >= 0 && place < value.length) return value[place];
-  throw missing(at, noItem(of(), value.length, index));
+  throw noSuchMember(at, noItem(of(), value.length, index));
 }
 
 /** The message for an invalid index. */
 export const cannotIndex = (given: string): string => `An index is a whole number or a key, not ${given}.`;
 
 /** The message for an index beyond the end of a list. */
-export const noItem = (of: string, length: number, index: string | number): string =>
+const noItem = (of: string, length: number, index: string | number): string =>
   `${of} ${length === 0 ? "is empty" : `has items 0 to ${length - 1}`}: there is no item ${index}.`;
 
 export type Constant = string | number | boolean | null;
 
 /** Formats a constant for an f-string. */
-export function formatConstant(value: Constant): string {
+function formatConstant(value: Constant): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   return String(value);
 }
 
 /** Evaluates `not value` or `-value`. */
-export function negated(operator: Unary["operator"], value: unknown, at: Position): unknown {
+export function applyUnary(operator: Unary["operator"], value: unknown, at: Position): unknown {
   if (operator === "not") return !isTrue(value);
   if (typeof value === "number") return 0 - value;
   throw new LanguageError(at, cannotNegate(typeOf(value)), { code: "type_error" });
@@ -195,21 +184,21 @@ export const cannotNegate = (type: string): string => `\`-\` takes a number, not
 type Comparison = Exclude<Operation["operator"], "and" | "or" | "+">;
 
 /** Compares two values. */
-export function compare(operator: Comparison, a: unknown, b: unknown, work: StepBudget, at: Position): boolean {
+export function compare(operator: Comparison, a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   switch (operator) {
     case "==":
     case "!=":
-      return areEqual(a, b, work, at) === (operator === "==");
+      return areEqual(a, b, budget, at) === (operator === "==");
     case "<":
-      return isLess(a, b, work, at);
+      return isLess(a, b, budget, at);
     case ">":
-      return isLess(b, a, work, at);
+      return isLess(b, a, budget, at);
     case "<=":
-      return !isLess(b, a, work, at);
+      return !isLess(b, a, budget, at);
     case ">=":
-      return !isLess(a, b, work, at);
+      return !isLess(a, b, budget, at);
     default:
-      return contains(b, a, work, at) === (operator === "in");
+      return contains(b, a, budget, at) === (operator === "in");
   }
 }
 
@@ -217,14 +206,14 @@ export function compare(operator: Comparison, a: unknown, b: unknown, work: Step
 export const cannotUseKey = (type: string): string => `A key of a dict is a text, not a ${type}.`;
 
 /** The reason why a text cannot be added as a key of a dict with these `members`; undefined if it can. */
-export function keyFault(key: string, members: Pick<ReadonlyMap<string, unknown>, "has">): string | undefined {
+function invalidKey(key: string, members: Pick<ReadonlyMap<string, unknown>, "has">): string | undefined {
   if (members.has(key)) return `The key ${JSON.stringify(clip(key))} is given twice.`;
   return isForbidden(key) ? `The name ${key} is not allowed.` : undefined;
 }
 
 /** Checks a key for a dict with these `members`; throws `type_error`. */
 export function dictKey(key: unknown, members: ReadonlyMap<string, unknown>, at: Position): string {
-  const wrong = typeof key === "string" ? keyFault(key, members) : cannotUseKey(typeOf(key));
+  const wrong = typeof key === "string" ? invalidKey(key, members) : cannotUseKey(typeOf(key));
   if (wrong === undefined) return key as string;
   throw new LanguageError(at, wrong, { code: "type_error" });
 }

@@ -16,7 +16,7 @@ type List = Node<"list", { items: Expression[] }>;
 export type Dict = Node<"dict", { members: { key: Expression; value: Expression }[] }>;
 export type Name = Node<"name", { name: string }>;
 /** `of.name[index]`. All accesses are in one node, so that a long chain does not nest deeply. */
-export type Path = Node<"path", { of: Expression; steps: Access[] }>;
+export type Path = Node<"path", { of: Expression; accesses: Access[] }>;
 export type Access = Node<"member", { name: string }> | Node<"index", { index: Expression }>;
 export type Unary = Node<"unary", { operator: "not" | "-"; of: Expression }>;
 type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in";
@@ -26,12 +26,12 @@ export type Operation = Node<"operation", { operator: "or" | "and" | "+" | Compa
 type Format = Node<"format", { parts: (string | Expression)[] }>;
 export type Clause = Node<"for", { name: string; over: Expression }> | Node<"if", { test: Expression }>;
 export type Comprehension = Node<"comprehension", { element: Expression; clauses: Clause[] }>;
-/** `len(of)` or `range(of)`. The latter is allowed only after the `in` of a comprehension. */
-export type Builtin = Node<"len" | "range", { of: Expression }>;
 
 /** An argument of a call, positioned at its name. The checker refuses an argument without a name. */
 export type Argument = { name: string; value: Expression; at: Position };
 export type Call = Node<"call", { name: string; args: Argument[] }>;
+/** A call of a function of the language. Its arguments are in the order of the parameters, each with its name. */
+export type BuiltinCall = Node<"builtin", { name: string; args: Argument[] }>;
 
 export type Expression =
   | Literal
@@ -43,7 +43,7 @@ export type Expression =
   | Operation
   | Format
   | Comprehension
-  | Builtin
+  | BuiltinCall
   | Call;
 
 /** `target = value`, or `value` alone. */
@@ -53,7 +53,7 @@ export type Statement = { target?: string; value: Expression; at: Position };
 export type Program = { statements: Statement[] };
 
 /** The direct child expressions of an expression, in the order of evaluation. */
-export function partsOf(node: Expression): Expression[] {
+export function subexpressions(node: Expression): Expression[] {
   switch (node.kind) {
     case "literal":
     case "name":
@@ -63,7 +63,7 @@ export function partsOf(node: Expression): Expression[] {
     case "dict":
       return node.members.flatMap(({ key, value }) => [key, value]);
     case "path":
-      return [node.of, ...node.steps.flatMap((step) => (step.kind === "index" ? [step.index] : []))];
+      return [node.of, ...node.accesses.flatMap((step) => (step.kind === "index" ? [step.index] : []))];
     case "operation":
       return node.operands;
     case "format":
@@ -71,6 +71,7 @@ export function partsOf(node: Expression): Expression[] {
     case "comprehension":
       return [...node.clauses.map((clause) => (clause.kind === "for" ? clause.over : clause.test)), node.element];
     case "call":
+    case "builtin":
       return node.args.map(({ value }) => value);
     default:
       return [node.of];
@@ -83,7 +84,7 @@ const none: readonly Call[] = [];
 export function callsIn(node: Expression): readonly Call[] {
   if (node.kind === "literal" || node.kind === "name") return none;
   if (node.calls) return node.calls;
-  const inside = partsOf(node).flatMap(callsIn);
+  const inside = subexpressions(node).flatMap(callsIn);
   const calls = node.kind === "call" ? [...inside, node] : inside;
   node.calls = calls.length > 0 ? calls : none;
   return node.calls;
@@ -93,14 +94,14 @@ export function callsIn(node: Expression): readonly Call[] {
 export const callsAfter = (node: Comprehension, clause: number): readonly Call[] =>
   callsIn(node).length === 0
     ? none
-    : partsOf(node)
+    : subexpressions(node)
         .slice(clause + 1)
         .flatMap(callsIn);
 
 /** Names an expression in a message: its source, shortened. For a path only the first `steps` accesses are shown. */
-export const written = (node: Expression, steps?: number): string => clip(whole(node, steps));
+export const describeExpression = (node: Expression, steps?: number): string => clip(fullDescription(node, steps));
 
-function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
+function fullDescription(node: Expression, steps = Number.POSITIVE_INFINITY): string {
   switch (node.kind) {
     case "name":
       return node.name;
@@ -108,10 +109,10 @@ function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
       return `${node.name}(…)`;
     case "path":
       return (
-        whole(node.of) +
-        node.steps
+        fullDescription(node.of) +
+        node.accesses
           .slice(0, steps)
-          .map((step) => (step.kind === "member" ? `.${step.name}` : `[${shortly(step.index)}]`))
+          .map((step) => (step.kind === "member" ? `.${step.name}` : `[${describeIndex(step.index)}]`))
           .join("")
       );
     case "comprehension":
@@ -125,7 +126,7 @@ function whole(node: Expression, steps = Number.POSITIVE_INFINITY): string {
   }
 }
 
-const shortly = (index: Expression): string => (index.kind === "literal" ? JSON.stringify(index.value) : "…");
+const describeIndex = (index: Expression): string => (index.kind === "literal" ? JSON.stringify(index.value) : "…");
 
 /** The literal key or index of an access; undefined if it is computed. */
 export function literalKey(step: Access): string | number | undefined {

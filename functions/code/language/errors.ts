@@ -4,10 +4,10 @@ import type { Position } from "./ast.ts";
 export type Diagnostic = {
   /** Stable, snake_case. */
   code: string;
-  /** One sentence that says how to mend it. */
+  /** One sentence that says how to correct the mistake. */
   message: string;
   at: Position;
-  /** The function whose parameters help to mend it. */
+  /** The function whose parameters the caller needs to correct the mistake. */
   function?: string;
   /** The body of the error that REST would answer for the same request. */
   detail?: unknown;
@@ -15,7 +15,7 @@ export type Diagnostic = {
   also?: Diagnostic[];
 };
 
-/** The only error that lexer and parser throw. */
+/** The error of the lexer and the parser. They throw no other. */
 export class LanguageError extends Error {
   readonly diagnostic: Diagnostic;
 

@@ -1,36 +1,3 @@
-/** Hints that replace built-in functions of other languages. */
-const builtins = new Map([
-  ["print", "There is no print: end with the value alone on the last line, and it is answered as last_value."],
-  ["str", 'There is no str: write an f-string, f"{x}".'],
-  ["enumerate", "There is no enumerate: write `for i in range(len(xs))` and `xs[i]`."],
-  ["zip", "There is no zip: write `for i in range(len(xs))`, and `xs[i]` and `ys[i]`."],
-  ["dict", 'There is no dict(): write {"key": value}.'],
-  ["list", "There is no list(): lists are lists already."],
-  ["any", "There is no any(): write `len([x for x in xs if x.active]) > 0`."],
-  ["all", "There is no all(): write `len([x for x in xs if not x.active]) == 0`."],
-  ["map", "There is no map(): write a comprehension, `[x.id for x in xs]`."],
-  ["filter", "There is no filter(): write a comprehension, `[x for x in xs if x.active]`."],
-  [
-    "sum",
-    "There is no sum(): write `a + b`, or end with the numbers, `[x.total for x in xs]`, and add them up where you read them.",
-  ],
-  ...["sorted", "min", "max", "reversed"].map((name): [string, string] => [
-    name,
-    `There is no ${name}(): end with the values, \`[x.name for x in xs]\`, and order them where you read them.`,
-  ]),
-  ...["int", "float", "bool", "set", "type"].map((name): [string, string] => [
-    name,
-    `There is no ${name}(): the built-in functions are len(x) and, in a comprehension, range(n).`,
-  ]),
-  ...["help", "dir", "vars"].map((name): [string, string] => [
-    name,
-    `There is no ${name}(): functions.search(query="…") finds functions, and functions.explain(name="…") tells what one takes and answers.`,
-  ]),
-]);
-
-/** The hint for a built-in function of another language. */
-export const builtinHintOf = (name: string): string | undefined => builtins.get(name);
-
 const comprehension = (of: string): string => `Write a comprehension: [x.id for x in ${of} if x.active].`;
 const appending = (of: string): string => `Write \`${of} + [item]\`, which is a new list.`;
 const length = (of: string): string => `Write len(${of}).`;
@@ -111,12 +78,12 @@ const hints: Record<string, string> = {
   global: "Leave this word out: a name is known to every line after the one that gives it a value.",
   "```": "Leave out the ``` lines: they may stand around the whole program only.",
 };
-const same: Record<string, string> = { break: "while", continue: "while", except: "try", finally: "try" };
-const others: Record<string, string> = { yield: "return", nonlocal: "global", "/=": "/" };
+const sameHint: Record<string, string> = { break: "while", continue: "while", except: "try", finally: "try" };
+const moreHints: Record<string, string> = { yield: "return", nonlocal: "global", "/=": "/" };
 
 /** The hint for a word or sign; undefined if there is none. */
 export function hintOf(text: string): string | undefined {
-  const key = new Map(Object.entries({ ...same, ...others })).get(text) ?? text;
+  const key = new Map(Object.entries({ ...sameHint, ...moreHints })).get(text) ?? text;
   return table.get(key);
 }
 const table = new Map(Object.entries(hints));
@@ -159,14 +126,17 @@ export function isDictComprehension(tokens: readonly { kind: string }[]): boolea
 
 const firstLine = /\S[^\r\n]{0,500}/;
 
-/** The hint for a program that begins with plain prose: no line of the language has two names in a row. */
-export function proseHintOf(source: string): string | undefined {
+/**
+ * The hint for a program that begins with plain prose: no line of the language has two names in a row.
+ * `missing` has the hints for functions that are builtins of Python only.
+ */
+export function proseHintOf(source: string, missing: ReadonlyMap<string, string>): string | undefined {
   const [line = ""] = firstLine.exec(source) ?? [];
   const words = line.split(/[\s,]+/);
   const begins = words.slice(0, 2).every((word) => /^[\p{L}'’]+$/u.test(word) && !isWord(word));
   if (words.length < 2 || !begins || /[()[\]{}="#;]/.test(line)) return undefined;
   return (
-    builtinHintOf(words[0] ?? "") ??
+    missing.get(words[0] ?? "") ??
     'This reads programs, not sentences: write calls, such as `domains.list(account_id="…")`; `functions.search(query="…")` finds functions.'
   );
 }

@@ -2,6 +2,7 @@ import { isKept } from "../../../shared/core/number.ts";
 import type { Position } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
 import { signHintOf } from "./hints.ts";
+import { sourceLimitBytes } from "./limits.ts";
 import { messages } from "./messages.ts";
 
 /** Finds the closing quotes of a string that begins at `start`; -1 if there are none before `limit`. */
@@ -41,12 +42,14 @@ function unescape(body: string, positionOf: (offset: number) => Position): strin
 }
 
 /**
- * A token. `kind` is `name`, `string`, `format`, `number`, `reserved`, or the word or sign itself; "\n" at a line end,
- * and "" at the end of the program. `parts` of a `format` are its texts, and the tokens of its values.
+ * A token. `kind` is one of these:
+ * - `name`, `string`, `format`, `number` or `reserved`;
+ * - the text of a keyword or operator, such as `for` or `<=`;
+ * - "\n" at the end of a line, and "" at the end of the program.
+ *
+ * The `parts` of a `format` are its texts, and for each value a list of tokens.
  */
 export type Token = { kind: string; text: string; value: string | number; parts?: (string | Token[])[]; at: Position };
-
-export const sourceLimitBytes = 65_536;
 
 const gap = /((?:[ \t]|\\\n|#[^\n]*)*)/;
 const quotes = /(?:([A-Za-z]{0,2})("""|'''|["']))/;
@@ -60,7 +63,7 @@ const next = new RegExp(`${gap.source}(?:${kinds.join("|")})`, "uy");
 const words = /^(?:and|or|not|in|for|if)$/;
 /** The lines of a Markdown fence around a program. */
 const [fence, fenceEnd] = [/^\s*```\w*[ \t]*(?=\n)/, /\n[ \t]*```\s*$/];
-/** The words that Starlark reserves ("Lexical elements"). */
+/** The words that Starlark reserves ("Lexical elements") and this language does not use. */
 const reserved =
   /^(?:else|load|break|continue|def|pass|elif|return|lambda|while|as|assert|async|await|class|del|except|finally|from|global|import|is|nonlocal|raise|try|with|yield)$/;
 
@@ -98,13 +101,13 @@ function scan(state: Scan, end: number, within?: Position): Token[] {
     state.start += matched.length;
     if (within && state.start > end) throw new LanguageError(within, messages.openBrace);
     const at = positionOf(begin);
-    const odd = foreign ?? strange;
+    const unknownSign = foreign ?? strange;
     if (within && depth === 1 && /^(?::|![a-z]\s*[}:])/.test(source.slice(begin, begin + 9))) {
       throw new LanguageError(at, text === ":" ? messages.format : messages.conversion);
     }
-    if (odd !== undefined) {
+    if (unknownSign !== undefined) {
       const before = tokens.map(({ kind }) => kind);
-      throw new LanguageError(at, signHintOf(odd, before) ?? messages.strange(odd));
+      throw new LanguageError(at, signHintOf(unknownSign, before) ?? messages.strange(unknownSign));
     }
     if (quotes !== undefined) tokens.push(readString(state, within ? end : source.length, prefix ?? "", quotes, at));
     else if (name !== undefined) {
@@ -145,9 +148,9 @@ function readParts(state: Scan, end: number, value: (start: number, end: number)
     const brace = at === end ? "" : source.charAt(at);
     if (brace === "\\") at += 1;
     if (brace !== "" && brace !== "{" && brace !== "}") continue;
-    const isTwice = brace !== "" && source[at + 1] === brace && at + 1 < end;
-    if (at + Number(isTwice) > start) parts.push(value(start, at + Number(isTwice)));
-    if (isTwice) at += 1;
+    const isDoubled = brace !== "" && source[at + 1] === brace && at + 1 < end;
+    if (at + Number(isDoubled) > start) parts.push(value(start, at + Number(isDoubled)));
+    if (isDoubled) at += 1;
     else if (brace === "}") throw new LanguageError(positionOf(at), messages.brace);
     else if (brace === "{") {
       state.start = at + 1;

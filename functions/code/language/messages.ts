@@ -40,8 +40,8 @@ export const messages = {
   word: (name: string) => `\`${name}\` is a word of the language: write ["${name}"] for .${name}.`,
   keyQuotes: (name: string) => `A key needs quotes: "${name}".`,
   arrow: (name: string) => `Write \`${name}=value\`: arguments take \`=\`.`,
-  one: (name: string) =>
-    `${name} takes one value: ${name === "len" ? "len(x)" : "range(n), which counts from 0 to n - 1"}.`,
+  arity: (name: string, count: number, form: string) =>
+    `${name} takes ${count === 1 ? "one value" : `${count} values`}: ${form}.`,
   nesting: (most: number) => `Brackets and signs nest ${most} deep at most.`,
   bytes: (most: number) => `A program holds ${most} bytes at most.`,
   clauses: (most: number) => `A comprehension has ${most} \`for\` and \`if\` at most: join conditions with \`and\`.`,

@@ -1,11 +1,23 @@
 import type { Argument, Clause, Dict, Expression, Operation, Position, Program, Statement, Access } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
-import { builtinHintOf, hintOf, isDictComprehension, methodHintOf, proseHintOf, statementHintOf } from "./hints.ts";
+import { hintOf, isDictComprehension, methodHintOf, proseHintOf, statementHintOf } from "./hints.ts";
 import { type Token, tokenize } from "./lexer.ts";
+import { callLimit, clauseLimit, nestingLimit } from "./limits.ts";
 import { clip, messages } from "./messages.ts";
 import { checkKey, constants } from "./names.ts";
 
-const nestingLimit = 32;
+/** The syntax of a builtin: its name, its parameters, and a note on what it does. */
+export type BuiltinSyntax = { name: string; parameters: readonly { name: string }[]; note?: string };
+
+/** The builtins of the language, and the hints for those of Python that it does not have, by name. */
+export type BuiltinNames = {
+  syntax: ReadonlyMap<string, BuiltinSyntax>;
+  missing: ReadonlyMap<string, string>;
+};
+
+/** A builtin as a program calls it, `range(n)`. */
+export const formOf = ({ name, parameters }: BuiltinSyntax): string =>
+  `${name}(${parameters.map((parameter) => parameter.name).join(", ")})`;
 
 /** The state of the parser: the tokens, the index of the next one, and the counts that are limited. */
 type Parser = {
@@ -13,6 +25,7 @@ type Parser = {
   next: number;
   depth: number;
   calls: number;
+  builtins: BuiltinNames;
 };
 
 const end: Token = { kind: "", text: "", value: "", at: { line: 1, column: 1 } };
@@ -87,13 +100,11 @@ function takeName(parser: Parser): string {
   return text;
 }
 
-const clauseLimit = 8;
-
 /** Reads an f-string. Each value is parsed from its own tokens. */
 function parseFormat(parser: Parser): Expression {
   const { parts = [], at: place } = next(parser);
   const { tokens, next: position } = parser;
-  const read = parts.map((part) => {
+  const values = parts.map((part) => {
     if (typeof part === "string") return part;
     Object.assign(parser, { tokens: part, next: 0 });
     const value = nested(parser, () => parseExpression(parser));
@@ -101,7 +112,7 @@ function parseFormat(parser: Parser): Expression {
     return value;
   });
   Object.assign(parser, { tokens, next: position });
-  return { kind: "format", parts: read, at: place };
+  return { kind: "format", parts: values, at: place };
 }
 
 /** Reads one expression in parentheses. */
@@ -170,7 +181,7 @@ function parseClauses(parser: Parser): Clause[] {
 function parseDict(parser: Parser): Expression {
   const place = peek(parser).at;
   const members: Dict["members"] = [];
-  const known = new Set<unknown>();
+  const keys = new Set<unknown>();
   parseBracketed(parser, "}", () => {
     const { kind, text } = peek(parser);
     if (kind === "name" && /^[:=]$/.test(peek(parser, 1).kind)) {
@@ -184,18 +195,16 @@ function parseDict(parser: Parser): Expression {
       parser.next = start;
       if (typeof key.value !== "string") throw syntaxError(parser, messages.keyNotText);
       checkKey(key.value, key.at);
-      if (known.has(key.value)) throw syntaxError(parser, messages.twice(clip(text)));
+      if (keys.has(key.value)) throw syntaxError(parser, messages.twice(clip(text)));
       parser.next = start + 1;
     }
-    known.add(key.kind === "literal" ? key.value : key);
+    keys.add(key.kind === "literal" ? key.value : key);
     if (!accept(parser, ":")) throw expected(parser, `\`:\` after ${clip(text)}`);
     members.push({ key, value: parseExpression(parser) });
     if (isNext(parser, "for")) throw syntaxError(parser, messages.dictComprehension);
   });
   return { kind: "dict", members, at: place };
 }
-
-export const callLimit = 200;
 
 /** The precedence of operators, as in Starlark. `not` ranks between `and` and the comparisons, which do not chain. */
 const [negation, comparison, sign] = [3, 4, 6];
@@ -287,7 +296,8 @@ function parseName(parser: Parser): Expression {
   }
   if (isNext(parser, "(")) {
     const name = parts.join(".");
-    return name === "len" || name === "range" ? parseBuiltin(parser, name, place) : parseCall(parser, name, place);
+    const builtin = parser.builtins.syntax.get(name);
+    return builtin ? parseBuiltin(parser, builtin, place) : parseCall(parser, name, place);
   }
   parser.next = start + 1;
   return { kind: "name", name: text, at: place };
@@ -295,53 +305,55 @@ function parseName(parser: Parser): Expression {
 
 /** Reads the members and indexes after a value. */
 function parseAccesses(parser: Parser, of: Expression): Expression {
-  const steps: Access[] = [];
+  const accesses: Access[] = [];
   while (isNext(parser, ".", "[")) {
     const { kind, at: place } = peek(parser);
     if (kind === "[") {
-      steps.push({ kind: "index", index: parseIndex(parser), at: place });
+      accesses.push({ kind: "index", index: parseIndex(parser), at: place });
       continue;
     }
     next(parser);
     const { kind: word, text, at: named } = peek(parser);
     if (word !== "name" && /^[a-z]+$/.test(text)) throw syntaxError(parser, messages.word(text));
-    steps.push({ kind: "member", name: takeName(parser), at: named });
+    accesses.push({ kind: "member", name: takeName(parser), at: named });
   }
   if (isNext(parser, "(")) {
-    const last = steps.at(-1);
+    const last = accesses.at(-1);
     throw syntaxError(parser, last?.kind === "member" ? methodHintOf(last.name, "x") : messages.notCallable);
   }
-  return steps.length > 0 ? { kind: "path", of, steps, at: of.at } : of;
+  return accesses.length > 0 ? { kind: "path", of, accesses, at: of.at } : of;
 }
 
-function parseBuiltin(parser: Parser, kind: "len" | "range", place: Position): Expression {
-  const items: Expression[] = [];
+function parseBuiltin(parser: Parser, builtin: BuiltinSyntax, at: Position): Expression {
+  const { name, parameters, note } = builtin;
+  const args: Argument[] = [];
   parseBracketed(parser, ")", () => {
-    items.push(parseExpression(parser));
+    const { at } = peek(parser);
+    args.push({ name: parameters[args.length]?.name ?? "", value: parseExpression(parser), at });
     if (isNext(parser, "for")) throw syntaxError(parser, messages.generator);
   });
-  const [of] = items;
-  if (!of || items.length > 1) throw new LanguageError(place, messages.one(kind));
-  return { kind, of, at: place };
+  if (args.length === parameters.length) return { kind: "builtin", name, args, at };
+  const form = formOf(builtin);
+  throw new LanguageError(at, messages.arity(name, parameters.length, note === undefined ? form : `${form}, ${note}`));
 }
 
 function parseCall(parser: Parser, name: string, at: Position): Expression {
   parser.calls += 1;
   if (parser.calls > callLimit) throw new LanguageError(at, messages.calls(callLimit), { code: "too_many_calls" });
   const args: Argument[] = [];
-  const known = new Set<string>();
+  const names = new Set<string>();
   parseBracketed(parser, ")", () => {
     const { kind, text, at } = peek(parser);
     const following = peek(parser, 1).kind;
     if (kind === "name" && following === ":") throw syntaxError(parser, messages.arrow(clip(text)));
     const argument = kind === "name" && following === "=" ? takeName(parser) : "";
-    if (known.has(argument)) throw new LanguageError(at, messages.twice(clip(argument)));
+    if (names.has(argument)) throw new LanguageError(at, messages.twice(clip(argument)));
     if (argument !== "") {
-      known.add(argument);
+      names.add(argument);
       next(parser);
     } else if (!/^(name|string|format|number|not|[[{(-])$/.test(kind)) throw expected(parser, "`name=value` or `)`");
     args.push({ name: argument, value: parseExpression(parser), at });
-    if (peek(parser).kind === "for") throw syntaxError(parser, builtinHintOf(name) ?? messages.generator);
+    if (peek(parser).kind === "for") throw syntaxError(parser, parser.builtins.missing.get(name) ?? messages.generator);
   });
   return { kind: "call", name, args, at };
 }
@@ -350,19 +362,19 @@ function parseCall(parser: Parser, name: string, at: Position): Expression {
  * Parses a program of assignments and expressions. It is valid Starlark except for f-strings and the constants `true`,
  * `false` and `null`. The whole program may be indented. Throws LanguageError at the first mistake.
  */
-export function parse(source: string): Program {
+export function parse(source: string, builtins: BuiltinNames): Program {
   try {
-    return parseProgram(source);
+    return parseStatements(source, builtins);
   } catch (error) {
-    const prose = proseHintOf(source);
+    const prose = proseHintOf(source, builtins.missing);
     if (prose === undefined) throw error;
     const before = /^\s*/.exec(source)?.[0].split(/\r\n|\r|\n/) ?? [];
     throw new LanguageError({ line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }, prose);
   }
 }
 
-function parseProgram(source: string): Program {
-  const parser: Parser = { tokens: tokenize(source), next: 0, depth: 0, calls: 0 };
+function parseStatements(source: string, builtins: BuiltinNames): Program {
+  const parser: Parser = { tokens: tokenize(source), next: 0, depth: 0, calls: 0, builtins };
   const statements: Statement[] = [];
   skipLineEnds(parser);
   const { column } = peek(parser).at;

@@ -4,7 +4,7 @@ import { json, type Response } from "../../../shared/http/response.ts";
 
 /**
  * JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. The length of
- * ids is limited, as answers repeat them.
+ * ids is limited, because answers repeat them.
  */
 const Id = z.union([z.string().max(256), z.int()]);
 const Message = z.object({

@@ -10,18 +10,18 @@ export const unitsToWrite = (bytes: number): number => Math.floor(bytes / writte
 
 /** The charges of one request to the `default` rate limit: 1 on arrival, and further costs as they become known. */
 export class RequestCharges {
-  readonly #door: Pick<InvocationContext, "authenticate" | "charge">;
+  readonly #context: Pick<InvocationContext, "authenticate" | "charge">;
   #paid = 1;
 
-  constructor(door: Pick<InvocationContext, "authenticate" | "charge">) {
-    this.#door = door;
+  constructor(context: Pick<InvocationContext, "authenticate" | "charge">) {
+    this.#context = context;
   }
 
   /** Pays `cost`; throws 429 if the limit has no room. Earlier payments of the same request do not reduce the room. */
-  async pay(cost: number): Promise<void> {
+  async charge(cost: number): Promise<void> {
     if (cost <= 0) return;
-    const { id: principalId } = await this.#door.authenticate();
-    await this.#door.charge({ principalId, class: "default", cost, prepaid: this.#paid });
+    const { id: principalId } = await this.#context.authenticate();
+    await this.#context.charge({ principalId, class: "default", cost, prepaid: this.#paid });
     this.#paid += cost;
   }
 }

@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import type { Principal } from "../../../shared/auth/principal.ts";
 import { Empty, type Route, defineRoute } from "../../../shared/http/route.ts";
+import { sessionLimitBytes } from "../language/limits.ts";
 import { type RequestCharges, unitsToRead, unitsToWrite } from "./charges.ts";
 import {
   type Session,
@@ -11,7 +12,7 @@ import {
   noSession,
   renewSession,
   saveSession,
-  shownVariables,
+  describeVariables,
 } from "./session.ts";
 
 const moment = (description: string) => z.iso.datetime().nullable().meta({ description });
@@ -31,7 +32,7 @@ const CodeSession = z
         z.object({
           name: z.string().meta({ description: "The variable's name." }),
           type: z.string().meta({ description: "What its value is: string, number, boolean, null, list or dict." }),
-          bytes: z.int().meta({ description: "How much of the session's 262144 bytes it takes." }),
+          bytes: z.int().meta({ description: `How much of the session's ${sessionLimitBytes} bytes it takes.` }),
         }),
       )
       .meta({ description: "The variables that the programs before this one left." }),
@@ -49,11 +50,10 @@ const inPrograms = async (): Promise<never> => {
 };
 
 const common = {
-  method: "POST" as const,
-  path: "/v1/public/a2a",
+  http: { method: "POST", path: "/v1/public/a2a" },
   capability: null,
   open: "A session is of the principal that uses it.",
-};
+} as const;
 
 const get = defineRoute({
   ...common,
@@ -92,39 +92,39 @@ export const sessionRoutes: readonly Route[] = [get, end, authenticate];
  * Binds the session functions to a program's session. The session is read at most once, unless it was `loaded` before,
  * and written only if there is none to renew. Both are charged.
  */
-export function bindSession(place: SessionPlace, purse: RequestCharges, loaded?: Session): Map<string, Route> {
+export function bindSession(place: SessionPlace, charges: RequestCharges, loaded?: Session): Map<string, Route> {
   let session = loaded && Promise.resolve(loaded);
-  const current = (): Promise<Session> => (session ??= read(place, purse));
+  const current = (): Promise<Session> => (session ??= loadAndCharge(place, charges));
   const begun = async (): Promise<Session> => {
     const found = await current();
-    const next = isLive(found) ? await renewSession(place, found) : await begin(place, purse);
+    const next = isLive(found) ? await renewSession(place, found) : await beginAndCharge(place, charges);
     session = Promise.resolve(next);
     return next;
   };
   return new Map([
-    bind(get, async (principal) => viewOf(await current(), place, principal)),
-    bind(end, async () => {
+    bindRoute(get, async (principal) => viewOf(await current(), place, principal)),
+    bindRoute(end, async () => {
       await endSession(place);
       session = Promise.resolve(noSession);
       return {};
     }),
-    bind(authenticate, async (principal) => viewOf(await begun(), place, principal)),
+    bindRoute(authenticate, async (principal) => viewOf(await begun(), place, principal)),
   ]);
 }
 
 const isLive = ({ usedAt }: Session): boolean => usedAt > 0;
 
-async function read(place: SessionPlace, purse: RequestCharges): Promise<Session> {
+async function loadAndCharge(place: SessionPlace, charges: RequestCharges): Promise<Session> {
   const session = await loadSession(place);
-  await purse.pay(unitsToRead(session.bytes));
+  await charges.charge(unitsToRead(session.bytes));
   return session;
 }
 
 /** `saveSession` keeps the variables of a concurrent program that began the session first. */
-const begin = (place: SessionPlace, purse: RequestCharges): Promise<Session> =>
-  saveSession(place, new Map(), (bytes) => purse.pay(unitsToWrite(bytes)));
+const beginAndCharge = (place: SessionPlace, charges: RequestCharges): Promise<Session> =>
+  saveSession(place, new Map(), (bytes) => charges.charge(unitsToWrite(bytes)));
 
-const bind = (route: Route, run: (principal: Principal) => Promise<unknown>): [string, Route] => [
+const bindRoute = (route: Route, run: (principal: Principal) => Promise<unknown>): [string, Route] => [
   route.name,
   { ...route, run: (_, { principal }) => run(principal) },
 ];
@@ -132,7 +132,7 @@ const bind = (route: Route, run: (principal: Principal) => Promise<unknown>): [s
 const viewOf = (session: Session, { sessionId }: SessionPlace, { type, id, email }: Principal) => ({
   session_id: sessionId,
   principal: { type, id, email },
-  variables: shownVariables(session),
+  variables: describeVariables(session),
   created_at: session.createdAt ?? null,
   last_used_at: session.lastUsedAt ?? null,
   expires_at: session.expiresAt ?? null,

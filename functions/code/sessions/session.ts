@@ -8,6 +8,7 @@ import type { Table } from "../../../shared/table/table.ts";
 import type { Item, Key } from "../../../shared/table/writes.ts";
 import { sizeOf } from "../interpreter/budget.ts";
 import { typeOf } from "../interpreter/values.ts";
+import { sessionLimitBytes, sessionsLimit } from "../language/limits.ts";
 
 /*
  * Access patterns
@@ -16,44 +17,42 @@ import { typeOf } from "../interpreter/values.ts";
 const listKey = (principalId: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: "SESSIONS" });
 
 /** Further uses within this time, in milliseconds, are not recorded, so that programs in a row cost one write. */
-const notedMs = 1_000;
-/** Tells whether a use recorded at `usedAt` also counts for `now`. */
-const isNoted = (usedAt: number, now: number): boolean => usedAt + notedMs > now;
+const recordedMs = 1_000;
+/** Tells whether a use at `now` need not be recorded, because one was recorded at `usedAt`. */
+const isRecorded = (usedAt: number, now: number): boolean => usedAt + recordedMs > now;
 /**
  * The life of a session after a recorded use, in milliseconds. A use within the next second is not recorded, so the
  * extra second gives that use a full hour too.
  */
-const usedForMs = 3_600_000 + notedMs;
-/** The number of sessions that a principal may have at a time. */
-const mostSessions = 100;
+const usedForMs = 3_600_000 + recordedMs;
 
 const prefix = "s_";
-const List = z.record(z.string(), z.unknown());
+const SessionList = z.record(z.string(), z.unknown());
 
 /** The last use of each session, by its name. */
-const listedIn = (item: Item | undefined): Map<string, number> =>
+const lastUses = (item: Item | undefined): Map<string, number> =>
   new Map(
-    Object.entries(List.parse(item ?? {})).flatMap(([name, usedAt]) =>
+    Object.entries(SessionList.parse(item ?? {})).flatMap(([name, usedAt]) =>
       name.startsWith(prefix) && typeof usedAt === "number" ? [[name.slice(prefix.length), usedAt] as const] : [],
     ),
   );
 
 /**
  * Records a use of a session at `now`, unless a recent one is recorded. Returns the sessions that this ends: the least
- * recently used ones beyond `mostSessions`.
+ * recently used ones beyond `sessionsLimit`.
  */
-async function noteUse(
+async function recordInList(
   table: Table,
   principalId: string,
   { name, usedAt }: { name: string; usedAt: number },
   listed: ReadonlyMap<string, number>,
   now: number,
 ): Promise<string[]> {
-  if (listed.has(name) && isNoted(usedAt, now)) return [];
+  if (listed.has(name) && isRecorded(usedAt, now)) return [];
   const others = [...listed].filter(([other]) => other !== name).toSorted(([, a], [, b]) => b - a);
   const live = others.filter(([, at]) => at + usedForMs > now);
-  const ended = live.slice(mostSessions - 1).map(([other]) => other);
-  const kept = new Set(live.slice(0, mostSessions - 1).map(([other]) => other));
+  const ended = live.slice(sessionsLimit - 1).map(([other]) => other);
+  const kept = new Set(live.slice(0, sessionsLimit - 1).map(([other]) => other));
   await table.attempt({
     update: listKey(principalId),
     set: { [`${prefix}${name}`]: now, ttl: Math.ceil((now + usedForMs) / 1000) },
@@ -72,16 +71,19 @@ const unlist = async (table: Table, principalId: string, name: string): Promise<
  * Writing an item costs in proportion to its size. So a use that changes no variables is recorded in the list of
  * sessions, not in this item.
  */
-const keyOf = (principalId: string, name: string): Key => ({ PK: `PRINCIPAL#${principalId}`, SK: `SESSION#${name}` });
+const sessionKey = (principalId: string, name: string): Key => ({
+  PK: `PRINCIPAL#${principalId}`,
+  SK: `SESSION#${name}`,
+});
 
 /** The name of a session in the table: 132 bits of a hash. */
-const nameOf = (sessionId: string): string => createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
+const sessionName = (sessionId: string): string =>
+  createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
 
-export const sessionLimitBytes = 262_144;
 /** The total size of new variables that is measured exactly, in bytes. */
 const measuredBytes = 4 * sessionLimitBytes;
 /** The number of attempts to save variables while other programs change the same session. */
-const mostAttempts = 10;
+const maxAttempts = 10;
 
 /** The reason why a variable was dropped. */
 type DropReason = "secret" | "session_too_large";
@@ -94,7 +96,7 @@ const StoredVariable = z.union([
 export type StoredVariable = { value: unknown } | { gone: DropReason };
 
 const Stored = z.object({
-  /** JSON, as values may nest deeper than items of the table. */
+  /** JSON, because values may nest deeper than items of the table. */
   variables: z.string(),
   created_at: z.string(),
   used_at: z.number(),
@@ -137,21 +139,21 @@ const timesOf = (usedAt: number): Pick<Session, "lastUsedAt" | "expiresAt" | "us
 /** An empty session that is not stored. */
 export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0 };
 
-type Found = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };
+type FoundSession = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };
 
 /** Reads the stored session together with the list of sessions, in one round trip. */
-async function find({ table, principalId, sessionId, now }: SessionPlace): Promise<Found> {
-  const name = nameOf(sessionId);
-  const [item, list] = await table.getMany([keyOf(principalId, name), listKey(principalId)]);
+async function findSession({ table, principalId, sessionId, now }: SessionPlace): Promise<FoundSession> {
+  const name = sessionName(sessionId);
+  const [item, list] = await table.getMany([sessionKey(principalId, name), listKey(principalId)]);
   const stored = item && Stored.parse(item);
-  const listed = listedIn(list);
+  const listed = lastUses(list);
   const usedAt = Math.max(stored?.used_at ?? 0, listed.get(name) ?? 0);
   return { stored, listed, usedAt, isLive: stored !== undefined && usedAt + usedForMs > now().getTime() };
 }
 
 /** Loads a session as the last program left it. An expired session is empty. */
 export async function loadSession(place: SessionPlace): Promise<Session> {
-  const { stored, usedAt, isLive } = await find(place);
+  const { stored, usedAt, isLive } = await findSession(place);
   return stored && isLive ? sessionOf(stored, usedAt) : { ...noSession, bytes: stored?.variables.length ?? 0 };
 }
 
@@ -163,20 +165,26 @@ export async function renewSession(place: SessionPlace, session: Session): Promi
   const { table, principalId, now } = place;
   const { usedAt } = session;
   const at = now().getTime();
-  if (usedAt === 0 || isNoted(usedAt, at)) return session;
+  if (usedAt === 0 || isRecorded(usedAt, at)) return session;
   const [list] = await table.getMany([listKey(principalId)]);
-  await use(place, listedIn(list), usedAt);
+  await recordUse(place, lastUses(list), usedAt);
   return { ...session, ...timesOf(at) };
 }
 
-const use = async (
+const recordUse = async (
   { table, principalId, sessionId, now }: SessionPlace,
   listed: Map<string, number>,
   usedAt: number,
 ) => {
-  const ended = await noteUse(table, principalId, { name: nameOf(sessionId), usedAt }, listed, now().getTime());
-  // A failed deletion is ignored, as the item expires within the hour.
-  await Promise.allSettled(ended.map((name) => table.attempt({ delete: keyOf(principalId, name) })));
+  const ended = await recordInList(
+    table,
+    principalId,
+    { name: sessionName(sessionId), usedAt },
+    listed,
+    now().getTime(),
+  );
+  // A failed deletion is ignored, because the item expires within the hour.
+  await Promise.allSettled(ended.map((name) => table.attempt({ delete: sessionKey(principalId, name) })));
 };
 
 /**
@@ -192,12 +200,12 @@ export async function saveSession(
   charge: (bytes: number) => Promise<void> = async () => undefined,
 ): Promise<Session> {
   const { table, principalId, sessionId, now } = place;
-  const key = keyOf(principalId, nameOf(sessionId));
-  for (let attempt = 1; attempt <= mostAttempts; attempt += 1) {
-    const [{ stored: found, listed, isLive, usedAt }, at] = [await find(place), now()];
+  const key = sessionKey(principalId, sessionName(sessionId));
+  for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
+    const [{ stored: found, listed, isLive, usedAt }, at] = [await findSession(place), now()];
     const live = isLive ? found : undefined;
     const stored: Stored = {
-      variables: textOf(merged(live ? variablesOf(live) : new Map(), changes)),
+      variables: toJson(withChanges(live ? variablesOf(live) : new Map(), changes)),
       created_at: live?.created_at ?? at.toISOString(),
       used_at: at.getTime(),
       version: randomUUID(),
@@ -207,7 +215,7 @@ export async function saveSession(
     const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
     // The write may have succeeded before the SDK repeated it, if its first answer was lost.
     if (done.done || done.found["version"] === stored.version) {
-      await use(place, listed, live ? usedAt : 0);
+      await recordUse(place, listed, live ? usedAt : 0);
       return sessionOf(stored, stored.used_at);
     }
     await backOff(attempt);
@@ -217,12 +225,12 @@ export async function saveSession(
 
 /** Forgets a session and all its variables. */
 export async function endSession({ table, principalId, sessionId }: SessionPlace): Promise<void> {
-  const name = nameOf(sessionId);
-  await table.attempt({ delete: keyOf(principalId, name) });
+  const name = sessionName(sessionId);
+  await table.attempt({ delete: sessionKey(principalId, name) });
   await unlist(table, principalId, name);
 }
 
-const textOf = (variables: ReadonlyMap<string, StoredVariable>): string =>
+const toJson = (variables: ReadonlyMap<string, StoredVariable>): string =>
   JSON.stringify(Object.fromEntries(variables));
 
 /** The bytes that a variable takes of the session's room. */
@@ -232,7 +240,7 @@ const bytesOf = (name: string, kept: StoredVariable): number => Buffer.byteLengt
  * Applies changes as far as there is room. A value without room is replaced by a mark that it was dropped, if that
  * fits.
  */
-function merged(
+function withChanges(
   old: Map<string, StoredVariable>,
   changes: ReadonlyMap<string, StoredVariable>,
 ): Map<string, StoredVariable> {
@@ -257,7 +265,7 @@ function merged(
 }
 
 /** The message for each reason why a variable was dropped. */
-export const reasonOf: Record<DropReason, string> = {
+export const dropMessages: Record<DropReason, string> = {
   secret:
     "Its value held a secret, or an address that is a key itself, which a session never keeps: call the function and use its result in one program.",
   session_too_large: `Its value had no room in the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
@@ -265,14 +273,14 @@ export const reasonOf: Record<DropReason, string> = {
 
 /** The names of all variables, each with the message if its value was dropped. */
 export const namesOf = ({ variables }: Session): Map<string, string | undefined> =>
-  new Map([...variables].map(([name, kept]) => [name, "gone" in kept ? reasonOf[kept.gone] : undefined]));
+  new Map([...variables].map(([name, kept]) => [name, "gone" in kept ? dropMessages[kept.gone] : undefined]));
 
 /** The variables that have a value. */
 export const valuesOf = ({ variables }: Session): Map<string, unknown> =>
   new Map([...variables].flatMap(([name, kept]) => ("value" in kept ? [[name, kept.value] as const] : [])));
 
 /** The variables that have a value, as `auth.session.get` shows them. */
-export const shownVariables = ({ variables }: Session): { name: string; type: string; bytes: number }[] =>
+export const describeVariables = ({ variables }: Session): { name: string; type: string; bytes: number }[] =>
   [...variables].flatMap(([name, kept]) =>
     "value" in kept ? [{ name, type: typeOf(kept.value), bytes: bytesOf(name, kept) }] : [],
   );

@@ -7,15 +7,14 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.domains.assign",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/assign",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/assign" },
   summary: "Assign domains to the IP",
   description:
-    "Their mail leaves from it from then on, while it is `active`, and their SPF records name its addresses. All of them or none; those that are assigned to it already are passed over. Takes `ip.assign` on each domain.",
+    "The domains' mail leaves from the dedicated IP while it is `active`, and their SPF records name its addresses. All domains are assigned, or none. Domains that are already assigned to it are skipped. You need `ip.assign` on each domain.",
   capability: "ip.assign",
   scope: "visible",
   access: "write",
-  uses: ["dns"],
+  lambda: { uses: ["dns"] },
   resumes: true,
   params: IpParams,
   body: domainsBody("DedicatedIpDomainsAssign", "The domains to assign."),

@@ -7,15 +7,14 @@ import { defineRoute } from "../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.domains.unassign",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/unassign",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/unassign" },
   summary: "Unassign domains from the IP",
   description:
-    "Their mail leaves from the shared addresses again, and their SPF records follow. All of them or none; those that are not assigned to it are passed over. Takes `ip.assign` on each domain.",
+    "The domains' mail leaves from the shared addresses again, and their SPF records follow. All domains are unassigned, or none. Domains that are not assigned to it are skipped. You need `ip.assign` on each domain.",
   capability: "ip.assign",
   scope: "visible",
   access: "write",
-  uses: ["dns"],
+  lambda: { uses: ["dns"] },
   resumes: true,
   params: IpParams,
   body: domainsBody("DedicatedIpDomainsUnassign", "The domains to unassign."),

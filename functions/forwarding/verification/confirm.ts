@@ -14,18 +14,19 @@ const Code = z
 
 export const route = defineRoute({
   name: "forwarding.verification.confirm",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/verification/confirm",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/verification/confirm" },
   summary: "Confirm recipient verification",
   description:
-    "The recipient agrees by the code in the mail to them, which they tell the customer. After five tries a code is of no use, right or wrong: send a new one. It confirms every rule that the mail tells of.",
+    "Confirms that the recipient agrees, by the code in the mail to them. The recipient tells you the code. A code confirms every rule that the mail covers. After five tries a code stops working, even the right one. Send a new code with `forwarding.verification.send`.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",
   resumes: true,
   limit: "sensitive",
   params: RuleParams,
-  body: z.strictObject({ code: Code }).meta({ id: "ForwardingConfirm", description: "The code." }),
+  body: z
+    .strictObject({ code: Code })
+    .meta({ id: "ForwardingConfirm", description: "The code from the mail to the recipient." }),
   output: ForwardingRule,
   problems: ["verification_failed", "verification_not_needed"],
   run: ({ params, body }, context) => agreeByCode(params.account_id, params.forwarding_id, body.code, context),

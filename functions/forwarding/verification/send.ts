@@ -5,11 +5,10 @@ import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/mail/for
 
 export const route = defineRoute({
   name: "forwarding.verification.send",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/verification/send",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/verification/send" },
   summary: "Send recipient verification",
   description:
-    "Has the recipient asked by mail, or asked again: with a new link, good for 48 hours, and a new code, good for 15 minutes. Those before are of no use from then on. An address gets one such mail a minute and five a day, whoever asks: 429 beyond.",
+    "Sends the recipient a mail that asks for their agreement. The mail has a new link, valid for 48 hours, and a new code, valid for 15 minutes. The earlier link and code stop working. An address gets one such mail a minute and five in 24 hours, from all accounts together. An account sends 200 such mails a day. Beyond these limits the answer is 429.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",

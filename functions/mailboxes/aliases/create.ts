@@ -8,10 +8,10 @@ import { Alias } from "../../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
   name: "mailboxes.aliases.create",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/aliases",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/aliases", status: 201 },
   summary: "Create an alias",
-  description: "Another address of the mailbox, in its own domain; one may log in by it. A domain has one catch-all.",
+  description:
+    "Adds another address to the mailbox, in the mailbox's own domain. The mailbox's user can log in with the alias. A domain has one catch-all at most.",
   capability: "mailbox.update",
   subject: mailboxInPath,
   access: "write",
@@ -19,10 +19,12 @@ export const route = defineRoute({
   body: z
     .strictObject({
       alias: AliasText,
-      is_catch_all: z.boolean().optional().meta({ description: "Whether it is the catch-all; then the alias is `*`." }),
+      is_catch_all: z
+        .boolean()
+        .optional()
+        .meta({ description: "Whether the alias is the domain's catch-all. It is true for the alias `*` only." }),
     })
     .meta({ id: "MailboxAliasCreate", description: "A new alias." }),
-  status: 201,
   output: Alias,
   problems: ["address_taken", "domain_not_ready", "limit_reached"],
   run: ({ body, found }, context) => addAlias(found, body, context),

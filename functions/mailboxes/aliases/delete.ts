@@ -5,8 +5,7 @@ import { mailboxInPath, MailboxParams } from "../../../shared/mail/mailboxes/fin
 
 export const route = defineRoute({
   name: "mailboxes.aliases.delete",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/aliases/{alias}",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/aliases/{alias}" },
   summary: "Delete an alias",
   capability: "mailbox.update",
   subject: mailboxInPath,

@@ -8,15 +8,15 @@ import { MailboxExport, getExport } from "../../../shared/mail/mailboxes/export.
 
 export const route = defineRoute({
   name: "mailboxes.exports.get",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/mailboxes/exports/{export_id}",
-  summary: "See how an export of mailboxes goes on",
-  description: "How many mailboxes are in it so far, and once it is done where to download it.",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/mailboxes/exports/{export_id}" },
+  summary: "Read the state of a mailbox export",
+  description:
+    "Reports how many mailboxes the export holds so far. Once the export is done, the answer has the address to download the file.",
   capability: "mailbox.export",
   scope: "visible",
   access: "read",
-  uses: ["files"],
-  kept: false,
+  lambda: { uses: ["files"] },
+  codeMode: { storesAnswer: false },
   params: z.strictObject({
     account_id: Id.meta({ description: "The account's id." }),
     export_id: Id.meta({ description: "The export's id." }),

@@ -8,11 +8,10 @@ import { WebhookParams } from "../../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.deliveries.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries" },
   summary: "List the deliveries of a webhook",
   description:
-    "Newest event first, kept for 30 days. To filter by status, name a range of time that holds at most 20,000 deliveries.",
+    "The deliveries of the webhook, newest event first. Deliveries are kept for 30 days. To filter by status, give a range of time that holds at most 20,000 deliveries.",
   capability: "webhook.manage",
   access: "read",
   limit: "search",

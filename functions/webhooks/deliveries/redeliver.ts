@@ -6,14 +6,16 @@ import { outside } from "../../../shared/webhooks/services.ts";
 
 export const route = defineRoute({
   name: "webhooks.deliveries.redeliver",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
-  summary: "Send a delivery once more",
+  http: {
+    method: "POST",
+    path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
+  },
+  summary: "Send a delivery again",
   description:
-    "Sends the same body under the same `webhook-id` now, whatever became of the delivery before, and answers it. When this attempt fails, the delivery stays what it was.",
+    "Sends the same body with the same `webhook-id` now, whatever the status of the delivery is, and returns the delivery. If this attempt fails, the status stays as it was.",
   capability: "webhook.manage",
   access: "write",
-  uses: ["secrets"],
+  lambda: { uses: ["secrets"] },
   limit: "outbound",
   params: DeliveryParams,
   output: Delivery,

@@ -11,7 +11,7 @@ import type { EditorState, Text } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
 import type { SyntaxNode } from "@lezer/common";
 
-import { textOf, variablesAt, type FunctionEntry, type Parameter, type ValueShapes } from "./value-shapes.ts";
+import { sourceOf, variablesAt, type FunctionEntry, type Parameter, type ValueShapes } from "./value-shapes.ts";
 
 /** Longest time that one completion may spend on parsing. */
 const parseBudgetMs = 100;
@@ -42,7 +42,9 @@ export function functionAt(state: EditorState, position: number, shapes: ValueSh
   return args && shapes.calledBy(state.doc, args);
 }
 
-/** Replaces the word with `before` and `after`, puts the caret between them, and asks for completions there on request. */
+/**
+ * Replaces the word with `before` and `after`, puts the caret between them, and asks for completions there on request.
+ */
 const insert =
   (before: string, after = "", { completesOn = false } = {}) =>
   (view: EditorView, completion: Completion, from: number, to: number): void => {
@@ -61,7 +63,10 @@ const functionOption = ({ name, summary, parameters }: FunctionEntry, isCalled: 
   return { label: name, detail: summary, type: "function", apply: isCalled ? name : apply };
 };
 
-/** The values of a parameter, as a program writes them; empty when it has others too. */
+/**
+ * The values that a parameter allows, as they are written in a program; empty if it also allows values that cannot be
+ * listed.
+ */
 function valuesOf(type: string): string[] {
   if (type.startsWith("boolean")) return ["True", "False"];
   return /^"[^"]*"( or ("[^"]*"|null))*$/.test(type) ? (type.match(/"[^"]*"/g) ?? []) : [];
@@ -97,7 +102,7 @@ function parameterBefore(doc: Text, position: number, called: FunctionEntry | un
 /** The parameters that a call does not have yet, the required ones first; the argument at the caret does not count. */
 function missingParameters(doc: Text, args: SyntaxNode, { parameters }: FunctionEntry, from: number): Parameter[] {
   const given = args.getChildren("NamedArgument").filter((argument) => argument.from !== from);
-  const names = new Set(given.map((argument) => textOf(doc, argument.getChild("ArgumentName") ?? argument)));
+  const names = new Set(given.map((argument) => sourceOf(doc, argument.getChild("ArgumentName") ?? argument)));
   return parameters
     .filter(({ name }) => !names.has(name))
     .toSorted((one, other) => Number(other.required) - Number(one.required));
@@ -122,7 +127,7 @@ const result = (from: number, options: Completion[], validFor: RegExp): Completi
 
 /** Completions between the quotes of a text, which the value of an argument can be. */
 function completeText(doc: Text, text: SyntaxNode, position: number, called?: FunctionEntry): CompletionResult | null {
-  const { opening, quotes } = quotesAround(textOf(doc, text), position - text.from) ?? {};
+  const { opening, quotes } = quotesAround(sourceOf(doc, text), position - text.from) ?? {};
   const parameter = parameterBefore(doc, text.from, called);
   if (opening === undefined || quotes === undefined || !parameter) return null;
   return result(text.from + opening.length, quotedOptions(parameter, quotes), /^[^"'\n]*$/);
@@ -149,7 +154,7 @@ export function complete({ state, pos, explicit }: CompletionContext, shapes: Va
   if (node.name === "Comment" || node.name === "Number") return null;
   const args = argumentsAround(node, pos);
   const called = args && shapes.calledBy(doc, args);
-  if (node.name === "String" && quotesAround(textOf(doc, node), pos - node.from)) {
+  if (node.name === "String" && quotesAround(sourceOf(doc, node), pos - node.from)) {
     return completeText(doc, node, pos, called);
   }
   const members = completeMember(doc, node, pos, shapes);

@@ -21,9 +21,9 @@ export type EditorOptions = {
   /** The element that becomes the editor. */
   host: Element;
   text: string;
-  /** The functions and shapes to complete; none are completed before they are here. */
+  /** The functions and shapes for completion. Nothing is completed before they are loaded. */
   shapes: Promise<ValueShapes>;
-  /** Called with the function whose arguments are being written, whenever it is another one. */
+  /** Called when the caret moves into the arguments of another function, with this function. */
   onFunction: (called: FunctionEntry | undefined) => void;
 };
 

@@ -18,7 +18,7 @@ type PlannedCall = {
 };
 type ProgramError = Position & { code: string; message: string; detail?: unknown };
 
-/** What the page reads of the answer to a program. */
+/** The members of an answer that the page shows. */
 export type Envelope = {
   status: string;
   complexity_score: number;
@@ -36,12 +36,12 @@ type GoTo = (position: Position) => void;
 
 const json = (value: unknown): HTMLPreElement => node("pre", { className: "json" }, JSON.stringify(value, null, 2));
 
-/** What there is to see of a value without opening it. */
+/** A summary of a value, which the page shows while the value is collapsed. */
 function summaryOf(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} items`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const { omitted_bytes, items, total, name: own, primary_email, email, id } = value as Record<string, unknown>;
-  if (typeof omitted_bytes === "number") return "left out: too large";
+  if (typeof omitted_bytes === "number") return "left out, too large";
   if (Array.isArray(items)) return `${items.length} of ${typeof total === "number" ? total : items.length} items`;
   const name = own ?? primary_email ?? email ?? id;
   return typeof name === "string" ? name : `${Object.keys(value).length} members`;
@@ -65,8 +65,8 @@ function callItem({ index, function: name, status, result, error }: Call): HTMLL
 }
 
 /**
- * The mistakes that a message tells, each with its place and its sentences: of the first, all up to its line of the program;
- * of others, a line each. What is left of the message belongs to them all.
+ * Splits a message into its mistakes, each with its position and its text. The first mistake has all text up to its
+ * line of the program, and each further mistake has one line. The remaining text belongs to all of them.
  */
 export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
   mistakes: Mistake[];
@@ -106,7 +106,9 @@ function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElem
   const [first = [], ...others] = mistakes.map((mistake) => mistakeParts(mistake, program, goTo));
   const { detail } = error;
   const more =
-    detail === undefined ? [] : [node("details", {}, node("summary", {}, "What REST would answer"), json(detail))];
+    detail === undefined
+      ? []
+      : [node("details", {}, node("summary", {}, "The answer of the REST route"), json(detail))];
   return node(
     "div",
     { className: "error" },
@@ -121,7 +123,7 @@ function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElem
 const heldText = new Map<boolean | null, string>([
   [true, "yes"],
   [false, "no"],
-  [null, "only the run can tell"],
+  [null, "known only when it runs"],
 ]);
 
 function dryTable(calls: PlannedCall[]): HTMLTableElement {
@@ -166,21 +168,21 @@ export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTML
   return parts;
 }
 
-/** One line about what came of it. */
+/** One line about the result of the program. */
 export function statusOf(envelope: Envelope, { ms, isReplayed }: { ms: number; isReplayed: boolean }): string {
   const { status, complexity_score: score, responses, dry_run } = envelope;
   const count = dry_run ? dry_run.calls.length : responses.filter(({ status }) => status === "completed").length;
   const calls = `${count} ${count === 1 ? "call" : "calls"}${dry_run ? " would run" : ""}`;
-  const what = dry_run ? "Dry run, nothing was done" : status === "completed" ? "Completed" : "Failed";
-  const again = isReplayed ? " · answered as before" : "";
+  const what = dry_run ? "Dry run, nothing was changed" : status === "completed" ? "Completed" : "Failed";
+  const again = isReplayed ? " · replayed answer" : "";
   return `${what} · ${calls} · score ${score} · ${Math.round(ms)} ms${again}`;
 }
 
 type Problem = { code?: string; title?: string; detail?: string | { loc: (string | number)[]; msg: string }[] };
 
-/** A failure that is not the program's: what it was, and whether sending the same again can help. */
+/** The text for a failure that the program did not cause, with advice whether to send the program again. */
 export function problemOf(status: number, body: Problem): string {
   if (Array.isArray(body?.detail)) return body.detail.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("\n");
-  if (status === 401) return `${body?.title ?? "Not signed in"}: paste an access token above.`;
-  return `${status} ${body?.code ?? ""}: ${body?.detail ?? "It did not work."}`;
+  if (status === 401) return `${body?.title ?? "Not signed in"}. Paste an access token above.`;
+  return `${status} ${body?.code ?? ""}: ${body?.detail ?? "The request failed."}`;
 }

@@ -18,12 +18,12 @@ const examples: readonly (readonly [string, string])[] = [
     "page = accounts.list(page_size=5)\n[workspaces.list(account_id=a.id).total for a in page.items]",
   ],
   [
-    "Add a workspace, and read it back",
+    "Add a workspace and read it",
     'account = accounts.list(page_size=1).items[0]\nw = workspaces.add(account_id=account.id, name="Playground NUMBER")\nworkspaces.get(account_id=account.id, workspace_id=w.id)',
   ],
   ["Find a function", 'functions.search(query="reset password")'],
-  ["Everything about one", 'functions.explain(name="mailboxes.add")'],
-  ["A mistake, to see how it is told", 'workspaces.ad(account_id="…", nme="Sales")'],
+  ["Explain a function", 'functions.explain(name="mailboxes.add")'],
+  ["A program with mistakes", 'workspaces.ad(account_id="…", nme="Sales")'],
 ];
 
 // A token is worth what its holder may do: it is kept nowhere but in the field.
@@ -39,7 +39,7 @@ function signatureOf({ name, parameters, summary }: FunctionEntry): (Node | stri
   return [node("code", {}, name), "(", ...listed, `) · ${summary}`];
 }
 
-/** The functions to complete; none when they cannot be loaded: programs run without them. */
+/** Loads the functions for completion. If they cannot be loaded there are none, but programs still run. */
 async function loadShapes(): Promise<ValueShapes> {
   const answer = await fetch("/docs/functions.json").catch(() => undefined);
   const catalogue = answer?.ok ? ((await answer.json()) as Catalogue) : { functions: [], shapes: [null] };
@@ -67,7 +67,7 @@ function showEnvelope(envelope: Envelope, program: string, timing: { ms: number;
 
 /** Offers to send a request whose answer did not come again: it takes effect once. */
 function offerAgain(body: ProgramRequest): void {
-  const again = node("button", { type: "button" }, "Send the same again");
+  const again = node("button", { type: "button" }, "Send the same request again");
   again.addEventListener("click", () => void send(body));
   place("outcome").replaceChildren(again);
 }
@@ -101,7 +101,7 @@ async function send(body: ProgramRequest): Promise<void> {
       if ([409, 429, 500, 503].includes(response.status)) offerAgain(body);
     }
   } catch {
-    tell("No answer came. What was done is not done twice when you send the same again.", "failed");
+    tell("No answer came. You can send the same request again: nothing is done twice.", "failed");
     offerAgain(body);
   }
   setRunning(false);
@@ -158,11 +158,11 @@ type Demo = {
   super_admin: Holder;
 };
 
-/** On one's own machine the product gives away the tokens of its demo; deployed there is no such path. */
+/** Offers the demo tokens, which the product serves only on a local machine. */
 async function offerDemo(): Promise<void> {
   const answer = await fetch("/_local/tokens").catch(() => undefined);
   if (!answer?.ok) {
-    tell("There are no demo tokens here.", "failed");
+    tell("This server has no demo tokens.", "failed");
     return;
   }
   const { accounts, super_admin } = (await answer.json()) as Demo;

@@ -7,7 +7,10 @@ export type Parameter = { name: string; type: string; required: boolean; descrip
 /** A function that a program can call; `answer` is the number of its result's shape. */
 export type FunctionEntry = { name: string; summary: string; parameters: Parameter[]; answer: number };
 
-/** What completions need of a value: the members of a dict, or of a list's items. Shapes refer to each other by number. */
+/**
+ * The part of a value's type that completion needs: the members of a dict, or of a list's items. Shapes refer to each
+ * other by number.
+ */
 export type Shape = { members: Record<string, number> } | { items: number };
 
 /** The content of `/docs/functions.json`. Shape 0 is `null`: any value without known members. */
@@ -23,7 +26,7 @@ type KnownShape = Shape | { each: KnownShape } | undefined;
 export type Member = { name: string; kind: "dict" | "list" | "" };
 
 /** The text of a node. */
-export const textOf = (doc: Text, { from, to }: { from: number; to: number }): string => doc.sliceString(from, to);
+export const sourceOf = (doc: Text, { from, to }: { from: number; to: number }): string => doc.sliceString(from, to);
 
 /** The functions of the catalogue by name, and the shapes of the values in one program. */
 export class ValueShapes {
@@ -38,7 +41,7 @@ export class ValueShapes {
   /** The function that a `Call` or its `Arguments` names; undefined when there is no such function. */
   calledBy(doc: Text, node: SyntaxNode): FunctionEntry | undefined {
     const callee = (node.name === "Arguments" ? node.parent : node)?.firstChild;
-    return callee ? this.functions.get(textOf(doc, callee).replaceAll(/\s/g, "")) : undefined;
+    return callee ? this.functions.get(sourceOf(doc, callee).replaceAll(/\s/g, "")) : undefined;
   }
 
   /** The members of the value of an expression; empty when they are unknown. */
@@ -61,12 +64,12 @@ export class ValueShapes {
         return this.#shapes[this.calledBy(doc, node)?.answer ?? 0] ?? undefined;
       case "Member": {
         const name = node.getChild("MemberName");
-        return name ? this.#member(shapeOf(node.firstChild), textOf(doc, name)) : undefined;
+        return name ? this.#member(shapeOf(node.firstChild), sourceOf(doc, name)) : undefined;
       }
       case "Index": {
         const index = node.getChild("BracketL")?.nextSibling;
         const of = shapeOf(node.firstChild);
-        return index?.name === "String" ? this.#member(of, textOf(doc, index).slice(1, -1)) : this.#item(of);
+        return index?.name === "String" ? this.#member(of, sourceOf(doc, index).slice(1, -1)) : this.#item(of);
       }
       case "List":
       case "Comprehension":
@@ -89,7 +92,7 @@ export class ValueShapes {
 
   /** A variable holds an item of the loop that binds it, or the value of the last assignment before it. */
   #variable(doc: Text, node: SyntaxNode, depth: number): KnownShape {
-    const name = textOf(doc, node);
+    const name = sourceOf(doc, node);
     const clause = loopsAround(node).find((loop) => nameBoundBy(doc, loop) === name);
     if (clause) return this.#item(this.#shapeOf(doc, clause.lastChild, depth + 1));
     const assignment = assignmentsBefore(node, node.from).find((one) => nameBoundBy(doc, one) === name);
@@ -100,10 +103,12 @@ export class ValueShapes {
 /** The name that a loop or an assignment gives a value. */
 function nameBoundBy(doc: Text, node: SyntaxNode): string | undefined {
   const definition = node.getChild("VariableDefinition");
-  return definition ? textOf(doc, definition) : undefined;
+  return definition ? sourceOf(doc, definition) : undefined;
 }
 
-/** The loops whose variable a node can use, the innermost first. A clause sees the clauses before it; the element all. */
+/**
+ * The loops whose variable a node can use, the innermost first. A clause sees the clauses before it; the element all.
+ */
 function loopsAround(node: SyntaxNode): SyntaxNode[] {
   const loops: SyntaxNode[] = [];
   for (let inner = node, outer = node.parent; outer; inner = outer, outer = outer.parent) {

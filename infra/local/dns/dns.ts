@@ -10,8 +10,8 @@ import { startDnsServer } from "./server.ts";
 
 export type LocalDns = {
   /**
-   * The port of the server for all accounts' zones and for the hosts and addresses outside of them, as in `dig
-   * @127.0.0.1 -p <port>`.
+   * The port of the server for the zones of all accounts, and for the reverse DNS of hosts. Use it as in
+   * `dig @127.0.0.1 -p <port>`.
    */
   port: number;
   /** The environment variables that point the product's resolver at these servers. */
@@ -19,15 +19,15 @@ export type LocalDns = {
   stop: () => Promise<void>;
 };
 
-type Options = { table: Table; port: number; onError: (what: string, error: unknown) => void };
+type DnsOptions = { table: Table; port: number; onError: (what: string, error: unknown) => void };
 
 /**
- * Starts the DNS of this machine:
- * - a server that is authoritative for the zones in the table
- * - a server that acts as the root and all registries, with the delegations of the embedded registry, and as the
- *   providers of IP addresses
+ * Starts the DNS of this machine, which is two servers:
+ * - One is authoritative for the zones in the table.
+ * - The other acts as the root and as all registries, with the delegations of the embedded registry. It also has the
+ *   reverse DNS that a provider of IP addresses would have.
  */
-export async function startLocalDns({ table, port, onError }: Options): Promise<LocalDns> {
+export async function startLocalDns({ table, port, onError }: DnsOptions): Promise<LocalDns> {
   const failed = (error: unknown): void => onError("dns", error);
   const zones = await startDnsServer({
     port,
@@ -58,9 +58,10 @@ export async function startLocalDns({ table, port, onError }: Options): Promise<
 }
 
 /**
- * Starts the local DNS if the product uses it, and points the resolver at it alone; otherwise the port is undefined.
+ * Starts the local DNS and makes the resolver use only this DNS. If the product uses another DNS provider, it starts
+ * nothing, and the port is undefined.
  */
-export async function openDns(options: Options): Promise<{ port: number | undefined; stop: () => Promise<void> }> {
+export async function openDns(options: DnsOptions): Promise<{ port: number | undefined; stop: () => Promise<void> }> {
   if (process.env["DNS_PROVIDER"] !== "embedded") return { port: undefined, stop: async () => undefined };
   const dns = await startLocalDns(options);
   Object.assign(process.env, dns.environment);

@@ -47,8 +47,8 @@ export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Ans
   data.map((one) => wireRecord(owner, ttl, one));
 
 /**
- * Makes the SOA of a zone. The zone has no secondaries, so no server compares its serial. Resolvers cache negative answers
- * for a minute (RFC 2308 §5).
+ * Makes the SOA of a zone. The zone has no secondaries, so no server compares its serial. Resolvers cache negative
+ * answers for a minute (RFC 2308 §5).
  */
 export const soaOf = (zone: string, nameserver: string, serial: number): Answer => ({
   name: zone === "" ? "." : zone,

@@ -55,8 +55,8 @@ function encodeOne(query: Message, reply: DnsReply, isTruncated: boolean): Buffe
 
 /**
  * Encodes a reply in at most `maxBytes`. A longer reply loses its additional records, or else is truncated to nothing
- * (TC, RFC 2181 §9). The addresses in a referral are never dropped alone, as the referral may be useless without them
- * (RFC 9471).
+ * (TC, RFC 2181 §9). The addresses in a referral are never dropped alone, because the referral may be useless without
+ * them (RFC 9471).
  */
 function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer {
   const isReferral = !reply.isAuthoritative && reply.authorities.length > 0;

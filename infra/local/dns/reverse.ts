@@ -12,15 +12,15 @@ import type { DnsZone } from "./zone-match.ts";
  * Access patterns
  *   the name that was set for an address                 PTR#<ip> / PTR
  *   the addresses and the TXT that were set for a name   RDNS#<name> / PTR
- *   the name of an address of the operator's stock       IP#<ip> / HOLDER     written in shared/dedicated-ips
- *   the address of the stock that has a name             RDNS#<name> / HOLDER written in shared/dedicated-ips
+ *   the name of an address in the operator's stock       IP#<ip> / HOLDER     written in shared/dedicated-ips
+ *   the stock address with this reverse name             RDNS#<name> / HOLDER written in shared/dedicated-ips
  */
 const pointerKey = (ip: string): Key => ({ PK: `PTR#${ip}`, SK: "PTR" });
 const hostKey = (name: string): Key => ({ PK: `RDNS#${name}`, SK: "PTR" });
 const stockKey = (ip: string): Key => ({ PK: `IP#${ip}`, SK: "HOLDER" });
 const stockNameKey = (name: string): Key => ({ PK: `RDNS#${name}`, SK: "HOLDER" });
 
-const Pointer = z.object({ version: z.int(), rdns: z.string() });
+const ReverseName = z.object({ version: z.int(), rdns: z.string() });
 const Host = z.object({ version: z.int(), ips: z.array(z.string()), txt: z.string().nullable() });
 type Host = z.output<typeof Host>;
 const Stock = z.object({ rdns: z.string().optional() });
@@ -73,7 +73,7 @@ function pointerWrite(ip: string, version: number | undefined, rdns: string | nu
  */
 export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
   return table.commit(async () => {
-    const pointer = await table.get(pointerKey(ip), Pointer);
+    const pointer = await table.get(pointerKey(ip), ReverseName);
     const hostOf = async (name: string): Promise<Host> => (await table.get(hostKey(name), Host)) ?? none;
     const writes = [pointerWrite(ip, pointer?.version, rdns)];
     if (pointer && pointer.rdns !== rdns) {
@@ -92,9 +92,9 @@ export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: 
 }
 
 /** The name of an address: the one that was set, or else the one in the operator's stock. */
-async function nameOf(table: Table, ip: string): Promise<string | undefined> {
+async function shownName(table: Table, ip: string): Promise<string | undefined> {
   const [pointer, stock] = await table.getMany([pointerKey(ip), stockKey(ip)]);
-  if (pointer) return Pointer.parse(pointer).rdns;
+  if (pointer) return ReverseName.parse(pointer).rdns;
   return stock && Stock.parse(stock).rdns;
 }
 
@@ -107,7 +107,7 @@ async function hostAt(table: Table, name: string): Promise<Omit<Host, "version">
 
 /** Reads the reverse DNS of an address in its canonical spelling. */
 export async function readReverseDns(table: Table, ip: string): Promise<ReverseDns> {
-  const rdns = await nameOf(table, ip);
+  const rdns = await shownName(table, ip);
   if (rdns === undefined) return { ip, rdns: null, forward: false, txt: null };
   const { ips, txt } = await hostAt(table, rdns);
   return { ip, rdns, forward: ips.includes(ip), txt };
@@ -124,7 +124,7 @@ const addressSet = (name: string, type: "A" | "AAAA", ips: readonly string[]): S
 export async function recordsOfHost(table: Table, name: string): Promise<ServedRRset[]> {
   const ip = addressAt(name);
   if (ip !== undefined) {
-    const host = await nameOf(table, ip);
+    const host = await shownName(table, ip);
     return host === undefined ? [] : [{ name: reverseName(ip), type: "PTR", ttl, data: [{ type: "PTR", host }] }];
   }
   if (name.startsWith(setup)) {

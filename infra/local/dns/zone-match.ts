@@ -5,8 +5,8 @@ import type { ServedRRset } from "./records-wire.ts";
 export type DnsZone = { name: string; rrsets: readonly ServedRRset[] };
 
 /**
- * The result of looking a name and type up in a zone. `rrset` may belong to a wildcard; its records then count for the
- * name in question.
+ * The result of looking a name and type up in a zone. `rrset` may belong to a wildcard; its records are then used for
+ * the queried name.
  */
 export type Match =
   | { kind: "delegation"; rrset: ServedRRset }

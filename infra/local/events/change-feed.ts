@@ -10,9 +10,10 @@ import type { Item } from "../../../shared/table/writes.ts";
 import type { Deliver } from "./event-source.ts";
 
 /*
- * Replaces the table's stream on one machine, as the embedded engine's own stream slows down every write. A row holds
- * the time of its request but appears with the commit, which may be later by a request's longest duration. So rows are
- * read again: the last second by every poll, the last half minute by a sweep every ten seconds.
+ * Replaces the table's stream on one machine, because the stream of the embedded engine slows down every write.
+ *
+ * A row has the time at which its request began, but it can be read only after the commit, up to 30 seconds later. So a
+ * poll also reads rows from before the last poll: one second back, and every ten seconds half a minute back (a sweep).
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
@@ -20,11 +21,11 @@ const sweepMs = 10_000;
 const batchSize = 100;
 
 /**
- * The content of `$DATA_DIR/change-feed.json`. All changes before `swept_at_ms` minus the overlap are delivered, and so
- * are `ids`.
+ * The content of `$DATA_DIR/change-feed.json`. Delivered are all changes from before `swept_at_ms` minus the overlap,
+ * and the changes with these `ids`.
  */
-const State = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
-type State = z.output<typeof State>;
+const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
+type FeedState = z.output<typeof FeedState>;
 
 export type ChangeFeedOptions = {
   table: Table;
@@ -93,21 +94,22 @@ export async function openChangeFeed(options: ChangeFeedOptions): Promise<Change
 
 const idOf = ({ SK }: Item): string => SK.split("#").at(-1) ?? SK;
 
-/** The instant in a UUIDv7, in milliseconds. */
+/** The time in a UUIDv7, in milliseconds. */
 const timeOf = (id: string): number => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
 
 /**
- * Reads the progress. A missing or unreadable file restarts from the beginning: delivering twice is better than never.
+ * Reads the progress. If the file is missing or unreadable, all changes are delivered again, because delivering a
+ * change twice is better than not delivering it.
  */
-async function readState(file: string): Promise<State> {
+async function readState(file: string): Promise<FeedState> {
   try {
-    return State.parse(JSON.parse(await readFile(file, "utf8")));
+    return FeedState.parse(JSON.parse(await readFile(file, "utf8")));
   } catch {
     return { swept_at_ms: 0, ids: [] };
   }
 }
 
-async function writeState(file: string, state: State): Promise<void> {
+async function writeState(file: string, state: FeedState): Promise<void> {
   await writeFile(`${file}.new`, JSON.stringify(state), { mode: 0o600 });
   await rename(`${file}.new`, file);
 }

@@ -98,7 +98,7 @@ export const newestOf = async <S extends z.ZodType>({ read }: NdjsonLog, schema:
     .toReversed();
 
 type Hooks = {
-  /** Called with every event after it is logged; if it rejects, the event counts as not published. */
+  /** Called with every event after it is logged; if it rejects, the event is treated as not published. */
   onEvent?: ((event: Event) => Promise<void> | void) | undefined;
   onError?: (what: string, error: unknown) => void;
 };

@@ -7,7 +7,7 @@ import type { DeadLetter } from "./event-log.ts";
 
 export type EventSourceOptions = {
   handler: (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
-  /** Stores a record that was given up. If it rejects, the record counts as undelivered. */
+  /** Stores a record that could not be delivered. If this fails, the record stays undelivered. */
   onDeadLetter: (letter: DeadLetter) => Promise<void>;
   retries?: number;
   /** The delay before the first retry; it doubles with each retry. */
@@ -22,10 +22,10 @@ export type Deliver = (rows: readonly Item[]) => Promise<void>;
  * dead letters. Rows become the INSERT records of a DynamoDB stream.
  */
 export function eventSource(options: EventSourceOptions): Deliver {
-  return (rows) => deliver(rows.map(recordOf), options);
+  return (rows) => deliverRecords(rows.map(recordOf), options);
 }
 
-async function deliver(records: readonly DynamoDBRecord[], options: EventSourceOptions): Promise<void> {
+async function deliverRecords(records: readonly DynamoDBRecord[], options: EventSourceOptions): Promise<void> {
   const { handler, onDeadLetter, retries = 6, retryDelayMs = 50 } = options;
   let left = records;
   /** The number of failed attempts at the first remaining record. */
@@ -35,8 +35,8 @@ async function deliver(records: readonly DynamoDBRecord[], options: EventSourceO
     if (failedAt === undefined) return;
     if (threw && left.length > 1) {
       const middle = Math.ceil(left.length / 2);
-      await deliver(left.slice(0, middle), options);
-      await deliver(left.slice(middle), options);
+      await deliverRecords(left.slice(0, middle), options);
+      await deliverRecords(left.slice(middle), options);
       return;
     }
     tries = failedAt === 0 ? tries + 1 : 1;
@@ -50,10 +50,13 @@ async function deliver(records: readonly DynamoDBRecord[], options: EventSourceO
   }
 }
 
-type Outcome = { failedAt: number | undefined; threw: boolean; reason: string };
+type BatchOutcome = { failedAt: number | undefined; threw: boolean; reason: string };
 
 /** Calls the handler. `failedAt` is the first record it names as failed, 0 if it threw, and undefined on success. */
-async function invoke(handler: EventSourceOptions["handler"], records: readonly DynamoDBRecord[]): Promise<Outcome> {
+async function invoke(
+  handler: EventSourceOptions["handler"],
+  records: readonly DynamoDBRecord[],
+): Promise<BatchOutcome> {
   try {
     const { batchItemFailures } = await handler({ Records: [...records] });
     const failed = new Set(batchItemFailures.map(({ itemIdentifier }) => itemIdentifier));

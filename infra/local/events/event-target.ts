@@ -14,7 +14,7 @@ type Lane = { waiting: string[]; running: number };
 type LanesOptions = {
   /** The number of tasks that may run at the same time. */
   atOnce: number;
-  /** The number of them that may be of one lane. */
+  /** The number of tasks of one lane that may run at the same time. */
   perLane: number;
   /** Must not reject. */
   run: (id: string) => Promise<void>;
@@ -83,25 +83,25 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
 export type EventTargetOptions = {
   queue: EventQueue;
   handler: (event: EventBridgeEvent<string, QueuedEvent>) => Promise<void>;
-  /** Receives an event that was given up, with the last error. If it rejects, the event stays in the queue. */
+  /** Receives an event whose retries all failed, with the last error. If it rejects, the event stays in the queue. */
   onGivenUp: (event: QueuedEvent, reason: string) => Promise<void>;
   onError: (error: unknown) => void;
   /** The number of events that may be handled at the same time. */
   atOnce?: number;
-  /** The number of them that may be of one account. */
+  /** The number of events of one account that may be handled at the same time. */
   perAccount?: number;
   retries?: number;
   /** The delay before the first retry; it doubles with each retry. */
   retryDelayMs?: number;
 };
 
-/** The interval for checking the queue, as other processes may add events to it. */
+/** The interval for checking the queue, because other processes may add events to it. */
 const idleMs = 10_000;
 
 /**
  * Runs a rule's target in this process: calls the handler with every event of the queue.
- * - Many events are handled at the same time, so that a slow one blocks no other, but few of one account, so that no
- *   account takes all slots.
+ * - Many events are handled at the same time, so that a slow event does not block others. Only a few of them may be of
+ *   one account, so that no account takes all slots.
  * - A failed event is retried. A handled one leaves the queue, so that an event interrupted by a crash is handled
  *   again.
  * - `stop` waits for running calls.
@@ -137,7 +137,7 @@ export function startEventTarget(options: EventTargetOptions): Poller {
   };
 }
 
-/** The account of an event; an unreadable event counts as an account of its own. */
+/** The account of an event; an unreadable event is treated as an event of a separate account. */
 const accountOf = async (queue: EventQueue, id: string): Promise<string> =>
   (await queue.read(id).catch(() => undefined))?.account_id ?? id;
 
@@ -145,7 +145,7 @@ async function handOver(id: string, options: EventTargetOptions, stopping: Abort
   const { queue, handler, onGivenUp, retries = 2, retryDelayMs = 1_000 } = options;
   const event = await queue.read(id);
   for (let tries = 1; !stopping.aborted; tries++) {
-    const reason = await call(handler, event);
+    const reason = await callHandler(handler, event);
     if (reason === undefined) return queue.remove(id);
     if (tries > retries) {
       await onGivenUp(event, reason);
@@ -156,7 +156,7 @@ async function handOver(id: string, options: EventTargetOptions, stopping: Abort
 }
 
 /** Calls the handler and returns the message of its error; undefined on success. */
-async function call(handler: EventTargetOptions["handler"], event: QueuedEvent): Promise<string | undefined> {
+async function callHandler(handler: EventTargetOptions["handler"], event: QueuedEvent): Promise<string | undefined> {
   try {
     await handler(envelopeOf(event));
     return undefined;

@@ -1,6 +1,6 @@
 /** A task that is repeated. */
 export type Poller = {
-  /** Runs the work soon; several calls before that count as one. */
+  /** Runs the work soon. Several calls before the run have the effect of one. */
   wake: () => void;
   /** Stops; resolves when the current run has ended. */
   stop: () => Promise<void>;
@@ -10,16 +10,16 @@ export type PollerOptions = {
   work: () => Promise<void>;
   /** The time until the next run in milliseconds, unless woken earlier. */
   idleMs: number;
-  /** The minimum pause after a run as a multiple of the run's duration, a second at most; 4 by default. */
+  /** The shortest pause after a run, as a multiple of the run's duration: 4 by default. It is a second at most. */
   restRatio?: number;
   onError: (error: unknown) => void;
 };
 
 const shortestRestMs = 100;
-/** The longest minimum pause: after a long run new work must not wait as long again. */
+/** The limit of the shortest pause, so that new work does not wait long after a long run. */
 const longestRestMs = 1_000;
 
-/** The minimum pause after work that took `tookMs`: `ratio` times as long, from 0.1 to 1 second. */
+/** The shortest pause after work that took `tookMs`: `ratio` times as long, but from 0.1 to 1 second. */
 export const restAfter = (tookMs: number, ratio: number): number =>
   Math.min(longestRestMs, Math.max(shortestRestMs, ratio * tookMs));
 
@@ -34,7 +34,7 @@ export function startPoller({ work, idleMs, restRatio = 4, onError }: PollerOpti
   const state = { isStopping: false, isAwake: false };
   let interrupt: (() => void) | undefined;
 
-  /** Resolves after `ms`, or once `until` holds after an interruption. */
+  /** Resolves after `ms`. An interruption resolves it earlier if `until` returns true. */
   const wait = (ms: number, until: () => boolean): Promise<void> =>
     new Promise((resolve) => {
       const timer = setTimeout(resolve, ms);

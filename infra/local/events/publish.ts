@@ -23,8 +23,7 @@ type PublishingOptions = {
  */
 const idleMs = 1_000;
 
-// Changes of a seed are not published: nobody is subscribed to them, and so many would keep the machine busy for an
-// hour.
+// Changes of a seed are not published. They have no subscribers, and publishing all of them would take an hour.
 const isNews = ({ request_id }: Item): boolean => request_id !== seedRequestId;
 
 /** Publishes the changes of the table to the log in the data folder, with the worker of the deployed stream. */

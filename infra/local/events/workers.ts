@@ -2,28 +2,27 @@ import { handler as advanceDedicatedIps } from "../../../functions/workers/advan
 import { handler as advanceDomains } from "../../../functions/workers/advance-domains.ts";
 import { handler as askCheckouts } from "../../../functions/workers/ask-checkouts.ts";
 import { handler as runBillingDay } from "../../../functions/workers/run-billing-day.ts";
+import { hourMs } from "../../../shared/core/time.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { startPoller, type Poller } from "./poller.ts";
 import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
-/** The workers. `onClockMoved` makes them check all scheduled work. */
+/** The running workers. `onClockMoved` makes them look for work that became due when the clock was moved. */
 export type Workers = Poller & { onClockMoved: () => void };
 
 type WorkersOptions = { table: Table; dataDir: string; onError: (what: string, error: unknown) => void };
 
-const hourMs = 3_600_000;
-
-/** Short, as registrations take seconds, and people wait for the delegation of a domain. */
+/** The interval is short because registrations take seconds, and users wait for the delegation of a domain. */
 const domainsEveryMs = 2_000;
 
 const checkoutsEveryMs = 15_000;
 
 /**
- * Starts asking about checkouts. The first run asks about all open ones, as webhooks sent while the product was down
- * are lost.
+ * Starts the worker that asks the payment provider about open checkouts. Its first run asks about all of them, because
+ * webhooks that were sent while the product was down are lost.
  */
-function startAsking(onError: WorkersOptions["onError"]): Poller {
+function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
   let early = true;
   return startPoller({
     work: async () => {
@@ -36,8 +35,10 @@ function startAsking(onError: WorkersOptions["onError"]): Poller {
 }
 
 /**
- * Starts the product's workers. They publish events, deliver them and make files, close billing days, ask about open
- * checkouts, and advance domains and dedicated IPs.
+ * Starts the product's workers. They:
+ * - publish events, and do the work that events start: webhook deliveries, mails and exports;
+ * - close billing days, and ask the payment provider about open checkouts;
+ * - advance domains and dedicated IPs.
  */
 export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {
   const webhooks = startWebhooks({ dataDir, onError });
@@ -48,7 +49,7 @@ export async function startWorkers({ table, dataDir, onError }: WorkersOptions):
     restRatio: 0,
     onError: (error) => onError("billing day", error),
   });
-  const checkouts = startAsking(onError);
+  const checkouts = startCheckoutPoller(onError);
   const domains = startPoller({
     work: advanceDomains,
     idleMs: domainsEveryMs,

@@ -6,9 +6,9 @@ import {
   type StoredCheckout,
   eventBodyOf,
   getStored,
-  settle,
-  signatureOf,
-  statusOf,
+  settleCheckout,
+  stripeSignature,
+  checkoutStatus,
 } from "../../../shared/providers/payments/embedded-checkout.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
@@ -30,7 +30,7 @@ const whenOpen: Button[] = [
 const whenOver: Button[] = [{ path: "pay-late", text: "Pay late" }];
 
 const buttonsOf = (checkout: StoredCheckout, now: Date): Button[] => {
-  const status = statusOf(checkout, now);
+  const status = checkoutStatus(checkout, now);
   if (status === "open") return whenOpen;
   if (status === "processing") return [];
   const canClose = status === "expired" && checkout.outcome === "open";
@@ -44,9 +44,9 @@ const states: Record<StoredCheckout["outcome"], string> = {
   expired: "Closed without a payment",
 };
 
-const stateOf = (checkout: StoredCheckout, now: Date): string =>
-  checkout.outcome === "open" && statusOf(checkout, now) === "expired"
-    ? "Ran out of time; not closed yet"
+const checkoutState = (checkout: StoredCheckout, now: Date): string =>
+  checkout.outcome === "open" && checkoutStatus(checkout, now) === "expired"
+    ? "Expired, not closed yet"
     : states[checkout.outcome];
 
 function facts(checkout: StoredCheckout, now: Date): string {
@@ -55,7 +55,7 @@ function facts(checkout: StoredCheckout, now: Date): string {
     ["For", checkout.description],
     ["Account", checkout.account_id],
     ["Reference", checkout.reference],
-    ["State", stateOf(checkout, now)],
+    ["State", checkoutState(checkout, now)],
     ["Open until", checkout.expires_at],
     ["Checkout", checkout.id],
   ];
@@ -79,7 +79,9 @@ function outcome(deliveries: readonly Delivery[]): string {
   return `<section role="${role}"><h2>Webhooks sent</h2><ul>${items.join("\n")}</ul></section>`;
 }
 
-/** A link to the success or the cancel page. Only web addresses become links, as `javascript:` is a URL as well. */
+/**
+ *  A link to the success or the cancel page. Only web addresses become links, because `javascript:` is a URL as well.
+ */
 function way(text: string, template: string | undefined, checkout: StoredCheckout): string {
   const url = template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id) ?? "";
   return /^https?:\/\//i.test(url) ? `<p><a href="${escapeHtml(url)}">${text}</a></p>` : "";
@@ -107,7 +109,7 @@ const checkoutAnswer = (
       facts(checkout, now),
       form(checkout, now),
       onwards(checkout),
-      "<p>No money moves here. Each button sends the product the webhook that Stripe would.</p>",
+      "<p>No money moves on this page. Each button sends the product the webhook that Stripe would send.</p>",
     ].join("\n"),
   );
 
@@ -124,7 +126,7 @@ const webhookPath = "/v1/public/webhooks/payments";
 const deliveryTimeoutMs = 20_000;
 
 /** Posts an event to the product over HTTP, as Stripe does. A network error becomes a delivery too. */
-async function deliver(checkout: StoredCheckout, port: number, secret: string, now: Date): Promise<Delivery> {
+async function deliverEvent(checkout: StoredCheckout, port: number, secret: string, now: Date): Promise<Delivery> {
   const body = eventBodyOf(checkout);
   const eventId = String((JSON.parse(body) as { id: unknown }).id);
   try {
@@ -133,7 +135,7 @@ async function deliver(checkout: StoredCheckout, port: number, secret: string, n
       headers: {
         "content-type": "application/json; charset=utf-8",
         "user-agent": "Stripe/1.0 (embedded)",
-        "stripe-signature": signatureOf(body, secret, now),
+        "stripe-signature": stripeSignature(body, secret, now),
       },
       body,
       signal: AbortSignal.timeout(deliveryTimeoutMs),
@@ -154,21 +156,21 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
   }
 }
 
-type Place = Required<CheckoutPageOptions>;
+type CheckoutSettings = Required<CheckoutPageOptions>;
 
-async function perform(act: Act, count: number, request: LocalRequest, place: Place): Promise<Answer> {
+async function performAct(act: Act, count: number, request: LocalRequest, place: CheckoutSettings): Promise<Answer> {
   const { table, webhookSecret, now } = place;
   const id = request.params["id"] ?? "";
-  if (!isOwnForm(request)) return jsonAnswer(403, { message: "Another site sent this form." });
+  if (!isOwnForm(request)) return jsonAnswer(403, { message: "Another site sent this form, so it is refused." });
   return orMissing(async () => {
-    const settled = await settle(table, id, act, now());
+    const settled = await settleCheckout(table, id, act, now());
     if (!settled) {
-      const notice = "That cannot be done to this checkout any more.";
+      const notice = "The checkout is no longer in a state for this.";
       if (wantsJson(request)) return jsonAnswer(409, { message: notice });
       return checkoutAnswer(await getStored(table, id), now(), [], 409, notice);
     }
     const deliveries = await Promise.all(
-      Array.from({ length: count }, () => deliver(settled, request.port, webhookSecret, now())),
+      Array.from({ length: count }, () => deliverEvent(settled, request.port, webhookSecret, now())),
     );
     if (wantsJson(request)) return jsonAnswer(200, { checkout: settled, deliveries });
     return checkoutAnswer(settled, now(), deliveries);
@@ -182,12 +184,12 @@ async function perform(act: Act, count: number, request: LocalRequest, place: Pl
  * - Pay late sends the event of a payment after the checkout is over; if it was sent before, the same event again.
  */
 export function checkoutPaths(options: CheckoutPageOptions): LocalPath[] {
-  const place: Place = { now: () => new Date(), ...options };
+  const place: CheckoutSettings = { now: () => new Date(), ...options };
   const { table, now } = place;
   const button = (path: Act | "pay-twice", act: Act, count = 1): LocalPath => ({
     method: "POST",
     path: `/_local/checkout/{id}/${path}`,
-    handle: (request) => perform(act, count, request, place),
+    handle: (request) => performAct(act, count, request, place),
   });
   return [
     {

@@ -6,33 +6,33 @@ import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { colors, policyOf } from "./html.ts";
 
-const Query = z.object({
+const EventsQuery = z.object({
   page: z.coerce.number().int().min(1).default(1),
   page_size: z.coerce.number().int().min(1).max(500).default(50),
   type: z.string().optional(),
   account_id: z.string().optional(),
   format: z.enum(["html", "json"]).optional(),
 });
-type Query = z.output<typeof Query>;
+type EventsQuery = z.output<typeof EventsQuery>;
 
 type Listing = { items: PublishedEvent[]; page: number; page_size: number; total: number; dead_letters: DeadLetter[] };
 
 /** `/_local/events`: the events published on this machine, newest first, as a page or as JSON. */
 export const eventPaths = (dataDir: string): LocalPath[] => [
-  { method: "GET", path: "/_local/events", handle: (request) => answer(dataDir, request) },
+  { method: "GET", path: "/_local/events", handle: (request) => answerEvents(dataDir, request) },
 ];
 
-async function answer(dataDir: string, { headers, query }: LocalRequest): Promise<Answer> {
+async function answerEvents(dataDir: string, { headers, query }: LocalRequest): Promise<Answer> {
   // An empty field of the form means no filter.
   const given = Object.fromEntries([...query].filter(([, value]) => value !== ""));
-  const { success, data, error } = Query.safeParse(given);
+  const { success, data, error } = EventsQuery.safeParse(given);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
-  const listing = await list(dataDir, data);
+  const listing = await listEvents(dataDir, data);
   const wantsJson = data.format ? data.format === "json" : (headers.get("accept") ?? "").includes("application/json");
   return wantsJson ? jsonAnswer(200, listing) : pageAnswer(page(listing, data));
 }
 
-async function list(dataDir: string, { page, page_size, type, account_id }: Query): Promise<Listing> {
+async function listEvents(dataDir: string, { page, page_size, type, account_id }: EventsQuery): Promise<Listing> {
   const events = await newestOf(eventsIn(dataDir), PublishedEvent);
   const matching = events.filter(
     (event) =>
@@ -71,7 +71,7 @@ const pageAnswer = (html: string): Answer => ({
   body: Buffer.from(html),
 });
 
-const page = (listing: Listing, query: Query): string => `<!doctype html>
+const page = (listing: Listing, query: EventsQuery): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
@@ -88,7 +88,7 @@ const page = (listing: Listing, query: Query): string => `<!doctype html>
         <label>Account <input name="account_id" size="36" value="${escapeHtml(query.account_id ?? "")}" /></label>
         <button>Show</button>
       </form>
-      ${listing.items.length === 0 ? "<p>There are no events here.</p>" : table(listing.items)}
+      ${listing.items.length === 0 ? "<p>No events match.</p>" : table(listing.items)}
       ${pages(listing, query)}
     </article>
   </body>
@@ -115,7 +115,7 @@ function row(event: PublishedEvent): string {
   return `<tr><td>${first}${details}</td>${others.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
 }
 
-function pages({ page, page_size, total }: Listing, query: Query): string {
+function pages({ page, page_size, total }: Listing, query: EventsQuery): string {
   const filters = { type: query.type, account_id: query.account_id };
   const link = (to: number, text: string): string => {
     const target = new URLSearchParams({ page: String(to), page_size: String(page_size) });

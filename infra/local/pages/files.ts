@@ -5,7 +5,7 @@ import { attachment, contentTypeOf } from "../../../shared/providers/files/files
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
-type Place = { folder: string; key: Buffer; now?: () => Date };
+type FileStore = { folder: string; key: Buffer; now?: () => Date };
 
 const Ticket = z.object({
   key: z.string(),
@@ -19,16 +19,17 @@ const Ticket = z.object({
  * - 403: the URL has expired or was not signed with this key.
  * - 404: the file does not exist.
  */
-export const filePaths = (place: Place): LocalPath[] => [
+export const filePaths = (place: FileStore): LocalPath[] => [
   { method: "GET", path: "/_local/files/{key+}", handle: (request) => download(place, request) },
 ];
 
 async function download(
-  { folder, key, now = () => new Date() }: Place,
+  { folder, key, now = () => new Date() }: FileStore,
   { params, query }: LocalRequest,
 ): Promise<Answer> {
   const { data: ticket } = Ticket.safeParse({ ...Object.fromEntries(query), ...params });
-  if (!ticket || !isGenuine(key, ticket)) return jsonAnswer(403, { message: "This address was not signed here." });
+  if (!ticket || !isGenuine(key, ticket))
+    return jsonAnswer(403, { message: "The address does not have this server's signature." });
   if (now().getTime() >= ticket.expires * 1000) return jsonAnswer(403, { message: "This address has expired." });
   const contentType = contentTypeOf(ticket.key);
   const body = contentType === undefined ? undefined : await readEmbedded(folder, ticket.key);

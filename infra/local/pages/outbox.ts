@@ -8,11 +8,11 @@ import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { wantsJson } from "./forms.ts";
 import { htmlAnswer } from "./html.ts";
 
-const Query = z.object({
+const OutboxQuery = z.object({
   to: z.string().trim().toLowerCase().max(254).optional(),
   limit: z.coerce.number().int().min(1).max(200).default(50),
 });
-type Query = z.output<typeof Query>;
+type OutboxQuery = z.output<typeof OutboxQuery>;
 
 const row = ({ id, to, subject, sent_at }: OutboxMail): string =>
   `<tr><td>${escapeHtml(sent_at.slice(0, 19).replace("T", " "))}</td><td>${escapeHtml(to)}</td><td><a href="/_local/outbox/${escapeHtml(id)}">${escapeHtml(subject)}</a></td></tr>`;
@@ -20,13 +20,13 @@ const row = ({ id, to, subject, sent_at }: OutboxMail): string =>
 const rows = (mails: readonly OutboxMail[]): string =>
   `<table><thead><tr><th>Time</th><th>To</th><th>Subject</th></tr></thead><tbody>${mails.map(row).join("\n")}</tbody></table>`;
 
-const listPage = (mails: readonly OutboxMail[], { to = "" }: Query): Answer =>
+const listPage = (mails: readonly OutboxMail[], { to = "" }: OutboxQuery): Answer =>
   htmlAnswer(
     200,
     "Outbox",
-    `<p>Mail that would have gone out to people, newest first; it is forgotten after seven days.</p>
+    `<p>Mail that the product would have sent to people, newest first. Mail is deleted after seven days.</p>
       <form><label>To <input name="to" type="email" value="${escapeHtml(to)}" /></label><button>Show</button></form>
-      ${mails.length === 0 ? "<p>There is no mail here.</p>" : rows(mails)}`,
+      ${mails.length === 0 ? "<p>The outbox has no mail.</p>" : rows(mails)}`,
   );
 
 /** The permissions of a mail in its frame: links open in a new window, scripts do not run. */
@@ -59,15 +59,15 @@ const framed = ({ html }: OutboxMail): Answer => ({
   body: Buffer.from(html.replace(/<head[^>]*>/i, '$&<base target="_blank">')),
 });
 
-const missing = (request: LocalRequest): Answer => {
-  const message = "There is no such mail here.";
-  return wantsJson(request) ? jsonAnswer(404, { message }) : htmlAnswer(404, "No such mail", `<p>${message}</p>`);
+const letterNotFound = (request: LocalRequest): Answer => {
+  const message = "The outbox does not have this mail.";
+  return wantsJson(request) ? jsonAnswer(404, { message }) : htmlAnswer(404, "Mail not found", `<p>${message}</p>`);
 };
 
-async function list(table: Reader, request: LocalRequest): Promise<Answer> {
+async function listLetters(table: Reader, request: LocalRequest): Promise<Answer> {
   // An empty field of the form means no filter.
   const given = Object.fromEntries([...request.query].filter(([, value]) => value !== ""));
-  const { success, data, error } = Query.safeParse(given);
+  const { success, data, error } = OutboxQuery.safeParse(given);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
   const { to, limit } = data;
   const mails = await outbox(table, { limit, ...(to === undefined ? {} : { to }) });
@@ -83,10 +83,10 @@ export function outboxPaths(table: Reader): LocalPath[] {
     (show: (mail: OutboxMail, request: LocalRequest) => Answer) =>
     async (request: LocalRequest): Promise<Answer> => {
       const mail = await readOutbox(table, request.params["id"] ?? "");
-      return mail ? show(mail, request) : missing(request);
+      return mail ? show(mail, request) : letterNotFound(request);
     };
   return [
-    { method: "GET", path: "/_local/outbox", handle: (request) => list(table, request) },
+    { method: "GET", path: "/_local/outbox", handle: (request) => listLetters(table, request) },
     {
       method: "GET",
       path: "/_local/outbox/{id}",

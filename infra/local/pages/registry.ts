@@ -13,21 +13,21 @@ import { htmlAnswer } from "./html.ts";
 
 const content = `
 <h2>Domains</h2>
-<p>Plays the registries of all top-level domains: for names that are registered elsewhere, say here whom their
-  owner delegates them to. Names that are bought here are delegated by themselves.</p>
+<p>This form plays the registries of all top-level domains. Delegate a name that is registered elsewhere to nameservers.
+  A name that is bought through the product is delegated already.</p>
 <form method="post" action="/_local/registry">
   <label>Name <input name="name" required placeholder="example.com" /></label>
-  <label>Nameservers <input name="nameservers" placeholder="those of its account" /></label>
+  <label>Nameservers <input name="nameservers" placeholder="the account's nameservers" /></label>
   <button>Delegate</button>
 </form>
 <h2>Reverse DNS</h2>
-<p>Plays the providers of all IP addresses, and whoever has the hosts at them: say here what an address is called, by
-  its PTR record. An empty name takes it away. In a domain that is delegated, what its own records say counts.</p>
+<p>This form plays the providers of all IP addresses, and the hosts at these addresses. Set the PTR record of an
+  address. An empty name removes the record. In a delegated domain, the domain's own records count.</p>
 <form method="post" action="/_local/registry/reverse">
   <label>Address <input name="ip" required placeholder="45.12.0.7" /></label>
   <label>Name <input name="rdns" placeholder="mail.example.com" /></label>
-  <label><input type="checkbox" name="forward" /> and the name leads to the address</label>
-  <label>TXT record at _setup <input name="txt" placeholder="as it is" /></label>
+  <label><input type="checkbox" name="forward" /> The name resolves to the address</label>
+  <label>TXT record at _setup <input name="txt" placeholder="unchanged" /></label>
   <button>Set</button>
 </form>`;
 
@@ -55,10 +55,13 @@ function fieldsOf(form: URLSearchParams): unknown {
   return { name: form.get("name") ?? "", ...(hosts.length > 0 ? { nameservers: hosts } : {}) };
 }
 
-async function perform({ name, nameservers }: Delegation, { table, onDelegated }: Options): Promise<string[]> {
+async function performDelegation(
+  { name, nameservers }: Delegation,
+  { table, onDelegated }: Options,
+): Promise<string[]> {
   const holder = nameservers ? undefined : await readHolder(table, name);
   if (!nameservers && !holder) {
-    throw new Error(`No account has ${name}: connect it first, or say which nameservers it is to have.`);
+    throw new Error(`No account has ${name}. Connect the name first, or give its nameservers.`);
   }
   const hosts = nameservers ?? nameserversOf(holder?.account_id ?? "");
   await delegate(table, name, hosts);
@@ -83,11 +86,11 @@ export function registryPaths(options: Options): LocalPath[] {
   const change = async (request: LocalRequest): Promise<Answer> => {
     const tell = (status: number, message: string, more: object = {}): Answer =>
       isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
-    if (!isOwnForm(request)) return tell(403, "Another site sent this form.");
+    if (!isOwnForm(request)) return tell(403, "Another site sent this form, so it is refused.");
     const { success, data, error } = Delegation.safeParse(formOrJson(request, fieldsOf));
     if (!success) return tell(422, z.prettifyError(error));
     try {
-      const nameservers = await perform(data, options);
+      const nameservers = await performDelegation(data, options);
       const to = nameservers.length === 0 ? "nobody" : nameservers.join(" and ");
       return tell(200, `${data.name} is delegated to ${to}.`, { name: data.name, nameservers });
     } catch (failure) {

@@ -14,7 +14,7 @@ import { registryPage } from "./registry.ts";
 
 type Options = { table: Table; onChanged: () => void };
 
-const Address = z
+const IpAddress = z
   .string()
   .trim()
   .refine((text) => isIP(text) !== 0 && !text.includes("%"), { error: "Write an IP address" })
@@ -29,7 +29,7 @@ const HostName = z.string().transform((text, context) => {
 });
 
 const Change = z.strictObject({
-  ip: Address,
+  ip: IpAddress,
   /** Empty or null removes the name. */
   rdns: HostName.nullable(),
   /** Whether the name resolves to the address. */
@@ -55,10 +55,10 @@ function fieldsOf(form: URLSearchParams): unknown {
 
 function sentenceOf({ ip, rdns, forward }: ReverseDns): string {
   if (rdns === null) return `${ip} has no name.`;
-  return `${ip} is called ${rdns}${forward ? `, and ${rdns} leads to it` : ""}.`;
+  return `The name of ${ip} is ${rdns}${forward ? `, and ${rdns} resolves to ${ip}` : ""}.`;
 }
 
-async function perform(change: ReverseChange, { table, onChanged }: Options): Promise<ReverseDns> {
+async function performChange(change: ReverseChange, { table, onChanged }: Options): Promise<ReverseDns> {
   await setReverseDns(table, change);
   onChanged();
   return readReverseDns(table, change.ip);
@@ -72,17 +72,17 @@ async function perform(change: ReverseChange, { table, onChanged }: Options): Pr
  */
 export function reversePaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {
-    const { success, data, error } = Address.safeParse(query.get("ip") ?? "");
+    const { success, data, error } = IpAddress.safeParse(query.get("ip") ?? "");
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     return jsonAnswer(200, await readReverseDns(options.table, data));
   };
   const change = async (request: LocalRequest): Promise<Answer> => {
     const tell = (status: number, message: string, more: object = {}): Answer =>
       isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
-    if (!isOwnForm(request)) return tell(403, "Another site sent this form.");
+    if (!isOwnForm(request)) return tell(403, "Another site sent this form, so it is refused.");
     const { success, data, error } = Change.safeParse(formOrJson(request, fieldsOf));
     if (!success) return tell(422, z.prettifyError(error));
-    const state = await perform(data, options);
+    const state = await performChange(data, options);
     return tell(200, sentenceOf(state), state);
   };
   return [

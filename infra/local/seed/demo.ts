@@ -16,13 +16,13 @@ import { planSuperAdmin, readHeld, type Subject } from "../../../shared/grants/h
 import type { Table } from "../../../shared/table/table.ts";
 import type { TokenIssuer } from "../start/issuer.ts";
 
-type Holder = { id: string; token: string };
+type DemoPrincipal = { id: string; token: string };
 
 /** The content of `$DATA_DIR/demo.json`, which tests and external tools read. */
 export type Demo = {
   base_url: string;
   super_admin: { token: string };
-  accounts: { id: string; name: string; owner: Holder; viewer: Holder; service_account: Holder }[];
+  accounts: { id: string; name: string; owner: DemoPrincipal; viewer: DemoPrincipal; service_account: DemoPrincipal }[];
 };
 
 const tokenLifeSeconds = 30 * 86_400;
@@ -122,7 +122,7 @@ async function seedAccount(
   await createAccount(table, { id, client, name, ownerId: owner }, new Date());
 }
 
-/** Creates a service account if it is missing; else stores its token again, as the seed may be new. */
+/** Creates a service account if it is missing; else stores its token again, because the seed may be new. */
 async function seedServiceAccount(
   table: Table,
   { accountId, id, by }: { accountId: string; id: string; by: string },

@@ -25,7 +25,7 @@ import { seedRequestId } from "../events/publish.ts";
 
 const argon2 = promisify(argon2Callback);
 
-/** The lowest cost that RFC 9106 allows: microseconds, where the usual cost takes some 25 milliseconds. */
+/** The lowest cost that RFC 9106 allows: microseconds, where the usual cost takes about 25 milliseconds. */
 const cost = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
 
 const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
@@ -69,7 +69,7 @@ type BigSeed = {
 };
 
 /**
- * The mailboxes of one transaction: each takes four writes, with its audit entry, and a transaction takes a hundred.
+ * The mailboxes of one transaction: each takes four writes, with its audit entry, and a transaction can have a hundred.
  */
 const batch = 23;
 
@@ -159,8 +159,8 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
 
 /**
  * Fills an account with domains and mailboxes through the functions of the API. Each is listed and audited, has its own
- * key or password, and is fully usable. Only the password hashes are made at the lowest cost, as the usual cost would
- * take an hour. Returns whether the account is complete.
+ * key or password, and is fully usable. Only the password hashes are made at the lowest cost, because the usual cost
+ * would take an hour. Returns whether the account is complete.
  */
 export async function seedBig(seed: BigSeed): Promise<boolean> {
   const { onProgress, signal, size = bigSize } = seed;

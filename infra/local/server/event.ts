@@ -62,7 +62,7 @@ export function createMatcher<T>(
   const byShape = new Map<string, string>();
   for (const { shape, routeKey } of compiled) {
     const other = byShape.get(shape);
-    if (other !== undefined) throw new Error(`"${other}" and "${routeKey}" take the same requests`);
+    if (other !== undefined) throw new Error(`"${other}" and "${routeKey}" match the same requests`);
     byShape.set(shape, routeKey);
   }
   return (method, path) => {
@@ -157,7 +157,7 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
 ]);
 
 /** Collects headers by lower-case name; repeated headers are joined by commas (cookies by semicolons). */
-export function headersOf(rawHeaders: readonly string[]): Map<string, string> {
+export function collectHeaders(rawHeaders: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = (rawHeaders[index] ?? "").toLowerCase();
@@ -212,7 +212,7 @@ export function buildEvent(
   { routeKey, pathParameters }: Pick<Match<unknown>, "routeKey" | "pathParameters">,
   now: Date,
 ): APIGatewayProxyEventV2 {
-  const headers = headersOf(request.rawHeaders);
+  const headers = collectHeaders(request.rawHeaders);
   const host = target.authority ?? headers.get("host") ?? "localhost";
   headers.set("host", host);
   const cookies = (headers.get("cookie") ?? "")

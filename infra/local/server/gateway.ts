@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { Socket } from "node:net";
 
-import { jsonAnswer, send } from "./http-message.ts";
+import { jsonAnswer, sendAnswer } from "./http-message.ts";
 import { type ResponderOptions, createResponder } from "./respond.ts";
 
 /** One line of the gateway's log. `path` is percent-encoded, without the query. */
@@ -48,11 +48,11 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     const answer = await respond(request);
     if (stopping) response.setHeader("connection", "close");
     try {
-      send(response, answer);
+      sendAnswer(response, answer);
     } catch (error) {
       // The answer has an invalid header, such as a value with a line break.
       options.onError?.("gateway", error);
-      send(response, jsonAnswer(500, { message: "Internal Server Error" }));
+      sendAnswer(response, jsonAnswer(500, { message: "Internal Server Error" }));
     }
     onServed?.({
       method: request.method ?? "",

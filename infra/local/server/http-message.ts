@@ -21,7 +21,7 @@ export const jsonAnswer = (status: number, value: unknown, headers: Record<strin
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function headersOf(headers: unknown): Record<string, string> {
+function headerFields(headers: unknown): Record<string, string> {
   if (headers === undefined || headers === null) return {};
   if (!isRecord(headers)) throw new Error("`headers` is not an object");
   return Object.fromEntries(
@@ -41,7 +41,7 @@ function bodyOf({ body, isBase64Encoded }: Record<string, unknown>): Buffer {
  * Converts a handler's result (payload format 2.0) to an answer. Without `statusCode` the whole result is a JSON body
  * with status 200. Throws if a member has a wrong type, where API Gateway would answer 500.
  */
-export function answerOf(result: unknown): Answer {
+export function toAnswer(result: unknown): Answer {
   if (!isRecord(result) || result["statusCode"] === undefined) return jsonAnswer(200, result ?? null);
   const { statusCode, cookies } = result;
   if (typeof statusCode !== "number" || !Number.isInteger(statusCode) || statusCode < 200 || statusCode > 599) {
@@ -53,7 +53,7 @@ export function answerOf(result: unknown): Answer {
     status: statusCode,
     headers: {
       ...(body.length === 0 ? {} : { "content-type": "text/plain; charset=utf-8" }),
-      ...headersOf(result["headers"]),
+      ...headerFields(result["headers"]),
       ...(cookies === undefined ? {} : { "set-cookie": cookies.map(String) }),
     },
     body,
@@ -64,7 +64,7 @@ export function answerOf(result: unknown): Answer {
  * Sends an answer. node:http omits the body for HEAD, 204 and 304; the latter two have no length either (RFC 9110
  * §8.6).
  */
-export function send(response: ServerResponse, { status, headers, body }: Answer): void {
+export function sendAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
   const hasLength = status !== 204 && status !== 304;
   response.writeHead(status, { ...headers, ...(hasLength ? { "content-length": body.length } : {}) });
   response.end(body);
@@ -90,6 +90,6 @@ export function readBody(request: IncomingMessage, maxBytes: number = maxBodyByt
     });
     request.on("end", () => resolve(Buffer.concat(chunks)));
     request.on("error", reject);
-    request.on("close", () => reject(new Error("The sender went away")));
+    request.on("close", () => reject(new Error("The client closed the connection")));
   });
 }

@@ -12,7 +12,7 @@ const unsupported = (): never => {
   throw new Error("Return a promise: the callback style of Lambda is not supported");
 };
 
-function contextOf(name: string, timeoutMs: number): Context {
+function lambdaContext(name: string, timeoutMs: number): Context {
   const deadline = performance.now() + timeoutMs;
   return {
     awsRequestId: randomUUID(),
@@ -43,7 +43,7 @@ export async function invoke(
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new TimedOut(`${name} took longer than ${timeoutMs} ms`)), timeoutMs);
   try {
-    return await Promise.race([handler(event, contextOf(name, timeoutMs)), late]);
+    return await Promise.race([handler(event, lambdaContext(name, timeoutMs)), late]);
   } finally {
     clearTimeout(timer);
   }

@@ -9,10 +9,10 @@ import {
   type WireRequest,
   buildEvent,
   createMatcher,
-  headersOf,
+  collectHeaders,
   parseTarget,
 } from "./event.ts";
-import { type Answer, answerOf, jsonAnswer, readBody } from "./http-message.ts";
+import { type Answer, toAnswer, jsonAnswer, readBody } from "./http-message.ts";
 import { type Handler, TimedOut, invoke } from "./invoke.ts";
 
 /** A Lambda function behind the gateway; triggers as in infra/entry-points.ts. */
@@ -54,8 +54,8 @@ const message = (status: number, text: string): Answer => jsonAnswer(status, { m
 const notForUs = (host: string | undefined): Answer =>
   message(
     421,
-    `This server answers to this machine's own names only, not to "${host ?? ""}". ` +
-      "Call it as localhost, or start it with that name in ALLOWED_HOSTS.",
+    `This server answers only to the names of this machine, not to "${host ?? ""}". ` +
+      "Use localhost, or start the server with that name in ALLOWED_HOSTS.",
   );
 
 async function wireRequest(request: IncomingMessage): Promise<WireRequest | null> {
@@ -106,7 +106,7 @@ function createRunner(options: ResponderOptions): (wire: WireRequest, target: Ta
       headers: { ...answer.headers, "apigw-requestid": event.requestContext.requestId },
     });
     try {
-      return identified(answerOf(await invoke(name, handler, event, integrationTimeoutMs)));
+      return identified(toAnswer(await invoke(name, handler, event, integrationTimeoutMs)));
     } catch (error) {
       onError?.(name, error);
       const late = error instanceof TimedOut;
@@ -125,7 +125,7 @@ export function createResponder(options: ResponderOptions): Responder {
 
   return async (request) => {
     try {
-      const headers = headersOf(request.rawHeaders);
+      const headers = collectHeaders(request.rawHeaders);
       const target = parseTarget(request.url ?? "");
       const host = target.authority ?? headers.get("host");
       if (!isAllowedHost(host, allowedHosts)) return notForUs(host);

@@ -63,7 +63,7 @@ ${hasOutbox ? `Outbox      ${baseUrl}/_local/outbox\n` : ""}${
       : `Registry    ${baseUrl}/_local/registry
 DNS         dig @127.0.0.1 -p ${dnsPort} mx <domain>
 `
-  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (stays; ${startCommand(dataDir, "--reset")} begins anew)
+  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (kept; ${startCommand(dataDir, "--reset")} deletes it)
 Database    ${database}
 Stop        Ctrl-C
 `;

@@ -30,26 +30,26 @@ const schemas: readonly z.ZodType[] = [
   MailServersEnvironment,
 ];
 
-/** Placeholders for variables that the local runtime sets itself, whatever the environment says. */
+/** Placeholders for variables that the local runtime always sets itself. */
 const ownValues = {
   TABLE_NAME: "local",
   ISSUERS: JSON.stringify([{ issuer: "local", audience: ["local"], jwks: { keys: [] }, algorithms: ["ES256"] }]),
 };
 
 /**
- * Describes an issue in a sentence. A value is shown only if the variable takes one of a few words, as other values may
- * be secrets.
+ * Describes an issue in a sentence. A value is shown only if the variable takes one of a few words, because other
+ * values may be secrets.
  */
 function sentenceOf({ path: [name], message, ...issue }: z.core.$ZodIssue, value: string | undefined): string {
   // A rule about two variables names both in its message.
   if (name === undefined) return `${message}.`;
   const variable = String(name);
-  if (issue.code === "invalid_value") return `${variable} is "${value}"; it must be ${oneOf(issue.values)}.`;
+  if (issue.code === "invalid_value") return `${variable} is "${value}". It must be ${oneOf(issue.values)}.`;
   if (issue.code === "too_small" && issue.origin === "string" && Number(issue.minimum) > 1) {
-    return `${variable} is too short; it must have ${issue.minimum} characters or more.`;
+    return `${variable} is too short. It must have ${issue.minimum} characters or more.`;
   }
-  if (value === "") return `${variable} is empty; give it a value, or unset it.`;
-  return `${variable} cannot be used as it is: ${message}.`;
+  if (value === "") return `${variable} is empty. Give it a value, or unset it.`;
+  return `${variable} is not valid: ${message}.`;
 }
 
 function oneOf(values: readonly unknown[]): string {
@@ -62,12 +62,14 @@ type Source = Record<string, string | undefined>;
 
 function checkMailServer({ MAIL_PROVIDER, SMTP_URL, SMTP_URL_SECRET_NAME }: Source): void {
   if (MAIL_PROVIDER === "smtp" && SMTP_URL === undefined && SMTP_URL_SECRET_NAME === undefined) {
-    throw new StartProblem("MAIL_PROVIDER is smtp: say by which server, such as SMTP_URL=smtp://127.0.0.1:1025.");
+    throw new StartProblem(
+      "MAIL_PROVIDER is smtp, but no server is given. Set one, such as SMTP_URL=smtp://127.0.0.1:1025.",
+    );
   }
   try {
     if (SMTP_URL !== undefined) readSmtpUrl(SMTP_URL);
   } catch (reason) {
-    throw new StartProblem(`SMTP_URL cannot be read. ${reasonOf(reason)}`);
+    throw new StartProblem(`SMTP_URL is not valid. ${reasonOf(reason)}`);
   }
 }
 
@@ -76,11 +78,11 @@ function checkPrices(text = "[]"): void {
   try {
     lists = JSON.parse(text);
   } catch {
-    throw new StartProblem("PLAN_PRICES cannot be used as it is: Not JSON.");
+    throw new StartProblem("PLAN_PRICES is not valid: Not JSON.");
   }
   const [issue] = PriceLists.safeParse(lists).error?.issues ?? [];
   if (issue !== undefined) {
-    throw new StartProblem(`PLAN_PRICES cannot be used as it is: ${issue.message} (${issue.path.join(".")}).`);
+    throw new StartProblem(`PLAN_PRICES is not valid: ${issue.message} (${issue.path.join(".")}).`);
   }
 }
 

@@ -3,13 +3,11 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import { clock, setClockAhead } from "../../../shared/core/time.ts";
+import { clock, dayMs, setClockAhead } from "../../../shared/core/time.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
-const State = z.object({ ahead_ms: z.int().min(0) });
-
-const dayMs = 86_400_000;
+const ClockState = z.object({ ahead_ms: z.int().min(0) });
 
 /** Ten years at most: more would leave the range of stored dates. */
 const Advance = z
@@ -18,7 +16,9 @@ const Advance = z
     hours: z.int().min(0).max(87_600).default(0),
     minutes: z.int().min(0).max(525_600).default(0),
   })
-  .refine(({ days, hours, minutes }) => days + hours + minutes > 0, { error: "Say by how much: days, hours, minutes" });
+  .refine(({ days, hours, minutes }) => days + hours + minutes > 0, {
+    error: "Give the days, hours or minutes to move the clock ahead",
+  });
 
 const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
 
@@ -28,7 +28,7 @@ export const restoreClock = async (dataDir: string): Promise<void> => setClockAh
 /** Reads how far ahead the clock was when the product last ran, so that stored times are not in the future. */
 async function readAhead(dataDir: string): Promise<number> {
   const text = await readFile(fileIn(dataDir), "utf8").catch(() => "{}");
-  return State.safeParse(JSON.parse(text)).data?.ahead_ms ?? 0;
+  return ClockState.safeParse(JSON.parse(text)).data?.ahead_ms ?? 0;
 }
 
 /**
@@ -46,7 +46,7 @@ export async function clockPaths(dataDir: string, onMoved: () => void): Promise<
     if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
       return jsonAnswer(415, { message: "Send the body as `Content-Type: application/json`." });
     }
-    const { success, data, error } = Advance.safeParse(parsed(body.toString()));
+    const { success, data, error } = Advance.safeParse(parseJson(body.toString()));
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     aheadMs += data.days * dayMs + data.hours * 3_600_000 + data.minutes * 60_000;
     await writeFile(`${fileIn(dataDir)}.new`, JSON.stringify({ ahead_ms: aheadMs }), { mode: 0o600 });
@@ -61,7 +61,7 @@ export async function clockPaths(dataDir: string, onMoved: () => void): Promise<
   ];
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -24,6 +24,9 @@ export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" |
   env["AWS_SECRET_ACCESS_KEY"] = "local";
 }
 
+/** The variables that choose a provider. On a laptop the default is the embedded one. */
+export const providerVariables = ["DNS_PROVIDER", "REGISTRAR", "MAIL_PROVIDER"] as const;
+
 /** Sets the environment variables of a deployed function, for the handlers and their SDK. */
 export async function setEnvironment(
   engine: Engine,
@@ -40,9 +43,7 @@ export async function setEnvironment(
   env["WEBHOOK_LOOPBACK"] ??= "allow";
   const secretsKey = await readSecretsKey(dataDir);
   if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= secretsKey;
-  env["DNS_PROVIDER"] ??= "embedded";
-  env["REGISTRAR"] ??= "embedded";
-  env["MAIL_PROVIDER"] ??= "embedded";
+  for (const name of providerVariables) env[name] ??= "embedded";
   env["PUBLIC_URL"] ??= baseUrl;
   if (env["MAIL_SECRET_NAME"] === undefined) env["MAIL_SECRET"] ??= mailSecretOf(secretsKey);
   if (env["PAYMENTS_SECRET_NAME"] === undefined) {

@@ -125,9 +125,9 @@ const TokenRequest = z.strictObject({
   expires_in_seconds: z.int().min(1).max(31_536_000).default(86_400),
 });
 
-const refusal = (status: number, message: string): Answer => jsonAnswer(status, { message });
+const refusedAnswer = (status: number, message: string): Answer => jsonAnswer(status, { message });
 
-function parse(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -136,15 +136,15 @@ function parse(text: string): unknown {
 }
 
 /**
- * Mints a token. It requires JSON, as a page of another site can post a form here, but not JSON: its browser would send
- * a preflight first, which is refused.
+ * Mints a token. It requires JSON, because a page of another site can post a form here, but not JSON: its browser would
+ * send a preflight first, which is refused.
  */
 function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
   if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
-    return refusal(415, "Send the body as `Content-Type: application/json`.");
+    return refusedAnswer(415, "Send the body as `Content-Type: application/json`.");
   }
-  const { success, data, error } = TokenRequest.safeParse(parse(body.toString()));
-  if (!success) return refusal(422, z.prettifyError(error));
+  const { success, data, error } = TokenRequest.safeParse(parseJson(body.toString()));
+  if (!success) return refusedAnswer(422, z.prettifyError(error));
   const { sub, email, first_name: given_name, last_name: family_name, locale, groups } = data;
   const expiresInSeconds = data.expires_in_seconds;
   const token = issuer.mint({ sub, email, given_name, family_name, locale, groups }, { expiresInSeconds });
@@ -162,7 +162,9 @@ export const tokenPaths = (issuer: TokenIssuer, demo: () => unknown): LocalPath[
     path: "/_local/tokens",
     handle: () => {
       const tokens = demo();
-      return tokens === undefined ? refusal(503, "The demo data is not there yet.") : jsonAnswer(200, tokens);
+      return tokens === undefined
+        ? refusedAnswer(503, "The demo data does not exist yet. Try again in a moment.")
+        : jsonAnswer(200, tokens);
     },
   },
   { method: "POST", path: "/_local/tokens", handle: (request) => mint(issuer, request) },

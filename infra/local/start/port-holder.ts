@@ -23,7 +23,7 @@ const loadsFirst: ReadonlySet<string> = new Set(["-r", "--require", "--import"])
 
 /**
  * Names the program of a command line from /proc, and its script by its last folders: `node infra/local/main.ts`. Other
- * arguments are left out, as they may be secrets; the process name is not used, as a program can choose it.
+ * arguments are left out, because they may be secrets; the process name is not used, because a program can choose it.
  */
 export function programOf(commandLine: string): string {
   const [program = "", ...words] = commandLine.split("\0");

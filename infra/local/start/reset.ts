@@ -41,7 +41,7 @@ async function lock(folder: string): Promise<() => Promise<void>> {
   } catch (error) {
     if (!(error instanceof Locked)) throw error;
     throw new StartProblem(
-      `The data in ${folder} is ${error.message}, which runs: nothing was deleted. Stop that first.`,
+      `Nothing was deleted. The data in ${folder} is ${error.message}, which is running. Stop that process first.`,
     );
   }
 }
@@ -59,9 +59,9 @@ export type Reset = {
 export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Promise<void> {
   const folder = await realpath(dataDir).catch(() => undefined);
   const names = folder === undefined ? [] : await readdir(folder);
-  if (folder === undefined || names.length === 0) return say(`There is nothing in ${dataDir} to delete.`);
+  if (folder === undefined || names.length === 0) return say(`${dataDir} has nothing to delete.`);
   if (!(await isOurs(folder))) {
-    throw new StartProblem(`${folder} is not a data folder of this product: nothing was deleted. Is DATA_DIR right?`);
+    throw new StartProblem(`Nothing was deleted. ${folder} is not a data folder of this product. Check DATA_DIR.`);
   }
   const unlock = await lock(folder);
   try {
@@ -78,5 +78,5 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
     await unlock();
   }
   const left = (await readdir(folder)).filter((name) => name !== markFile);
-  say(`The data in ${folder} is deleted${left.length === 0 ? "" : `; what is not ours stays: ${left.join(", ")}`}.`);
+  say(`The data in ${folder} is deleted.${left.length === 0 ? "" : ` Other files stay: ${left.join(", ")}.`}`);
 }

@@ -23,27 +23,27 @@ async function writeSecretFile(file: string, text: string): Promise<string> {
 
 /**
  * Reads the local SECRETS_KEY, 32 random bytes as base64, from `$DATA_DIR/secrets.key` (mode 0600); creates it if it is
- * missing. A file with any other content is never replaced, as it may be the only key to the secrets in the table.
+ * missing. A file with any other content is never replaced, because it may be the only key to the secrets in the table.
  * Throws `StartProblem`.
  */
 export async function readSecretsKey(dataDir: string): Promise<string> {
   const file = join(dataDir, "secrets.key");
-  const stored = await readSecretFile(file, "The key of the secrets");
+  const stored = await readSecretFile(file, "The key for the secrets");
   if (stored === undefined) return writeSecretFile(file, randomBytes(32).toString("base64"));
   if (/^[A-Za-z0-9+/]{43}=$/.test(stored)) return stored;
   throw new StartProblem(
-    `${file} is not a key (32 bytes as base64). Put the right one back, or delete it for a new one.`,
+    `${file} is not a key (32 bytes as base64). Restore the right file, or delete it to get a new key.`,
   );
 }
 
 /**
  * Reads the local PAYMENTS_WEBHOOK_SECRET, `whsec_` and 32 random bytes as base64url, from `$DATA_DIR/payments.secret`
- * (mode 0600). A missing file or any other content is replaced, as nothing signed with the secret is stored. Throws
- * `StartProblem`.
+ * (mode 0600). A missing file or any other content is replaced, because nothing signed with the secret is stored.
+ * Throws `StartProblem`.
  */
 export async function readPaymentsSecret(dataDir: string): Promise<string> {
   const file = join(dataDir, "payments.secret");
-  const stored = await readSecretFile(file, "The secret of the payments' webhooks");
+  const stored = await readSecretFile(file, "The secret of the payment webhooks");
   if (stored !== undefined && /^whsec_[A-Za-z0-9_-]{43}$/.test(stored)) return stored;
   return writeSecretFile(file, `whsec_${randomBytes(32).toString("base64url")}`);
 }

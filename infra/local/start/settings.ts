@@ -22,7 +22,7 @@ const listOf = (text = ""): string[] =>
 
 function portOf(name: string, text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(port <= 65_535)) throw new StartProblem(`${name} is "${text}"; it must be a number from 0 to 65535.`);
+  if (!(port <= 65_535)) throw new StartProblem(`${name} is "${text}". It must be a number from 0 to 65535.`);
   return port;
 }
 

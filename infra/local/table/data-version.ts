@@ -30,17 +30,17 @@ export async function readMark(dataDir: string): Promise<number | undefined> {
 }
 
 const waysOut = (dataDir: string): string =>
-  `Begin anew:         ${startCommand(dataDir, "--reset")}\nKeep it, elsewhere: DATA_DIR=.data-new npm start`;
+  `Delete the data:    ${startCommand(dataDir, "--reset")}\nUse another folder: DATA_DIR=.data-new npm start`;
 
-function refusalOf(dataDir: string, version: number | undefined): string | undefined {
+function versionRefusal(dataDir: string, version: number | undefined): string | undefined {
   if (version === dataVersion) return undefined;
   if (version !== undefined && version > dataVersion) {
-    return `The data in ${dataDir} was made by a newer version of this product (data version ${version}; this one reads ${dataVersion}).\nUpdate it: git pull && npm ci\n${waysOut(dataDir)}`;
+    return `A newer version of this product made the data in ${dataDir} (data version ${version}; this version reads ${dataVersion}).\nUpdate the product: git pull && npm ci\n${waysOut(dataDir)}`;
   }
   if (version === undefined && existsSync(join(dataDir, markFile))) {
-    return `${join(dataDir, markFile)} cannot be read, so that nobody knows which version of this product made the data in ${dataDir}.\n${waysOut(dataDir)}`;
+    return `${join(dataDir, markFile)} cannot be read, so the version of the data in ${dataDir} is unknown.\n${waysOut(dataDir)}`;
   }
-  return `The data in ${dataDir} was made by an older version of this product, and cannot be read by this one.\n${waysOut(dataDir)}`;
+  return `An older version of this product made the data in ${dataDir}. This version cannot read the data.\n${waysOut(dataDir)}`;
 }
 
 /** Files that the system creates in the root folder of a disk. */
@@ -53,7 +53,7 @@ const harmless = new Set(["lost+found", ".DS_Store"]);
 async function foreignOf(dataDir: string): Promise<string | undefined> {
   const names = (await readdir(dataDir)).filter((name) => !harmless.has(name));
   if (names.length === 0) return undefined;
-  return `${dataDir} is no data folder of this product, and is not empty (${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""}): set DATA_DIR to a folder that is, or that is not there yet.`;
+  return `${dataDir} is not a data folder of this product, and is not empty (${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""}). Set DATA_DIR to a data folder, or to a new or empty folder.`;
 }
 
 /**
@@ -67,17 +67,17 @@ export async function prepareDataDir(
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new StartProblem(`The data folder ${dataDir} (DATA_DIR) cannot be made: ${reasonOf(error)}`);
+    throw new StartProblem(`The data folder ${dataDir} (DATA_DIR) cannot be created: ${reasonOf(error)}`);
   }
   const version = await readMark(dataDir);
   const isNew = version === undefined && !existsSync(join(dataDir, "table.db"));
-  const refusal = isNew ? await foreignOf(dataDir) : refusalOf(dataDir, version);
+  const refusal = isNew ? await foreignOf(dataDir) : versionRefusal(dataDir, version);
   if (refusal !== undefined) throw new StartProblem(refusal);
   const free = await freeBytes(dataDir);
   if (free < leastFreeBytes) {
     const mebibytes = Math.floor(free / 1024 / 1024);
     throw new StartProblem(
-      `The disk of ${dataDir} is full: ${mebibytes} MiB are free. Make room, or set DATA_DIR to a folder elsewhere.`,
+      `The disk of ${dataDir} is full: ${mebibytes} MiB are free. Free some space, or set DATA_DIR to a folder on another disk.`,
     );
   }
   if (isNew) await writeMark(dataDir, dataVersion);
@@ -90,7 +90,7 @@ export async function writeMark(dataDir: string, version: number): Promise<void>
     await writeFile(join(dataDir, markFile), `${JSON.stringify(mark)}\n`, { mode: 0o600 });
   } catch (error) {
     throw new StartProblem(
-      `The data folder ${dataDir} cannot be written: ${reasonOf(error)}\nSet DATA_DIR to a folder of yours: DATA_DIR=~/hosted-mail npm start`,
+      `The data folder ${dataDir} cannot be written to: ${reasonOf(error)}\nSet DATA_DIR to a folder of yours: DATA_DIR=~/hosted-mail npm start`,
     );
   }
 }

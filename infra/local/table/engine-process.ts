@@ -79,12 +79,12 @@ export async function endProcess({ child, ended }: EngineProcess): Promise<void>
 /** The platforms that have a Dynoxide package and a shell; `package.json` lists a package for each. */
 const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
 
-const ownEndpoint = `DynamoDB Local takes its place, on any system. Run it beside the product:
+const ownEndpoint = `Use DynamoDB Local instead, which runs on any system:
 
   with Docker:           docker run -p 127.0.0.1:8000:8000 amazon/dynamodb-local
   with Java 17 or newer: java -jar DynamoDBLocal.jar -inMemory -port 8000
 
-"Setting up DynamoDB local" in the DynamoDB Developer Guide has the download. Then:
+The DynamoDB Developer Guide has the download, under "Setting up DynamoDB local". Then run:
 
   AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`;
 
@@ -92,15 +92,15 @@ const ownEndpoint = `DynamoDB Local takes its place, on any system. Run it besid
 function noBinary(platform: string): string {
   const name = `@dynoxide/${platform}`;
   if (platform.startsWith("win32-")) {
-    return "The embedded DynamoDB engine is started by /bin/sh, which Windows does not have. Use WSL2: README.md says how.";
+    return "The embedded DynamoDB engine needs /bin/sh, which Windows does not have. Use WSL2 as README.md describes.";
   }
   if (!platforms.includes(platform)) {
-    return `There is no embedded DynamoDB engine for ${platform}.\nThere is one for ${platforms.join(", ")}.\n\n${ownEndpoint}`;
+    return `There is no embedded DynamoDB engine for ${platform}.\nIt exists for ${platforms.join(", ")}.\n\n${ownEndpoint}`;
   }
   return (
-    `The embedded DynamoDB engine is not here: the package ${name} is not installed.\n\n` +
-    `Run "npm ci" again on this machine, without --omit=optional. If it is still missing, your registry\n` +
-    `does not have it: "npm view ${name}" tells.\n\n${ownEndpoint}`
+    `The embedded DynamoDB engine is missing, because the package ${name} is not installed.\n\n` +
+    `Run "npm ci" again on this machine, without --omit=optional. If the package is still missing, check with\n` +
+    `"npm view ${name}" whether your registry has it.\n\n${ownEndpoint}`
   );
 }
 

@@ -39,7 +39,7 @@ async function checkedFile(dbPath: string): Promise<string> {
     });
     return file;
   } catch (error) {
-    throw new StartProblem(`The database file ${dbPath} cannot be written: ${reasonOf(error)}`);
+    throw new StartProblem(`The database file ${dbPath} cannot be written to: ${reasonOf(error)}`);
   }
 }
 
@@ -49,7 +49,7 @@ async function lockFile(file: string): Promise<() => Promise<void>> {
   } catch (error) {
     if (!(error instanceof Locked)) throw error;
     throw new StartProblem(
-      `The database file ${file} is ${error.message}.\nStop that one first, or set DATA_DIR to another folder.`,
+      `The database file ${file} is ${error.message}.\nStop that process first, or set DATA_DIR to another folder.`,
     );
   }
 }
@@ -109,7 +109,7 @@ const controlPlane = (endpoint: string): DynamoDBClient =>
 async function isActive(client: DynamoDBClient, TableName: string): Promise<boolean> {
   const { Table } = await client.send(new DescribeTableCommand({ TableName }));
   const keys = Table?.KeySchema?.map((key) => key.AttributeName).join(" ");
-  if (keys !== "PK SK") throw new StartProblem(`The table ${TableName} has other keys than ours: ${keys}`);
+  if (keys !== "PK SK") throw new StartProblem(`The table ${TableName} has the keys ${keys}. It must have PK and SK.`);
   return Table?.TableStatus === "ACTIVE";
 }
 
@@ -150,7 +150,7 @@ export async function ensureTable(endpoint: string, tableName: string): Promise<
   } catch (error) {
     if (error instanceof ResourceNotFoundException) return await createTable(client, tableName);
     if (error instanceof StartProblem) throw error;
-    throw new StartProblem(`The DynamoDB endpoint ${endpoint} does not answer as it should: ${reasonOf(error)}`);
+    throw new StartProblem(`The DynamoDB endpoint ${endpoint} gave no usable answer: ${reasonOf(error)}`);
   } finally {
     client.destroy();
   }

@@ -51,7 +51,7 @@ export async function holdLock(name: string): Promise<() => Promise<void>> {
 }
 
 /** The file in the data folder that tells the operator's command the address of the running engine. */
-export const engineNote = "engine.json";
+export const engineAddressFile = "engine.json";
 
 /** The name of the local table. */
 export const localTableName = "hosted-mail-local";
@@ -61,7 +61,7 @@ export async function leaveEngineNote(
   dataDir: string,
   note: { endpoint: string; pid: number },
 ): Promise<() => Promise<void>> {
-  const file = join(dataDir, engineNote);
+  const file = join(dataDir, engineAddressFile);
   await writeFile(`${file}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
   await rename(`${file}.new`, file);
   return () => rm(file, { force: true });

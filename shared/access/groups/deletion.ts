@@ -11,14 +11,14 @@ import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
-import { groupKind, groupsOf, nameKey, readGroup, viewOf } from "./group.ts";
-import { dropMembers, planMembersGone } from "./members.ts";
+import { groupKind, groupsOf, groupNameKey, readGroup, groupView } from "./group.ts";
+import { removeMostMembers, planLastRemovals } from "./members.ts";
 
 /**
- * Deletes a group with its grants and memberships. Throws 404, 409 `group_not_empty` while groups are inside of it, and
- * 403 `would_escalate` if the group owns the account and the caller does not.
+ * Deletes a group with its grants and memberships. Throws 404, 409 `group_not_empty` while it contains other groups,
+ * and 403 `would_escalate` if the group has ownership of the account and the caller does not.
  * - The members and grants of a large group are deleted first, some in each transaction.
- * - If the process dies half-way a smaller group is left, and deleting it again ends the work.
+ * - If the process dies before the end, a smaller group is left. Deleting it again completes the work.
  */
 export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -32,11 +32,11 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
   // Deleting a large group takes several transactions. Not even the first may happen if the group is not as the caller
   // saw it.
   if (context.ifMatch) {
-    const seen = await viewOf(table, await readGroup(table, accountId, id), before);
+    const seen = await groupView(table, await readGroup(table, accountId, id), before);
     requireMatch(context.ifMatch, seen);
   }
   for (let isGone = false, isBegun = false; !isGone; isBegun = true) {
-    isBegun = (await dropMembers(context, accountId, id)) || isBegun;
+    isBegun = (await removeMostMembers(context, accountId, id)) || isBegun;
     isGone = await commit(async () => {
       const current = await mayGo();
       const { grants = [], owner_grant_id } = current.groups[id] ?? {};
@@ -44,7 +44,7 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
       const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
       return some.length > 0
         ? { value: false, ...(await planRevocation(table, accountId, some, now())) }
-        : { matched: isBegun, ...(await planGroupGone(table, accountId, id, current)) };
+        : { matched: isBegun, ...(await planGroupDeletion(table, accountId, id, current)) };
     });
   }
 }
@@ -53,21 +53,21 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
  * Plans the deletion of a group without grants, and of its last few members, provided that no group changed since
  * `record`; false if there are more members.
  */
-async function planGroupGone(
+async function planGroupDeletion(
   table: Reader,
   accountId: string,
   id: string,
   record: GroupsRecord,
 ): Promise<ChangePlan<boolean>> {
-  const members = await planMembersGone(table, accountId, id);
+  const members = await planLastRemovals(table, accountId, id);
   if (!members) return { value: false, writes: [], changes: [] };
   const ordinal = ordinalOf(id) ?? 2 ** 40;
   const { state } = await readList(table, groupsOf(accountId), [ordinal]);
   const group = await readGroup(table, accountId, id);
   const { [id]: _, ...groups } = record.groups;
   const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
-  const rest: Write[] = [{ delete: nameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
-  const gone = change(groupKind, "deleted", id, { before: await viewOf(table, group, record) });
+  const rest: Write[] = [{ delete: groupNameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
+  const gone = change(groupKind, "deleted", id, { before: await groupView(table, group, record) });
   return { value: true, writes: [...row, ...rest, ...members.writes], changes: [gone, ...members.changes] };
 }
 
@@ -75,5 +75,7 @@ function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {
   if (!Object.hasOwn(groups, id)) throw notFound();
   const inside = Object.entries(groups).flatMap(([child, { parent_id }]) => (parent_id === id ? [child] : []));
   if (inside.length === 0) return;
-  throw new Problem("group_not_empty", "Delete or move the groups inside of it first.", { subgroup_ids: inside });
+  throw new Problem("group_not_empty", "This group has other groups inside. Delete them or move them out first.", {
+    subgroup_ids: inside,
+  });
 }

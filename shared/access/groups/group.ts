@@ -31,7 +31,7 @@ export const GroupName = line({
 export const GroupDescription = orNothing(lines({ least: 0, most: 2_000, description: "A description for people." }));
 
 export const GroupAttributes = Attributes.nullish().meta({
-  description: "Anything of your own to keep with the group; up to 8 KiB of JSON, 20 levels deep.",
+  description: "Your own data to store with the group, up to 8 KiB of JSON and 20 levels deep.",
 });
 
 const PermissionContext = z
@@ -41,42 +41,46 @@ const PermissionContext = z
     owner_assignments: z
       .array(z.object({ account_id: Id.meta({ description: "The account." }) }))
       .meta({ description: "The accounts the group owns." }),
-    resolved_capability_keys: z
-      .array(Capability)
-      .meta({ description: "All that its members hold through it on something: its own and what it inherits." }),
+    resolved_capability_keys: z.array(Capability).meta({
+      description:
+        "All capabilities that the members hold through the group, on any scope: its own and the inherited ones.",
+    }),
     status: z.string().meta({ description: "`active`." }),
-    subject_id: Id.meta({ description: "The group's id again." }),
+    subject_id: Id.meta({ description: "The group's id." }),
     subject_type: z.string().meta({ description: "`group`." }),
   })
-  .meta({ id: "PermissionContext", description: "What being in the group gives." });
+  .meta({ id: "PermissionContext", description: "What the group gives its members." });
 
 export const AuthGroup = z
   .object({
     id: Id.meta({ description: "The group's id." }),
-    account_id: Id.meta({ description: "The account it belongs to." }),
+    account_id: Id.meta({ description: "The account that the group belongs to." }),
     name: z.string().meta({ description: "The group's name, unique in its account ignoring case." }),
-    idp_name: z
-      .string()
-      .meta({ description: "What the `groups` claim of a token calls it. Never used again for another." }),
-    attributes: z.record(z.string(), z.unknown()).optional().meta({ description: "What was kept with the group." }),
+    idp_name: z.string().meta({
+      description: "The group's name in the `groups` claim of a token. It is never used again for another group.",
+    }),
+    attributes: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: "Your own data that is stored with the group." }),
     description: z.string().nullable().optional().meta({ description: "A description for people." }),
     idp_account_id: z
       .string()
       .nullable()
       .optional()
-      .meta({ description: "What the identity provider calls the account." }),
+      .meta({ description: "The identity provider's name for the account." }),
     linked_scopes: z
       .array(
         z.object({
-          resource_id: z.string().meta({ description: "The thing." }),
-          resource_type: ResourceType.meta({ description: "What kind of thing it is." }),
+          resource_id: z.string().meta({ description: "The resource." }),
+          resource_type: ResourceType.meta({ description: "The type of the resource." }),
         }),
       )
       .optional()
-      .meta({ description: "The things that the group's own grants are narrowed to." }),
-    parent_id: Id.nullable().optional().meta({ description: "The group it is inside of, whose grants it inherits." }),
+      .meta({ description: "The resources to which the group's own grants are narrowed." }),
+    parent_id: Id.nullable().optional().meta({ description: "The parent group. This group inherits its grants." }),
     path: z.string().nullable().optional().meta({ description: "The names from the outermost group to this one." }),
-    subgroup_ids: z.array(Id).optional().meta({ description: "The groups directly inside of it." }),
+    subgroup_ids: z.array(Id).optional().meta({ description: "The groups directly inside this group." }),
     permission_context: PermissionContext.optional(),
   })
   .meta({ id: "AuthGroup", description: "A group of users and service accounts." });
@@ -101,8 +105,11 @@ export const StoredGroup = z.object({
 });
 export type StoredGroup = z.output<typeof StoredGroup>;
 
-/** The specified view of a group, from its stored row, what all groups hold, and the names of the groups above it. */
-export function groupView(
+/**
+ * The view of a group that the specification defines, from its stored row, the grants of all groups, and the names of
+ * the groups above it.
+ */
+export function storedGroupView(
   group: StoredGroup,
   record: GroupsRecord,
   nameOf: (id: string) => string,
@@ -145,18 +152,18 @@ function resolved(record: GroupsRecord, lineage: readonly string[]): z.output<ty
  * Access patterns
  *   groups of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#groups
  *   whether a name is taken                                  ACCOUNT#<id> / GROUP_NAME#<SHA-256 of the folded name>
- *   what they hold and how they nest                         ACCOUNT#<id> / GROUPS (access.ts)
+ *   what they hold and how they nest                         ACCOUNT#<id> / GROUPS (shared/accounts/standing.ts)
  */
 export const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "groups" });
-const keyOf = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
-export const nameKey = (accountId: string, name: string): Key => ({
+const groupKey = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+export const groupNameKey = (accountId: string, name: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `GROUP_NAME#${createHash("sha256").update(foldedName(name)).digest("hex")}`,
 });
 
 const deepest = 16;
 
-type View = z.output<typeof AuthGroup>;
+type GroupView = z.output<typeof AuthGroup>;
 type AttributesOf = Record<string, unknown>;
 type NewGroup = { name: string; attributes?: AttributesOf | null | undefined; description?: string | null | undefined };
 
@@ -166,13 +173,13 @@ const nameTaken = (found: Record<string, string>) =>
   });
 
 const claimName = (accountId: string, name: string, id: string): Write => ({
-  put: { ...nameKey(accountId, name), id },
+  put: { ...groupNameKey(accountId, name), id },
   if: "absent",
   orElse: nameTaken,
 });
 
 /** Creates a group that holds nothing; 409 `group_name_taken`. */
-export async function createGroup(accountId: string, input: NewGroup, { table, commit }: Context): Promise<View> {
+export async function createGroup(accountId: string, input: NewGroup, { table, commit }: Context): Promise<GroupView> {
   return commit(async () => {
     const { state } = await readList(table, groupsOf(accountId));
     const id = idWithOrdinal(state.next);
@@ -192,45 +199,45 @@ export async function createGroup(accountId: string, input: NewGroup, { table, c
       claimName(accountId, group.name, id),
       groupsWrite(accountId, record, groups),
     ];
-    const view = groupView(group, { ...record, groups }, () => group.name);
+    const view = storedGroupView(group, { ...record, groups }, () => group.name);
     return { value: view, writes, changes: [change(groupKind, "created", id, { after: view })] };
   });
 }
 
 /** The group as it is stored, or 404. */
 export async function readGroup(table: Reader, accountId: string, id: string): Promise<StoredGroup> {
-  const group = await table.get(keyOf(accountId, id), StoredGroup);
+  const group = await table.get(groupKey(accountId, id), StoredGroup);
   if (group?.id !== id) throw notFound();
   return group;
 }
 
-/** The views of groups, with the names of everything above them read in one round trip. */
+/** The views of groups, with the names of all groups above them, which one round trip reads. */
 async function viewsOf(
   table: Reader,
   accountId: string,
   groups: readonly StoredGroup[],
   record: GroupsRecord,
-): Promise<View[]> {
+): Promise<GroupView[]> {
   const names = new Map(groups.map(({ id, name }) => [id, name]));
   const above = groups.flatMap(({ id }) => withAncestors(record, [id])).filter((id) => !names.has(id));
-  const items = await table.getMany(above.map((id) => keyOf(accountId, id)));
+  const items = await table.getMany(above.map((id) => groupKey(accountId, id)));
   for (const item of items) {
     const group = StoredGroup.safeParse(item).data;
     if (group) names.set(group.id, group.name);
   }
-  return groups.map((group) => groupView(group, record, (id) => names.get(id) ?? ""));
+  return groups.map((group) => storedGroupView(group, record, (id) => names.get(id) ?? ""));
 }
 
-/** The view of one group. `record` says what all groups hold. */
-export async function viewOf(table: Reader, group: StoredGroup, record: GroupsRecord): Promise<View> {
+/** The view of one group. `record` has the grants of all groups. */
+export async function groupView(table: Reader, group: StoredGroup, record: GroupsRecord): Promise<GroupView> {
   const [view] = await viewsOf(table, group.account_id, [group], record);
   if (!view) throw notFound();
   return view;
 }
 
 /** The group, or 404. */
-export async function getGroup(accountId: string, id: string, { table }: Context): Promise<View> {
-  return viewOf(table, await readGroup(table, accountId, id), await readGroups(table, accountId));
+export async function getGroup(accountId: string, id: string, { table }: Context): Promise<GroupView> {
+  return groupView(table, await readGroup(table, accountId, id), await readGroups(table, accountId));
 }
 
 /** A page of the account's groups, oldest first. */
@@ -238,7 +245,7 @@ export async function listGroups(
   accountId: string,
   page: PageQuery,
   { table }: Context,
-): Promise<{ items: View[]; total: number }> {
+): Promise<{ items: GroupView[]; total: number }> {
   const { rows, total } = await readRows(table, groupsOf(accountId), spanOf(page));
   const groups = rows.map((row) => StoredGroup.parse(row));
   return { items: await viewsOf(table, accountId, groups, await readGroups(table, accountId)), total };
@@ -249,10 +256,16 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
 };
 
 /**
- * Changes a group's texts, or moves it into another group or out of one. Moving it in gives its members all that the
- * other group gives, so the caller must hold that. Throws 403 `would_escalate` if not, and 409 `group_cycle`.
+ * Changes a group's texts, or moves it into another group or out of one. A move into another group gives the members
+ * all grants of that group, so the caller must hold these grants: otherwise it throws 403 `would_escalate`. Also throws
+ * 409 `group_cycle`.
  */
-export async function updateGroup(accountId: string, id: string, given: GroupChange, context: Context): Promise<View> {
+export async function updateGroup(
+  accountId: string,
+  id: string,
+  given: GroupChange,
+  context: Context,
+): Promise<GroupView> {
   const { table, commit } = context;
   return commit(async () => {
     const old = await readGroup(table, accountId, id);
@@ -264,17 +277,17 @@ export async function updateGroup(accountId: string, id: string, given: GroupCha
       isSame(old, { name, attributes, description }) &&
       (given.parent_id === undefined || given.parent_id === parent)
     ) {
-      const view = await viewOf(table, old, record);
+      const view = await groupView(table, old, record);
       return { value: view, writes: [], changes: [], seen: view };
     }
     const group = { ...old, name, attributes, description, version: old.version + 1 };
-    const [from, to] = [nameKey(accountId, old.name), nameKey(accountId, name)];
-    const row: Write = { put: { ...keyOf(accountId, id), ...group }, if: { id, version: old.version } };
+    const [from, to] = [groupNameKey(accountId, old.name), groupNameKey(accountId, name)];
+    const row: Write = { put: { ...groupKey(accountId, id), ...group }, if: { id, version: old.version } };
     const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
     const groups =
       given.parent_id === undefined ? undefined : await moved(accountId, id, given.parent_id, record, context);
-    const before = await viewOf(table, old, record);
-    const after = await viewOf(table, group, groups ? { ...record, groups } : record);
+    const before = await groupView(table, old, record);
+    const after = await groupView(table, group, groups ? { ...record, groups } : record);
     return {
       value: after,
       writes: [row, ...renaming, ...(groups ? [groupsWrite(accountId, record, groups)] : [])],
@@ -289,10 +302,7 @@ function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupCha
   return isSame ? old : JSON.stringify(attributes ?? {});
 }
 
-/**
- * The groups after the move of one. The condition of the write covers everything that is checked here, so that nothing
- * can change in between.
- */
+/** The groups after the move of one. The write fails if anything that is checked here has changed since. */
 async function moved(
   accountId: string,
   id: string,
@@ -305,8 +315,9 @@ async function moved(
   if (parentId !== null && above.length === 0) throw noSuch("parent_id", "group");
   const given = parentId === null ? [] : handedByGroup(record, parentId);
   await requireToHold(context, accountId, [...given, ...rankOf(handedByGroup(record, id))]);
-  if (above.includes(id)) throw new Problem("group_cycle", "The other group is inside of this one.");
+  if (above.includes(id))
+    throw new Problem("group_cycle", "The other group is inside this group, so this group cannot be moved into it.");
   if (above.length + heightOf(record, id) > deepest)
-    throw new Problem("limit_reached", `Groups nest ${deepest} deep at most.`);
+    throw new Problem("limit_reached", `Groups can be nested ${deepest} levels deep at most.`);
   return { ...record.groups, [id]: parentId === null ? group : { ...group, parent_id: parentId } };
 }

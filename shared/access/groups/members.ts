@@ -25,7 +25,7 @@ import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
  * Access patterns
  *   explicit members of a group, oldest first   ACCOUNT#<id> / LIST#members/<group id>
  *   where a member stands in that list          ACCOUNT#<id> / MEMBER#<group id>#<member type>#<member id>
- *   the groups of a member                      its own access record (access.ts)
+ *   the groups of a member                      its own access record (shared/accounts/standing.ts)
  */
 const membersOf = (accountId: string, groupId: string): List => ({
   partition: `ACCOUNT#${accountId}`,
@@ -36,16 +36,19 @@ const memberKey = (accountId: string, groupId: string, member: Pick<Subject, "ty
   SK: `MEMBER#${groupId}#${member.type}#${member.id}`,
 });
 
-export const MemberType = z.enum(["user", "service_account"]).meta({ description: "What the member is." });
+export const MemberType = z.enum(["user", "service_account"]).meta({ description: "The type of the member." });
 
 export const GroupMember = z
   .object({
     group_id: Id.meta({ description: "The group." }),
-    subject_id: Id.meta({ description: "The member: a user or a service account." }),
+    subject_id: Id.meta({ description: "The id of the user or service account." }),
     subject_type: MemberType,
-    added_at: Timestamp.meta({ description: "When it was made a member." }),
+    added_at: Timestamp.meta({ description: "When the member was added." }),
   })
-  .meta({ id: "GroupMember", description: "An explicit member of a group; tokens can name further ones." });
+  .meta({
+    id: "GroupMember",
+    description: "A member that was added to a group. Users can also be members by the `groups` claim of their token.",
+  });
 
 export const memberKind = defineKind({
   name: "auth.group_member",
@@ -54,15 +57,15 @@ export const memberKind = defineKind({
   seenWith: "auth.manage",
 });
 
-const Place = GroupMember.extend({ ordinal: z.int() });
+const StoredMember = GroupMember.extend({ ordinal: z.int() });
 
-type Places = z.output<typeof Place>[];
+type StoredMembers = z.output<typeof StoredMember>[];
 
 const readMemberList = async (
   table: Reader,
   accountId: string,
   groupId: string,
-  places: Places,
+  places: StoredMembers,
 ): Promise<ListState> => {
   const ordinals = places.map(({ ordinal }) => ordinal);
   return (await readList(table, membersOf(accountId, groupId), ordinals)).state;
@@ -75,30 +78,33 @@ async function planRemoval(
   table: Reader,
   accountId: string,
   groupId: string,
-  places: Places,
+  places: StoredMembers,
   state?: ListState,
 ): Promise<Removal> {
   if (places.length === 0) return { writes: [], changes: [] };
   const left = await planHolders(
     table,
     accountId,
-    places.map(({ subject_id: id, subject_type: type }) => ({ subject: { type, id }, change: outOf([groupId]) })),
+    places.map(({ subject_id: id, subject_type: type }) => ({
+      subject: { type, id },
+      change: removeGroups([groupId]),
+    })),
   );
   const { writes, changes } = await planUnlisted(table, accountId, groupId, places, state);
   return { writes: [...writes, ...left], changes };
 }
 
 /** The change that takes a subject out of groups. */
-const outOf =
+const removeGroups =
   (groupIds: readonly string[]): HolderChange["change"] =>
   (held) => ({ ...held, groups: held.groups.filter((id) => !groupIds.includes(id)) });
 
-/** Plans the removal of members from the list of a group. The caller changes what they hold by other means. */
+/** Plans the removal of members from the list of a group. It does not plan the change of their access records. */
 async function planUnlisted(
   table: Reader,
   accountId: string,
   groupId: string,
-  places: Places,
+  places: StoredMembers,
   state?: ListState,
 ): Promise<Removal> {
   const pointers = places.map(({ subject_id: id, subject_type: type }): Write => ({
@@ -116,9 +122,10 @@ async function planUnlisted(
 }
 
 /**
- * Plans the removal of a member from the lists of groups, and returns the change of what it holds that must go with it.
+ * Plans the removal of a member from the lists of groups. `holder` is the change of the member's access record, which
+ * the caller has to make in the same transaction.
  */
-export async function planLeft(
+export async function planLeaving(
   table: Reader,
   accountId: string,
   member: Subject,
@@ -126,56 +133,60 @@ export async function planLeft(
 ): Promise<Removal & { holder: HolderChange["change"] }> {
   const left = await Promise.all(
     groupIds.map(async (groupId) => {
-      const place = await table.get(memberKey(accountId, groupId, member), Place);
+      const place = await table.get(memberKey(accountId, groupId, member), StoredMember);
       return place ? planUnlisted(table, accountId, groupId, [place]) : { writes: [], changes: [] };
     }),
   );
   return {
     writes: left.flatMap(({ writes }) => writes),
     changes: left.flatMap(({ changes }) => changes),
-    holder: outOf(groupIds),
+    holder: removeGroups(groupIds),
   };
 }
 
 /** The part of the context that a call with several transactions needs. */
-export type Work = Pick<Context, "table" | "commit">;
+export type CommitContext = Pick<Context, "table" | "commit">;
 
-/** Takes a member out of groups, one at a time. It also leaves groups that are deleted meanwhile. */
+/** Removes a member from groups, one group in each transaction. Works also for groups that are deleted meanwhile. */
 export async function leaveGroups(
-  { table, commit }: Work,
+  { table, commit }: CommitContext,
   accountId: string,
   member: Subject,
   groupIds: readonly string[],
 ): Promise<void> {
   for (const groupId of groupIds) {
     await commit(async () => {
-      const place = await table.get(memberKey(accountId, groupId, member), Place);
+      const place = await table.get(memberKey(accountId, groupId, member), StoredMember);
       if (place) return { value: undefined, ...(await planRemoval(table, accountId, groupId, [place])) };
-      const writes = await planHolders(table, accountId, [{ subject: member, change: outOf([groupId]) }]);
+      const writes = await planHolders(table, accountId, [{ subject: member, change: removeGroups([groupId]) }]);
       return { value: undefined, writes, changes: [], housekeeping: true };
     });
   }
 }
 
-const membersAtOnce = 8;
+const batchSize = 8;
 
-async function firstMembers(table: Reader, accountId: string, groupId: string): Promise<Places> {
-  const { rows } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: membersAtOnce });
+async function firstMembers(table: Reader, accountId: string, groupId: string): Promise<StoredMembers> {
+  const { rows } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: batchSize });
   const members = rows.map((row) => GroupMember.parse(row));
   const places = await table.getMany(
     members.map(({ subject_type: type, subject_id: id }) => memberKey(accountId, groupId, { type, id })),
   );
-  return places.flatMap((place) => (place ? [Place.parse(place)] : []));
+  return places.flatMap((place) => (place ? [StoredMember.parse(place)] : []));
 }
 
 /**
- * Takes members out of a group, some in each transaction, until one more transaction can take out the rest. Returns
- * whether it took out any.
+ * Removes members from a group, some in each transaction, until one more transaction can remove the rest. Returns
+ * whether it removed any.
  */
-export async function dropMembers({ table, commit }: Work, accountId: string, groupId: string): Promise<boolean> {
-  for (let some = false; ; some = true) {
+export async function removeMostMembers(
+  { table, commit }: CommitContext,
+  accountId: string,
+  groupId: string,
+): Promise<boolean> {
+  for (let hasRemoved = false; ; hasRemoved = true) {
     const { total } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: 1 });
-    if (total <= membersAtOnce) return some;
+    if (total <= batchSize) return hasRemoved;
     await commit(async () => ({
       value: undefined,
       ...(await planRemoval(table, accountId, groupId, await firstMembers(table, accountId, groupId))),
@@ -184,10 +195,14 @@ export async function dropMembers({ table, commit }: Work, accountId: string, gr
 }
 
 /**
- * Plans the removal of the last members of a group that is deleted. The writes fail if somebody joins meanwhile.
- * Undefined while there are more members than one transaction can take out.
+ * Plans the removal of the last members of a group that is being deleted. The writes fail if a member is added
+ * meanwhile. Returns undefined if there are more members than one transaction can remove.
  */
-export async function planMembersGone(table: Reader, accountId: string, groupId: string): Promise<Removal | undefined> {
+export async function planLastRemovals(
+  table: Reader,
+  accountId: string,
+  groupId: string,
+): Promise<Removal | undefined> {
   const places = await firstMembers(table, accountId, groupId);
   const state = await readMemberList(table, accountId, groupId, places);
   if (state.live !== places.length) return undefined;
@@ -217,8 +232,8 @@ export async function listMembers(
 }
 
 /**
- * Makes a user or service account a member. Somebody who is a member already stays one as before. Throws:
- * - 403 `would_escalate` unless the caller holds all that the group gives;
+ * Adds a user or service account to a group. Adding a member again changes nothing. Throws:
+ * - 403 `would_escalate` unless the caller holds everything that the group grants;
  * - 404 for a group that the account does not have;
  * - 422 for a service account that the account does not have.
  */
@@ -235,7 +250,7 @@ export async function addMember(
     const { version } = await requireGroup(table, accountId, groupId);
     const key = memberKey(accountId, groupId, member);
     const { state, others } = await readList(table, membersOf(accountId, groupId), [], [key]);
-    if (others[0]) return { value: Place.parse(others[0]), writes: [], changes: [] };
+    if (others[0]) return { value: StoredMember.parse(others[0]), writes: [], changes: [] };
     const added: Membership = {
       group_id: groupId,
       subject_id: member.id,
@@ -249,7 +264,7 @@ export async function addMember(
       ]),
     );
     const place: Write = { put: { ...key, ...added, ordinal: state.next }, if: "absent" };
-    // The group must still be as it was when the caller's right to give it was checked.
+    // The groups must not have changed since the check that the caller holds everything that the group grants.
     const unchanged: Write = { check: { PK: `ACCOUNT#${accountId}`, SK: "GROUPS" }, if: { version } };
     if (version !== record.version)
       await requireToHold(context, accountId, handedByGroup(await readGroups(table, accountId), groupId));
@@ -262,8 +277,8 @@ export async function addMember(
 }
 
 /**
- * Takes a member out of a group. Throws 404, and 403 `would_escalate` if the group owns the account and the caller does
- * not.
+ * Removes a member from a group. Throws 404, and 403 `would_escalate` if the group has ownership of the account and the
+ * caller does not.
  */
 export async function removeMember(
   accountId: string,
@@ -276,7 +291,7 @@ export async function removeMember(
   await requireToHold(context, accountId, rankOf(handedByGroup(record, groupId)));
   await commit(async () => {
     const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
-    const places = (await table.getMany(either)).flatMap((place) => (place ? [Place.parse(place)] : []));
+    const places = (await table.getMany(either)).flatMap((place) => (place ? [StoredMember.parse(place)] : []));
     if (places.length === 0) throw notFound();
     return { value: undefined, ...(await planRemoval(table, accountId, groupId, places)) };
   });

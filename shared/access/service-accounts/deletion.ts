@@ -5,19 +5,19 @@ import { planForgotten, readHeld, type HolderChange } from "../../grants/holders
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { leaveGroups, planLeft } from "../groups/members.ts";
+import { leaveGroups, planLeaving } from "../groups/members.ts";
 
 /**
  * The number of assignments that one transaction revokes. Each takes up to four of the hundred writes of a transaction.
  */
-const atOnce = 20;
+const revocationsPerTransaction = 20;
 
 /** How many grants and groups one transaction removes together with the service account itself. */
 const [fewGrants, fewGroups] = [12, 4];
 
 /**
- * Plans the revocation of all that a service account holds, its removal from its groups, and the deletion of its
- * record; undefined if that is more than one transaction can do.
+ * Plans the revocation of all permissions of a service account, its removal from its groups, and the deletion of its
+ * record; undefined if this does not fit into one transaction.
  */
 export async function planPurge(
   table: Reader,
@@ -31,7 +31,7 @@ export async function planPurge(
   const { grants, groups, owner_grant_id } = held;
   if (grants.length > fewGrants || groups.length > fewGroups) return undefined;
   const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
-  const left = await planLeft(table, accountId, subject, groups);
+  const left = await planLeaving(table, accountId, subject, groups);
   const forgotten: HolderChange = { subject, change: left.holder, forget: true };
   const assignments = await getAssignments(table, accountId, ids);
   const revoked = await planRevocation(table, accountId, assignments, now, [forgotten]);
@@ -42,8 +42,8 @@ export async function planPurge(
 }
 
 /**
- * Revokes all that a service account holds, takes it out of its groups and deletes its record, in several transactions.
- * Its tokens are dead already, so what is left meanwhile gives nobody anything.
+ * Revokes all permissions of a service account, removes it from its groups and deletes its record, in several
+ * transactions. Its tokens are invalid already, so the remaining grants give no access.
  */
 export async function purgeServiceAccount(
   { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
@@ -57,7 +57,7 @@ export async function purgeServiceAccount(
       if (!held) return { value: true, writes: [], changes: [] };
       const grants = held.grants.map((grant) => grant.id);
       const ids = held.owner_grant_id === undefined ? grants : [...grants, held.owner_grant_id];
-      const some = await getAssignments(table, accountId, ids.slice(0, atOnce));
+      const some = await getAssignments(table, accountId, ids.slice(0, revocationsPerTransaction));
       if (some.length > 0) return { value: false, ...(await planRevocation(table, accountId, some, now())) };
       const writes = await planForgotten(table, accountId, subject);
       return { value: writes.length > 0, writes, changes: [], housekeeping: true };

@@ -21,18 +21,22 @@ export const ServiceAccountParams = AccountParams.extend({
 export const ServiceAccount = z
   .object({
     id: Id.meta({ description: "The service account's id." }),
-    account_id: Id.meta({ description: "The account it belongs to." }),
-    name: z.string().meta({ description: "Its name." }),
-    token_prefix: z.string().meta({ description: "How its token begins, to find it again." }),
-    token_last4: z.string().meta({ description: "How its token ends." }),
-    token_public_id: z.string().meta({ description: "The part of its token that is not secret." }),
-    created_at: Timestamp.meta({ description: "When it was created." }),
-    created_by_user_id: Id.meta({ description: "Who created it." }),
-    expires_at: Timestamp.nullable().meta({ description: "When its token stops working; null for never." }),
-    last_used_at: Timestamp.nullable().meta({ description: "When its tokens were last used, to within an hour." }),
-    revoked_at: Timestamp.nullable().meta({ description: "When it was revoked; null while it works." }),
+    account_id: Id.meta({ description: "The account that the service account belongs to." }),
+    name: z.string().meta({ description: "The service account's name." }),
+    token_prefix: z.string().meta({ description: "The beginning of the token, to recognize it." }),
+    token_last4: z.string().meta({ description: "The end of the token." }),
+    token_public_id: z.string().meta({ description: "The part of the token that is not secret." }),
+    created_at: Timestamp.meta({ description: "When the service account was created." }),
+    created_by_user_id: Id.meta({ description: "The user or service account that created it." }),
+    expires_at: Timestamp.nullable().meta({ description: "When the token expires. Null if it never expires." }),
+    last_used_at: Timestamp.nullable().meta({
+      description: "When one of its tokens was last used, to within an hour.",
+    }),
+    revoked_at: Timestamp.nullable().meta({
+      description: "When the service account was revoked. Null if it was not revoked.",
+    }),
   })
-  .meta({ id: "ServiceAccount", description: "A principal of its own, for programs." });
+  .meta({ id: "ServiceAccount", description: "An identity for programs, with its own token." });
 
 export const serviceAccountKind = defineKind({
   name: "auth.service_account",
@@ -42,16 +46,19 @@ export const serviceAccountKind = defineKind({
 });
 
 export const ServiceAccountWithToken = ServiceAccount.extend({
-  token: z.string().meta({ description: "The access token. It is shown this once and kept as a hash." }),
+  token: z.string().meta({ description: "The access token. It is shown only once. Only its hash is stored." }),
 }).meta({ id: "ServiceAccountWithToken", description: "A service account with its new token." });
 
 /*
  * Access patterns
  *   service accounts of an account, oldest first, and one by id   ACCOUNT#<id> / SERVICE_ACCOUNT#<id>
- *   what one holds                                                its access record (access.ts)
- *   its tokens                                                    TOKEN#<public id> (service-token.ts)
+ *   what one holds                                                its access record (shared/accounts/standing.ts)
+ *   its tokens                                                    TOKEN#<public id> (shared/auth/service-token.ts)
  */
-const keyOf = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SERVICE_ACCOUNT#${id}` });
+const serviceAccountKey = (accountId: string, id: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `SERVICE_ACCOUNT#${id}`,
+});
 
 const Stored = ServiceAccount.extend({
   /** The last use before the last rotation. Later uses are stored with its tokens. */
@@ -61,7 +68,7 @@ const Stored = ServiceAccount.extend({
   version: z.int(),
 });
 type Stored = z.output<typeof Stored>;
-type View = z.output<typeof ServiceAccount>;
+type ServiceAccountView = z.output<typeof ServiceAccount>;
 type WithToken = z.output<typeof ServiceAccountWithToken>;
 
 const tokenFields = ({ token, publicId }: MintedToken) => ({
@@ -70,18 +77,18 @@ const tokenFields = ({ token, publicId }: MintedToken) => ({
   token_public_id: publicId,
 });
 
-async function read(table: Reader, accountId: string, id: string): Promise<Stored> {
-  const stored = await table.get(keyOf(accountId, id), Stored);
+async function readServiceAccount(table: Reader, accountId: string, id: string): Promise<Stored> {
+  const stored = await table.get(serviceAccountKey(accountId, id), Stored);
   if (!stored) throw notFound();
   return stored;
 }
 
 const put = (stored: Stored): Write => ({
-  put: { ...keyOf(stored.account_id, stored.id), ...stored },
+  put: { ...serviceAccountKey(stored.account_id, stored.id), ...stored },
   if: stored.version === 1 ? "absent" : { version: stored.version - 1 },
 });
 
-type New = {
+type NewServiceAccount = {
   accountId: string;
   name: string;
   expiresAt?: string | null | undefined;
@@ -91,7 +98,7 @@ type New = {
 };
 
 /** The writes of a new service account that holds nothing, with its first token. */
-export function planServiceAccount(input: New, minted: MintedToken): { stored: Stored; writes: Write[] } {
+export function planServiceAccount(input: NewServiceAccount, minted: MintedToken): { stored: Stored; writes: Write[] } {
   const { accountId, name, by, now, id = timeOrderedId(now), expiresAt = null } = input;
   const stored: Stored = {
     id,
@@ -113,7 +120,7 @@ export function planServiceAccount(input: New, minted: MintedToken): { stored: S
   return { stored, writes: [put(stored), record, tokenWrite({ id, accountId, minted, expiresAt })] };
 }
 
-/** Creates a service account that holds nothing yet. Its token is in the answer and stored nowhere else. */
+/** Creates a service account without permissions. Its token is in the answer and stored nowhere else. */
 export async function createServiceAccount(
   accountId: string,
   input: { name: string; expires_at?: string | null | undefined },
@@ -129,9 +136,9 @@ export async function createServiceAccount(
 }
 
 /** All service accounts of an account, oldest first, the revoked ones too. */
-export async function listServiceAccounts(accountId: string, { table }: Context): Promise<View[]> {
-  const { PK } = keyOf(accountId, "");
-  const items = await table.between(PK, keyOf(accountId, "").SK, keyOf(accountId, "~").SK);
+export async function listServiceAccounts(accountId: string, { table }: Context): Promise<ServiceAccountView[]> {
+  const { PK } = serviceAccountKey(accountId, "");
+  const items = await table.between(PK, serviceAccountKey(accountId, "").SK, serviceAccountKey(accountId, "~").SK);
   const stored = items.map((item) => Stored.parse(item));
   const used = await lastUses(
     table,
@@ -150,8 +157,8 @@ function lastUse({ public_ids, last_used_at }: Stored, used: ReadonlyMap<string,
 const liveLimit = 20;
 
 /**
- * Makes a new token. The old ones work for `overlapSeconds` more, or end at once for 0. Throws:
- * - 403 `would_escalate` unless the caller holds all that the service account holds;
+ * Creates a new token. The old ones stay valid for `overlapSeconds`; with 0 they end at once. Throws:
+ * - 403 `would_escalate` unless the caller holds all permissions of the service account;
  * - 404 for an unknown or revoked service account;
  * - 409 `limit_reached` while too many old tokens still work;
  * - 409 `service_account_expired` if it has expired.
@@ -165,13 +172,16 @@ export async function rotateServiceAccount(
   const { table, commit, now } = context;
   const minted = mintServiceToken();
   return commit(async () => {
-    const old = await read(table, accountId, id);
+    const old = await readServiceAccount(table, accountId, id);
     if (old.revoked_at !== null) throw notFound();
     const { handed, unchanged } = await handedByServiceAccount(table, accountId, id);
     await requireToHold(context, accountId, handed);
     const at = now();
     if (old.expires_at !== null && old.expires_at <= at.toISOString()) {
-      throw new Problem("service_account_expired", "It has expired, and so would a new token. Create another one.");
+      throw new Problem(
+        "service_account_expired",
+        "The service account has expired, so a new token would not work. Create another service account.",
+      );
     }
     const end = new Date(at.getTime() + overlapSeconds * 1000).toISOString();
     const { live, writes } = await tokenEnds(
@@ -184,7 +194,7 @@ export async function rotateServiceAccount(
     if (kept.length >= liveLimit) {
       throw new Problem(
         "limit_reached",
-        `${liveLimit} of its tokens work already. Rotate without overlap to end them.`,
+        `The service account already has ${liveLimit} working tokens. Rotate with overlap_seconds 0 to end them.`,
       );
     }
     const rotated: Stored = {
@@ -212,7 +222,7 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
   const held = await readHeld(table, accountId, { type: "service_account", id });
   if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
   const isPurged = await commit(async () => {
-    const old = await read(table, accountId, id);
+    const old = await readServiceAccount(table, accountId, id);
     // An earlier revocation may have died half-way. This one removes what it left.
     if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();

@@ -4,16 +4,16 @@ import { defineKind } from "../../changes/kind.ts";
 import { Id } from "../../core/ids.ts";
 
 const BatchView = z.object({
-  id: Id.meta({ description: "What the purchase goes by." }),
+  id: Id.meta({ description: "The id of the purchase." }),
   results: z
     .array(
       z.object({
-        domain_name: z.string().meta({ description: "The name." }),
-        status: z.enum(["pending_registration", "failed"]).meta({ description: "What came of it." }),
-        error_code: z.string().nullable().meta({ description: "Why it failed." }),
+        domain_name: z.string().meta({ description: "The domain's name." }),
+        status: z.enum(["pending_registration", "failed"]).meta({ description: "The result for the name." }),
+        error_code: z.string().nullable().meta({ description: "Why the name failed." }),
       }),
     )
-    .meta({ description: "What came of each name that waited for the payment." }),
+    .meta({ description: "The result for each name that waited for the payment." }),
 });
 
 export const purchaseKind = defineKind({

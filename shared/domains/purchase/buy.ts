@@ -15,8 +15,8 @@ import { domainView } from "../view.ts";
 export type Wanted = { name: string; price: number };
 
 /**
- * The result for one name: the domain that is being registered (undefined when the batch bought it before), or the
- * reason why it is not bought.
+ * The result for one name. It is the domain that is being registered, or the reason why the name was not bought. The
+ * domain is undefined if an earlier run of the batch bought the name.
  */
 export type Bought =
   | { name: string; domain: StoredDomain | undefined }
@@ -38,32 +38,32 @@ type Order = {
   accountId: string;
   workspaceId: string;
   batchId: string;
-  /** Further writes for each transaction; throws when the order is no longer valid. */
+  /** Plans further writes for each transaction. Throws if the order is not valid any more. */
   claim?: () => Promise<Write[]>;
 };
 
-/** The names in one transaction: each takes some fourteen writes, with its hold and its entries in the audit log. */
+/** The most names in one transaction. Each name takes about 14 writes, with its hold and its audit log entries. */
 const namesAtOnce = 5;
 
 /**
- * Holds the price of each name and starts its registration, both in one transaction, for a few names at a time. A name
- * that fails does not affect the others, except that missing money affects all names that follow.
+ * Holds the price of each name and starts its registration, a few names in each transaction. A name that fails does not
+ * affect the others. If the money is not enough for a name, it may not be enough for the names after it either.
  */
 export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Buyer): Promise<Bought[]> {
   const outcomes = new Map<string, Bought>();
-  let left = [...wanted];
+  let remaining = [...wanted];
   let atOnce = namesAtOnce;
   const settle = (outcome: Bought): void => {
     outcomes.set(outcome.name, outcome);
-    left = left.filter(({ name }) => name !== outcome.name);
+    remaining = remaining.filter(({ name }) => name !== outcome.name);
   };
-  while (left.length > 0) {
-    const some = left.slice(0, atOnce);
+  while (remaining.length > 0) {
+    const some = remaining.slice(0, atOnce);
     try {
       for (const bought of await buyTogether(order, some, buyer)) settle(bought);
     } catch (error) {
       if (error instanceof NameTaken) settle({ name: error.taken, code: error.code });
-      // Another run of the same batch bought one of the names at another price after this run looked: look again.
+      // Meanwhile another run of the same batch bought one of the names at another price. Read again which are bought.
       else if (error instanceof MovementConflict) continue;
       else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;
       // Money that is too little for several names may be enough for one.
@@ -81,8 +81,8 @@ const refuse = (code: "domain_exists" | "domain_taken") => (name: string) => () 
 type Batch = Pick<Order, "accountId" | "batchId">;
 
 /**
- * The price for which a batch bought each name, whatever happened to the domain since; undefined for a name that it did
- * not buy. The hold proves the purchase: it is made once, in the transaction that creates the domain.
+ * The price at which a batch bought each name, even if the domain is deleted since; undefined for a name that the batch
+ * did not buy. The hold in the wallet proves the purchase, because the transaction that creates the domain makes it.
  */
 export async function pricesPaid(
   table: Reader,
@@ -94,23 +94,24 @@ export async function pricesPaid(
   return holds.map((hold) => hold && StoredMovement.parse(hold).amount);
 }
 
-/** Whether a batch bought each name, whatever happened to the domain since. */
+/** Whether a batch bought each name, even if the domain is deleted since. */
 export const areBought = async (table: Reader, batch: Batch, names: readonly string[]): Promise<boolean[]> =>
   (await pricesPaid(table, batch, names)).map((price) => price !== undefined);
 
 /**
- * The writes that claim names among all accounts. A name that another account connected but never proved stays with
- * that account until it is registered, because the registry still sells it. Throws `NameTaken` for a name that another
- * account holds firmly.
+ * Plans the writes that claim names for registration. Throws `NameTaken` for a name that another account holds firmly.
+ * If another account connected a name but never proved it, that account keeps the name until the registration succeeds.
  */
-async function claimsOn(
+async function planClaims(
   table: Reader,
   accountId: string,
   wanted: readonly Wanted[],
 ): Promise<(domain: StoredDomain) => Write[]> {
   const names = wanted.map(({ name }) => name);
   const [holders, claims] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
-  const over = new Map(names.map((name, index) => [name, claims[index]?.isOver ? claims[index].buyer : undefined]));
+  const endedClaims = new Map(
+    names.map((name, index) => [name, claims[index]?.isOver ? claims[index].buyer : undefined]),
+  );
   const rivals = new Map<string, StoredHolder>();
   for (const [index, name] of names.entries()) {
     const holder = holders[index];
@@ -121,8 +122,8 @@ async function claimsOn(
   return (domain) => {
     const { name } = domain;
     const rival = rivals.get(name);
-    const buying = { ...buyerWrite(domain, over.get(name)), orElse: refuse("domain_taken")(name) };
-    return [buying, rival ? { check: holderKey(name), if: { ...rival } } : holderWrite(domain, "absent")];
+    const buyerClaim = { ...buyerWrite(domain, endedClaims.get(name)), orElse: refuse("domain_taken")(name) };
+    return [buyerClaim, rival ? { check: holderKey(name), if: { ...rival } } : holderWrite(domain, "absent")];
   };
 }
 
@@ -139,7 +140,7 @@ function buyTogether(
     const fresh = wanted.filter((_, index) => !bought[index]);
     if (fresh.length === 0) return { value: before, writes: [], changes: [], partial: true };
     const claimed = (await claim?.()) ?? [];
-    const claims = await claimsOn(table, accountId, fresh);
+    const claims = await planClaims(table, accountId, fresh);
     const { domains, writes } = await planNewDomains(
       table,
       { accountId, workspaceId, now: at },

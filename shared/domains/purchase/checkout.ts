@@ -14,7 +14,7 @@ export type Order = { accountId: string; batchId: string; purchase: Purchase };
 /** The result of each name so far. */
 export type Outcomes = Map<string, Omit<Result, "domain_name">>;
 
-export const totalOf = (names: readonly Wanted[]): number => names.reduce((sum, { price }) => sum + price, 0);
+export const totalPrice = (names: readonly Wanted[]): number => names.reduce((sum, { price }) => sum + price, 0);
 
 /**
  * Opens a checkout for the amount that the wallet lacks for `short`; these names are not held.
@@ -31,7 +31,7 @@ export async function checkoutFor(
 ): Promise<Awaited<ReturnType<typeof openTopup>> | undefined> {
   if (short.length === 0) return undefined;
   const { available } = await readWallet(context.table, accountId);
-  const missing = Math.max(totalOf(short) - available, leastCheckout);
+  const missing = Math.max(totalPrice(short) - available, leastCheckout);
   const names = short.length === 1 ? "a domain" : `${short.length} domains`;
   const about = { batchId, description: `Wallet top-up for ${names}` };
   try {

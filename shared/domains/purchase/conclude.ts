@@ -11,7 +11,7 @@ import { buyerKey, domainKind, holderKey, type Purchase, type StoredDomain } fro
 import { domainById } from "../find.ts";
 import { holderWrite, readBuyer, readHolder } from "../holder.ts";
 import { planTakeover } from "../setup/takeover.ts";
-import { becoming, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 
 /*
@@ -21,12 +21,15 @@ import { domainViews } from "../view.ts";
 const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
 
 /**
- * How long a failed operation is noted, in seconds. After this time the contact is forgotten, so no purchase looks for
- * it.
+ * How long a failed operation is stored, in seconds. After this time the contact is deleted, so no purchase needs the
+ * operation.
  */
 const contactKeptSeconds = 60 * 86_400;
 
-/** Whether a registrar's operation failed for an earlier purchase: it says nothing about the present one. */
+/**
+ * Whether a registrar's operation is the known failure of an earlier purchase. It then says nothing about the present
+ * purchase.
+ */
 export const isFailure = async (table: Reader, name: string, operationId: string): Promise<boolean> =>
   (await table.get(operationKey(name, operationId), z.object({}))) !== undefined;
 
@@ -36,12 +39,12 @@ export type Bought = StoredDomain & { purchase: Purchase };
 export const isRunning = (domain: StoredDomain | undefined): domain is Bought =>
   domain?.status === "pending_registration" && domain.purchase !== undefined;
 
-/** The end of a purchase. A failure has the operation that failed, unless the registrar refused to begin one. */
+/** The result of a purchase. A failure has the failed operation, unless the registrar refused to begin an operation. */
 type Conclusion = { registration: Registration } | Failed;
 type Failed = { failed: string; operation?: RegistrarOperation };
 
 /**
- * Ends a purchase: either the money is captured and the name is registered, or neither. Gives the new state of the
+ * Ends a purchase: either the money is captured and the name is registered, or neither. Returns the new state of the
  * domain; undefined when the purchase was over before, or when a failure is reported on a domain that another process
  * has changed meanwhile.
  */
@@ -77,7 +80,7 @@ export function completePurchase(
 type Ended = Omit<Planned, "changes"> & { after: StoredDomain };
 
 function success(domain: Bought, { expiresAt, locked }: Registration, now: Date): Ended {
-  return becoming(domain, {
+  return domainUpdate(domain, {
     status: "pending_delegation",
     registration: { status: "active", expires_at: new Date(expiresAt).toISOString(), locked },
     purchase: { ...domain.purchase, stage: "captured" },
@@ -89,7 +92,7 @@ function success(domain: Bought, { expiresAt, locked }: Registration, now: Date)
 
 /** Marks the registration as failed. The name is then free, for others and for another attempt. */
 function failure(domain: Bought, { failed, operation }: Failed, now: Date): Ended {
-  const { after, writes } = becoming(domain, {
+  const { after, writes } = domainUpdate(domain, {
     status: "failed",
     status_reason: failed,
     is_open: false,
@@ -139,7 +142,7 @@ const releasedKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "RELEASE
 
 const Released = z.object({ at: Timestamp });
 
-/** How long the end of a registration is noted, in seconds: nothing reads it later than that. */
+/** How long the end of a registration is stored, in seconds. It is never read later. */
 const releaseKeptSeconds = 86_400;
 
 /** The write that notes that a registration has been released and deleted. */

@@ -18,7 +18,7 @@ const countries: ReadonlySet<string> = new Set(codes.trim().split(/\s/));
 /** Whether a text is a country's code: two capital letters. */
 const isCountry = (code: string): boolean => countries.has(code);
 
-const text = (most: number, description: string) => line({ most, description });
+const contactLine = (most: number, description: string) => line({ most, description });
 
 const isPhone = (given: string): boolean => {
   const phone = parsePhoneNumberFromString(given);
@@ -28,26 +28,26 @@ const isPhone = (given: string): boolean => {
 /** The person or company that registers a name, with the data that registries require. */
 export const ContactInfo = z
   .strictObject({
-    first_name: text(100, "Given name."),
-    last_name: text(100, "Family name."),
-    organization: text(255, "Company or organisation; for a person, their name."),
-    email: z.email().max(254).meta({ description: "E-mail address; the registry may write to it." }),
+    first_name: contactLine(100, "Given name."),
+    last_name: contactLine(100, "Family name."),
+    organization: contactLine(255, "Company or organisation. For a person, the person's name."),
+    email: z.email().max(254).meta({ description: "E-mail address. The registry may write to it." }),
     phone: z
       .string()
       .regex(/^\+[1-9]\d{6,14}$/, { error: "Write the number in E.164 form, such as +14155552671", abort: true })
-      .refine(isPhone, { error: "This is no telephone number of its country" })
+      .refine(isPhone, { error: "This is not a telephone number of its country" })
       .meta({ description: "Telephone number in E.164 form.", examples: ["+14155552671"] }),
-    address_1: text(255, "Street and number."),
-    city: text(255, "City."),
-    state: text(255, "State, province or region."),
-    zip: text(32, "Postal code."),
+    address_1: contactLine(255, "Street and number."),
+    city: contactLine(255, "City."),
+    state: contactLine(255, "State, province or region."),
+    zip: contactLine(32, "Postal code."),
     country: z
       .string()
       .regex(/^[A-Z]{2}$/, { error: "Write the two capital letters of ISO 3166-1, such as US", abort: true })
-      .refine(isCountry, { error: "This is no country code of ISO 3166-1" })
-      .meta({ description: "ISO 3166-1 alpha-2.", examples: ["US"] }),
+      .refine(isCountry, { error: "This is not a country code of ISO 3166-1" })
+      .meta({ description: "Country, as an ISO 3166-1 alpha-2 code.", examples: ["US"] }),
   })
-  .meta({ id: "DomainContact", description: "Who registers the domains." });
+  .meta({ id: "DomainContact", description: "The person or company that registers the domains." });
 
 /**
  * A stored contact. It has no rules for its members, so that contacts remain readable when the rules for input change.

@@ -13,7 +13,7 @@ import { areBought, buyNames, type Wanted } from "./buy.ts";
 import { quotesFor, type Quote } from "./offers.ts";
 
 const budgetMs = 20_000;
-/** How long a registry that does not answer is asked again, in milliseconds. */
+/** For how long a registry that does not answer is asked again, in milliseconds. */
 const patienceMs = 3_600_000;
 
 /** The reason why a name is not bought. */
@@ -29,7 +29,7 @@ type Refused =
  * Buys the waiting names of a purchase whose payment arrived at `at`.
  * - A name is bought at the agreed price or a lower one.
  * - The money for names that cannot be bought stays in the wallet.
- * - A repeated run finds the names that it has bought.
+ * - A repeated run does not buy a name twice.
  * - If a registry does not answer, the work stays due, for an hour at most.
  */
 export async function continueBatch(accountId: string, batchId: string, at: string, work: DomainWork): Promise<void> {
@@ -43,7 +43,7 @@ export async function continueBatch(accountId: string, batchId: string, at: stri
   await work.table.attempt({ delete: dueKey(batchQueue, [accountId, batchId], at) });
 }
 
-/** Buys the waiting names; gives the reason for each name that is not bought. */
+/** Buys the waiting names; returns the reason for each name that is not bought. */
 async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<string, Refused>> {
   const { account_id: accountId, workspace_id: workspaceId, id: batchId, waiting } = batch;
   const mover = systemMover(work, accountId);
@@ -76,7 +76,7 @@ function offerOf(agreed: Wanted, { price, reason }: Partial<Quote> = {}): Wanted
 /** The write that fails the transaction if another process continues or ends the batch at the same time. */
 async function claim({ account_id, id }: StoredBatch, { table }: DomainWork): Promise<Write[]> {
   const batch = await getBatch(table, account_id, id);
-  if (!batch || batch.waiting.length === 0) throw new Problem("busy", "Somebody else went on with this purchase.");
+  if (!batch || batch.waiting.length === 0) throw new Problem("busy", "Another process is continuing this purchase.");
   const { version } = batch;
   return [{ put: batchItem({ ...batch, version: version + 1 }), if: { version } }];
 }

@@ -5,11 +5,11 @@ import { registrable } from "../registrable.ts";
 
 /** The reasons why a name cannot be bought here; `unchecked` means that there was no time or no answer. */
 export const refusalReasons = {
-  not_registrable: "Only a name right under a public suffix, such as example.com, is registered.",
+  not_registrable: "Only a name directly under a public suffix, such as example.com, can be registered.",
   unsupported_tld: "Names under this top-level domain are not sold here.",
-  domain_unavailable: "Somebody has this name already.",
-  domain_reserved: "The registry does not give this name to anybody.",
-  domain_premium: "This is a premium name; these are not sold here.",
+  domain_unavailable: "This name is taken already.",
+  domain_reserved: "The registry has reserved this name.",
+  domain_premium: "This is a premium name. Premium names are not sold here.",
   domain_invalid: "The registry does not allow this name.",
   unchecked: "The registry did not answer in time. Try again.",
 } as const;
@@ -55,10 +55,10 @@ export async function tldsOf(
   }
 }
 
-const atOnce = 20;
+const concurrency = 20;
 
 /**
- * Asks the registrar for quotes, 20 at a time, and gives them in the order of the names. A name without an answer in
+ * Asks the registrar for quotes, 20 at a time, and returns them in the order of the names. A name without an answer in
  * time is `unchecked`.
  */
 export async function quotesFor(
@@ -81,7 +81,7 @@ export async function quotesFor(
       return { name, reason: "unchecked" };
     }
   };
-  const asked = await mapConcurrently(names, atOnce, ask);
+  const asked = await mapConcurrently(names, concurrency, ask);
   clearTimeout(timer);
   return asked.map((one, index) =>
     one.status === "fulfilled" ? one.value : { name: names[index] ?? "", reason: "unchecked" },

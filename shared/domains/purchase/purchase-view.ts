@@ -15,24 +15,24 @@ const largestTotal = 5_000_000;
 
 export const Purchase = z
   .strictObject({
-    workspace_id: Id.meta({ description: "The workspace the domains come into." }),
-    domains: z.array(NewDomainName).min(1).max(50).meta({ description: "The names to buy, 1 to 50." }),
+    workspace_id: Id.meta({ description: "The workspace for the domains." }),
+    domains: z.array(NewDomainName).min(1).max(50).meta({ description: "The names to purchase, 1 to 50." }),
     contact_info: ContactInfo,
     max_total: moneyUpTo(largestTotal)
       .optional()
       .meta({
-        description: "What all of it may cost: at a higher quote nothing is bought.",
+        description: "The highest total price to accept. If the names cost more, nothing is purchased.",
         examples: ["40.00"],
       }),
   })
-  .meta({ id: "DomainPurchase", description: "Names to buy, and who registers them." });
+  .meta({ id: "DomainPurchase", description: "Names to purchase, and the contact for their registration." });
 export type Purchase = z.output<typeof Purchase>;
 
 const otherReasons = {
   domain_exists: "The account has this domain already.",
   domain_taken: "Another account has this domain.",
-  insufficient_funds: "The wallet did not hold enough for this name any more.",
-  quote_changed: "With this name the purchase costs more than was agreed.",
+  insufficient_funds: "The wallet's available balance was too low for this name.",
+  quote_changed: "With this name, the purchase costs more than agreed.",
   duplicate: "The name is in the list twice.",
 } as const;
 type ErrorCode = RefusalReason | keyof typeof otherReasons;
@@ -41,33 +41,34 @@ const codes = Object.keys(messages) as [ErrorCode, ...ErrorCode[]];
 
 const Result = z
   .object({
-    domain_name: z.string().meta({ description: "The name." }),
+    domain_name: z.string().meta({ description: "The domain's name." }),
     status: z.enum(["pending_registration", "payment_required", "failed"]).meta({
       description:
-        "`pending_registration` was bought by this purchase, and its price is held; `payment_required` goes on once `payment_url` is paid.",
+        "With `pending_registration`, the name was bought by this purchase, and its price is held. With `payment_required`, the purchase continues once `payment_url` is paid.",
     }),
-    id: Id.nullable().meta({ description: "The domain's id; null when there is none, or none any more." }),
-    error: z.string().nullable().meta({ description: "Why it failed, for people." }),
-    error_code: z.enum(codes).nullable().meta({ description: "Why it failed." }),
+    id: Id.nullable().meta({ description: "The domain's id. Null if there is no domain, or if it was deleted." }),
+    error: z.string().nullable().meta({ description: "Why the name failed, for people." }),
+    error_code: z.enum(codes).nullable().meta({ description: "Why the name failed." }),
   })
-  .meta({ id: "DomainPurchaseResult", description: "What came of one name." });
+  .meta({ id: "DomainPurchaseResult", description: "The result for one name." });
 export type Result = z.output<typeof Result>;
 
 export const PurchaseAnswer = z
   .object({
-    results: z.array(Result).meta({ description: "What came of each name, in the order they were given." }),
-    successful_count: z.int().min(0).meta({ description: "How many are being registered." }),
-    failed_count: z.int().min(0).meta({ description: "How many failed." }),
-    currency: Currency.meta({ description: "ISO 4217." }),
-    estimated_total: MoneyText.meta({ description: "What the names cost that did not fail, for their first year." }),
+    results: z.array(Result).meta({ description: "The result for each name, in the order of the request." }),
+    successful_count: z.int().min(0).meta({ description: "How many names are being registered." }),
+    failed_count: z.int().min(0).meta({ description: "How many names failed." }),
+    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+    estimated_total: MoneyText.meta({ description: "The price of the first year for all names that did not fail." }),
     payment_url: z.string().nullable().meta({
-      description: "Where to pay what the wallet is short of, for the names that wait for it; null when none does.",
+      description:
+        "The address of the payment page for the amount that is missing in the wallet. Null if no name waits for a payment.",
     }),
     purchase_batch_id: Id.nullable().meta({
-      description: "What the purchase goes by; null when no name can be bought.",
+      description: "The id of the purchase. Null if no name can be purchased.",
     }),
   })
-  .meta({ id: "DomainPurchaseResponse", description: "What came of a purchase." });
+  .meta({ id: "DomainPurchaseResponse", description: "The result of a purchase." });
 export type PurchaseAnswer = z.output<typeof PurchaseAnswer>;
 
 /** The result of a name, with the message for its code. */
@@ -99,7 +100,7 @@ export const resultOfQuote = ({ reason }: Quote) => result("failed", null, reaso
 type Whole = { wanted: readonly Wanted[]; batchId: string | null; paymentUrl: string | null };
 
 /** The answer to a purchase, with results in the order of the requested names. */
-export function answerOf(
+export function purchaseAnswer(
   asked: readonly string[],
   outcomes: ReadonlyMap<string, Omit<Result, "domain_name">>,
   { wanted, batchId, paymentUrl }: Whole,

@@ -8,14 +8,14 @@ import type { Write } from "../../table/writes.ts";
 import type { Checkouts } from "../../wallet/topup.ts";
 import { readWallet } from "../../wallet/wallet.ts";
 import { domainByName } from "../find.ts";
-import { firmlyHeld } from "../holder.ts";
+import { takenNames } from "../holder.ts";
 import { batchItem, getBatch } from "./batch.ts";
 import { buyNames, type Wanted } from "./buy.ts";
-import { checkoutFor, newBatch, totalOf, waitingWrite, type Order, type Outcomes } from "./checkout.ts";
+import { checkoutFor, newBatch, totalPrice, waitingWrite, type Order, type Outcomes } from "./checkout.ts";
 import { lookUp, type Earlier, type Known } from "./lookup.ts";
 import { quotesFor } from "./offers.ts";
 import {
-  answerOf,
+  purchaseAnswer,
   result,
   resultOfEarlier,
   resultOfOwn,
@@ -31,7 +31,7 @@ type Outside = { registrar: Registrar; checkouts: () => Checkouts };
 /**
  * Buys names: holds their prices and starts their registrations. 409 `quote_changed`.
  * - For names that the wallet does not cover, it opens a checkout; the purchase continues once that is paid.
- * - Sent again with its idempotency key, it finds the names that it has bought, whatever happened to them since.
+ * - A repeat with the same idempotency key finds the names that were bought, even if their domains were deleted since.
  */
 export async function purchaseDomains(
   accountId: string,
@@ -49,15 +49,15 @@ export async function purchaseDomains(
     ...[...own.values()].map((domain) => [domain.name, resultOfOwn(domain, permissions)] as const),
     ...earlier.map(({ name, domain }) => [name, resultOfEarlier(domain, permissions)] as const),
   ]);
-  const wanted = await quoted(order, known, outcomes, context, registrar);
+  const wanted = await pricedNames(order, known, outcomes, context, registrar);
   const agreed = withinAgreed(order, earlier, wanted, outcomes);
   const { available } = await readWallet(table, accountId);
-  const isShort = available < totalOf(agreed);
+  const isShort = available < totalPrice(agreed);
   const short = isShort ? agreed : await buy(order, agreed, own, outcomes, context);
   const waiting = await checkoutFor(order, short, outcomes, context, checkouts);
   const all = [...earlier, ...wanted];
   const paymentUrl = waiting?.session.hosted_page.url ?? null;
-  const value = answerOf(purchase.domains, outcomes, {
+  const value = purchaseAnswer(purchase.domains, outcomes, {
     wanted: all,
     batchId: all.length === 0 ? null : batchId,
     paymentUrl,
@@ -68,8 +68,8 @@ export async function purchaseDomains(
   });
 }
 
-/** The names that can be bought, with their prices. The reason for each other name is noted in `outcomes`. */
-async function quoted(
+/** The names that can be bought, with their prices. The reasons for the other names are stored in `outcomes`. */
+async function pricedNames(
   { accountId, purchase }: Order,
   { earlier, own }: Known,
   outcomes: Outcomes,
@@ -78,7 +78,7 @@ async function quoted(
 ): Promise<Wanted[]> {
   const names = [...new Set(purchase.domains)].filter((name) => !earlier.has(name));
   const unknown = names.filter((name) => !own.has(name) || own.get(name)?.status === "failed");
-  const held = await firmlyHeld(table, unknown, accountId);
+  const held = await takenNames(table, unknown, accountId);
   const free = unknown.filter((name) => !held.has(name));
   const quotes = await quotesFor(registrar, free, { budgetMs, log });
   const isAllNew = held.size === 0 && earlier.size === 0;
@@ -100,7 +100,7 @@ function withinAgreed(
   wanted: readonly Wanted[],
   outcomes: Outcomes,
 ): readonly Wanted[] {
-  const total = totalOf([...earlier, ...wanted]);
+  const total = totalPrice([...earlier, ...wanted]);
   const agreed = max_total === undefined ? undefined : minorUnits(max_total);
   if (agreed === undefined || total <= agreed) return wanted;
   if (earlier.length === 0) throw tooMuch(total);
@@ -109,8 +109,8 @@ function withinAgreed(
 }
 
 /**
- * Buys the names that the wallet covers, and gives those that it does not. The contact is stored with the first name
- * that is bought.
+ * Buys the names that the wallet covers, and returns those that it does not cover. The contact is stored with the first
+ * name that is bought.
  */
 async function buy(
   { accountId, batchId, purchase }: Order,
@@ -145,12 +145,12 @@ async function buy(
 }
 
 const silent = (): Problem =>
-  new Problem("upstream_unavailable", "The registrar does not answer: nothing was bought. Try again.", {
+  new Problem("upstream_unavailable", "The registrar does not answer, so nothing was purchased. Try again.", {
     retry_after: 5,
   });
 
 const tooMuch = (total: number): Problem =>
-  new Problem("quote_changed", `The names cost ${money(total)} ${currency}, which is more than was agreed.`, {
+  new Problem("quote_changed", `The names cost ${money(total)} ${currency}, which is more than agreed.`, {
     estimated_total: money(total),
     currency,
   });

@@ -1,15 +1,16 @@
 import { Problem } from "../../core/errors.ts";
+import { later } from "../../core/time.ts";
 import { Refused, type RegistrarOperation } from "../../providers/registrar/registrar.ts";
 import type { Purchase, StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
-import { becoming, later, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
 import { getBatch } from "./batch.ts";
 import { type Bought, completePurchase, isFailure, isRunning, releasedAt } from "./conclude.ts";
 
 /*
  * A name is bought in steps, and each is stored before the next begins: the price is held; the registrar is asked; the
  * registration runs; the money is captured or released. If the registrar's answer is lost, the result is unknown: the
- * registrar is then asked for its operations and registrations, and only a certain answer counts.
+ * registrar is then asked for its operations and registrations, and only a definite answer is used.
  */
 
 /** After this time in milliseconds, a request that the registrar does not know of has not reached it. */
@@ -33,7 +34,7 @@ export async function advanceRegistration(domain: StoredDomain, work: DomainWork
   for (let steps = 0; steps < 4 && isRunning(current); steps++) {
     const { stage } = current.purchase;
     const before: Bought = current;
-    if (stage === "held") current = await begin(before, work);
+    if (stage === "held") current = await beginRegistration(before, work);
     else if (stage === "asked") current = await reconcile(before, work);
     else current = await look(before, work);
     if (current?.version === before.version) return;
@@ -41,7 +42,7 @@ export async function advanceRegistration(domain: StoredDomain, work: DomainWork
 }
 
 /** Asks the registrar for the first time, unless the name was released only a moment ago. */
-async function begin(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
+async function beginRegistration(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
   const released = await releasedAt(work.table, domain.name);
   const now = work.now();
   const restsUntil = later(released ?? new Date(0), restMs);
@@ -53,7 +54,7 @@ async function begin(domain: Bought, work: DomainWork): Promise<StoredDomain | u
 }
 
 /**
- * Stores the progress of a registration and gives the new state of the domain; undefined when another process has
+ * Stores the progress of a registration and returns the new state of the domain; undefined when another process has
  * changed it.
  */
 async function mark(
@@ -66,7 +67,7 @@ async function mark(
     const current = await domainById(table, domain.account_id, domain.id);
     // The process that changed the domain meanwhile knows more.
     if (!isRunning(current) || current.version !== domain.version) return { value: undefined, writes: [], changes: [] };
-    const { after, writes } = becoming(current, {
+    const { after, writes } = domainUpdate(current, {
       purchase: { ...current.purchase, ...purchase },
       failures,
       due_at: due_at ?? nextLook(failures, now()),
@@ -85,14 +86,14 @@ async function ask(domain: StoredDomain | undefined, work: DomainWork): Promise<
   if (!batch) throw new Error(`The purchase of ${name} has no contact any more.`);
   try {
     const operation = await work.registrar.register({ name, contact: batch.contact, autoRenew: auto_renew });
-    return await settle(domain, operation, work);
+    return await settleOperation(domain, operation, work);
   } catch (error) {
-    if (error instanceof Refused) return refusal(domain, error.message, work);
+    if (error instanceof Refused) return refusePurchase(domain, error.message, work);
     return waitFor(domain, error, work);
   }
 }
 
-/** Schedules another look when the registrar does not answer: no answer says nothing about the registration. */
+/** Schedules another check if the registrar does not answer, because the result of the registration is then unknown. */
 async function waitFor(domain: Bought, error: unknown, work: DomainWork): Promise<StoredDomain | undefined> {
   if (!(error instanceof Problem) || error.status !== 503) throw error;
   work.log.info("registrar does not answer", { domain_id: domain.id, reason: error.message });
@@ -119,7 +120,7 @@ async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(domain, work);
-    if (operation) return await settle(domain, operation, work);
+    if (operation) return await settleOperation(domain, operation, work);
     if (!isCertain) {
       await mark(domain, { failures }, work);
       return undefined;
@@ -138,10 +139,10 @@ async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain
  * Ends the purchase after a refusal, unless an earlier request was accepted: the registrar also refuses a name that is
  * registered for us already.
  */
-async function refusal(domain: Bought, reason: string, work: DomainWork): Promise<StoredDomain | undefined> {
+async function refusePurchase(domain: Bought, reason: string, work: DomainWork): Promise<StoredDomain | undefined> {
   try {
     const operation = await operationOf(domain, work);
-    if (operation) return await settle(domain, operation, work);
+    if (operation) return await settleOperation(domain, operation, work);
     return await completePurchase(domain, { failed: reason }, work);
   } catch (error) {
     return waitFor(domain, error, work);
@@ -151,14 +152,14 @@ async function refusal(domain: Bought, reason: string, work: DomainWork): Promis
 async function look(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
   try {
     const operation = await work.registrar.operation(domain.purchase.operation_id ?? "");
-    return await settle(domain, operation, work);
+    return await settleOperation(domain, operation, work);
   } catch (error) {
     return waitFor(domain, error, work);
   }
 }
 
 /** Acts on the state of an operation: it still runs, or the purchase ends. */
-async function settle(
+async function settleOperation(
   domain: Bought,
   operation: RegistrarOperation,
   work: DomainWork,
@@ -166,7 +167,7 @@ async function settle(
   if (operation.state === "failed") {
     return completePurchase(
       domain,
-      { failed: operation.reason ?? "The registry did not register it.", operation },
+      { failed: operation.reason ?? "The registry did not register the name.", operation },
       work,
     );
   }

@@ -6,7 +6,7 @@ import type { Context } from "../../http/route.ts";
 import type { Registrar } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import { Warning } from "../domain.ts";
-import { firmlyHeld } from "../holder.ts";
+import { takenNames } from "../holder.ts";
 import { readName } from "../name.ts";
 import { registrable } from "../registrable.ts";
 import { warningsFor } from "../setup/new.ts";
@@ -17,14 +17,14 @@ const tldError = "Write a top-level domain such as com";
 
 /** The query of a search. Top-level domains are a list, or one text with commas. */
 export const searchQuery = z.strictObject({
-  workspace_id: Id.meta({ description: "The workspace the domain is for." }),
+  workspace_id: Id.meta({ description: "The workspace for the domain." }),
   query: z
     .string()
     .trim()
     .min(1)
     .max(253)
     .meta({
-      description: "A name such as `example.com`, or a keyword such as `example` to get suggestions for.",
+      description: "A name such as `example.com`, or a keyword such as `example` for suggestions.",
       examples: ["example"],
     }),
   tlds: z
@@ -46,7 +46,7 @@ export const searchQuery = z.strictObject({
     .optional()
     .meta({
       description:
-        "Only under these top-level domains: several, or one text with commas. All that are sold if not said.",
+        "Only names under these top-level domains: a list, or one text with commas. The default is all that are sold.",
     }),
 });
 
@@ -54,18 +54,18 @@ const reasonNames = Object.keys(refusalReasons) as [RefusalReason, ...RefusalRea
 
 export const SearchResult = z
   .object({
-    name: z.string().meta({ description: "The name." }),
-    available: z.boolean().meta({ description: "Whether `domains.purchase` would take it." }),
-    premium: z.boolean().meta({ description: "Whether the registry sells it at a price of its own." }),
-    price: MoneyText.nullable().meta({ description: "For the first year; null when it is not known." }),
-    renewal_price: MoneyText.nullable().meta({ description: "For a year after that; null when it is not known." }),
-    currency: Currency.meta({ description: "ISO 4217." }),
-    reason: z.enum(reasonNames).nullable().meta({ description: "Why it is not available." }),
+    name: z.string().meta({ description: "The domain's name." }),
+    available: z.boolean().meta({ description: "Whether `domains.purchase` can buy the name." }),
+    premium: z.boolean().meta({ description: "Whether the registry sells the name at a premium price." }),
+    price: MoneyText.nullable().meta({ description: "The price of the first year. Null if it is not known." }),
+    renewal_price: MoneyText.nullable().meta({ description: "The price of a further year. Null if it is not known." }),
+    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+    reason: z.enum(reasonNames).nullable().meta({ description: "Why the name is not available." }),
     warnings: z
       .array(Warning)
-      .meta({ description: "What is worth a second look, such as a look-alike of a domain of the account." }),
+      .meta({ description: "Warnings about the name, such as that it looks like a domain of the account." }),
   })
-  .meta({ id: "DomainSearchResult", description: "How a name can be had." });
+  .meta({ id: "DomainSearchResult", description: "A name with its availability and price." });
 type SearchResult = z.output<typeof SearchResult>;
 
 const resultLimit = 20;
@@ -126,7 +126,7 @@ export async function searchDomains(
 /** Marks names as unavailable that an account holds firmly or is buying here, even if the registry still sells them. */
 async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
   const names = quotes.map(({ name }) => name);
-  const held = await firmlyHeld(table, names);
+  const held = await takenNames(table, names);
   return quotes.map((quote) =>
     quote.reason === undefined && held.has(quote.name) ? { name: quote.name, reason: "domain_unavailable" } : quote,
   );

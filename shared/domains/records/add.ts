@@ -22,8 +22,8 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
 }
 
 /**
- * Refuses a record that the domain cannot have beside its present records. `but` is the id of a record to leave out of
- * the comparison.
+ * Refuses a record that the domain cannot have together with its present records. `but` is the id of a record to leave
+ * out of the comparison.
  * - 409 `system_managed`: the place is reserved for a system record.
  * - 409 `record_exists`: the same record is there.
  * - 409 `record_conflict`: another record excludes it.
@@ -41,7 +41,7 @@ export async function requireRoom(
       is_system_managed && (record.name !== "@" || type === record.type);
     const inTheWay = neighbours.find(isInTheWay);
     const extras = inTheWay ? { conflicts_with: inTheWay.id } : {};
-    throw new Problem("system_managed", `${reason}. It changes with the domain's settings.`, extras);
+    throw new Problem("system_managed", `${reason}. Such records change only with the domain's settings.`, extras);
   }
   const others = neighbours.filter((one) => one.id !== but).map(parsedOf);
   const conflict = conflictOf(record, others);
@@ -50,7 +50,10 @@ export async function requireRoom(
   throw new Problem(code, conflict.message, { conflicts_with: conflict.id });
 }
 
-/** Reads a domain and its zone for one transaction; 404, 409 `domain_not_ready` when the domain takes no records. */
+/**
+ *  Reads a domain and its zone for one transaction. Throws 404, 409 `domain_not_ready` when the domain takes no
+ * records.
+ */
 export async function openHome(
   table: Reader,
   accountId: string,
@@ -63,7 +66,7 @@ export async function openHome(
 }
 
 const closing = ({ name, status }: Pick<StoredDomain, "name" | "status">): Problem =>
-  notReady(status, `${name} is ${status}: its records do not change any more.`);
+  notReady(status, `${name} is ${status}. Its records cannot be changed.`);
 
 /**
  * The write that adds `by` to a domain's count of records. It fails the transaction when the domain changed since it
@@ -78,7 +81,7 @@ export const recordCountWrite = (home: StoredDomain, by: number): Write => ({
 /** 409 `limit_reached` when a domain has no space for `more` further records. */
 export function requireSpace({ record_count }: StoredDomain, more: number): void {
   if (record_count + more <= recordLimit) return;
-  throw new Problem("limit_reached", `A domain has ${recordLimit} records at most.`);
+  throw new Problem("limit_reached", `A domain can have ${recordLimit} records at most.`);
 }
 
 /** Adds a record to a domain; 409 as `requireRoom`, `domain_not_ready`, `limit_reached`; 422. */

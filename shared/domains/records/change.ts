@@ -16,10 +16,10 @@ export const RecordParams = z.strictObject({
   record_id: z.int().min(1).max(largestId).meta({ description: "The record's id, an integer." }),
 });
 
-type Found = { record: StoredRecord; domain: StoredDomain };
+type FoundRecord = { record: StoredRecord; domain: StoredDomain };
 
 /** The record in the path of a route, with its domain. */
-export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams> }, Found> = {
+export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams> }, FoundRecord> = {
   at: "path",
   within: ["domain", "workspace"],
   find: async ({ params: { account_id, record_id } }, table) => {
@@ -31,11 +31,11 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
 
 function requireOwn({ is_system_managed }: StoredRecord): void {
   if (!is_system_managed) return;
-  throw new Problem("system_managed", "This record follows from the domain's settings, and changes with them alone.");
+  throw new Problem("system_managed", "The domain's settings manage this record. It changes only with them.");
 }
 
-/** Reads the present state of a record, for one transaction; 404. */
-async function current({ account_id, id }: StoredRecord, { table }: Context): Promise<StoredRecord> {
+/** Reads the current state of a record, for one transaction. Throws 404. */
+async function currentRecord({ account_id, id }: StoredRecord, { table }: Context): Promise<StoredRecord> {
   const record = await recordById(table, account_id, id);
   if (!record) throw notFound();
   return record;
@@ -48,10 +48,10 @@ async function current({ account_id, id }: StoredRecord, { table }: Context): Pr
 export type RecordChange = { [M in Exclude<keyof RecordInput, "type">]?: RecordInput[M] | undefined };
 
 /** Changes a record; 404, 409 as `requireRoom` and `domain_not_ready`, 422. */
-export function changeRecord(found: Found, change: RecordChange, context: Context): Promise<StoredRecord> {
+export function changeRecord(found: FoundRecord, change: RecordChange, context: Context): Promise<StoredRecord> {
   const { table, commit, now } = context;
   return commit(async () => {
-    const before = await current(found.record, context);
+    const before = await currentRecord(found.record, context);
     requireOwn(before);
     const { home, zone } = await openHome(table, before.account_id, before.domain_id);
     const { id: _, ...stored } = parsedOf(before);
@@ -74,10 +74,10 @@ export function changeRecord(found: Found, change: RecordChange, context: Contex
 }
 
 /** Removes a record; 404, 409 `system_managed`, `domain_not_ready`. */
-export function removeRecord(found: Found, context: Context): Promise<void> {
+export function removeRecord(found: FoundRecord, context: Context): Promise<void> {
   const { table, commit, now } = context;
   return commit(async () => {
-    const record = await current(found.record, context);
+    const record = await currentRecord(found.record, context);
     requireOwn(record);
     const { home, zone } = await openHome(table, record.account_id, record.domain_id);
     const { sole, changes } = await planRecords(table, record.account_id, [{ zone, removed: [record] }], now());

@@ -20,30 +20,33 @@ const isSpfRecord = ({ type, value }: ParsedRecord): boolean => type === "TXT" &
 const rules: Record<Conflict["kind"], Rule> = {
   // All data of a type have the same members in the same order.
   duplicate: (candidate, other) =>
-    JSON.stringify(dataOf(candidate)) === JSON.stringify(dataOf(other)) ? "This record is there already" : undefined,
+    JSON.stringify(dataOf(candidate)) === JSON.stringify(dataOf(other))
+      ? "The domain has this record already"
+      : undefined,
   cname: (candidate, other) => {
     if (candidate.type !== "CNAME" && other.type !== "CNAME") return undefined;
-    if (candidate.type === other.type) return "A name is an alias of one other name only: change its CNAME record";
-    const held = candidate.type === "CNAME" ? `it has a record of type ${other.type}` : "it has a CNAME record";
-    return `A CNAME record shares its name with no other record, and ${held}`;
+    if (candidate.type === other.type) return "A name can have only one CNAME record. Change the existing one";
+    const held =
+      candidate.type === "CNAME" ? `The name has a record of type ${other.type}` : "The name has a CNAME record";
+    return `A CNAME record cannot share its name with another record. ${held}`;
   },
   ns: (candidate, other) => {
     if ((candidate.type === "NS") === (other.type === "NS")) return undefined;
     const held =
-      candidate.type === "NS" ? `it has a record of type ${other.type}` : "the name is delegated by NS records";
-    return `A delegated name has NS records and nothing else (DS is not offered), and ${held}`;
+      candidate.type === "NS" ? `The name has a record of type ${other.type}` : "The name is delegated by NS records";
+    return `A delegated name can have NS records only (DS is not offered). ${held}`;
   },
   spf: (candidate, other) =>
     isSpfRecord(candidate) && isSpfRecord(other)
-      ? "A name has one SPF record, or receivers accept none: add the terms to the one that is there"
+      ? "A name can have only one SPF record, or receivers accept none. Add the terms to the existing one"
       : undefined,
   dmarc: (candidate, other) =>
     isDmarc(candidate) && isDmarc(other)
-      ? "A name has one DMARC record, or receivers ignore all: change the one that is there"
+      ? "A name can have only one DMARC record, or receivers ignore all of them. Change the existing one"
       : undefined,
   null_mx: (candidate, other) =>
     candidate.type === "MX" && other.type === "MX" && isNullMx(candidate) !== isNullMx(other)
-      ? 'An MX record with the value "." refuses all mail, and stands alone (RFC 7505)'
+      ? 'An MX record with the value "." refuses all mail, and must be the only MX record (RFC 7505)'
       : undefined,
 };
 

@@ -20,9 +20,9 @@ const shownAtMost = 100;
 
 const Skipped = z
   .object({
-    line: z.int().min(1).meta({ description: "The line of the zone file on which it begins." }),
-    text: z.string().meta({ description: "The entry, or its beginning." }),
-    reason: z.string().meta({ description: "Why it is not imported, for people." }),
+    line: z.int().min(1).meta({ description: "The line of the zone file on which the entry begins." }),
+    text: z.string().meta({ description: "The entry's text, or its beginning." }),
+    reason: z.string().meta({ description: "Why the entry is not imported, for people." }),
   })
   .meta({ id: "SkippedZoneEntry", description: "An entry of a zone file that is not imported." });
 type Skipped = z.output<typeof Skipped>;
@@ -30,19 +30,22 @@ type Skipped = z.output<typeof Skipped>;
 export const ImportAnswer = z
   .object({
     domain: z.string().meta({ description: "The domain's name." }),
-    dry_run: z.boolean().meta({ description: "Whether nothing was changed." }),
+    dry_run: z.boolean().meta({ description: "Whether this was a dry run, which changes nothing." }),
     created: z
       .array(DnsRecord)
       .max(shownAtMost)
-      .meta({ description: "The records that were created, the first 100; none in a dry run." }),
-    created_count: z.int().min(0).meta({ description: "How many were created, or would be." }),
+      .meta({ description: "The first 100 records that were created. Empty in a dry run." }),
+    created_count: z
+      .int()
+      .min(0)
+      .meta({ description: "How many records were created, or in a dry run would be created." }),
     skipped: z
       .array(Skipped)
       .max(shownAtMost)
-      .meta({ description: "What of the file is not imported, and why: the first 100." }),
+      .meta({ description: "The first 100 entries that are not imported, with the reason." }),
     skipped_count: z.int().min(0).meta({ description: "How many entries are not imported." }),
   })
-  .meta({ id: "DnsImportResponse", description: "What came of the import of a zone file." });
+  .meta({ id: "DnsImportResponse", description: "The result of importing a zone file." });
 type ImportAnswer = z.output<typeof ImportAnswer>;
 
 type Sorted = { fitting: ParsedRecord[]; skipped: Skipped[] };
@@ -63,16 +66,20 @@ function sort(file: string, domain: StoredDomain, known: readonly StoredRecord[]
     const fault =
       "faults" in read ? read.faults.map(({ message }) => message).join("; ") : reasonAgainst(read.record, beside);
     if (fault === undefined && "record" in read && beside.length >= recordLimit) {
-      sorted.skipped.push({ line, text: textOf(input), reason: `A domain has ${recordLimit} records at most` });
+      sorted.skipped.push({
+        line,
+        text: recordText(input),
+        reason: `A domain can have ${recordLimit} records at most`,
+      });
     } else if (fault === undefined && "record" in read) {
       sorted.fitting.push(read.record);
       beside.push({ ...read.record, id: -line });
-    } else sorted.skipped.push({ line, text: textOf(input), reason: fault ?? "It cannot be read" });
+    } else sorted.skipped.push({ line, text: recordText(input), reason: fault ?? "The entry cannot be read" });
   }
   return { ...sorted, skipped: sorted.skipped.toSorted((a, b) => a.line - b.line) };
 }
 
-const textOf = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, 200);
+const recordText = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, 200);
 
 function reasonAgainst(record: ParsedRecord, beside: readonly (ParsedRecord & { id: number })[]): string | undefined {
   const reserved = reservedFor(record);

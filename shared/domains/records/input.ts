@@ -15,7 +15,7 @@ const members = {
     .max(300)
     .meta({
       description:
-        "Its name in the domain: `@` is the domain itself, `*` any name that has no records, `www` is `www` in it. A full name in the domain is taken too.",
+        "The record's name in the domain: `@` is the domain itself, `*` is any name that has no records, `www` is `www` in the domain. A full name in the domain is accepted too.",
       examples: ["www"],
     }),
   value: z
@@ -24,24 +24,32 @@ const members = {
     .max(16_384)
     .meta({
       description:
-        "What it says, by its type: an address (A, AAAA), a host name (CNAME, MX, SRV, NS), text (TXT, up to 2,048 bytes), or the value of a CAA property.",
+        "The record's value: an address (A, AAAA), a host name (CNAME, MX, SRV, NS), text (TXT, up to 2,048 bytes), or the value of a CAA property.",
       examples: ["192.0.2.1"],
     }),
   ttl: z.int().min(60).max(86_400).meta({
     description:
-      "How long resolvers keep it, in seconds: 60 to 86,400, 3,600 if not said. Records of one name and type go by the lowest of theirs.",
+      "How long resolvers keep the record, in seconds, from 60 to 86,400. The default is 3,600. All records of one name and type get the lowest TTL among them.",
   }),
-  priority: port.meta({ description: "Of MX and SRV records, which need it: the lowest is tried first." }),
-  weight: port.meta({ description: "Of SRV records: the share among those of the same priority; 0 if not said." }),
-  port: port.meta({ description: "Of SRV records, which need it: the port of the service." }),
-  flags: z.int().min(0).max(255).meta({ description: "Of CAA records: 128 is critical; 0 if not said." }),
-  tag: z.string().min(1).max(15).meta({ description: "Of CAA records, which need it: the property, such as `issue`." }),
+  priority: port.meta({
+    description: "The priority, required for MX and SRV records only. The lowest is tried first.",
+  }),
+  weight: port.meta({
+    description: "The share among SRV records of the same priority. For SRV records only. The default is 0.",
+  }),
+  port: port.meta({ description: "The port of the service, required for SRV records only." }),
+  flags: z
+    .int()
+    .min(0)
+    .max(255)
+    .meta({ description: "The flags, for CAA records only. 128 is critical. The default is 0." }),
+  tag: z.string().min(1).max(15).meta({ description: "The property, such as `issue`, required for CAA records only." }),
 };
 
 /** The members of a new record. `parseRecord` checks which values the type allows. */
 export const newRecord = {
   name: members.name,
-  type: RecordType.meta({ description: "Its type." }),
+  type: RecordType.meta({ description: "The record's type." }),
   value: members.value,
   ttl: members.ttl.optional(),
   priority: members.priority.optional(),
@@ -130,14 +138,14 @@ function readMembers(input: RecordInput): { members: Members; faults: RecordFaul
 /** The reason why a valid name is not allowed for a type of record; undefined when it is. */
 function ownerFault({ type }: RecordInput, name: string, zone: string): string | undefined {
   if (type === "CNAME" && name === "@") {
-    return `${zone} itself cannot be a CNAME, because it has other records: use A and AAAA records, or a name such as www`;
+    return `${zone} itself cannot be a CNAME, because it has other records. Use A and AAAA records, or a name such as www`;
   }
   if (type === "NS" && name === "@") {
-    return `The nameservers of ${zone} itself are set: an NS record delegates a name below it, such as sub`;
+    return `The nameservers of ${zone} itself are fixed. An NS record delegates a name below it, such as sub`;
   }
-  if (type === "NS" && name.startsWith("*")) return "A wildcard cannot be delegated: write the name to delegate";
+  if (type === "NS" && name.startsWith("*")) return "A wildcard cannot be delegated. Write the name to delegate";
   if (type === "SRV" && !/^_[a-z0-9-]+\._[a-z0-9-]+(?:\.|$)/.test(name)) {
-    return "The name of an SRV record is its service and protocol, such as _sip._tcp or _sip._tcp.sub";
+    return "The name of an SRV record must be its service and protocol, such as _sip._tcp or _sip._tcp.sub";
   }
   return undefined;
 }
@@ -150,7 +158,7 @@ function readName(input: RecordInput, zone: string): Reading {
 }
 
 /**
- * Reads a record as a customer writes it into its one normal form, or gives all its faults.
+ * Reads a record as a customer writes it into its normal form, or returns everything that is wrong with it.
  * - `zone` is in lower-case A-labels.
  * - Reading a normal form gives the same form again.
  * - Spaces around names and values are ignored, except in the text of TXT records.
@@ -166,7 +174,7 @@ export function parseRecord(input: RecordInput, zone: string): { record: ParsedR
   if (input.type === "MX" && "value" in value && value.value === "." && (members.priority ?? 0) !== 0) {
     faults.unshift({
       member: "priority",
-      message: 'priority must be 0 beside the value ".", which refuses all mail (RFC 7505)',
+      message: 'priority must be 0 with the value ".", which refuses all mail (RFC 7505)',
     });
   }
   if ("fault" in value) faults.unshift({ member: "value", message: value.fault });

@@ -15,7 +15,7 @@ import { DomainRef } from "../name.ts";
 import { absoluteName, readRecordName } from "./names.ts";
 import { type DnsRecord, StoredRecord, recordViews, recordsIn, recordsOf } from "./stored-record.ts";
 
-/** Reads the name of a record, relative or full, into its one spelling. A final dot makes no difference here. */
+/** Reads the name of a record, relative or full, into its canonical form. A final dot makes no difference here. */
 const readName = (given: string): Reading => readRecordName(splitName(given.trim()).labels.join("."), "the domain");
 
 const RecordName = z
@@ -32,17 +32,17 @@ const RecordName = z
     return "value" in read ? read.value : given;
   });
 
-/** The filters of a list of records; a record must match all that are given. */
+/** The filters of a list of records; a record must match all given filters. */
 export const recordQuery = {
-  domain: DomainRef.optional().meta({ description: "Only the records of this domain, by its name or id." }),
+  domain: DomainRef.optional().meta({ description: "Only records of this domain, given by its name or id." }),
   type: RecordType.optional().meta({ description: "Only records of this type." }),
   name: RecordName.optional().meta({
     description:
-      "Only records with this name: `@` is the domain itself, `www` is `www` in its domain. A full name is taken too, in any spelling.",
+      "Only records with this name: `@` is the domain itself, `www` is `www` in its domain. A full name is accepted too, in any spelling.",
   }),
 };
 type RecordQuery = PageQuery & z.output<z.ZodObject<typeof recordQuery>>;
-type Page = { items: DnsRecord[]; total: number };
+type RecordPage = { items: DnsRecord[]; total: number };
 
 const filterLimit = 20_000;
 const domainLimit = 200;
@@ -51,13 +51,13 @@ const domainLimit = 200;
  * A page of the DNS records the principal sees, oldest first. A principal that does not see the whole account gets them
  * grouped by domain. 422 when too many records or domains would have to be read; the filter `domain` avoids this.
  */
-export async function listRecords(accountId: string, query: RecordQuery, context: Context): Promise<Page> {
+export async function listRecords(accountId: string, query: RecordQuery, context: Context): Promise<RecordPage> {
   const { table, permissions } = context;
   const { domain: ref, page, page_size, type, name } = query;
   const keep = (record: StoredRecord): boolean =>
     (type === undefined || record.type === type) &&
     (name === undefined || record.name === name || absoluteName(record.name, record.domain) === name);
-  const slice = async (records: readonly StoredRecord[]): Promise<Page> => {
+  const slice = async (records: readonly StoredRecord[]): Promise<RecordPage> => {
     const { skip, take } = spanOf({ page, page_size });
     const kept = records.filter(keep);
     return { items: await recordViews(table, accountId, kept.slice(skip, skip + take)), total: kept.length };
@@ -96,7 +96,7 @@ async function ofAccount(accountId: string, { table }: Context): Promise<StoredR
   return rows.map((row) => StoredRecord.parse(row));
 }
 
-async function pageOf(accountId: string, page: PageQuery, { table }: Context): Promise<Page> {
+async function pageOf(accountId: string, page: PageQuery, { table }: Context): Promise<RecordPage> {
   const { rows, total } = await readRows(table, recordsOf(accountId), spanOf(page));
   const records = rows.map((row) => StoredRecord.parse(row));
   return { items: await recordViews(table, accountId, records), total };
@@ -104,5 +104,5 @@ async function pageOf(accountId: string, page: PageQuery, { table }: Context): P
 
 const tooBroad = (): InvalidInput =>
   new InvalidInput([
-    { loc: ["query", "domain"], msg: "There are too many records for this: name a domain", type: "too_broad" },
+    { loc: ["query", "domain"], msg: "There are too many records for this filter. Give a domain", type: "too_broad" },
   ]);

@@ -27,21 +27,21 @@ function readOwner(labels: readonly string[]): Reading {
 export function readRecordName(text: string, zone: string): Reading {
   if (text.length > longestSpelling) return { fault: tooLong };
   const trimmed = text.trim();
-  if (trimmed === "") return { fault: `The name is empty: write @ for ${zone} itself` };
+  if (trimmed === "") return { fault: `The name is empty. Write @ for ${zone} itself` };
   if (trimmed === "@" || trimmed === "＠") return { value: "@" };
-  if (/[@＠]/.test(trimmed)) return { fault: `@ stands alone, for ${zone} itself: write the name without it` };
+  if (/[@＠]/.test(trimmed)) return { fault: `@ can only stand alone, for ${zone} itself. Write the name without @` };
   const { labels, isAbsolute } = splitName(trimmed);
   const owner = readOwner(labels);
   if ("fault" in owner) return owner;
   const value = relativeTo(zone, owner.value);
   if (value === undefined && isAbsolute) {
-    return { fault: `${quoteText(trimmed)} is not a name in ${zone}: a final dot makes a name absolute` };
+    return { fault: `${quoteText(trimmed)} is not a name in ${zone}. A final dot makes a name absolute` };
   }
   const name = value ?? owner.value;
   const again = relativeTo(zone, name);
-  if (again !== undefined) return { fault: `The name ends in ${zone} twice: write ${quoteText(again)}` };
+  if (again !== undefined) return { fault: `The name ends in ${zone} twice. Write ${quoteText(again)}` };
   if (absoluteName(name, zone).length <= longestName) return { value: name };
-  return { fault: `The name is longer than ${longestName} bytes with .${zone} at its end` };
+  return { fault: `Together with .${zone}, the name is longer than ${longestName} bytes` };
 }
 
 function relativeTo(zone: string, name: string): string | undefined {
@@ -49,18 +49,18 @@ function relativeTo(zone: string, name: string): string | undefined {
   return name.endsWith(`.${zone}`) ? name.slice(0, -zone.length - 1) : undefined;
 }
 
-const address = "Write a host name, not an address";
+const notAnAddress = "Write a host name, not an address";
 
 /**
- * The fault of a common mistake, for which the message about a single label would help less; undefined when there is
- * none.
+ * Explains a common mistake in a name, for which the message about a single label would help less; undefined if there
+ * is none.
  */
 function commonFault(text: string, zone: string): string | undefined {
   if (text === "" || text === ".") return "Write the full host name, such as mail.example.com";
   if (text === "@") return `Write the full name instead of @: ${zone}`;
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0];
   if (scheme !== undefined) return `Write the host name alone, without ${scheme}`;
-  if (isIP(text.replace(/^\[|\]$|\.$/g, ""))) return address;
+  if (isIP(text.replace(/^\[|\]$|\.$/g, ""))) return notAnAddress;
   if (/[/:]/.test(text)) return "Write the host name alone, without port or path";
   return undefined;
 }
@@ -80,7 +80,8 @@ export function readHostName(text: string, { zone, underscores }: { zone: string
   if ("fault" in read) return read;
   const last = read.value.slice(read.value.lastIndexOf(".") + 1);
   if (last === read.value) return { fault: `Write the full name, such as ${clipped(last)}.${zone}` };
-  if (/^\d+$/.test(last)) return { fault: `${quoteText(trimmed)} is not a host name: its last label is a number` };
+  if (/^\d+$/.test(last))
+    return { fault: `${quoteText(trimmed)} is not a host name, because its last label is a number` };
   return read;
 }
 
@@ -93,19 +94,20 @@ const topLabel = "(?!\\d+\\.?$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?";
 const plainName = new RegExp(`^(?:${label}\\.)+${topLabel}\\.?$`, "i");
 const macroEnd = new RegExp(`(?:%(?:[%_-]|\\{[^}]*\\})|\\.${topLabel}\\.?)$`, "i");
 
-/** The fault of a term's domain-spec (RFC 7208 §7.1); undefined when there is none. */
+/** Explains why the domain-spec of a term is invalid (RFC 7208 §7.1); undefined if it is valid. */
 export function domainSpecFault(term: string, spec: string): string | undefined {
   const name = quoteText(term);
   if (spec === "") {
-    return `${name} has no domain: write one, such as ${term.replace(/[:=]?$/, (end) => end || ":")}example.com`;
+    return `${name} has no domain. Write one, such as ${term.replace(/[:=]?$/, (end) => end || ":")}example.com`;
   }
-  if (spec.replace(macro, "").includes("%")) return `${name} has a % that begins no macro, such as %{i}`;
+  if (spec.replace(macro, "").includes("%"))
+    return `${name} has a % that is not the beginning of a macro, such as %{i}`;
   if (spec.length > 253) return `${name} is longer than a name can be`;
   if (spec.includes("%")) {
     return macroEnd.test(spec) ? undefined : `${name} must end with a macro or a top-level domain`;
   }
   if (!spec.includes("."))
-    return `${name} needs a full name: write ${quoteText(`${spec}.example.com`)} for ${quoteText(spec)}`;
+    return `${name} needs a full name. Write ${quoteText(`${spec}.example.com`)} for ${quoteText(spec)}`;
   const isName = plainName.test(spec) && spec.split(".").every((part) => part.length <= 63);
   return isName ? undefined : `${name} has no valid name: ${quoteText(spec)}`;
 }

@@ -5,11 +5,11 @@ import type { Reader } from "../../table/table.ts";
 import type { Item, Write } from "../../table/writes.ts";
 import { noteChanges, type StoredZone } from "../zone.ts";
 import type { ParsedRecord } from "./record.ts";
-import { placeOf, recordKey, recordKind, recordsOf, type StoredRecord } from "./stored-record.ts";
+import { recordPlaceKey, recordKey, recordKind, recordsOf, type StoredRecord } from "./stored-record.ts";
 
 const rowsOf = (record: StoredRecord): [inList: Item, inDomain: Item] => [
   { ...recordKey(record.account_id, record.id), ...record },
-  { ...placeOf(record), ...record },
+  { ...recordPlaceKey(record), ...record },
 ];
 
 /** The members of a record for storage; a member that its type does not have is null. */
@@ -82,9 +82,9 @@ export async function planRecords(
     records: [...added, ...updated.map(({ after }) => after)],
     sole: new SoleWrites([
       ...(state ? changeRows(state, { added, removed: ordinals }) : []),
-      ...added.map((record): Write => ({ put: { ...placeOf(record), ...record }, if: "absent" })),
+      ...added.map((record): Write => ({ put: { ...recordPlaceKey(record), ...record }, if: "absent" })),
       ...updated.flatMap(updateWrites),
-      ...removed.map((record): Write => ({ delete: placeOf(record), if: { version: record.version } })),
+      ...removed.map((record): Write => ({ delete: recordPlaceKey(record), if: { version: record.version } })),
       ...edits.flatMap((edit) => noteChanges(edit.zone, touchedBy(edit), now, edit.wanted)),
     ]),
     changes: [
@@ -138,10 +138,10 @@ const updatedRecord = (
 
 function updateWrites({ before, after }: Update): Write[] {
   const [inList, inDomain] = rowsOf(after);
-  const moved = placeOf(before).SK !== placeOf(after).SK;
+  const moved = recordPlaceKey(before).SK !== recordPlaceKey(after).SK;
   return [
     { put: inList, if: { id: before.id, version: before.version } },
     moved ? { put: inDomain, if: "absent" } : { put: inDomain, if: { version: before.version } },
-    ...(moved ? [{ delete: placeOf(before), if: "present" as const }] : []),
+    ...(moved ? [{ delete: recordPlaceKey(before), if: "present" as const }] : []),
   ];
 }

@@ -1,13 +1,13 @@
 import type { RRset, RecordData, RecordType } from "../../dns/rrset.ts";
 import { absoluteName } from "./names.ts";
 
-/** The members of a record beside its name, type and value. A record has only the members of its type. */
+/** The members of a record in addition to its name, type and value. A record has only the members of its type. */
 export type Members = {
   /** In seconds, 60 to 86400. */
   ttl: number;
-  /** MX and SRV: the lowest is tried first, 0 to 65535. */
+  /** MX and SRV: 0 to 65535. The host with the lowest priority is tried first. */
   priority?: number;
-  /** SRV: the share among the records of the same priority, 0 to 65535. */
+  /** SRV: 0 to 65535. The share of this host among the records of the same priority. */
   weight?: number;
   /** SRV: 0 to 65535. */
   port?: number;
@@ -18,7 +18,7 @@ export type Members = {
 };
 
 /**
- * A DNS record in its one normal form.
+ * A DNS record in its normal form.
  * - All names, also in `value`, are lower-case A-labels without a final dot.
  * - `name` is relative to the zone: `@`, `www`, `*.sub`.
  * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host.
@@ -31,7 +31,7 @@ export type RecordInput = { name: string; type: RecordType; value: string } & {
   [Member in keyof Members]?: Members[Member] | undefined;
 };
 
-/** The fault of one member, as a sentence without its period. */
+/** The reason why one member is invalid, as a sentence without its period. */
 export type RecordFault = { member: "name" | "value" | keyof Members; message: string };
 
 /** The host name in a record's value; the root, `.`, becomes the empty name. */

@@ -32,11 +32,11 @@ function networkFault({ text, name, value }: Term): string | undefined {
   const [address = "", length, ...more] = value.slice(1).split("/");
   const isSix = name === "ip6";
   const example = isSix ? "ip6:2001:db8::/32" : "ip4:192.0.2.0/24";
-  if (!isSix && isIPv6(address)) return `${quoteText(text)} is an IPv6 network: write ip6:`;
-  if (isSix && isIPv4(address)) return `${quoteText(text)} is an IPv4 network: write ip4:`;
+  if (!isSix && isIPv6(address)) return `${quoteText(text)} is an IPv6 network. Write ip6:`;
+  if (isSix && isIPv4(address)) return `${quoteText(text)} is an IPv4 network. Write ip4:`;
   const isAddress = isSix ? isIPv6(address) && !address.includes("%") : isIPv4(address);
   if (!value.startsWith(":") || !isAddress || more.length > 0) {
-    return `${quoteText(text)} has no valid address: write it such as ${example}`;
+    return `${quoteText(text)} has no valid address. Write a term such as ${example}`;
   }
   return length === undefined || isPrefix(length, isSix ? 128 : 32)
     ? undefined
@@ -46,7 +46,10 @@ function networkFault({ text, name, value }: Term): string | undefined {
 const isPrefix = (digits: string, most: number): boolean =>
   /^(?:0|[1-9]\d{0,2})$/.test(digits) && Number(digits) <= most;
 
-/** The fault of an `a` or `mx` mechanism, which may have a domain and prefix lengths for IPv4 and IPv6. */
+/**
+ * Explains why an `a` or `mx` mechanism is invalid; undefined if it is valid. The mechanism may have a domain and
+ * prefix lengths for IPv4 and IPv6.
+ */
 function hostsFault({ text, value }: Term): string | undefined {
   const [, spec = "", four = "0", six = "0"] = /^(.*?)(?:\/(\d+))?(?:\/\/(\d+))?$/.exec(value) ?? [];
   if (spec.startsWith("/") || !isPrefix(four, 32) || !isPrefix(six, 128)) {
@@ -58,22 +61,24 @@ function hostsFault({ text, value }: Term): string | undefined {
 function mechanismFault(term: Term): string | undefined {
   const { text, name, value } = term;
   if (!mechanisms.has(name)) {
-    if (name === "redirect" || name === "exp") return `${quoteText(text)} is written with an equals sign: ${name}=`;
+    if (name === "redirect" || name === "exp") return `${quoteText(text)} must have an equals sign: ${name}=`;
     const hint = meant.get(name);
-    return `${quoteText(text)} is no mechanism of SPF${hint === undefined ? "" : `: write ${hint}:`}`;
+    return `${quoteText(text)} is not a mechanism of SPF${hint === undefined ? "" : `. Write ${hint}:`}`;
   }
   if (name === "all") return value === "" ? undefined : `${quoteText(text)} must be all, with nothing after it`;
   if (name === "ip4" || name === "ip6") return networkFault(term);
   if (name === "a" || name === "mx") return hostsFault(term);
   if (name === "ptr" && value === "") return undefined;
-  return value.startsWith("/") ? `${quoteText(text)} takes no length after /` : domainSpecFault(text, value.slice(1));
+  return value.startsWith("/")
+    ? `${quoteText(text)} cannot have a length after /`
+    : domainSpecFault(text, value.slice(1));
 }
 
 function modifierFault({ text, name, value }: Term): string | undefined {
   if (mechanisms.has(name) || meant.has(name)) {
-    return `${quoteText(text)} is written with a colon: ${meant.get(name) ?? name}:`;
+    return `${quoteText(text)} must have a colon: ${meant.get(name) ?? name}:`;
   }
-  if (name === "v") return "v=spf1 is there twice: make one record of the two";
+  if (name === "v") return "v=spf1 is written twice. Make one record of the two";
   return name === "redirect" || name === "exp" ? domainSpecFault(text, value) : undefined;
 }
 
@@ -85,42 +90,42 @@ function termFault(text: string): string | undefined {
   const address = text.replace(/^[+?~-]|\/\d+$/g, "");
   if (isIPv4(address)) return `${quoteText(text)} needs ip4: before it`;
   if (isIPv6(address)) return `${quoteText(text)} needs ip6: before it`;
-  if (!term) return `${quoteText(text)} is no term of SPF, such as include:example.com or -all`;
+  if (!term) return `${quoteText(text)} is not a term of SPF, such as include:example.com or -all`;
   return term.isModifier ? modifierFault(term) : mechanismFault(term);
 }
 
-/** The fault in the order or combination of terms that are each valid alone; undefined when there is none. */
+/** Explains why valid terms are invalid in this order or combination; undefined if they are valid. */
 function orderFault(terms: readonly Term[]): string | undefined {
   const all = terms.findIndex(({ name, isModifier }) => name === "all" && !isModifier);
   const unreached = all < 0 ? undefined : terms.slice(all + 1).find(({ isModifier }) => !isModifier);
   if (unreached) {
-    return `Nothing after ${quoteText(terms[all]?.text ?? "")} counts: put it at the end, after ${quoteText(unreached.text)}`;
+    return `Receivers ignore what is after ${quoteText(terms[all]?.text ?? "")}. Put it at the end, after ${quoteText(unreached.text)}`;
   }
   const named = (name: string): number => terms.filter((term) => term.isModifier && term.name === name).length;
-  if (named("redirect") > 1) return "redirect= can be there only once";
-  if (named("exp") > 1) return "exp= can be there only once";
-  if (all >= 0 && named("redirect") > 0) return "redirect= does nothing beside all: remove one of them";
+  if (named("redirect") > 1) return "redirect= can be written only once";
+  if (named("exp") > 1) return "exp= can be written only once";
+  if (all >= 0 && named("redirect") > 0) return "redirect= has no effect together with all. Remove one of them";
   const lookups = terms.filter(({ name }) => asking.has(name)).length;
   if (lookups <= mostLookups) return undefined;
-  return `${lookups} terms make receivers ask DNS, and they stop at ${mostLookups}: remove some, or write addresses as ip4: and ip6:`;
+  return `${lookups} terms make receivers query the DNS, and receivers stop at ${mostLookups}. Remove some terms, or write addresses as ip4: and ip6:`;
 }
 
 /** Whether receivers read a text as an SPF record (RFC 7208 §4.5). */
 export const isSpf = (text: string): boolean => /^v=spf1(?: |$)/i.test(text);
 
 /**
- * The fault of an SPF record (RFC 7208); undefined when there is none. Names in the record are not looked up. Faults
- * are:
+ * Explains why an SPF record is invalid (RFC 7208); undefined if it is valid. Names in the record are not looked up.
+ * Faults are:
  * - errors of grammar,
  * - terms that receivers never reach,
  * - more than 10 lookups among the record's own terms,
- * - more than 1024 bytes, which may not fit into a UDP answer beside other texts.
+ * - more than 1024 bytes, which may not fit into a UDP answer together with other texts.
  */
 export function spfFault(text: string): string | undefined {
-  if (!isSpf(text)) return 'An SPF record begins with "v=spf1" and a space';
-  if (/[^ -~]/.test(text)) return "An SPF record is ASCII: write internationalised names as xn-- labels";
+  if (!isSpf(text)) return 'An SPF record must begin with "v=spf1" and a space';
+  if (/[^ -~]/.test(text)) return "An SPF record must be ASCII. Write internationalised names as xn-- labels";
   if (text.length > longestRecord) {
-    return `The SPF record is ${text.length} bytes long: more than ${longestRecord} do not reach all receivers, so move some terms behind an include:`;
+    return `The SPF record is ${text.length} bytes long. A record of more than ${longestRecord} bytes does not reach all receivers. Move some terms behind an include:`;
   }
   const terms = text
     .split(" ")

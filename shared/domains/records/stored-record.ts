@@ -27,7 +27,7 @@ const ofDomain = (accountId: string, domainId: string, ...rest: string[]): Key =
 });
 
 /** The key of a record among the records of its domain. */
-export const placeOf = (record: Pick<StoredRecord, "account_id" | "domain_id" | "name" | "type" | "id">): Key =>
+export const recordPlaceKey = (record: Pick<StoredRecord, "account_id" | "domain_id" | "name" | "type" | "id">): Key =>
   ofDomain(record.account_id, record.domain_id, record.name, record.type, String(record.id).padStart(10, "0"));
 
 /** How many records a domain can have. */
@@ -38,25 +38,30 @@ export const largestId = 2 ** 31 - 1;
 export const DnsRecord = z
   .object({
     id: z.int().min(1).max(largestId).meta({ description: "The record's id, an integer in its account." }),
-    domain: z.string().meta({ description: "The name of its domain." }),
-    name: z.string().meta({ description: "Its name in the domain; `@` is the domain itself, `*` any other name." }),
-    type: RecordType.meta({ description: "Its type." }),
-    value: z.string().meta({ description: "Its value, in the one spelling we keep." }),
-    ttl: z.int().meta({ description: "How long resolvers keep it, in seconds." }),
-    priority: z.int().nullable().meta({ description: "Of MX and SRV records: the lowest is tried first." }),
-    weight: z.int().nullable().meta({ description: "Of SRV records: the share among those of the same priority." }),
-    port: z.int().nullable().meta({ description: "Of SRV records: the port of the service." }),
-    flags: z.int().nullable().meta({ description: "Of CAA records: 128 is critical." }),
-    tag: z.string().nullable().meta({ description: "Of CAA records: the property." }),
+    domain: z.string().meta({ description: "The name of the record's domain." }),
+    name: z.string().meta({
+      description: "The record's name in the domain: `@` is the domain itself, `*` is any name that has no records.",
+    }),
+    type: RecordType.meta({ description: "The record's type." }),
+    value: z.string().meta({ description: "The record's value, in its normal form." }),
+    ttl: z.int().meta({ description: "How long resolvers keep the record, in seconds." }),
+    priority: z
+      .int()
+      .nullable()
+      .meta({ description: "The priority of an MX or SRV record. The lowest is tried first." }),
+    weight: z.int().nullable().meta({ description: "The share of an SRV record among those of the same priority." }),
+    port: z.int().nullable().meta({ description: "The port of the service of an SRV record." }),
+    flags: z.int().nullable().meta({ description: "The flags of a CAA record. 128 is critical." }),
+    tag: z.string().nullable().meta({ description: "The property of a CAA record." }),
     is_system_managed: z
       .boolean()
-      .meta({ description: "Whether it follows from the domain's settings, and changes with them alone." }),
+      .meta({ description: "Whether the domain's settings manage the record. Such a record changes only with them." }),
     zone_status: z.enum(["in_sync", "pending"]).meta({
       description:
-        "Whether the nameservers have it. `pending`: not yet; a domain's records are served once it is delegated to us.",
+        "`in_sync` if the nameservers have the record, `pending` if they do not have it yet. A domain's records are served once the domain is delegated to us.",
     }),
-    created_at: Timestamp.meta({ description: "When it was created." }),
-    updated_at: Timestamp.meta({ description: "When it last changed." }),
+    created_at: Timestamp.meta({ description: "When the record was created." }),
+    updated_at: Timestamp.meta({ description: "When the record last changed." }),
   })
   .meta({ id: "DnsRecord", description: "A DNS record of a domain." });
 export type DnsRecord = z.output<typeof DnsRecord>;
@@ -104,7 +109,7 @@ export function recordView(record: StoredRecord, zone: StoredZone | undefined): 
   return { ...shown, zone_status: isHad ? "in_sync" : "pending" };
 }
 
-/** The API views of records of one account. Takes one more round trip, for their zones. */
+/** The API views of records of one account. It takes one more round trip to read their zones. */
 export async function recordViews(
   table: Reader,
   accountId: string,

@@ -6,7 +6,7 @@ import { type DnsRecord, type StoredRecord, recordView } from "./stored-record.t
 import { syncZone } from "./sync.ts";
 
 /**
- * Syncs a zone after a commit and gives its new state; undefined when the sync fails. A failure is only logged: the
+ * Syncs a zone after a commit and returns its new state; undefined when the sync fails. A failure is only logged: the
  * committed change is due already, and the worker will sync it.
  */
 export async function syncNow(

@@ -22,7 +22,7 @@ const retryMs = 60_000;
 const changesAtOnce = 100;
 
 /**
- * Writes a domain's records into its zone at the provider, and gives the new state of the zone.
+ * Writes a domain's records into its zone at the provider, and returns the new state of the zone.
  * - Only the process with the lease writes; other callers return at once.
  * - Work that cannot be done at present stays due, and is no error for the caller.
  */
@@ -54,7 +54,7 @@ export async function syncZone(accountId: string, domainId: string, work: ZoneWo
     log.info("zone not up to date", { domain_id: domainId, reason: String(error) });
     return zone;
   } finally {
-    if (!isSettled) await release(accountId, domainId, owner, work);
+    if (!isSettled) await releaseLease(accountId, domainId, owner, work);
   }
 }
 
@@ -62,22 +62,27 @@ const isPassing = (error: unknown): boolean =>
   error instanceof ZoneExists ||
   (error instanceof Problem && (error.code === "upstream_unavailable" || error.code === "busy"));
 
-/** A zone with a due time is never up to date: the due time has to be cleared, whatever else is in order. */
+/** A zone with a due time is never up to date, because the due time still has to be cleared. */
 const isUpToDate = ({ zone_id, dirty, change, due_at }: StoredZone): boolean =>
   zone_id !== undefined && dirty.length === 0 && change === undefined && due_at === null;
 
 /** Releases the lease. If this fails, the lease lapses by itself. */
-async function release(accountId: string, domainId: string, owner: string, { table }: ZoneWork): Promise<void> {
+async function releaseLease(accountId: string, domainId: string, owner: string, { table }: ZoneWork): Promise<void> {
   const write = { update: zoneKey(accountId, domainId), set: { lease_until: "" }, if: { lease_owner: owner } };
   await table.attempt(write).catch(() => undefined);
 }
 
-/** Writes the noted differences into the zone; undefined when records changed meanwhile. */
+/** Writes the recorded differences into the zone; undefined when records changed meanwhile. */
 async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { dns } = work;
   if (zone.dirty.length === 0 && zone.zone_id !== undefined && zone.change) {
     const isInSync = await dns.isInSync(zone.change.id);
-    return settle(zone, owner, isInSync ? { synced_revision: zone.change.revision } : { change: zone.change }, work);
+    return settleZone(
+      zone,
+      owner,
+      isInSync ? { synced_revision: zone.change.revision } : { change: zone.change },
+      work,
+    );
   }
   const { account_id, domain_id, name, nameservers, reference = domain_id } = zone;
   const zoneId = zone.zone_id ?? (await dns.createZone({ name, reference, nameservers })).zoneId;
@@ -97,7 +102,7 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
   const outcome = isInSync
     ? { synced_revision: zone.revision }
     : { change: { id: last?.changeId ?? "", revision: zone.revision } };
-  return settle(zone, owner, { ...outcome, zone_id: zoneId, held: [...wanted.keys()], refused }, work);
+  return settleZone(zone, owner, { ...outcome, zone_id: zoneId, held: [...wanted.keys()], refused }, work);
 }
 
 const nameIn = ({ name, type }: { name: string; type: string }, zone: string): string =>
@@ -106,9 +111,9 @@ const nameIn = ({ name, type }: { name: string; type: string }, zone: string): s
 const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(everything) || zone_id === undefined;
 
 /**
- * Notes the RRsets that the zone may have after this round, when they are not noted one by one. If the answer to a
- * change is lost, a later round can so still remove what the change brought in. Undefined when records changed
- * meanwhile, or another process has the lease.
+ * Records the RRsets that the zone may have after this round, if they are not recorded one by one. So a later round can
+ * remove them even if the answer to the change is lost. Undefined when records changed meanwhile, or another process
+ * has the lease.
  */
 async function lookAtAll(
   zone: StoredZone,
@@ -126,7 +131,7 @@ async function lookAtAll(
   return noted.done ? { ...zone, held } : undefined;
 }
 
-/** The changes that bring the noted RRsets of a zone to the wanted state. */
+/** The changes that bring the recorded RRsets of a zone to the required state. */
 function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneChange[] {
   const touched = isAboutAll(zone) ? [...new Set([...zone.held, ...wanted.keys()])] : zone.dirty;
   const changes = touched.map((noted): ZoneChange => {
@@ -146,10 +151,10 @@ function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneCh
 type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id" | "held" | "refused">>;
 
 /**
- * Stores the new state of the zone and releases the lease in one step, so that a request that changes records after it
+ * Stores the new state of the zone and releases the lease in one step, so that a later request that changes records
  * finds no lease. Undefined when records changed meanwhile and still have to be synced.
  */
-async function settle(
+async function settleZone(
   before: StoredZone,
   owner: string,
   settled: Settled,

@@ -20,7 +20,7 @@ const dkimName = `${selector}._domainkey`;
 
 const senderTerm = (ip: string): string => (ip.includes(":") ? `ip6:${ip}` : `ip4:${ip}`);
 
-/** The SPF record of a domain (RFC 7208): `senders` are the domain's own addresses, beside the shared ones. */
+/** The SPF record of a domain (RFC 7208): `senders` are the domain's own addresses, in addition to the shared ones. */
 export const spfRecord = (senders: readonly string[]): ParsedRecord => ({
   name: "@",
   type: "TXT",
@@ -52,12 +52,13 @@ const ownNames = new Set([dkimName, "_dmarc", "autoconfig", "autodiscover"]);
  * yet. Undefined when the place is free.
  */
 export function reservedFor({ name, type, value }: Pick<ParsedRecord, "name" | "type" | "value">): string | undefined {
-  if (ownNames.has(name)) return `The name ${name} is for the records by which mail works here`;
+  if (ownNames.has(name)) return `The name ${name} is reserved for the records that mail needs`;
   const hidden = type === "NS" ? [...ownNames].find((own) => own.endsWith(`.${name}`)) : undefined;
   if (hidden !== undefined)
-    return `With ${name} delegated, the record at ${hidden} would be lost, by which mail works here`;
+    return `If ${name} were delegated, the record at ${hidden}, which mail needs, would be lost`;
   if (name !== "@") return undefined;
-  if (type === "MX") return "The domain's mail comes to us: its MX records follow from that";
-  if (type === "TXT" && isSpf(value)) return "The domain has one SPF record, which follows from where it sends from";
+  if (type === "MX") return "The domain's MX records are fixed, because its mail comes to us";
+  if (type === "TXT" && isSpf(value))
+    return "The domain has one SPF record, which follows the addresses that it sends from";
   return undefined;
 }

@@ -8,7 +8,7 @@ import { dkimFault, dmarcFault } from "./mail-policies.ts";
 import { absoluteName, readHostName } from "./names.ts";
 import { spfFault } from "./spf.ts";
 
-const fourNumbers = "write four numbers from 0 to 255, such as 192.0.2.1";
+const fourNumbers = "Write four numbers from 0 to 255, such as 192.0.2.1";
 const hexGroup = (high: string, low: string): string => (Number(high) * 256 + Number(low)).toString(16);
 
 /**
@@ -20,35 +20,35 @@ const withoutDots = (address: string): string =>
     [hexGroup(a, b), hexGroup(c, d)].join(":"),
   );
 
-const eightGroups = "write it such as 2001:db8::1";
+const eightGroups = "Write one such as 2001:db8::1";
 
 /** Reads the address of an A record (RFC 1035 §3.4.1): a dotted quad of any network, also a private one. */
 function readIpv4(value: string): Reading {
   const text = value.trim();
   if (isIPv4(text)) return { value: text };
-  if (isIPv6(text)) return { fault: "This is an IPv6 address: use an AAAA record" };
+  if (isIPv6(text)) return { fault: "This is an IPv6 address. Use an AAAA record" };
   if (/^(?:\d{1,3}\.){3}\d{1,3}$/.test(text) && /(?:^|\.)0\d/.test(text)) {
-    return { fault: `${quoteText(text)} has a number with a leading zero: ${fourNumbers}` };
+    return { fault: `${quoteText(text)} has a number with a leading zero. ${fourNumbers}` };
   }
-  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network: write one address` };
+  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network. Write one address` };
   if (/^[a-z][a-z0-9-]*(?:\.[a-z0-9-]+)+\.?$/i.test(text)) {
-    return { fault: `${quoteText(text)} is a name: use a CNAME record, or write its address` };
+    return { fault: `${quoteText(text)} is a name. Use a CNAME record, or write its address` };
   }
-  return { fault: `${quoteText(text)} is not an IPv4 address: ${fourNumbers}` };
+  return { fault: `${quoteText(text)} is not an IPv4 address. ${fourNumbers}` };
 }
 
 /** Reads the address of an AAAA record (RFC 3596), of any network, into the canonical form of RFC 5952. */
 function readIpv6(value: string): Reading {
   const text = value.trim();
-  if (isIPv4(text)) return { fault: "This is an IPv4 address: use an A record" };
+  if (isIPv4(text)) return { fault: "This is an IPv4 address. Use an A record" };
   if (text.includes("%"))
-    return { fault: `${quoteText(text)} has a zone (after %), which means nothing to other hosts` };
-  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network: write one address` };
-  if (!isIPv6(text)) return { fault: `${quoteText(text)} is not an IPv6 address: ${eightGroups}` };
+    return { fault: `${quoteText(text)} has a zone (after %), which has no meaning for other hosts` };
+  if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network. Write one address` };
+  if (!isIPv6(text)) return { fault: `${quoteText(text)} is not an IPv6 address. ${eightGroups}` };
   const address = ipaddr.IPv6.parse(withoutDots(text));
   if (!address.isIPv4MappedAddress()) return { value: address.toRFC5952String() };
   return {
-    fault: `${quoteText(text)} is an IPv4 address inside an IPv6 one: use an A record with ${address.toIPv4Address().toString()}`,
+    fault: `${quoteText(text)} is an IPv4 address inside an IPv6 address. Use an A record with ${address.toIPv4Address().toString()}`,
   };
 }
 
@@ -64,7 +64,7 @@ export const isQuoted = (text: string): boolean => wholly.test(text);
  * The bytes of one part of a string: plain characters, `\"` or `\032` (RFC 1035 §5.1); undefined for an escape past
  * `\255`.
  */
-function bytesOf(part: string): Buffer | undefined {
+function partBytes(part: string): Buffer | undefined {
   if (!part.startsWith("\\")) return Buffer.from(part);
   if (!/^\\\d{3}$/.test(part)) return Buffer.from(part.slice(1));
   const byte = Number(part.slice(1));
@@ -74,7 +74,7 @@ function bytesOf(part: string): Buffer | undefined {
 /** The joined text of character-strings in quotes; undefined when it is not UTF-8 or has an escape past `\255`. */
 export function unquoted(text: string): string | undefined {
   const strings = [...text.matchAll(new RegExp(string, "g"))].map(([whole]) => whole.slice(1, -1));
-  const parts = strings.flatMap((one) => one.match(/\\\d{3}|\\[^]|[^\\]+/gu) ?? []).map(bytesOf);
+  const parts = strings.flatMap((one) => one.match(/\\\d{3}|\\[^]|[^\\]+/gu) ?? []).map(partBytes);
   const bytes = parts.filter((part) => part !== undefined);
   if (bytes.length < parts.length) return undefined;
   try {
@@ -124,14 +124,14 @@ function readIssuer(text: string): Reading {
   const [first = "", ...others] = text.split(";").map((part) => part.trim());
   if (first !== "" && !issuer.test(first)) {
     const example = 'such as letsencrypt.org, or ";" for nobody';
-    return { fault: `${quoteText(first)} is not the domain of a certification authority: write one, ${example}` };
+    return { fault: `${quoteText(first)} is not the domain of a certification authority. Write one, ${example}` };
   }
   const parameters: string[] = [];
   // One semicolon at the end is allowed.
   for (const part of others.at(-1) === "" ? others.slice(0, -1) : others) {
     const [, tag, value] = parameter.exec(part) ?? [];
     if (tag === undefined || value === undefined) {
-      return { fault: `${quoteText(part)} is not a parameter: write name=value after the semicolon` };
+      return { fault: `${quoteText(part)} is not a parameter. Write name=value after the semicolon` };
     }
     parameters.push(`${tag}=${value}`);
   }
@@ -145,29 +145,30 @@ function readReport(text: string): Reading {
   const isMail = /^mailto:/i.test(text) && mailbox.test(text.slice("mailto:".length));
   const isWeb = /^https?:\/\/\S+$/i.test(text) && URL.canParse(text);
   if (isMail || isWeb) return { value: text };
-  return { fault: "The value of iodef is a mailto:, https: or http: URL, such as mailto:security@example.com" };
+  return { fault: "The value of iodef must be a mailto:, https: or http: URL, such as mailto:security@example.com" };
 }
 
 /** Reads an email address, or a phone number as in RFC 3966 §5.1.4 (CA/Browser Forum Baseline Requirements, A.1). */
 function readContact(tag: string, text: string): Reading {
   if (tag === "contactemail") {
     if (mailbox.test(text)) return { value: text };
-    return { fault: "The value of contactemail is one email address, such as security@example.com" };
+    return { fault: "The value of contactemail must be one email address, such as security@example.com" };
   }
   if (/^\+[0-9().-]+$/.test(text) && /^\d{4,15}$/.test(text.replace(/\D/g, ""))) return { value: text };
-  return { fault: "The value of contactphone is one phone number with its country, such as +1-555-0100" };
+  return { fault: "The value of contactphone must be one phone number with its country, such as +1-555-0100" };
 }
 
 /** Reads the value of a CAA record (RFC 8659) for a known tag. Quotes around the value are removed. */
 function readCaaValue(tag: string, given: string): Reading {
   if (given.length > longestValue * 4) return { fault: `The value is longer than ${longestValue} bytes` };
   const text = (isQuoted(given) ? unquoted(given) : given)?.trim();
-  if (text === undefined || !/^[ -~]*$/.test(text)) return { fault: "The value of a CAA record is ASCII, in one line" };
+  if (text === undefined || !/^[ -~]*$/.test(text))
+    return { fault: "The value of a CAA record must be ASCII, in one line" };
   if (text === "") return { fault: "The value is empty" };
   if (/^\d+\s+[a-z]+\s/i.test(text)) {
-    return { fault: "Write only the value here: flags and tag are members of their own" };
+    return { fault: "Write only the value here. flags and tag are separate members" };
   }
-  if (text.includes('"')) return { fault: "The value has a quotation mark in it" };
+  if (text.includes('"')) return { fault: "The value has a quotation mark. Remove it" };
   const read =
     tag === "iodef" ? readReport(text) : tag.startsWith("contact") ? readContact(tag, text) : readIssuer(text);
   if ("fault" in read || read.value.length <= longestValue) return read;
@@ -175,18 +176,21 @@ function readCaaValue(tag: string, given: string): Reading {
 }
 
 const longestBytes = 2_048;
-/** The length when each byte is an escape in a string of its own, with some space to spare. */
+/** The length when each byte is an escape in its own string, with some space to spare. */
 const longestQuoted = 8 * longestBytes;
 
 function lengthFault(text: string): string | undefined {
   const bytes = Buffer.byteLength(text);
-  return bytes > longestBytes ? `The text is ${bytes} bytes long: the most is ${longestBytes}` : undefined;
+  return bytes > longestBytes ? `The text is ${bytes} bytes long. The maximum is ${longestBytes}` : undefined;
 }
 
-/** The fault of a text that is an SPF, DMARC or DKIM record, recognised by its beginning or by the record's name. */
+/**
+ * Explains why a text is invalid as an SPF, DMARC or DKIM record; undefined if it is valid or is no such record. The
+ * kind of record is recognised by the beginning of the text or by the record's name.
+ */
 function policyFault(text: string, name: string | undefined): string | undefined {
   const before = /^[^a-z0-9]+(?=v=(?:spf|dmarc|dkim)\d)/i.exec(text)?.[0];
-  if (before !== undefined) return "Remove what is before v=: nobody finds the record behind it";
+  if (before !== undefined) return "Remove the characters before v=. Receivers do not find a record behind them";
   if (/^v=spf/i.test(text)) return spfFault(text);
   const labels = name?.split(".") ?? [];
   if (labels[0] === "_dmarc") return dmarcFault(text);
@@ -198,8 +202,8 @@ function readText(given: string): Reading {
   if (given.length > longestQuoted) return { fault: `The text is longer than ${longestBytes} bytes` };
   if (!isQuoted(given)) return { value: given };
   const value = unquoted(given);
-  if (value === undefined) return { fault: "The text has escapes that are not UTF-8: write it without quotes" };
-  return isQuoted(value) ? { fault: "The text is in quotes twice: write it without them" } : { value };
+  if (value === undefined) return { fault: "The text has escapes that are not UTF-8. Write the text without quotes" };
+  return isQuoted(value) ? { fault: "The text is in quotes twice. Write it without quotes" } : { value };
 }
 
 /**
@@ -213,10 +217,10 @@ function readTextValue(given: string, name: string | undefined): Reading {
   if ("fault" in read) return read;
   const { value } = read;
   if (value.trim() === "") return { fault: "The text is empty" };
-  if (!value.isWellFormed()) return { fault: "The text has half of a character (an unpaired surrogate)" };
+  if (!value.isWellFormed()) return { fault: "The text has half of a surrogate pair, which is not a character" };
   const control = /\p{Cc}/u.exec(value)?.[0];
   if (control !== undefined)
-    return { fault: `The text has a control character, ${quoteCharacter(control)}: remove it` };
+    return { fault: `The text has a control character, ${quoteCharacter(control)}. Remove it` };
   const fault = lengthFault(value) ?? policyFault(value, name);
   return fault === undefined ? { value } : { fault };
 }
@@ -228,9 +232,8 @@ type Around = { name: string | undefined; zone: string; tag: string | undefined 
 function readServer(type: "MX" | "SRV", value: string, zone: string): Reading {
   const text = value.trim();
   if (text === ".") return { value: "." };
-  const numbers =
-    type === "MX" ? "priority is a member of its own" : "priority, weight and port are members of their own";
-  if (/^\d+\s/.test(text)) return { fault: `Write only the host here: ${numbers}` };
+  const numbers = type === "MX" ? "priority is a separate member" : "priority, weight and port are separate members";
+  if (/^\d+\s/.test(text)) return { fault: `Write only the host here. ${numbers}` };
   return readHostName(text, { zone, underscores: false });
 }
 
@@ -238,8 +241,8 @@ function readServer(type: "MX" | "SRV", value: string, zone: string): Reading {
 function readAlias(type: "CNAME" | "NS", value: string, { name, zone }: Around): Reading {
   const read = readHostName(value, { zone, underscores: type === "CNAME" });
   if ("fault" in read || name === undefined || read.value !== absoluteName(name, zone)) return read;
-  if (type === "CNAME") return { fault: `${read.value} would be an alias of itself: write the name it leads to` };
-  return { fault: `${read.value} cannot be its own nameserver: beside NS records it has no address` };
+  if (type === "CNAME") return { fault: `${read.value} would be an alias of itself. Write the name to which it leads` };
+  return { fault: `${read.value} cannot be its own nameserver, because a name with NS records has no address` };
 }
 
 /** Reads a record's value into the normal form of its type. */

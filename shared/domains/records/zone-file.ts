@@ -12,7 +12,7 @@ import { isQuoted, quoted, unquoted } from "./values.ts";
 type Word = string;
 
 /** One entry of a zone file: a line, or several lines joined by parentheses. */
-type Entry = {
+type ZoneEntry = {
   /** The number of the entry's first line, from 1. */
   line: number;
   /** The text of the entry's first line. */
@@ -28,7 +28,7 @@ type Entry = {
 const pieces =
   /\s+|;[^]*|(?<open>\()|(?<close>\))|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
 
-/** Adds the words of a line to an entry; gives the number of parentheses that are open after it. */
+/** Adds the words of a line to an entry; returns the number of parentheses that are open after it. */
 function readLine(line: string, words: Word[], openBefore: number): { open: number; fault?: string } {
   let open = openBefore;
   for (const { groups = {} } of line.matchAll(pieces)) {
@@ -36,8 +36,8 @@ function readLine(line: string, words: Word[], openBefore: number): { open: numb
     if (word !== undefined) words.push(word);
     if (groups["open"] !== undefined) open += 1;
     if (groups["close"] !== undefined) open -= 1;
-    if (open < 0) return { open, fault: "A parenthesis is closed that was not opened" };
-    if (groups["stray"] === '"') return { open, fault: "A quotation mark is not closed in its line" };
+    if (open < 0) return { open, fault: "A closing parenthesis has no opening parenthesis" };
+    if (groups["stray"] === '"') return { open, fault: "A quotation is not closed in its line" };
     if (groups["stray"] !== undefined) return { open, fault: "There is nothing after a backslash" };
   }
   return { open };
@@ -47,8 +47,8 @@ function readLine(line: string, words: Word[], openBefore: number): { open: numb
  * Splits a zone file into entries (RFC 1035 §5.1): comments, quotes, escapes and parentheses. An entry with a fault
  * ends with the line of the fault, and has the words before it.
  */
-function* entriesOf(file: string): Generator<Entry> {
-  let entry: Entry | undefined;
+function* entriesOf(file: string): Generator<ZoneEntry> {
+  let entry: ZoneEntry | undefined;
   let open = 0;
   for (const [index, text] of file
     .replace(/^\ufeff/, "")
@@ -63,10 +63,10 @@ function* entriesOf(file: string): Generator<Entry> {
     else if (entry.words.length > 0) yield entry;
     entry = undefined;
   }
-  if (entry) yield { ...entry, fault: "A parenthesis is never closed, so that this entry has no end" };
+  if (entry) yield { ...entry, fault: "A parenthesis is not closed, so this entry has no end" };
 }
 
-type Data = Omit<RecordInput, "name" | "type" | "ttl">;
+type RecordData = Omit<RecordInput, "name" | "type" | "ttl">;
 
 /** The fields after the type, in their order. */
 const shapes: Record<
@@ -102,8 +102,8 @@ function typeFault(type: string): string | undefined {
   if (RecordType.safeParse(type).success) return undefined;
   if (type === "SOA") return "The zone has an SOA record of its own";
   if (dnssec.has(type)) return "DNSSEC records are not offered";
-  if (type === "SPF") return "Records of type SPF are obsolete (RFC 7208): write it as TXT";
-  return `Records of type ${type.slice(0, 20)} are not offered: the types are ${RecordType.options.join(", ")}`;
+  if (type === "SPF") return "Records of type SPF are obsolete (RFC 7208). Write the record as TXT";
+  return `Records of type ${type.slice(0, 20)} are not offered. The types are ${RecordType.options.join(", ")}`;
 }
 
 /** The full form of a name in a zone file, with its final dot. `origin` has a final dot too. */
@@ -113,25 +113,25 @@ function inFull(name: Word, origin: string): string {
 }
 
 /** Joins words of text. A text that cannot be unquoted keeps its quotes, so that `parseRecord` reports its fault. */
-function textOf(words: readonly Word[]): string {
+function joinedText(words: readonly Word[]): string {
   const inQuotes = words.map((word) => `"${word}"`).join(" ");
   const text = unquoted(inQuotes);
   return text === undefined || isQuoted(text) ? inQuotes : text;
 }
 
 /** Reads the fields after the type. Names become full by the origin. The values themselves are not checked. */
-function readData(type: RecordType, words: readonly Word[], origin: string): Data | { fault: string } {
-  if (type === "TXT") return words.length === 0 ? { fault: "There is no text" } : { value: textOf(words) };
+function readData(type: RecordType, words: readonly Word[], origin: string): RecordData | { fault: string } {
+  if (type === "TXT") return words.length === 0 ? { fault: "The record has no text" } : { value: joinedText(words) };
   const shape = shapes[type];
   if (words.length !== shape.length) {
     const parts = shape.map((part) => (part === "host" ? "a host" : part === "text" ? "a value" : part)).join(", ");
-    return { fault: `The data of a record of type ${type} are ${parts}` };
+    return { fault: `The data of a record of type ${type} must be ${parts}` };
   }
-  const data: Data = { value: "" };
+  const data: RecordData = { value: "" };
   for (const [index, part] of shape.entries()) {
     const word = words[index] ?? "";
     if (part === "host") data.value = inFull(word, origin);
-    else if (part === "text") data.value = textOf([word]);
+    else if (part === "text") data.value = joinedText([word]);
     else if (part === "tag") data.tag = word;
     else if (/^\d{1,9}$/.test(word)) data[part] = Number(word);
     else return { fault: `${part} is not a number` };
@@ -140,7 +140,7 @@ function readData(type: RecordType, words: readonly Word[], origin: string): Dat
 }
 
 /** The state that earlier entries leave for the next one (RFC 1035 §5.1, RFC 2308 §4). */
-type State = {
+type ZoneState = {
   zone: string;
   origin: string;
   defaultTtl?: number;
@@ -160,27 +160,27 @@ function readTtl(word: Word): number | undefined {
 /** Applies `$ORIGIN` and `$TTL`. A fault is fatal when the names after it cannot be known. */
 function readDirective(
   [directive = "", ...words]: Word[],
-  state: State,
+  state: ZoneState,
 ): { reason: string; isFatal?: true } | undefined {
   const [word = ""] = words;
   if (/^\$origin$/i.test(directive)) {
     const origin = inFull(word, state.origin);
     if (words.length === 1 && origin.length <= longestSpelling) state.origin = origin;
-    else return { reason: "$ORIGIN needs one name: without it nothing from here on was read", isFatal: true };
+    else return { reason: "$ORIGIN needs one name. Nothing from this line on was read", isFatal: true };
     return undefined;
   }
   if (/^\$ttl$/i.test(directive)) {
     const ttl = readTtl(word);
-    if (ttl === undefined || words.length !== 1) return { reason: "$TTL has one number of seconds" };
+    if (ttl === undefined || words.length !== 1) return { reason: "$TTL needs one number of seconds" };
     state.defaultTtl = ttl;
     return undefined;
   }
-  if (/^\$include$/i.test(directive)) return { reason: "Other files are not included: import them by themselves" };
-  if (/^\$generate$/i.test(directive)) return { reason: "$GENERATE is not offered: write the records out" };
+  if (/^\$include$/i.test(directive)) return { reason: "Other files are not included. Import them separately" };
+  if (/^\$generate$/i.test(directive)) return { reason: "$GENERATE is not offered. Write the records out" };
   return { reason: "This directive is not known" };
 }
 
-/** Reads the TTL and class, in either order, and gives the words after them. */
+/** Reads the TTL and class, in either order, and returns the words after them. */
 function readHead(words: Word[]): { ttl?: number; dnsClass: string; rest: Word[] } {
   let ttl: number | undefined;
   let dnsClass: string | undefined;
@@ -195,8 +195,11 @@ function readHead(words: Word[]): { ttl?: number; dnsClass: string; rest: Word[]
   return { ...(ttl === undefined ? {} : { ttl }), dnsClass: dnsClass ?? "IN", rest: words.slice(used) };
 }
 
-/** Reads an entry into a record, or gives the reason to skip it. Notes its name and TTL for the entries after it. */
-function readRecord({ words, hasName, fault }: Entry, state: State): { input: RecordInput } | { reason: string } {
+/** Reads an entry into a record, or returns the reason to skip it. Notes its name and TTL for the entries after it. */
+function readRecord(
+  { words, hasName, fault }: ZoneEntry,
+  state: ZoneState,
+): { input: RecordInput } | { reason: string } {
   const [first, ...others] = words;
   if (hasName) {
     if (first === undefined) delete state.lastName;
@@ -206,15 +209,15 @@ function readRecord({ words, hasName, fault }: Entry, state: State): { input: Re
   const { ttl, dnsClass, rest } = readHead(hasName ? others : words);
   if (ttl !== undefined) state.lastTtl = ttl;
   const [word = "", ...data] = rest;
-  if (word === "") return { reason: "There is no type" };
+  if (word === "") return { reason: "The entry has no type" };
   const type = word.toUpperCase();
   const unknown = dnsClass === "IN" ? typeFault(type) : `Records of class ${dnsClass} are not offered`;
   if (unknown !== undefined) return { reason: unknown };
-  if (state.lastName === undefined) return { reason: "There is no name, nor a name before it" };
+  if (state.lastName === undefined) return { reason: "The entry has no name, and no entry before it has one" };
   const name = readRecordName(state.lastName, state.zone);
   if ("fault" in name) return { reason: name.fault };
   const offered = RecordType.parse(type);
-  if (offered === "NS" && name.value === "@") return { reason: "The nameservers of the zone itself are set" };
+  if (offered === "NS" && name.value === "@") return { reason: "The nameservers of the zone itself are fixed" };
   const read = readData(offered, data, state.origin);
   if ("fault" in read) return { reason: read.fault };
   const inForce = ttl ?? state.defaultTtl ?? state.lastTtl;
@@ -240,20 +243,20 @@ type ZoneFile = {
  */
 export function readZoneFile(text: string, zone: string): ZoneFile {
   const file: ZoneFile = { records: [], skipped: [] };
-  const skip = (entry: Pick<Entry, "line" | "text">, reason: string): void => {
+  const skip = (entry: Pick<ZoneEntry, "line" | "text">, reason: string): void => {
     file.skipped.push({ line: entry.line, text: entry.text.trim().slice(0, longestShown).toWellFormed(), reason });
   };
   if (Buffer.byteLength(text) > longestFile) {
     skip(
       { line: 1, text: text.slice(0, longestShown) },
-      `The file is larger than 1 MiB (${longestFile} bytes): nothing was read`,
+      `The file is larger than 1 MiB (${longestFile} bytes). Nothing was read`,
     );
     return file;
   }
-  const state: State = { zone, origin: `${zone}.` };
+  const state: ZoneState = { zone, origin: `${zone}.` };
   for (const entry of entriesOf(text)) {
     if (file.records.length + file.skipped.length >= mostRecords) {
-      skip(entry, `There are more than ${mostRecords} records: nothing from here on was read`);
+      skip(entry, `There are more than ${mostRecords} records. Nothing from this line on was read`);
       return file;
     }
     if (entry.hasName && entry.fault === undefined && entry.words[0]?.startsWith("$")) {

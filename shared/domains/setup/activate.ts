@@ -1,5 +1,6 @@
 import { change } from "../../changes/kind.ts";
 import type { Planned, SoleWrites } from "../../changes/recorder.ts";
+import { later } from "../../core/time.ts";
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
@@ -9,17 +10,17 @@ import { planRecords } from "../records/plan.ts";
 import { systemRecords } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
-import { becoming, later } from "./work.ts";
+import { domainUpdate } from "./work.ts";
 
 /** The time between two checks of an active domain's records, in milliseconds. */
 export const recheckMs = 86_400_000;
 
 /**
- * Plans the activation of a domain whose delegation was seen. `dkim` is made before, because a transaction must not
- * wait; a domain that was delegated to us before needs none.
+ * Plans the activation of a domain whose delegation was seen. The caller generates `dkim` before, because a transaction
+ * must not wait. A domain that was already delegated to us once needs none.
  * - The account holds the name firmly.
- * - The domain gets its system records, with a key of its own.
- * - The zone is to be written to the nameservers.
+ * - The domain gets its system records, with its own key.
+ * - The zone is scheduled to be written to the nameservers.
  */
 export async function planActivation(
   table: Reader,
@@ -29,7 +30,7 @@ export async function planActivation(
 ): Promise<Planned & { after: StoredDomain; sole: SoleWrites }> {
   const { account_id, id, name } = domain;
   const [zone, known] = await Promise.all([getZone(table, account_id, id), table.get(dkimKey(account_id, id), Dkim)]);
-  if (!zone) throw notReady(domain.status, `${name} is going away.`);
+  if (!zone) throw notReady(domain.status, `${name} is being deleted.`);
   // A domain that was delegated before has its key and records already.
   const key = known ? undefined : dkim;
   if (!known && !key) throw new Error(`${name} has no key`);
@@ -38,7 +39,7 @@ export async function planActivation(
   const edit = { zone, added: records, isSystem: true, wanted: true };
   const { sole, changes } = await planRecords(table, account_id, [edit], now);
   const at = now.toISOString();
-  const { after, writes } = becoming(domain, {
+  const { after, writes } = domainUpdate(domain, {
     status: "active",
     status_reason: null,
     verified_at: domain.verified_at ?? at,
@@ -53,7 +54,7 @@ export async function planActivation(
     update: holderKey(name),
     set: { firm: true },
     if: { domain_id: id },
-    orElse: () => notReady("releasing", `${name} is another account's now.`),
+    orElse: () => notReady("releasing", `Another account has ${name}.`),
   };
   return {
     after,

@@ -1,25 +1,27 @@
 import { change } from "../../changes/kind.ts";
 import { Problem } from "../../core/errors.ts";
 import { nameserversOf } from "../../core/platform.ts";
+import { later } from "../../core/time.ts";
 import { removeFailed } from "../../deletion/domain.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainKind, notReady, type Domain, type StoredDomain } from "../domain.ts";
 import { domainByName } from "../find.ts";
-import { fromRival, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
+import { ifUnchangedOrGone, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
 import { domainView } from "../view.ts";
 import { delegationState } from "./delegation.ts";
 import { planNewDomains } from "./new.ts";
 import { firstCheckMs, regainDomain } from "./regain.ts";
 import { isDetached, planTakeover } from "./takeover.ts";
-import { later } from "./work.ts";
 
 const exists = (name: string) => (): Problem =>
   new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });
 
 const inTheWay = ({ name, status }: StoredDomain): Problem =>
-  status === "releasing" ? notReady(status, `${name} is going away: add it again once it is gone.`) : exists(name)();
+  status === "releasing"
+    ? notReady(status, `${name} is being deleted. Add it again once it is deleted.`)
+    : exists(name)();
 
 const taken = (accountId: string) => (name: string) => (): Problem =>
   new Problem(
@@ -48,9 +50,9 @@ export async function addDomain(
   const holder = await readHolder(table, name);
   const rival = holder && holder.account_id !== accountId ? holder : undefined;
   if (rival) await requireProof(accountId, name, rival, resolver);
-  // The rival may have released the name meanwhile, which `fromRival` allows for.
+  // `ifUnchangedOrGone`, because the rival may have released the name meanwhile.
   const claim = (domain: StoredDomain): Write[] => [
-    { ...holderWrite(domain, rival ? fromRival(rival) : "absent"), orElse: taken(accountId)(name) },
+    { ...holderWrite(domain, rival ? ifUnchangedOrGone(rival) : "absent"), orElse: taken(accountId)(name) },
   ];
   if (isLost) return regainDomain(known, { workspaceId, rival, claim, inTheWay }, context);
   if (known) await removeFailed(accountId, known, context);

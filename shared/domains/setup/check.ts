@@ -1,4 +1,5 @@
 import { change } from "../../changes/kind.ts";
+import { later, minuteMs } from "../../core/time.ts";
 import type { Registration } from "../../providers/registrar/registrar.ts";
 import { domainKind, holderKey, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
@@ -8,26 +9,25 @@ import { domainViews } from "../view.ts";
 import { planActivation, recheckMs } from "./activate.ts";
 import { checkNs, mailChecks } from "./health.ts";
 import { type Check, expectedRecords } from "./mail-checks.ts";
-import { becoming, later, systemMover, type DomainWork } from "./work.ts";
+import { domainUpdate, systemMover, type DomainWork } from "./work.ts";
 
-const minuteMs = 60_000;
-/** The waits between checks for a delegation, in milliseconds: short at first, a day in the end. */
+/** The waits between checks after failures, in milliseconds: from a minute to a day. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
 /** How many checks in a row must fail before the domain is `degraded`. */
-const patience = 2;
+const failuresUntilDegraded = 2;
 /**
- * How many checks in a row, daily in the end, must find the delegation elsewhere before the hold on the name is
- * loosened.
+ * How many checks in a row must find that the name is delegated to others before the account's hold on the name
+ * stops being firm. The last of these checks are a day apart.
  */
-const longLost = waitsMs.length + 3;
+const failuresUntilLoosened = waitsMs.length + 3;
 
-/** Checks a registered domain: its delegation to us, and its mail records. */
+/** Checks a registered domain: its registration, its delegation and its mail records. */
 export async function advanceChecks(domain: StoredDomain, work: DomainWork): Promise<void> {
   const current = domain.registration ? await checkRegistration(domain, work) : domain;
   if (!current) return;
   if (current.status === "pending_delegation") return awaitDelegation(current, work);
   if (current.status === "expired")
-    return void (await become(current, { due_at: aDayOn(work.now()) }, undefined, work));
+    return void (await storeResult(current, { due_at: inAboutADay(work.now()) }, undefined, work));
   return recheck(current, work);
 }
 
@@ -36,34 +36,35 @@ async function checkRegistration(domain: StoredDomain, work: DomainWork): Promis
   const found = await work.registrar.registration(domain.name);
   const isExpired = !found || found.expiresAt <= work.now().toISOString();
   if (found && !isExpired) await bringUpToDate(found, domain, work);
-  // A name that is not registered here may have another owner, who can then prove it.
-  if (!found) await hold(domain, false, work);
+  // A name that is not registered here may have another owner. That owner can take it over, because the hold is not
+  // firm.
+  if (!found) await setFirm(domain, false, work);
   const before = domain.registration;
   const registration = found
     ? { status: "active" as const, expires_at: new Date(found.expiresAt).toISOString(), locked: found.locked }
     : before && { ...before, status: "expired" as const };
   const status = isExpired ? "expired" : domain.status === "expired" ? "pending_delegation" : domain.status;
-  const status_reason = isExpired ? "Its registration has ended." : domain.status_reason;
+  const status_reason = isExpired ? "The domain's registration has ended." : domain.status_reason;
   if (status === domain.status && JSON.stringify(registration) === JSON.stringify(before)) return domain;
-  return become(domain, { status, status_reason, registration }, "updated", work);
+  return storeResult(domain, { status, status_reason, registration }, "updated", work);
 }
 
-/** Makes the registrar's settings match ours, also after a change that was interrupted half-way. */
+/** Corrects the registrar's settings if they differ from ours, for example after an interrupted change. */
 async function bringUpToDate(found: Registration, { name, nameservers, auto_renew }: StoredDomain, work: DomainWork) {
-  if (!isSame(found.nameservers, nameservers)) await work.registrar.setNameservers(name, nameservers);
+  if (!isSameSet(found.nameservers, nameservers)) await work.registrar.setNameservers(name, nameservers);
   if (found.autoRenew !== auto_renew) await work.registrar.setAutoRenew(name, auto_renew);
 }
 
-const isSame = (one: Registration["nameservers"], other: readonly string[]): boolean =>
+const isSameSet = (one: Registration["nameservers"], other: readonly string[]): boolean =>
   JSON.stringify([...one].toSorted()) === JSON.stringify([...other].toSorted());
 
 type Verb = "updated" | "degraded" | "recovered" | undefined;
 
 /**
- * Stores the findings of a check, even if other members of the domain changed meanwhile. Stores nothing, and gives
- * undefined, if the status or the due time changed or another check was stored meanwhile.
+ * Stores the result of a check, even if other members of the domain changed meanwhile. If the status or the due time
+ * changed, or another check was stored meanwhile, it stores nothing and returns undefined.
  */
-function become(
+function storeResult(
   domain: StoredDomain,
   members: Partial<StoredDomain>,
   verb: Verb,
@@ -75,7 +76,7 @@ function become(
     const isSame = current?.status === domain.status && current.due_at === domain.due_at;
     if (!isSame || current.failures !== domain.failures) return { value: undefined, writes: [], changes: [] };
     const touched = verb === undefined ? {} : { updated_at: now().toISOString() };
-    const { after, writes } = becoming(current, { ...members, ...touched });
+    const { after, writes } = domainUpdate(current, { ...members, ...touched });
     const [before, shown] = (await domainViews(table, domain.account_id, [current, after])) as [object, object];
     return {
       value: after,
@@ -86,19 +87,24 @@ function become(
   });
 }
 
-const soon = (failures: number, now: Date): string =>
+const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? recheckMs);
 
 /**
  * The time of the next daily check, with a random spread, so that domains that were added together are not always
  * checked together.
  */
-const aDayOn = (now: Date): string => later(now, recheckMs * (0.9 + Math.random() / 5));
+const inAboutADay = (now: Date): string => later(now, recheckMs * (0.9 + Math.random() / 5));
 
 async function awaitDelegation(domain: StoredDomain, work: DomainWork): Promise<void> {
   const { status } = await checkNs(work, domain);
   if (status !== "pass") {
-    await become(domain, { failures: domain.failures + 1, due_at: soon(domain.failures, work.now()) }, undefined, work);
+    await storeResult(
+      domain,
+      { failures: domain.failures + 1, due_at: nextCheckAt(domain.failures, work.now()) },
+      undefined,
+      work,
+    );
     return;
   }
   const dkim = domain.verified_at === null ? await newDkim(domain, work.secrets, work.now()) : undefined;
@@ -119,34 +125,35 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   const checks = (await Promise.all([checkNs(work, domain), mailChecks(asked, expected)])).flat();
   const now = work.now();
   const failed = checks.filter(({ name, status }) => status === "fail" && name !== "dmarc");
-  if (failed.length > 0) return notice(domain, failed, work);
+  if (failed.length > 0) return recordFailure(domain, failed, work);
   if (checks.some(({ status }) => status === "unknown")) {
-    await become(domain, { due_at: later(now, 60 * minuteMs) }, undefined, work);
+    await storeResult(domain, { due_at: later(now, 60 * minuteMs) }, undefined, work);
     return;
   }
-  const isBack = domain.status === "degraded";
-  const well = { status: "active", status_reason: null, failures: 0, due_at: aDayOn(now) } as const;
-  await become(domain, well, isBack ? "recovered" : undefined, work);
-  if (isBack) await hold(domain, true, work);
+  const hasRecovered = domain.status === "degraded";
+  const healthy = { status: "active", status_reason: null, failures: 0, due_at: inAboutADay(now) } as const;
+  await storeResult(domain, healthy, hasRecovered ? "recovered" : undefined, work);
+  if (hasRecovered) await setFirm(domain, true, work);
 }
 
 /**
- * Sets whether the account holds the name firmly. A hold that is not firm passes to an account that proves the name.
+ * Sets whether the account's hold on the name is firm. If it is not, an account that proves the name takes it over.
  */
-const hold = ({ id, name }: StoredDomain, firm: boolean, { table }: DomainWork): Promise<unknown> =>
+const setFirm = ({ id, name }: StoredDomain, firm: boolean, { table }: DomainWork): Promise<unknown> =>
   table.attempt({ update: holderKey(name), set: { firm }, if: { domain_id: id } });
 
-async function notice(domain: StoredDomain, failed: readonly Check[], work: DomainWork): Promise<void> {
+async function recordFailure(domain: StoredDomain, failed: readonly Check[], work: DomainWork): Promise<void> {
   const failures = domain.failures + 1;
   const status_reason = failed
     .map(({ message }) => message)
     .join(" ")
     .slice(0, 1_000);
-  const isNews = domain.status !== "degraded" && failures >= patience;
-  // A name that has long been delegated elsewhere may have another owner, who can then prove it.
-  const isLost = failures >= longLost && failed.some(({ name }) => name === "ns") && domain.source === "connected";
-  if (isLost) await hold(domain, false, work);
-  const found = { failures, due_at: soon(failures + 1, work.now()) };
-  if (!isNews) return void (await become(domain, found, undefined, work));
-  await become(domain, { ...found, status: "degraded", status_reason }, "degraded", work);
+  const isNewlyDegraded = domain.status !== "degraded" && failures >= failuresUntilDegraded;
+  // A name that has long been delegated to others may have another owner, who can take it over if the hold is not firm.
+  const isLost =
+    failures >= failuresUntilLoosened && failed.some(({ name }) => name === "ns") && domain.source === "connected";
+  if (isLost) await setFirm(domain, false, work);
+  const found = { failures, due_at: nextCheckAt(failures + 1, work.now()) };
+  if (!isNewlyDegraded) return void (await storeResult(domain, found, undefined, work));
+  await storeResult(domain, { ...found, status: "degraded", status_reason }, "degraded", work);
 }

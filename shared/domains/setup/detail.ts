@@ -10,36 +10,36 @@ import { DnsRecord, recordView, recordsIn } from "../records/stored-record.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 
-const shown = 100;
+const shownMailboxes = 100;
 
 const MailboxSummary = z
   .object({
     id: Id.meta({ description: "The mailbox's id." }),
-    email: z.string().meta({ description: "Its address." }),
+    email: z.string().meta({ description: "The mailbox's address." }),
     first_name: z.string().meta({ description: "Given name." }),
     last_name: z.string().meta({ description: "Family name." }),
-    active: z.boolean().meta({ description: "Whether it can be logged in to." }),
+    active: z.boolean().meta({ description: "Whether one can log in to the mailbox." }),
   })
-  .meta({ id: "DomainMailbox", description: "A mailbox of a domain, in short." });
+  .meta({ id: "DomainMailbox", description: "A summary of a mailbox of a domain." });
 
 export const DomainDetail = Domain.extend({
-  dns_records: z
-    .array(DnsRecord)
-    .meta({ description: `Its DNS records by name and type, the first ${shown}; none for who may not see them.` }),
+  dns_records: z.array(DnsRecord).meta({
+    description: `The domain's first ${shownMailboxes} DNS records, by name and type. Empty if you cannot see them.`,
+  }),
   dns_record_count: z
     .int()
     .min(0)
     .nullable()
-    .meta({ description: "How many DNS records it has; null for who may not see them." }),
+    .meta({ description: "How many DNS records the domain has. Null if you cannot see them." }),
   mailboxes: z
     .array(MailboxSummary)
-    .meta({ description: `Its mailboxes, the first ${shown}; none for who may not see them.` }),
+    .meta({ description: `The domain's first ${shownMailboxes} mailboxes. Empty if you cannot see them.` }),
   mailbox_count: z
     .int()
     .min(0)
     .nullable()
-    .meta({ description: "How many mailboxes it has; null for who may not see them." }),
-}).meta({ id: "DomainDetail", description: "A domain with what is in it." });
+    .meta({ description: "How many mailboxes the domain has. Null if you cannot see them." }),
+}).meta({ id: "DomainDetail", description: "A domain with its DNS records and mailboxes." });
 export type DomainDetail = z.output<typeof DomainDetail>;
 
 /** Whether a principal may see all mailboxes of a domain, and so their number. */
@@ -62,11 +62,11 @@ export async function domainDetail(
     domainViews(table, account_id, [domain]),
     hasRecords ? recordsIn(table, account_id, id) : [],
     hasRecords ? getZone(table, account_id, id) : undefined,
-    hasMailboxes ? firstMailboxes(table, account_id, id, shown) : [],
+    hasMailboxes ? firstMailboxes(table, account_id, id, shownMailboxes) : [],
   ]);
   return DomainDetail.parse({
     ...view,
-    dns_records: records.slice(0, shown).map((record) => recordView(record, zone)),
+    dns_records: records.slice(0, shownMailboxes).map((record) => recordView(record, zone)),
     dns_record_count: seesRecords ? record_count : null,
     mailboxes: mailboxes.map((mailbox) => ({
       id: mailbox.id,

@@ -10,42 +10,44 @@ import { advised, checkBlocklists, checkMx, checkSpf, checkText, type Check } fr
 
 const MissingRecord = z
   .object({
-    name: z.string().meta({ description: "Its name in the domain; `@` is the domain itself." }),
-    type: RecordType.meta({ description: "Its type." }),
-    value: z.string().meta({ description: "Its value." }),
-    ttl: z.int().meta({ description: "How long resolvers keep it, in seconds." }),
-    priority: z.int().optional().meta({ description: "Of MX records, and not there for others." }),
+    name: z.string().meta({ description: "The record's name in the domain. `@` is the domain itself." }),
+    type: RecordType.meta({ description: "The record's type." }),
+    value: z.string().meta({ description: "The record's value." }),
+    ttl: z.int().meta({ description: "How long resolvers keep the record, in seconds." }),
+    priority: z.int().optional().meta({ description: "The priority of an MX record. Other records do not have it." }),
   })
   .meta({
     id: "MissingDnsRecord",
-    description: "A record to add where the domain's DNS is hosted, as `dns_records.add` takes it.",
+    description: "A record to add where the domain's DNS is hosted, in the form of `dns_records.add`.",
   });
 
 const HealthCheck = z
   .object({
     name: z
       .enum(["ns", "mx", "spf", "dkim", "dmarc", "mta_sts", "tls_rpt", "blocklist"])
-      .meta({ description: "What was looked at." }),
+      .meta({ description: "What was checked." }),
     status: z.enum(["pass", "warn", "fail", "unknown"]).meta({
-      description: "`warn` is advice; `unknown` could not be found out, and says nothing about the domain.",
+      description:
+        "`warn` is advice. With `unknown` the check could not be completed, and says nothing about the domain.",
     }),
-    expected: z.array(z.string()).nullable().meta({ description: "What should be there." }),
-    observed: z.array(z.string()).nullable().meta({ description: "What is there." }),
-    message: z.string().meta({ description: "What it means, or what to do, for people." }),
-    missing_record: MissingRecord.nullable().meta({ description: "The record to add, where one is missing." }),
+    expected: z.array(z.string()).nullable().meta({ description: "The expected values." }),
+    observed: z.array(z.string()).nullable().meta({ description: "The values that were found." }),
+    message: z.string().meta({ description: "What the result means, or what to do, for people." }),
+    missing_record: MissingRecord.nullable().meta({ description: "The record to add, if one is missing." }),
   })
-  .meta({ id: "DomainHealthCheck", description: "One thing that was looked at." });
+  .meta({ id: "DomainHealthCheck", description: "One check of a domain." });
 
 export const Health = z
   .object({
     domain: z.string().meta({ description: "The domain's name." }),
     status: z.enum(["healthy", "degraded", "failing", "unknown"]).meta({
-      description: "`failing`: mail does not come. `degraded`: something else is wrong. Warnings alone are healthy.",
+      description:
+        "`failing` if mail does not arrive, `degraded` if something else is wrong. A domain with warnings only is `healthy`.",
     }),
-    checked_at: Timestamp.meta({ description: "When the DNS was asked." }),
-    checks: z.array(HealthCheck).meta({ description: "What was looked at." }),
+    checked_at: Timestamp.meta({ description: "When the DNS was queried." }),
+    checks: z.array(HealthCheck).meta({ description: "The checks and their results." }),
   })
-  .meta({ id: "DomainHealth", description: "What the public DNS says of a domain." });
+  .meta({ id: "DomainHealth", description: "The state of a domain in the public DNS." });
 type Health = z.output<typeof Health>;
 
 export const HealthEnvironment = z.object({
@@ -59,7 +61,7 @@ export const HealthEnvironment = z.object({
     .transform((text) => text.split(",").filter((part) => part !== "")),
 });
 
-type Asked = { resolver: Resolver; domain: string };
+type HealthQuestion = { resolver: Resolver; domain: string };
 
 const waiting = (name: Check["name"]): Check => ({
   name,
@@ -78,11 +80,14 @@ export async function checkNs(
   return { ...about, observed, status: verified ? "pass" : "fail" };
 }
 
-const keyOf = (text: string): string => /p=([A-Za-z0-9+/=]*)/.exec(text.replaceAll(/\s/g, ""))?.[1] ?? "";
+const dkimKey = (text: string): string => /p=([A-Za-z0-9+/=]*)/.exec(text.replaceAll(/\s/g, ""))?.[1] ?? "";
 const policyOf = (text: string): string => /;\s*p=(\w+)/i.exec(text)?.[1]?.toLowerCase() ?? "";
 
 /** Checks the records that a domain's mail depends on, all at the same time. */
-export async function mailChecks(asked: Asked, expected: readonly ParsedRecord[] | undefined): Promise<Check[]> {
+export async function mailChecks(
+  asked: HealthQuestion,
+  expected: readonly ParsedRecord[] | undefined,
+): Promise<Check[]> {
   if (!expected) return [waiting("mx"), waiting("spf"), waiting("dkim"), waiting("dmarc")];
   const mx = expected.filter(({ type }) => type === "MX");
   const [spf, dkim, dmarc] = expected.filter(({ type }) => type === "TXT");
@@ -92,7 +97,7 @@ export async function mailChecks(asked: Asked, expected: readonly ParsedRecord[]
     checkSpf(asked, spf),
     checkText("dkim", asked, dkim, {
       begins: /^v=DKIM1|(?:^|;)\s*p=/i,
-      isRight: (text) => keyOf(text) === keyOf(dkim.value),
+      isRight: (text) => dkimKey(text) === dkimKey(dkim.value),
       wrong: "fail",
     }),
     checkText("dmarc", asked, dmarc, {
@@ -127,11 +132,16 @@ export async function healthOf(
     checkBlocklists(asked, zones),
   ]);
   const checks = [ns, ...mail, sts, tls, listed];
-  return { domain: domain.name, status: statusOf(checks), checked_at: now.toISOString(), checks: checks.map(viewOf) };
+  return {
+    domain: domain.name,
+    status: overallStatus(checks),
+    checked_at: now.toISOString(),
+    checks: checks.map(checkView),
+  };
 }
 
 /** The overall status of the checks. Without delegation or MX no mail arrives at all. */
-export function statusOf(checks: readonly Check[]): Health["status"] {
+export function overallStatus(checks: readonly Check[]): Health["status"] {
   const failed = checks.filter(({ status }) => status === "fail").map(({ name }) => name);
   if (failed.includes("ns") || failed.includes("mx")) return "failing";
   if (failed.length > 0) return "degraded";
@@ -139,7 +149,7 @@ export function statusOf(checks: readonly Check[]): Health["status"] {
   return vital.some(({ status }) => status === "unknown") ? "unknown" : "healthy";
 }
 
-const viewOf = ({ name, status, expected, observed, message, missing }: Check): Health["checks"][number] => ({
+const checkView = ({ name, status, expected, observed, message, missing }: Check): Health["checks"][number] => ({
   name,
   status,
   expected: expected ?? null,

@@ -11,7 +11,7 @@ import { unicodeOf } from "../name.ts";
  * Access patterns
  *   the names of an account that look like a name   ACCOUNT#<id> / LOOKALIKE#<SHA-256 of the skeleton>#<name>
  */
-const keyOf = (accountId: string, skeleton: string, name = ""): Key => ({
+const skeletonKey = (accountId: string, skeleton: string, name = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `LOOKALIKE#${createHash("sha256").update(skeleton).digest("hex")}#${name}`,
 });
@@ -29,15 +29,15 @@ const Row = z.object({ name: z.string() });
 
 /** The other names of an account that look like this one. */
 export async function lookalikesOf(table: Reader, accountId: string, name: string): Promise<string[]> {
-  const { PK, SK } = keyOf(accountId, skeletonOf(name));
+  const { PK, SK } = skeletonKey(accountId, skeletonOf(name));
   const rows = await table.between(PK, SK, `${SK}~`, { limit: 20 });
   return rows.map((row) => Row.parse(row).name).filter((other) => other !== name);
 }
 
 /** The write that stores the skeleton of a name while the account has it; `noLookalike` deletes it. */
 export const lookalikeWrite = (accountId: string, name: string): Write => ({
-  put: { ...keyOf(accountId, skeletonOf(name), name), name },
+  put: { ...skeletonKey(accountId, skeletonOf(name), name), name },
 });
 export const noLookalike = (accountId: string, name: string): Write => ({
-  delete: keyOf(accountId, skeletonOf(name), name),
+  delete: skeletonKey(accountId, skeletonOf(name), name),
 });

@@ -1,5 +1,5 @@
 import { sendersOf } from "../../dedicated-ips/spf.ts";
-import type { Answer, Found, Resolver } from "../../dns/answer.ts";
+import type { DnsAnswer, AnsweredRecord, Resolver } from "../../dns/answer.ts";
 import type { Reader } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import { Dkim, dkimKey } from "../records/dkim-keys.ts";
@@ -9,7 +9,9 @@ import { systemRecords } from "../records/system-records.ts";
 
 type CheckName = "ns" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
 
-/** The result of a check. `unknown` means that it could not be found out, and says nothing about the domain. */
+/**
+ *  The result of a check. `unknown` means that the check could not be completed, so it says nothing about the domain.
+ */
 export type Check = {
   name: CheckName;
   status: "pass" | "warn" | "fail" | "unknown";
@@ -19,30 +21,30 @@ export type Check = {
   missing?: ParsedRecord;
 };
 
-type Asked = { resolver: Resolver; domain: string };
+type HealthQuestion = { resolver: Resolver; domain: string };
 
 /** The records of an answer, or the check result when there is no answer. */
 function recordsOf(
   name: CheckName,
-  answer: Answer,
+  answer: DnsAnswer,
   expected: string[],
-): { records: readonly Found[] } | { check: Check } {
+): { records: readonly AnsweredRecord[] } | { check: Check } {
   if (answer.status === "unknown") {
     return {
-      check: { name, status: "unknown", expected, message: `It could not be found out now: ${answer.reason}.` },
+      check: { name, status: "unknown", expected, message: `The record could not be checked: ${answer.reason}.` },
     };
   }
   return { records: answer.status === "found" ? answer.records : [] };
 }
 
-const texts = (records: readonly Found[]): string[] =>
+const texts = (records: readonly AnsweredRecord[]): string[] =>
   records.flatMap((record) => (record.type === "TXT" ? [record.text] : []));
 
 /** A TXT record for the customer to add. */
 const textRecord = (name: string, value: string): ParsedRecord => ({ name, type: "TXT", value, ttl: 3_600 });
 
 /** Checks that mail for the domain goes to the wanted hosts, and to no others. */
-export async function checkMx({ resolver, domain }: Asked, wanted: readonly ParsedRecord[]): Promise<Check> {
+export async function checkMx({ resolver, domain }: HealthQuestion, wanted: readonly ParsedRecord[]): Promise<Check> {
   const expected = wanted.map(({ priority, value }) => `${priority} ${value}`);
   const read = recordsOf("mx", await resolver.resolve(domain, "MX"), expected);
   if ("check" in read) return read.check;
@@ -57,18 +59,18 @@ export async function checkMx({ resolver, domain }: Asked, wanted: readonly Pars
       status: "fail",
       expected,
       observed,
-      message: `Mail does not come to ${missing.value}.`,
+      message: `Mail does not go to ${missing.value}.`,
       missing,
     };
   }
   if (strangers.length > 0) {
     return { name: "mx", status: "warn", expected, observed, message: `Mail also goes to ${strangers.join(", ")}.` };
   }
-  return { name: "mx", status: "pass", expected, observed, message: "Mail comes to us." };
+  return { name: "mx", status: "pass", expected, observed, message: "Mail goes to us." };
 }
 
 /** Checks that the domain has one SPF record, which allows mail from us (RFC 7208). */
-export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord): Promise<Check> {
+export async function checkSpf({ resolver, domain }: HealthQuestion, wanted: ParsedRecord): Promise<Check> {
   const expected = [wanted.value];
   const read = recordsOf("spf", await resolver.resolve(domain, "TXT"), expected);
   if ("check" in read) return read.check;
@@ -77,7 +79,7 @@ export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord
   const about = { name: "spf" as const, expected, observed };
   if (only === undefined) return { ...about, status: "fail", message: "There is no SPF record.", missing: wanted };
   if (observed.length > 1) {
-    return { ...about, status: "fail", message: "There are several SPF records, which is as good as none: keep one." };
+    return { ...about, status: "fail", message: "There are several SPF records, so receivers accept none. Keep one." };
   }
   const terms = new Set(
     only
@@ -86,11 +88,11 @@ export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord
       .map((term) => term.replace(/^\+/, "")),
   );
   const lacking = wanted.value.split(" ").filter((term) => /^(?:include|ip4|ip6):/.test(term) && !terms.has(term));
-  if (lacking.length === 0) return { ...about, status: "pass", message: "Mail from us is allowed." };
+  if (lacking.length === 0) return { ...about, status: "pass", message: "The SPF record allows mail from us." };
   return {
     ...about,
     status: "fail",
-    message: `The SPF record does not allow mail from us: it lacks ${lacking.join(" ")}.`,
+    message: `The SPF record does not allow mail from us. Add ${lacking.join(" ")} to it.`,
     missing: wanted,
   };
 }
@@ -98,7 +100,7 @@ export async function checkSpf({ resolver, domain }: Asked, wanted: ParsedRecord
 /** Checks that a name has exactly one text with the right beginning, and that the text is right. */
 export async function checkText(
   name: CheckName,
-  { resolver, domain }: Asked,
+  { resolver, domain }: HealthQuestion,
   wanted: ParsedRecord,
   { begins, isRight, wrong }: { begins: RegExp; isRight: (text: string) => boolean; wrong: "warn" | "fail" },
 ): Promise<Check> {
@@ -112,9 +114,9 @@ export async function checkText(
     return { ...about, status: wrong, message: `There is no such record at ${wanted.name}.`, missing: wanted };
   }
   if (observed.length > 1)
-    return { ...about, status: wrong, message: `There are several at ${wanted.name}: keep one.` };
-  if (isRight(only)) return { ...about, status: "pass", message: "It is as it should be." };
-  return { ...about, status: wrong, message: "It says something else.", missing: wanted };
+    return { ...about, status: wrong, message: `There are several such records at ${wanted.name}. Keep one.` };
+  if (isRight(only)) return { ...about, status: "pass", message: "The record is correct." };
+  return { ...about, status: wrong, message: "The record has another value.", missing: wanted };
 }
 
 /** The records for MTA-STS and for reports on TLS. Both are advice. */
@@ -124,20 +126,20 @@ export const advised = {
 };
 
 /** An answer of 127.255.255.x means that the list refuses the question. */
-const isListed = (answer: Answer): boolean =>
+const isListed = (answer: DnsAnswer): boolean =>
   answer.status === "found" &&
   answer.records.some((record) => record.type === "A" && /^127\.(?!255\.255\.)/.test(record.address));
 
 /** Checks whether blocklists of spam senders have the domain (RFC 5782). */
-export async function checkBlocklists({ resolver, domain }: Asked, zones: readonly string[]): Promise<Check> {
+export async function checkBlocklists({ resolver, domain }: HealthQuestion, zones: readonly string[]): Promise<Check> {
   const name = "blocklist";
   if (zones.length === 0) return { name, status: "unknown", message: "No blocklist is configured." };
   const answers = await Promise.all(zones.map((zone) => resolver.resolve(`${domain}.${zone}`, "A")));
   const on = zones.filter((_, index) => answers[index] && isListed(answers[index]));
-  if (on.length > 0) return { name, status: "fail", observed: on, message: `It is on ${on.join(", ")}.` };
+  if (on.length > 0) return { name, status: "fail", observed: on, message: `The domain is on ${on.join(", ")}.` };
   const isClear = answers.every(({ status }) => status === "absent" || status === "none");
-  if (isClear) return { name, status: "pass", message: "It is on none of the lists." };
-  return { name, status: "unknown", message: "A list does not say." };
+  if (isClear) return { name, status: "pass", message: "The domain is on no blocklist." };
+  return { name, status: "unknown", message: "A blocklist does not answer." };
 }
 
 /** The records that a domain needs for its mail; undefined before it has a DKIM key. */

@@ -8,7 +8,7 @@ import { domainCountWrite } from "../../workspaces/workspace.ts";
 import { type Domain, type StoredDomain, domainKind, domainsIn, notReady } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { domainViews } from "../view.ts";
-import { becoming } from "./work.ts";
+import { domainUpdate } from "./work.ts";
 
 /**
  * Moves a domain with all its contents to another workspace of its account; writes nothing if it is there already. 404,
@@ -19,11 +19,11 @@ export function moveDomain(found: StoredDomain, workspaceId: string, { table, co
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
     if (!domain) throw notFound();
-    if (!domain.is_open) throw notReady(domain.status, `${domain.name} is ${domain.status}.`);
+    if (!domain.is_open) throw notReady(domain.status, `${domain.name} is ${domain.status}. It cannot be moved.`);
     const [before] = (await domainViews(table, account_id, [domain])) as [Domain];
     if (domain.workspace_id === workspaceId) return { value: before, writes: [], changes: [] };
     const moving = await planMove(table, domain, workspaceId);
-    const { after, writes } = becoming(domain, { ...moving.place, updated_at: now().toISOString() });
+    const { after, writes } = domainUpdate(domain, { ...moving.place, updated_at: now().toISOString() });
     const [moved] = (await domainViews(table, account_id, [after])) as [Domain];
     return {
       value: moved,

@@ -5,7 +5,7 @@ import { appendRows, readHeads, type ListState } from "../../table/ranked-list.t
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainCountWrite } from "../../workspaces/workspace.ts";
-import { type StoredDomain, type Warning, domainQueue, domainsIn, domainsOf, nameKey } from "../domain.ts";
+import { type StoredDomain, type Warning, domainQueue, domainsIn, domainsOf, domainNameKey } from "../domain.ts";
 import { holderWrite } from "../holder.ts";
 import { newZone } from "../zone.ts";
 import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
@@ -14,18 +14,18 @@ import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
 export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_renew" | "due_at"> &
   Partial<Pick<StoredDomain, "purchase" | "registration">>;
 
-type Place = { accountId: string; workspaceId: string; now: Date };
+type DomainOwner = { accountId: string; workspaceId: string; now: Date };
 
 /**
  * Plans new domains in a workspace. The transaction fails with
  * - the error of `taken` when another account has one of the names,
  * - the error of `exists` when this account has it,
- * - 422 when the workspace is gone.
- * `claim` makes the writes that take a name among all accounts; the default requires that no account has it.
+ * - 422 when the workspace is gone. `claim` makes the writes that give a name to the account. The default requires that
+ *   no account has the name.
  */
 export async function planNewDomains(
   table: Reader,
-  { accountId, workspaceId, now }: Place,
+  { accountId, workspaceId, now }: DomainOwner,
   given: readonly NewDomain[],
   refusals: {
     taken: (name: string) => () => Error;
@@ -91,7 +91,7 @@ const blank = (accountId: string, workspaceId: string, now: Date) =>
 function nameWrites(domain: StoredDomain, { taken, exists, claim }: Parameters<typeof planNewDomains>[3]): Write[] {
   const { account_id, id, name } = domain;
   return [
-    { put: { ...nameKey(account_id, name), domain_id: id }, if: "absent", orElse: exists(name) },
+    { put: { ...domainNameKey(account_id, name), domain_id: id }, if: "absent", orElse: exists(name) },
     ...(claim?.(domain) ?? [{ ...holderWrite(domain, "absent"), orElse: taken(name) }]),
   ];
 }
@@ -100,6 +100,6 @@ function nameWrites(domain: StoredDomain, { taken, exists, claim }: Parameters<t
 export async function warningsFor(table: Reader, accountId: string, name: string): Promise<Warning[]> {
   const names = await lookalikesOf(table, accountId, name);
   if (names.length === 0) return [];
-  const message = `It looks like ${names.join(", ")}, which this account has: make sure that it is meant.`;
+  const message = `The name looks like ${names.join(", ")}, which this account has. Make sure that you mean this name.`;
   return [{ code: "lookalike", message, names }];
 }

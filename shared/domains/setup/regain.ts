@@ -1,5 +1,6 @@
 import { change } from "../../changes/kind.ts";
 import { notFound, type Problem } from "../../core/errors.ts";
+import { later } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import type { Write } from "../../table/writes.ts";
 import { type Domain, type StoredDomain, domainKind, notReady } from "../domain.ts";
@@ -8,7 +9,7 @@ import type { StoredHolder } from "../holder.ts";
 import { domainViews } from "../view.ts";
 import { planMove } from "./move.ts";
 import { isDetached, planTakeover } from "./takeover.ts";
-import { becoming, later } from "./work.ts";
+import { domainUpdate } from "./work.ts";
 
 /** The time from adding a domain to the first automatic check of its delegation, in milliseconds. */
 export const firstCheckMs = 60_000;
@@ -37,11 +38,11 @@ export function regainDomain(
     if (!domain) throw notFound();
     if (!isDetached(domain)) throw inTheWay(domain);
     if (domain.due_at !== domain.deletes_at) {
-      throw notReady(domain.status, `The zone of ${domain.name} is being removed: add it again in a minute.`);
+      throw notReady(domain.status, `The zone of ${domain.name} is being removed. Add the domain again in a minute.`);
     }
     const at = now();
     const { place, writes: moved } = await planMove(table, domain, workspaceId);
-    const { after, writes } = becoming(domain, {
+    const { after, writes } = domainUpdate(domain, {
       ...place,
       status: "pending_delegation",
       status_reason: null,

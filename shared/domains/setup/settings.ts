@@ -17,20 +17,20 @@ import { dmarcRecord } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 import { domainDetail } from "./detail.ts";
-import { becoming } from "./work.ts";
+import { domainUpdate } from "./work.ts";
 
-const longest = 2_048;
+const longestUrl = 2_048;
 const example = "Write a full address such as https://www.example.com/";
 
 /** The characters that RFC 3986 does not allow, and that the URL parser of browsers silently replaces or drops. */
 const mended = /[\s\\<>"^`{|}]/u;
 
-/** The fault of a redirect's target, as one sentence without its period; undefined when there is none. */
+/** Explains why the target of a redirect is invalid, in one sentence without its period; undefined if it is valid. */
 function fault(given: string): string | undefined {
   const odd = mended.exec(given)?.[0];
   const unseen = textFault(given);
   if (unseen !== undefined) return unseen;
-  if (odd !== undefined) return `An address has no ${odd.trim() === "" ? "spaces" : odd}`;
+  if (odd !== undefined) return `An address cannot have ${odd.trim() === "" ? "spaces" : odd}`;
   const [, authority = ""] = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/i.exec(given) ?? [];
   if (authority === "" || !URL.canParse(given)) return example;
   if (authority.includes("@")) return "Leave the user name and password out of the address";
@@ -49,13 +49,13 @@ function fault(given: string): string | undefined {
  */
 export const RedirectUrl = z
   .string()
-  .max(longest, { abort: true })
+  .max(longestUrl, { abort: true })
   .superRefine((given, context) => {
     const message = fault(given);
     if (message !== undefined) context.addIssue({ code: "custom", message });
   })
   .overwrite((given) => URL.parse(given)?.href ?? given)
-  .refine((href) => href.length <= longest, { error: `Encoded, the address has more than ${longest} characters` })
+  .refine((href) => href.length <= longestUrl, { error: `The encoded address is longer than ${longestUrl} characters` })
   .meta({ format: "uri" });
 
 const Email = z.email().max(254).toLowerCase();
@@ -65,26 +65,26 @@ export const DomainSettings = z
   .strictObject({
     auto_renew: z.boolean().optional().meta({
       description:
-        "Whether its registration is renewed when it ends. It can only be switched off so far: renewals cannot be paid from the wallet yet.",
+        "Whether the registration is renewed when it ends. Only false is accepted, because renewals cannot be paid from the wallet yet.",
     }),
     redirect_url: RedirectUrl.nullable().optional().meta({
       description:
-        "Where the domain's website is to redirect to: an http or https address of at most 2,048 characters, whose host is a public domain name, without credentials, and without characters that browsers would mend, such as spaces and backslashes. Kept as browsers write it. Null for nowhere.",
+        "The address to which the domain's website redirects: http or https, at most 2,048 characters, with a public domain name as the host. The address must not have credentials, or characters that browsers would change, such as spaces and backslashes. It is stored as browsers write it. Null for no redirect.",
     }),
     dmarc_policy: DmarcPolicy.optional().meta({ description: "What receivers should do with mail that fails DMARC." }),
     dmarc_report_email: Email.nullable().optional().meta({
-      description: "Where receivers send their DMARC reports; null for nowhere.",
+      description: "The e-mail address to which receivers send their DMARC reports. Null for none.",
     }),
     tag_ids: z
       .array(Id)
       .max(20)
       .optional()
-      .meta({ description: "The ids of all its tags, 20 at most; they replace those it has." }),
+      .meta({ description: "The ids of all the domain's tags, 20 at most. They replace its current tags." }),
   })
-  .meta({ id: "DomainUpdate", description: "The settings of a domain that change." });
+  .meta({ id: "DomainUpdate", description: "The changes to a domain's settings." });
 type DomainSettings = z.output<typeof DomainSettings>;
 
-const refused = (loc: (string | number)[], msg: string): InvalidInput =>
+const invalidSetting = (loc: (string | number)[], msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", ...loc], msg, type: "value_error" }]);
 
 const notSold = "Renewals cannot be paid from the wallet yet, so they cannot be switched on";
@@ -97,7 +97,7 @@ export async function setDomain(
 ): Promise<StoredDomain> {
   const { table, commit, now, keyId } = context;
   requireOpen(found);
-  if (settings.auto_renew === true) throw refused(["auto_renew"], notSold);
+  if (settings.auto_renew === true) throw invalidSetting(["auto_renew"], notSold);
   const answerOf = async (domain: StoredDomain) =>
     keyId === undefined ? {} : { answer: await domainDetail(domain, context) };
   return commit(async () => {
@@ -108,7 +108,7 @@ export async function setDomain(
     if (tag_ids) await requireTags(table, domain.account_id, tag_ids);
     const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
     const set = { ...given, ...(tag_ids ? { tag_ids: [...new Set(tag_ids)] } : {}) };
-    const { after, writes } = becoming(domain, { ...set, updated_at: now().toISOString() });
+    const { after, writes } = domainUpdate(domain, { ...set, updated_at: now().toISOString() });
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
     if (isSame(domain, set)) {
       return { value: domain, ...(await answerOf(domain)), writes: [], changes: [], seen: before };
@@ -131,7 +131,7 @@ export async function setDomain(
 
 function requireOpen({ name, status, is_open }: StoredDomain): void {
   if (is_open) return;
-  throw notReady(status, `${name} is ${status}: its settings do not change any more.`);
+  throw notReady(status, `${name} is ${status}. Its settings cannot be changed.`);
 }
 
 async function requireTags(table: Reader, accountId: string, ids: readonly string[]): Promise<void> {

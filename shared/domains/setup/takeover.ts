@@ -2,13 +2,14 @@ import { randomUUID } from "node:crypto";
 
 import { change } from "../../changes/kind.ts";
 import { recordWrites } from "../../changes/record.ts";
+import { later } from "../../core/time.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainKind, type Domain, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import type { StoredHolder } from "../holder.ts";
 import { domainViews } from "../view.ts";
-import { becoming, later } from "./work.ts";
+import { domainUpdate } from "./work.ts";
 
 /** How long a domain that lost its name keeps its contents, in milliseconds. */
 const keptMs = 30 * 86_400_000;
@@ -39,7 +40,7 @@ export function keptUntil({ deletes_at, status_reason, updated_at }: StoredDomai
  * - The domain keeps its mailboxes, records and the rest for 30 days.
  * - A zone on our nameservers is removed soon.
  * - The account gets an event.
- * - A domain that is not open, because its account deletes it for example, is left unchanged.
+ * - A domain that is not open, for example because its account is deleting it, does not change.
  */
 export async function planTakeover(
   table: Reader,
@@ -50,7 +51,7 @@ export async function planTakeover(
   const domain = await domainById(table, account_id, domain_id);
   if (!domain?.is_open) return [];
   const deletes_at = later(now, keptMs);
-  const { after, writes } = becoming(domain, {
+  const { after, writes } = domainUpdate(domain, {
     status: "releasing",
     status_reason: reasons[why],
     deletes_at,

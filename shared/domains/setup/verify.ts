@@ -13,14 +13,16 @@ import { delegationState, type DelegationState } from "./delegation.ts";
 export const Verification = z
   .object({
     domain: z.string().meta({ description: "The domain's name." }),
-    verified: z
-      .boolean()
-      .meta({ description: "Whether the parent zone delegates it to our nameservers, and to no others." }),
-    status: DomainStatus.meta({ description: "The domain's status after it." }),
-    expected_nameservers: z.array(z.string()).meta({ description: "The pair it is to be delegated to." }),
-    observed_nameservers: z.array(z.string()).meta({ description: "To whom the parent zone delegates it." }),
-    checked_at: Timestamp.meta({ description: "When the parent zone was asked." }),
-    message: z.string().meta({ description: "What was seen, or what to do, for people." }),
+    verified: z.boolean().meta({
+      description: "Whether the parent zone delegates the domain to `expected_nameservers`, and to no others.",
+    }),
+    status: DomainStatus.meta({ description: "The domain's status after the check." }),
+    expected_nameservers: z.array(z.string()).meta({ description: "The two nameservers to delegate the domain to." }),
+    observed_nameservers: z
+      .array(z.string())
+      .meta({ description: "The nameservers to which the parent zone delegates the domain." }),
+    checked_at: Timestamp.meta({ description: "When the parent zone was queried." }),
+    message: z.string().meta({ description: "The result, or what to do, for people." }),
   })
   .meta({ id: "DomainVerification", description: "Whether a domain is delegated to us." });
 type Verification = z.output<typeof Verification>;
@@ -44,21 +46,21 @@ export async function verifyDomain(
   const dkim = isFirst ? await newDkim(found, secrets, checkedAt) : undefined;
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
-    if (!domain) throw notReady("releasing", `${found.name} is gone.`);
+    if (!domain) throw notReady("releasing", `${found.name} was deleted.`);
     requireDelegable(domain);
     const isNews = state.verified === true && waiting.has(domain.status);
-    if (!isNews) return { value: answerOf(domain, state, checkedAt), writes: [], changes: [] };
+    if (!isNews) return { value: verificationOf(domain, state, checkedAt), writes: [], changes: [] };
     const { after, ...planned } = await planActivation(table, domain, dkim, now());
-    return { value: answerOf(after, state, checkedAt), ...planned };
+    return { value: verificationOf(after, state, checkedAt), ...planned };
   });
 }
 
 function requireDelegable({ name, status, is_open }: StoredDomain): void {
   if (is_open && status !== "pending_registration") return;
-  throw notReady(status, `${name} is ${status}: there is no delegation to look for.`);
+  throw notReady(status, `${name} is ${status}. Its delegation cannot be verified.`);
 }
 
-const answerOf = (domain: StoredDomain, state: DelegationState, at: Date): Verification => ({
+const verificationOf = (domain: StoredDomain, state: DelegationState, at: Date): Verification => ({
   domain: domain.name,
   verified: state.verified ?? false,
   status: domain.status,

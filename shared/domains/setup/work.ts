@@ -38,13 +38,13 @@ export const systemMover = ({ table, now }: Pick<DomainWork, "table" | "now">, a
 });
 
 /** The members of a domain that change. */
-type Becoming = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;
+type ChangedMembers = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;
 
 /**
  * The writes that change a domain and move it in the queue to its new due time. They fail if the domain changed since
  * it was read.
  */
-export function becoming(domain: StoredDomain, change: Becoming): { after: StoredDomain; writes: Write[] } {
+export function domainUpdate(domain: StoredDomain, change: ChangedMembers): { after: StoredDomain; writes: Write[] } {
   const { id, account_id, version } = domain;
   const after = { ...domain, ...change, version: version + 1 };
   return {
@@ -55,5 +55,3 @@ export function becoming(domain: StoredDomain, change: Becoming): { after: Store
     ],
   };
 }
-
-export const later = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString();

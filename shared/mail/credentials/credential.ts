@@ -17,20 +17,22 @@ const credentialsOf = (accountId: string): List => ({ partition: `ACCOUNT#${acco
 export const masterKey = (accountId: string, scope: MailScope, credentialId = ""): Key =>
   scopeKey(accountId, "MASTER", scope, credentialId);
 
-export const CredentialName = line({ most: 100, description: "What it is called." });
+export const CredentialName = line({ most: 100, description: "The master password's name." });
 
 export const Credential = z
   .object({
     id: Id.meta({ description: "The master password's id." }),
-    name: z.string().meta({ description: "What it is called." }),
+    name: z.string().meta({ description: "The master password's name." }),
     scope_type: MailScopeType.meta({
-      description: "What it applies to: every mailbox of the account, a workspace or a domain.",
+      description:
+        "The kind of scope: the password sends mail from every mailbox of the account, a workspace or a domain.",
     }),
-    scope_id: Id.meta({ description: "The id of that." }),
-    created_at: Timestamp.meta({ description: "When it was created." }),
-    updated_at: Timestamp.meta({ description: "When it last changed." }),
+    scope_id: Id.meta({ description: "The id of the account, workspace or domain." }),
+    created_at: Timestamp.meta({ description: "When the master password was created." }),
+    updated_at: Timestamp.meta({ description: "When the master password last changed." }),
     last_used_at: Timestamp.nullable().meta({
-      description: "When it was last logged in by, to a few minutes; null before.",
+      description:
+        "When somebody last logged in with the password, accurate to a few minutes; null before the first login.",
     }),
   })
   .meta({
@@ -42,7 +44,9 @@ export type Credential = z.output<typeof Credential>;
 export const StoredCredential = Credential.extend({ version: z.int() });
 export type StoredCredential = z.output<typeof StoredCredential>;
 
-/** The hash of a master password. It is stored apart from the listed credential because logins look it up by scope. */
+/**
+ * The hash of a master password. It is stored separately from the listed credential because logins look it up by scope.
+ */
 export const StoredMaster = z.object({ credential_id: z.string(), hash: z.string(), tag: z.string() });
 
 export const credentialKind = defineKind({

@@ -10,12 +10,12 @@ import { hashPassword, loginKey, newPassword, passwordTag } from "../mailboxes/p
 import { placeFor } from "../scoped/add.ts";
 import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
 import { listScoped } from "../scoped/list.ts";
-import { planScopedPurge, planScopedRemoval, type Purge, type WithThem } from "../scoped/remove.ts";
+import { planScopedPurge, planScopedRemoval, type Purge, type PlanDependents } from "../scoped/remove.ts";
 import { credentialKind, credentials, masterKey, type Credential, type StoredCredential } from "./credential.ts";
 
 export type NewCredential = Credential & { generated_secret?: string };
 
-type Work = { table: Table; secrets: Secrets };
+type LoginContext = { table: Table; secrets: Secrets };
 
 /**
  * Creates a master password from the given value, or from a generated one that only this answer shows. 409
@@ -25,7 +25,7 @@ export async function addCredential(
   accountId: string,
   { name, scope, value }: { name: string; scope: MailScope; value: string | undefined },
   { table, commit, now }: Context,
-  work: Work,
+  work: LoginContext,
 ): Promise<NewCredential> {
   const password = value ?? newPassword();
   const [hash, key] = await Promise.all([hashPassword(password), loginKey(accountId, work)]);
@@ -62,7 +62,7 @@ export async function addCredential(
 export const listCredentials = (accountId: string, page: PageQuery, context: Context) =>
   listScoped(credentials, accountId, page, context);
 
-async function current(table: Reader, accountId: string, id: string): Promise<StoredCredential> {
+async function currentCredential(table: Reader, accountId: string, id: string): Promise<StoredCredential> {
   const credential = await scopedById(credentials, table, accountId, id);
   if (!credential) throw notFound();
   return credential;
@@ -76,7 +76,7 @@ export function renameCredential(
   { table, commit, now }: Context,
 ): Promise<Credential> {
   return commit(async () => {
-    const before = await current(table, accountId, id);
+    const before = await currentCredential(table, accountId, id);
     if (before.name === name) return { value: before, writes: [], changes: [], seen: before };
     const set = { name, updated_at: now().toISOString() };
     const after = { ...before, ...set };
@@ -90,7 +90,7 @@ export function renameCredential(
   });
 }
 
-const removed: WithThem<StoredCredential> = (gone) => ({
+const removed: PlanDependents<StoredCredential> = (gone) => ({
   writes: [],
   changes: gone.map((before) => change(credentialKind, "deleted", before.id, { before })),
 });
@@ -106,7 +106,7 @@ export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1]
 export async function deleteCredential(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
-      const seen = await current(table, accountId, id);
+      const seen = await currentCredential(table, accountId, id);
       const planned = await planScopedRemoval(credentials, { table, accountId, now: now() }, [seen], removed);
       return { value: !planned.isAll, writes: planned.writes, changes: planned.changes, seen };
     });

@@ -3,7 +3,7 @@ import { InvalidInput, Problem } from "../../core/errors.ts";
 import type { Context, LocatedResource, ResourceLookup } from "../../http/route.ts";
 import { isPassword } from "../mailboxes/password.ts";
 import { scopedById } from "../scoped/family.ts";
-import { becoming, currentRule } from "./manage.ts";
+import { ruleUpdate, currentRule } from "./manage.ts";
 import {
   endedWrites,
   getProof,
@@ -18,7 +18,7 @@ import { isWaitingFor, ruleKind, rules, ruleView, type ForwardingRule, type Stor
 import { maskedAddress } from "./target.ts";
 
 /** The rules in one transaction: each takes three writes, with its entry in the audit log. */
-const atOnce = 20;
+const rulesPerTransaction = 20;
 
 /** The change to a rule whose recipient agreed. */
 function agreed(accountId: string, before: StoredRule, now: Date) {
@@ -33,7 +33,7 @@ function agreed(accountId: string, before: StoredRule, now: Date) {
   const views = { before: ruleView(before, now), after: ruleView(after, now) };
   return {
     after,
-    writes: becoming(accountId, before, after),
+    writes: ruleUpdate(accountId, before, after),
     change: change(ruleKind, "verified", before.id, views),
   };
 }
@@ -65,8 +65,8 @@ async function agree<T>(
   };
   const { proof } = await holding([]);
   const others = proof.covers.filter((id) => id !== ruleId);
-  for (let from = 0; from < others.length; from += atOnce) {
-    const some = others.slice(from, from + atOnce);
+  for (let from = 0; from < others.length; from += rulesPerTransaction) {
+    const some = others.slice(from, from + rulesPerTransaction);
     await commit(async () => {
       const { proof: current, waiting } = await holding(some);
       const changed = waiting.map((rule) => agreed(accountId, rule, now()));
@@ -96,8 +96,7 @@ async function agree<T>(
   });
 }
 
-const deadLink =
-  "This link is not valid any more: it was used, replaced by a newer one, or is too old. Ask for a new one";
+const deadLink = "This link is not valid. It was used, replaced by a newer link, or is too old. Ask for a new mail";
 
 /** The rule that a link's token belongs to. */
 export const tokenInBody: ResourceLookup<
@@ -136,10 +135,10 @@ export const agreeByToken = (
   );
 
 const reasons = {
-  wrong: "This is not the code of the last mail.",
-  no_tries_left: "The code was tried too often, and is of no use any more: send a new one.",
-  expired: "The code is older than 15 minutes: send a new one.",
-  not_sent: "No mail with a code has gone out yet: wait a moment, or send one.",
+  wrong: "The code is not the one in the last mail.",
+  no_tries_left: "The code was tried too often. Send a new one with forwarding.verification.send.",
+  expired: "The code is older than 15 minutes. Send a new one with forwarding.verification.send.",
+  not_sent: "No mail with a code was sent yet. Wait a moment, or send one with forwarding.verification.send.",
 } as const;
 
 const failed = (reason: keyof typeof reasons, triesLeft = 0): Problem => {
@@ -161,7 +160,10 @@ export async function agreeByCode(
   const { table } = context;
   const rule = await currentRule(table, accountId, ruleId);
   if (rule.verification_state !== "pending") {
-    throw new Problem("verification_not_needed", `${rule.target_email} needs no code.`);
+    throw new Problem(
+      "verification_not_needed",
+      `${rule.target_email} needs no code. Only a pending rule can be confirmed.`,
+    );
   }
   const { hash, triesLeft } = await countTry(accountId, ruleId, context);
   if (!(await isPassword(code, hash))) throw failed(triesLeft > 0 ? "wrong" : "no_tries_left", triesLeft);

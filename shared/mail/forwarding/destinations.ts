@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { domainKey, holderKey, nameKey, StoredDomain } from "../../domains/domain.ts";
+import { domainKey, holderKey, domainNameKey, StoredDomain } from "../../domains/domain.ts";
 import { StoredHolder } from "../../domains/holder.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item } from "../../table/writes.ts";
@@ -8,7 +8,7 @@ import type { FoundMailbox } from "../mailboxes/find.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
 import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
 
-const Pointer = z.object({ domain_id: z.string() });
+const DomainPointer = z.object({ domain_id: z.string() });
 
 /** The local part without its tag: mail to ada+lists goes to ada. */
 export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/s, "");
@@ -32,10 +32,10 @@ export async function destinationsOf(
     const read = readAddress(address);
     return read ? [{ address, local: withoutTag(read.local), name: read.domain }] : [];
   });
-  const pointers = await table.getMany(asked.map(({ name }) => nameKey(accountId, name)));
+  const pointers = await table.getMany(asked.map(({ name }) => domainNameKey(accountId, name)));
   const located = asked.flatMap((one, index) => {
     const pointer = pointers[index];
-    return pointer ? [{ ...one, domainId: Pointer.parse(pointer).domain_id }] : [];
+    return pointer ? [{ ...one, domainId: DomainPointer.parse(pointer).domain_id }] : [];
   });
   const keys = located.map(({ name, domainId, local }) => [
     domainKey(accountId, domainId),
@@ -45,7 +45,7 @@ export async function destinationsOf(
   ]);
   const items = await table.getMany(keys.flat());
   const found = located.flatMap(({ address, domainId }, index) => {
-    const place = placeOf(accountId, domainId, items.slice(index * 4, index * 4 + 4));
+    const place = destinationIn(accountId, domainId, items.slice(index * 4, index * 4 + 4));
     return place ? [{ address, ...place }] : [];
   });
   const rows = await table.getMany(found.map(({ owner }) => mailboxKey(accountId, owner ?? "")));
@@ -58,7 +58,7 @@ export async function destinationsOf(
   );
 }
 
-function placeOf(accountId: string, domainId: string, [row, held, own, all]: readonly (Item | undefined)[]) {
+function destinationIn(accountId: string, domainId: string, [row, held, own, all]: readonly (Item | undefined)[]) {
   const domain = row && StoredDomain.parse(row);
   if (domain?.id !== domainId || !domain.is_open) return undefined;
   const holder = held && StoredHolder.parse(held);

@@ -7,7 +7,7 @@ import type { Letter } from "../../providers/mail/mail.ts";
  */
 export type LetterScope = { isAll: boolean; domains: readonly string[]; hasOthers: boolean };
 
-export type Asked = {
+export type VerificationLetter = {
   accountName: string;
   scope: LetterScope;
   /** The confirmation page, with its token. */
@@ -44,21 +44,24 @@ function whatOf({ isAll, domains, hasOthers }: LetterScope, shown: (text: string
 }
 
 /** The sentences of the letter, for its text and HTML parts. `shown` escapes text that customers wrote. */
-function sentences({ accountName, scope, linkHours, codeMinutes }: Asked, shown: (text: string) => string) {
+function sentences(
+  { accountName, scope, linkHours, codeMinutes }: VerificationLetter,
+  shown: (text: string) => string,
+) {
   return {
     request: `“${shown(shortened(accountName))}”, a customer of Hosted Mail, would like to send ${whatOf(scope, shown)} to you, at this address.`,
-    choice: "If you want that, open this page and confirm it there:",
+    choice: "If you agree, open this page and confirm:",
     linkEnds: `The link works once, within ${linkHours} hours.`,
     ignore:
-      "If you do not know what this is about, you can safely ignore this mail. As long as nobody confirms it, no copies are sent to you, and the request ends by itself.",
-    code: "Did you ask for this yourself? Then you can also tell this code to the person there who sets it up with you:",
-    codeEnds: `The code works once, within ${codeMinutes} minutes. Give it to nobody else: whoever has it can confirm for you.`,
+      "If you do not expect this, you can safely ignore this mail. Unless somebody confirms, you get no copies, and the request expires.",
+    code: "Did you ask for the copies yourself? Then you can give this code to the person who sets up the copies with you:",
+    codeEnds: `The code works once, within ${codeMinutes} minutes. Give it to nobody else. Anybody who has the code can confirm for you.`,
     about:
-      "The name in quotation marks is the one that our customer chose; we have not checked it. A program sent this mail, and nobody reads replies to it.",
+      "Our customer chose the name in quotation marks. We have not checked it. This mail was sent automatically, and nobody reads replies to it.",
   };
 }
 
-function textOf(asked: Asked): string {
+function plainText(asked: VerificationLetter): string {
   const says = sentences(asked, (text) => text);
   return `Hello,
 
@@ -100,7 +103,7 @@ const styles = {
   foot: "margin:24px 0 0;padding-top:16px;border-top:1px solid #8a94a0;font-size:14px",
 } as const;
 
-function htmlOf(asked: Asked): string {
+function htmlOf(asked: VerificationLetter): string {
   const says = sentences(asked, unlinked);
   const link = escapeHtml(asked.link);
   return `<!doctype html>
@@ -118,7 +121,7 @@ function htmlOf(asked: Asked): string {
 <p style="${styles.paragraph}">${says.request}</p>
 <p style="${styles.paragraph}">${says.choice}</p>
 <p style="${styles.paragraph}"><a href="${link}" style="${styles.button}">Review and confirm</a></p>
-<p style="${styles.small}">${says.linkEnds} It leads to:<br><a href="${link}">${link}</a></p>
+<p style="${styles.small}">${says.linkEnds} The link leads to:<br><a href="${link}">${link}</a></p>
 <p style="${styles.paragraph}">${says.ignore}</p>
 <div style="${styles.box}">
 <p style="${styles.paragraph}">${says.code}</p>
@@ -136,8 +139,8 @@ function htmlOf(asked: Asked): string {
  * The mail that asks somebody whether copies of a customer's mail may go to them. The recipient may never have heard of
  * us. Text that customers wrote is not read as markup, is no link in the HTML part, and is not in the subject.
  */
-export const verificationLetter = (asked: Asked): Pick<Letter, "subject" | "text" | "html"> => ({
+export const verificationLetter = (asked: VerificationLetter): Pick<Letter, "subject" | "text" | "html"> => ({
   subject,
-  text: textOf(asked),
+  text: plainText(asked),
   html: htmlOf(asked),
 });

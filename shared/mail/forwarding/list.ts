@@ -13,15 +13,15 @@ export const RuleQuery = z.strictObject({
   ...pageQuery,
   domain: DomainRef.optional().meta({ description: "Only rules for this domain, by its name or id." }),
   workspace_id: Id.optional().meta({ description: "Only rules for this workspace." }),
-  target_email: TargetEmail.optional().meta({ description: "Only rules to this address." }),
-  active: z.boolean().optional().meta({ description: "Only rules that are switched on, or off." }),
+  target_email: TargetEmail.optional().meta({ description: "Only rules that send copies to this address." }),
+  active: z.boolean().optional().meta({ description: "Only rules that are active (`true`) or paused (`false`)." }),
   verification_state: ForwardingRule.shape.verification_state
     .optional()
-    .meta({ description: "Only rules in this state." }),
+    .meta({ description: "Only rules in this verification state." }),
 });
 type RuleQuery = z.output<typeof RuleQuery>;
 
-/** The predicate for a query; undefined when there is no filter. A rule must match all filters that are given. */
+/** The predicate for a query; undefined when there is no filter. A rule must match all given filters. */
 async function filterOf(accountId: string, query: RuleQuery, { table, now }: Context) {
   const { domain: ref, workspace_id, target_email, active, verification_state } = query;
   const isAll = [ref, workspace_id, target_email, active, verification_state].every((given) => given === undefined);

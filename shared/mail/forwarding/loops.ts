@@ -5,26 +5,26 @@ import type { Reader } from "../../table/table.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";
 import { destinationsOf } from "./destinations.ts";
-import { placeKey, StoredPlace } from "./rule.ts";
+import { targetKey, StoredTarget } from "./rule.ts";
 
 /** The targets of a scope's rules, whether or not copies are sent at present. */
-export async function placesOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredPlace[]> {
-  const { PK, SK } = placeKey(accountId, scope);
-  return (await table.between(PK, SK, `${SK}~`)).map((row) => StoredPlace.parse(row));
+export async function targetsOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredTarget[]> {
+  const { PK, SK } = targetKey(accountId, scope);
+  return (await table.between(PK, SK, `${SK}~`)).map((row) => StoredTarget.parse(row));
 }
 
 export const isSameScope = (one: MailScope, other: MailScope): boolean =>
   one.type === other.type && one.id === other.id;
 
-type Planned = { id?: string; scope: MailScope; target: string };
+type PlannedRule = { id?: string; scope: MailScope; target: string };
 type Step = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
 
 /**
- * The rules through which copies of the planned rule would come back to its own scope; undefined when there is no such
- * loop. Rules of one scope do not continue each other, because all of them copy the same mail. A rule does not copy
- * mail that arrives at its own target.
+ * The rules that would forward copies of the planned rule back to its own scope; undefined when there is no such loop.
+ * Rules of one scope do not continue each other, because all of them copy the same mail. A rule does not copy mail that
+ * arrives at its own target.
  */
-async function wayBack(table: Reader, accountId: string, planned: Planned): Promise<readonly string[] | undefined> {
+async function wayBack(table: Reader, accountId: string, planned: PlannedRule): Promise<readonly string[] | undefined> {
   const first = (await destinationsOf(table, accountId, [planned.target])).get(planned.target)?.mailbox;
   if (!first) return undefined;
   const seen = new Set<string>();
@@ -48,12 +48,12 @@ async function stepsFrom(
   table: Reader,
   accountId: string,
   { mailbox: { mailbox, domain }, by, path }: Step,
-  { id: plannedId }: Planned,
+  { id: plannedId }: PlannedRule,
   seen: Set<string>,
 ): Promise<Step[]> {
   const scopes = scopesAround(accountId, domain).filter((scope) => !isSameScope(scope, by));
   const found = await Promise.all(
-    scopes.map(async (scope) => (await placesOf(table, accountId, scope)).map((place) => ({ scope, place }))),
+    scopes.map(async (scope) => (await targetsOf(table, accountId, scope)).map((place) => ({ scope, place }))),
   );
   const fresh = found.flat().filter(({ place: { rule_id } }) => rule_id !== plannedId && !seen.has(rule_id));
   for (const { place } of fresh) seen.add(place.rule_id);
@@ -68,17 +68,17 @@ async function stepsFrom(
   });
 }
 
-/** 409 `forwarding_loop` when copies of a rule would come back to its scope through rules of other scopes. */
+/** 409 `forwarding_loop` if rules of other scopes would forward copies of a rule back to its scope. */
 export async function requireNoLoop(
   accountId: string,
-  planned: Planned,
+  planned: PlannedRule,
   { table, permissions }: Pick<Context, "table" | "permissions">,
 ): Promise<void> {
   const path = await wayBack(table, accountId, planned);
   if (!path) return;
   throw new Problem(
     "forwarding_loop",
-    "Copies would come back to where they come from, through other rules. Send them elsewhere, or change those rules.",
+    "Other rules would send the copies back to the mail that this rule copies. Choose another target, or change those rules.",
     covers(permissions, "forwarding.view", []) ? { conflicts_with: [...path] } : {},
   );
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
-import { dayOf, plusDays, startOf } from "../../core/days.ts";
 import { Problem } from "../../core/errors.ts";
+import { dayMs, dayOf, plusDays, startOf } from "../../core/time.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { mailedKey } from "./target.ts";
@@ -17,7 +17,6 @@ const lettersKey = (accountId: string, now: Date): Key => ({
 });
 
 const pauseMs = 60_000;
-const dayMs = 86_400_000;
 const perTarget = 5;
 const perAccount = 200;
 
@@ -28,7 +27,7 @@ const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
 const Letters = z.object({ count: z.int() });
 
 /**
- * Gives the writes that count a mail to an address, or the time to wait in milliseconds. The limits:
+ * Returns the writes that count a mail to an address, or the time to wait in milliseconds. The limits:
  * - an address gets one mail a minute and five a day, from all accounts together,
  * - an account sends 200 mails a day.
  */
@@ -44,12 +43,13 @@ export async function mayMail(
   const nowMs = now.getTime();
   const today = at.filter((one) => Date.parse(one) > nowMs - dayMs);
   const forDay = waitFor(today.at(-perTarget), dayMs, nowMs);
-  if (forDay > 0) return { waitMs: forDay, limit: `an address gets ${perTarget} mails a day` };
+  if (forDay > 0) return { waitMs: forDay, limit: `an address gets ${perTarget} mails in 24 hours at most` };
   const forPause = waitFor(today.at(-1), pauseMs, nowMs);
-  if (forPause > 0) return { waitMs: forPause, limit: "an address gets one mail a minute" };
+  if (forPause > 0) return { waitMs: forPause, limit: "an address gets one mail a minute at most" };
   const count = letters?.count ?? 0;
   const tomorrow = startOf(plusDays(dayOf(now), 1)).getTime();
-  if (count >= perAccount) return { waitMs: tomorrow - nowMs, limit: `an account sends ${perAccount} mails a day` };
+  if (count >= perAccount)
+    return { waitMs: tomorrow - nowMs, limit: `an account sends ${perAccount} mails a day at most` };
   const ttl = Math.ceil((nowMs + 2 * dayMs) / 1_000);
   return {
     notes: [
@@ -62,12 +62,14 @@ export async function mayMail(
   };
 }
 
-/** The time left until `ms` milliseconds have passed since an instant; zero without an instant. */
+/** The time left until `ms` milliseconds have passed since a given time; zero without one. */
 const waitFor = (since: string | undefined, ms: number, nowMs: number): number =>
   since === undefined ? 0 : Date.parse(since) + ms - nowMs;
 
 /** The 429 `rate_limited` for a mail above a limit. */
 export function tooManyMails({ waitMs, limit }: Wait): Problem {
   const retry_after = Math.max(1, Math.ceil(waitMs / 1_000));
-  return new Problem("rate_limited", `No mail was sent: ${limit}. Try again in ${retry_after} s.`, { retry_after });
+  return new Problem("rate_limited", `No mail was sent, because ${limit}. Try again in ${retry_after} s.`, {
+    retry_after,
+  });
 }

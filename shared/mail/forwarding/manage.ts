@@ -11,39 +11,39 @@ import { scopesOfMailbox } from "../mailboxes/find.ts";
 import { placeFor } from "../scoped/add.ts";
 import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
 import { destinationsOf } from "./destinations.ts";
-import { placesOf, requireNoLoop } from "./loops.ts";
+import { targetsOf, requireNoLoop } from "./loops.ts";
 import { planNewTarget, planRequest } from "./request.ts";
-import { placeWrite, ruleKind, rules, ruleView, scopeOf, type ForwardingRule, type StoredRule } from "./rule.ts";
+import { targetWrite, ruleKind, rules, ruleView, scopeOf, type ForwardingRule, type StoredRule } from "./rule.ts";
 
-/** Reads the present state of a rule. 404. */
+/** Reads the current state of a rule. 404. */
 export async function currentRule(table: Reader, accountId: string, id: string): Promise<StoredRule> {
   const rule = await scopedById(rules, table, accountId, id);
   if (!rule) throw notFound();
   return rule;
 }
 
-/** The writes that change a rule, on condition that it is as it was read. */
-export function becoming(accountId: string, before: StoredRule, after: StoredRule): Write[] {
+/** The writes that change a rule, provided that it has not changed since it was read. */
+export function ruleUpdate(accountId: string, before: StoredRule, after: StoredRule): Write[] {
   const { id, version } = before;
   return [
     {
       put: { ...scopedKey(rules, accountId, id), ...after, version: version + 1 },
       if: { id, version },
     },
-    placeWrite(accountId, after),
+    targetWrite(accountId, after),
   ];
 }
 
 /**
- * The id of the account's domain in which the target is a mailbox; undefined if it is none, or if the caller may not
- * see the mailbox. In these cases the recipient is asked like any other. 422 for an address without a mailbox in a
- * proved domain that the caller may see.
+ * The id of the account's domain that has the target as a mailbox. Undefined if there is no such mailbox, or the caller
+ * may not see it; the recipient is then asked like any other. 422 for an address without a mailbox in a proved domain
+ * that the caller may see.
  */
 async function homeOf(accountId: string, target: string, { table, permissions }: Context): Promise<string | undefined> {
   const { domain, isProved = false, mailbox } = (await destinationsOf(table, accountId, [target])).get(target) ?? {};
   if (mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox))) return mailbox.domain.id;
   if (!domain || mailbox || !isProved || !covers(permissions, "mailbox.view", scopesOfDomain(domain))) return undefined;
-  const msg = `${domain.name} is a domain of this account, and nobody has this address there: create its mailbox first`;
+  const msg = `${domain.name} is a domain of this account, and no mailbox has this address. Create the mailbox first`;
   throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "not_found" }]);
 }
 
@@ -56,10 +56,10 @@ async function requireFit(
   rule: { id?: string; scope: MailScope; target: string },
   context: Context,
 ): Promise<void> {
-  const beside = await placesOf(context.table, accountId, rule.scope);
+  const beside = await targetsOf(context.table, accountId, rule.scope);
   const same = beside.find(({ rule_id, target_email }) => target_email === rule.target && rule_id !== rule.id);
   if (same) {
-    const detail = `There is a rule for this mail to ${rule.target} already.`;
+    const detail = `A rule sends copies of this mail to ${rule.target} already.`;
     throw new Problem("forwarding_exists", detail, { conflicts_with: same.rule_id });
   }
   await requireNoLoop(accountId, rule, context);
@@ -100,7 +100,7 @@ export function addRule(
     const view = ruleView(rule, at);
     return {
       value: view,
-      writes: [...presence, ...appendRows(state, [rule]), placeWrite(accountId, rule), ...planned.writes],
+      writes: [...presence, ...appendRows(state, [rule]), targetWrite(accountId, rule), ...planned.writes],
       changes: [change(ruleKind, "created", rule.id, { after: view }), ...planned.changes],
     };
   });
@@ -124,7 +124,7 @@ function changeRule(
     const after = { ...rule, updated_at: at.toISOString() };
     const view = ruleView(after, at);
     const own = verb ? [change(ruleKind, verb, id, { before: seen, after: view })] : [];
-    return { value: view, writes: [...becoming(accountId, before, after), ...writes], changes: [...own, ...changes] };
+    return { value: view, writes: [...ruleUpdate(accountId, before, after), ...writes], changes: [...own, ...changes] };
   });
 }
 
@@ -150,21 +150,22 @@ export const setActive = (accountId: string, id: string, active: boolean, contex
   }));
 
 /**
- * Requests a mail that asks the recipient of a rule, also a second time. 404, 409 `verification_not_needed`, 429.
+ * Requests a mail that asks the recipient of a rule to agree. It can be requested again. 404, 409
+ * `verification_not_needed`, 429.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs one.
  */
 export const requestVerification = (accountId: string, id: string, context: Context): Promise<ForwardingRule> =>
   changeRule(accountId, id, context, async (before, at) => {
     const { target_email: target, verification_state: state } = before;
-    if (state === "verified") throw notNeeded(`${target} has agreed already`);
+    if (state === "verified") throw notNeeded(`${target} has agreed already.`);
     const home = await homeOf(accountId, target, context);
     if (home !== undefined && home === before.target_domain_id)
-      throw notNeeded(`${target} is a mailbox of this account`);
+      throw notNeeded(`${target} is a mailbox of this account.`);
     if (home === undefined) return planRequest(context.table, accountId, withoutHome(before), at);
     return { ...(await planNewTarget(context.table, accountId, before, home, at)), verb: "updated" };
   });
 
 const withoutHome = ({ target_domain_id: _, ...rule }: StoredRule): StoredRule => rule;
 
-const notNeeded = (why: string): Problem => new Problem("verification_not_needed", `${why}: no mail is needed.`);
+const notNeeded = (why: string): Problem => new Problem("verification_not_needed", `${why} No mail is needed.`);

@@ -25,7 +25,7 @@ export const triesPerCode = 5;
 
 export const StoredProof = z.object({
   rule_id: z.string(),
-  /** The recipient. The mail goes to this address only, and the proof counts only for rules to it. */
+  /** The recipient. The mail goes to this address only, and the proof is valid only for rules with this target. */
   target_email: z.string(),
   /** The rules that the mail lists. The recipient agrees to all of them. */
   covers: z.array(z.string()),
@@ -70,7 +70,7 @@ const keptAfterSeconds = 86_400;
  */
 export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expiresAt) / 1_000) + keptAfterSeconds;
 
-/** The writes that request a new proof for a rule, in place of the former one. */
+/** The writes that replace the proof of a rule by a new one, which still has to be mailed. */
 export function askedWrites(
   accountId: string,
   { id: ruleId, target_email }: { id: string; target_email: string },

@@ -2,16 +2,16 @@ import { change } from "../../changes/kind.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { MailScope } from "../scoped/family.ts";
-import { planScopedPurge, planScopedRemoval, type Purge, type WithThem } from "../scoped/remove.ts";
+import { planScopedPurge, planScopedRemoval, type Purge, type PlanDependents } from "../scoped/remove.ts";
 import { currentRule } from "./manage.ts";
 import { endedWrites, getProof } from "./proof.ts";
 import { ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
 
-type Place = { table: Reader; accountId: string; now: Date };
+type RemovalContext = { table: Reader; accountId: string; now: Date };
 
 /** Deletes the proofs together with their rules. */
 const withProofs =
-  ({ table, accountId, now }: Place): WithThem<StoredRule> =>
+  ({ table, accountId, now }: RemovalContext): PlanDependents<StoredRule> =>
   async (gone) => {
     const proofs = await Promise.all(gone.map(({ id }) => getProof(table, accountId, id)));
     return {
@@ -21,7 +21,7 @@ const withProofs =
   };
 
 /** Plans the deletion of the first few rules of a scope that is being deleted; `isAll` when no others are left. */
-export const planRulePurge = (place: Place, scope: MailScope): Promise<Purge> =>
+export const planRulePurge = (place: RemovalContext, scope: MailScope): Promise<Purge> =>
   planScopedPurge(rules, place, scope, withProofs(place));
 
 /** Deletes a rule. No copies are sent from then on, and its link and code stop working. 404. */

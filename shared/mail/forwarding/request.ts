@@ -5,36 +5,41 @@ import { mayMail, tooManyMails, type Wait } from "./mailed.ts";
 import { askedWrites, endedWrites, getProof, linkHours } from "./proof.ts";
 import { ruleKind, ruleView, type StoredRule } from "./rule.ts";
 
-type Planned = { rule: StoredRule; writes: Write[]; changes: Change[] };
+type PlannedRequest = { rule: StoredRule; writes: Write[]; changes: Change[] };
 
-/** The expiry of a link that is requested at a time. */
-const expiryOf = (now: Date): string => new Date(now.getTime() + linkHours * 3_600_000).toISOString();
+/** The time at which a link that is requested now expires. */
+const linkExpiry = (now: Date): string => new Date(now.getTime() + linkHours * 3_600_000).toISOString();
 
 /**
- * Plans a mail to the recipient of a rule, with a new link and code; the former ones stop working. The worker sends the
- * mail when it gets the recorded change. 429.
+ * Plans a mail to the recipient of a rule, with a new link and code. Earlier links and codes stop working. A worker
+ * sends the mail when it gets the event of the change. Throws 429.
  */
-export async function planRequest(table: Reader, accountId: string, rule: StoredRule, now: Date): Promise<Planned> {
+export async function planRequest(
+  table: Reader,
+  accountId: string,
+  rule: StoredRule,
+  now: Date,
+): Promise<PlannedRequest> {
   const planned = await planRequestIfDue(table, accountId, rule, now);
   if ("waitMs" in planned) throw tooManyMails(planned);
   return planned;
 }
 
 const retryIn = ({ waitMs }: Wait): string =>
-  `ask for one by forwarding.verification.send in ${waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute"}.`;
+  `Send one with forwarding.verification.send in ${waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute"}.`;
 
-/** Like `planRequest`, but gives the time to wait when a limit on mails is reached. */
+/** Like `planRequest`, but returns the time to wait if a limit on mails is reached. */
 async function planRequestIfDue(
   table: Reader,
   accountId: string,
   rule: StoredRule,
   now: Date,
-): Promise<Planned | Wait> {
+): Promise<PlannedRequest | Wait> {
   const mail = await mayMail(table, accountId, rule.target_email, now);
   if ("waitMs" in mail) return mail;
   const proof = await getProof(table, accountId, rule.id);
-  const expiresAt = expiryOf(now);
-  const asked: StoredRule = {
+  const expiresAt = linkExpiry(now);
+  const requested: StoredRule = {
     ...rule,
     verification_required: true,
     verification_state: "pending",
@@ -44,27 +49,28 @@ async function planRequestIfDue(
     verification_verified_at: null,
   };
   return {
-    rule: asked,
+    rule: requested,
     writes: [...mail.notes, ...askedWrites(accountId, rule, proof, expiresAt)],
-    changes: [change(ruleKind, "verification_requested", rule.id, { after: ruleView(asked, now) })],
+    changes: [change(ruleKind, "verification_requested", rule.id, { after: ruleView(requested, now) })],
   };
 }
 
 /**
- * Plans the verification of a rule's new target. If a limit on mails is reached, no mail is sent; a later mail to the
- * address lists all rules of the account that wait for it.
+ * Plans the verification of a rule's new target. If a limit on mails is reached, no mail is sent. A later mail to the
+ * address lists all rules of the account that wait for its agreement. `targetDomainId` is the domain of a target inside
+ * the account; such a target needs no verification.
  */
 export async function planNewTarget(
   table: Reader,
   accountId: string,
   { target_domain_id: _, ...rule }: StoredRule,
-  home: string | undefined,
+  targetDomainId: string | undefined,
   now: Date,
-): Promise<Planned> {
-  const isInternal = home !== undefined;
-  const waiting: StoredRule = {
+): Promise<PlannedRequest> {
+  const isInternal = targetDomainId !== undefined;
+  const updated: StoredRule = {
     ...rule,
-    ...(isInternal ? { target_domain_id: home } : {}),
+    ...(isInternal ? { target_domain_id: targetDomainId } : {}),
     verification_required: !isInternal,
     verification_state: isInternal ? "internal" : "pending",
     status_reason: null,
@@ -73,10 +79,10 @@ export async function planNewTarget(
     verification_verified_at: null,
   };
   if (!isInternal) {
-    const planned = await planRequestIfDue(table, accountId, waiting, now);
+    const planned = await planRequestIfDue(table, accountId, updated, now);
     if (!("waitMs" in planned)) return planned;
-    waiting.status_reason = `No mail was sent, as there were others: ${retryIn(planned)}`;
+    updated.status_reason = `No mail was sent, because the limit on mails was reached. ${retryIn(planned)}`;
   }
   const proof = await getProof(table, accountId, rule.id);
-  return { rule: waiting, writes: endedWrites(accountId, rule.id, proof), changes: [] };
+  return { rule: updated, writes: endedWrites(accountId, rule.id, proof), changes: [] };
 }

@@ -11,45 +11,47 @@ import { type Family, type MailScope, MailScopeType, scopeKey, scopedInPath } fr
  *   forwarding rules of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#forwarding
  *   the targets of the rules of a scope                               ACCOUNT#<id> / FORWARD#<scope type>#<scope id>#<id>
  */
-const prefix = "FORWARD";
-export const placeKey = (accountId: string, scope: MailScope, ruleId = ""): Key =>
-  scopeKey(accountId, prefix, scope, ruleId);
+const rulePrefix = "FORWARD";
+export const targetKey = (accountId: string, scope: MailScope, ruleId = ""): Key =>
+  scopeKey(accountId, rulePrefix, scope, ruleId);
 
-const State = z.enum(["internal", "pending", "verified", "expired"]);
+const VerificationState = z.enum(["internal", "pending", "verified", "expired"]);
 
 export const ForwardingRule = z
   .object({
     id: Id.meta({ description: "The rule's id." }),
     scope_type: MailScopeType.meta({
-      description: "Whose mail it is about: that of the account, a workspace or a domain.",
+      description: "The kind of scope: the rule copies the mail of the account, a workspace or a domain.",
     }),
-    scope_id: Id.meta({ description: "The id of that." }),
-    target_email: z.string().meta({ description: "Where copies go: an address, in its one spelling." }),
-    active: z.boolean().meta({ description: "Whether it is switched on." }),
+    scope_id: Id.meta({ description: "The id of the account, workspace or domain." }),
+    target_email: z
+      .string()
+      .meta({ description: "The address that gets the copies, in lower case and with the domain in A-labels." }),
+    active: z.boolean().meta({ description: "Whether the rule is active. A paused rule is not." }),
     verification_required: z.boolean().meta({
-      description: "Whether whoever reads the target's mail has to agree first: not for a mailbox of one's own.",
+      description: "Whether the recipient must agree first. It is false for a mailbox of the account.",
     }),
-    verification_state: State.meta({
+    verification_state: VerificationState.meta({
       description:
-        "`internal` is a mailbox of the account. `pending` waits for the recipient; `expired` waited too long or cannot be written to, and can be asked again. Copies go out when it is active and `internal` or `verified`.",
+        "The state of the recipient's agreement. `internal`: the target is a mailbox of the account. `pending`: the recipient has not agreed yet. `verified`: the recipient agreed. `expired`: the recipient did not agree in time, or the mail was refused. Ask an expired recipient again with `forwarding.verification.send`. A rule sends copies while it is active, and `internal` or `verified`.",
     }),
     status_reason: z.string().nullable().meta({
-      description:
-        "Why no mail went out to the recipient, and what to do, for people; null when one did or none is needed.",
+      description: "Why the recipient got no mail, and what to do; null if a mail was sent or none is needed.",
     }),
     verification_sent_at: Timestamp.nullable().meta({
-      description: "When the last mail to the recipient was sent off; null when none was, or when it was refused.",
+      description:
+        "When the mail server accepted the last mail to the recipient; null if there was none, or if it was refused.",
     }),
-    verification_expires_at: Timestamp.nullable().meta({ description: "Until when its link can be followed." }),
-    verification_verified_at: Timestamp.nullable().meta({ description: "When the recipient agreed." }),
-    created_at: Timestamp.meta({ description: "When it was created." }),
-    updated_at: Timestamp.meta({ description: "When it last changed." }),
+    verification_expires_at: Timestamp.nullable().meta({ description: "When the link in the last mail expires." }),
+    verification_verified_at: Timestamp.nullable().meta({ description: "When the recipient agreed; null before." }),
+    created_at: Timestamp.meta({ description: "When the rule was created." }),
+    updated_at: Timestamp.meta({ description: "When the rule last changed." }),
   })
-  .meta({ id: "ForwardingRule", description: "Copies of the mail of a scope, to another address." });
+  .meta({ id: "ForwardingRule", description: "A rule that sends copies of the mail of a scope to another address." });
 export type ForwardingRule = z.output<typeof ForwardingRule>;
 
 export const StoredRule = ForwardingRule.extend({
-  verification_state: State.exclude(["expired"]),
+  verification_state: VerificationState.exclude(["expired"]),
   /**
    * For an `internal` rule: the id of the account's domain that the target is in. A later domain with the same name
    * does not count.
@@ -59,22 +61,22 @@ export const StoredRule = ForwardingRule.extend({
 });
 export type StoredRule = z.output<typeof StoredRule>;
 
-/** The target of a rule, in the form that arriving mail looks up. It is stored apart from the listed rule. */
-export const StoredPlace = z.object({
+/** The target of a rule, stored a second time for the lookup when mail arrives. `flows`: the rule sends copies. */
+export const StoredTarget = z.object({
   rule_id: z.string(),
   target_email: z.string(),
   /** For an `internal` rule only. */
   target_domain_id: z.string().optional(),
   flows: z.boolean(),
 });
-export type StoredPlace = z.output<typeof StoredPlace>;
+export type StoredTarget = z.output<typeof StoredTarget>;
 
 export const rules: Family<StoredRule> = {
   type: "forwarding",
   noun: "forwarding rules",
   view: "forwarding.view",
   list: (accountId) => ({ partition: `ACCOUNT#${accountId}`, name: "forwarding" }),
-  prefix,
+  prefix: rulePrefix,
   parse: (row) => StoredRule.parse(row),
   perScope: 20,
   perAccount: 1_000,
@@ -104,7 +106,7 @@ export const ruleKind = defineKind({
   seenWith: "forwarding.view",
 });
 
-/** The API view of a rule at a time. A rule that nobody agreed to in time is `expired`. */
+/** The API view of a rule at a time. If nobody agreed in time, the rule is `expired`. */
 export function ruleView(rule: StoredRule, now: Date): ForwardingRule {
   const { verification_state, verification_expires_at } = rule;
   const isLate = verification_expires_at !== null && verification_expires_at <= now.toISOString();
@@ -124,9 +126,9 @@ export const scopeOf = ({ scope_type, scope_id }: Pick<StoredRule, "scope_type" 
 });
 
 /** The write that stores a rule's target for arriving mail. */
-export const placeWrite = (accountId: string, rule: StoredRule): Write => ({
+export const targetWrite = (accountId: string, rule: StoredRule): Write => ({
   put: {
-    ...placeKey(accountId, scopeOf(rule), rule.id),
+    ...targetKey(accountId, scopeOf(rule), rule.id),
     rule_id: rule.id,
     target_email: rule.target_email,
     target_domain_id: rule.target_domain_id,

@@ -4,6 +4,7 @@ import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
 import { recorder } from "../../changes/recorder.ts";
 import type { Log } from "../../core/log.ts";
+import { later } from "../../core/time.ts";
 import { domainsByIds } from "../../domains/find.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import { readRows } from "../../table/ranked-list.ts";
@@ -11,7 +12,7 @@ import type { Table } from "../../table/table.ts";
 import { hashPassword } from "../mailboxes/password.ts";
 import { scopedById } from "../scoped/family.ts";
 import { verificationLetter } from "./letter.ts";
-import { becoming } from "./manage.ts";
+import { ruleUpdate } from "./manage.ts";
 import {
   codeMinutes,
   getProof,
@@ -36,7 +37,7 @@ type Taken = { version: number; rule: StoredRule; covered: StoredRule[] };
 
 /**
  * Sends the mail that asks a rule's recipient, if one is due, with a new link and code. These exist only in the mail.
- * - A repeated call sends no second mail, unless the first call failed before it knew that the mail was accepted.
+ * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted.
  * - Rejects when it has to be called again: with 503, or while another worker is sending.
  */
 export async function sendVerification(accountId: string, ruleId: string, work: SendWork): Promise<void> {
@@ -83,7 +84,8 @@ async function takeUp(
     const at = now();
     const isAsked = proof && proof.expires_at > at.toISOString() && ["asked", "sending"].includes(proof.state);
     if (!isAsked || !rule || !isWaitingFor(rule, proof.target_email)) return nothing;
-    if (proof.state === "sending" && proof.lease_until > at.toISOString()) throw new Error("it is being sent");
+    if (proof.state === "sending" && proof.lease_until > at.toISOString())
+      throw new Error("Another worker is sending this mail.");
     const { version, expires_at, target_email } = proof;
     const covered = [rule, ...(await othersWaiting(table, accountId, rule))].slice(0, mostCovered);
     const set = {
@@ -116,8 +118,6 @@ async function othersWaiting(table: Table, accountId: string, { id, target_email
   return rows.map(rules.parse).filter((rule) => rule.id !== id && isWaitingFor(rule, target_email));
 }
 
-const later = (now: Date, ms: number): string => new Date(now.getTime() + ms).toISOString();
-
 async function letterFor(
   { id: accountId, name: accountName }: StoredAccount,
   covered: readonly StoredRule[],
@@ -142,7 +142,7 @@ async function letterFor(
   });
 }
 
-/** Notes in the rule that its target refuses mail, so that nobody there can agree. */
+/** Records in the rule that its target refuses mail, so that the recipient cannot agree. */
 function giveUp(accountId: string, { id, target_email }: StoredRule, { table, now }: SendWork): Promise<void> {
   const author = {
     action: "system: forwarding",
@@ -156,7 +156,7 @@ function giveUp(accountId: string, { id, target_email }: StoredRule, { table, no
     const at = now();
     const after = {
       ...before,
-      status_reason: "The mail to this address was refused: nobody can be reached there. Choose another target.",
+      status_reason: "The recipient's mail server refused the mail to this address. Choose another target.",
       verification_sent_at: null,
       verification_expires_at: at.toISOString(),
       updated_at: at.toISOString(),
@@ -164,7 +164,7 @@ function giveUp(accountId: string, { id, target_email }: StoredRule, { table, no
     const views = { before: ruleView(before, at), after: ruleView(after, at) };
     return {
       value: undefined,
-      writes: becoming(accountId, before, after),
+      writes: ruleUpdate(accountId, before, after),
       changes: [change(ruleKind, "verification_failed", id, views)],
     };
   });

@@ -7,37 +7,44 @@ import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Table } from "../../table/table.ts";
 import { anyLocal, type Mailbox } from "./mailbox.ts";
 import { newLogin } from "./password.ts";
-import { AddressTaken, mailboxHeads, planMailboxes, requireTaking, type Person } from "./plan.ts";
+import { AddressTaken, mailboxHeads, planMailboxes, requireReady, type Person } from "./plan.ts";
 import { mailboxViewsIn } from "./view.ts";
 
-type Work = { table: Table; secrets: Secrets };
+type LoginContext = { table: Table; secrets: Secrets };
 
-/** The 409 `address_taken` for a caller. It names the mailbox only if the caller may see it. */
+/** The 409 `address_taken`. It names the mailbox that has the address only if the caller may see that mailbox. */
 export function taken({ local, mailboxId }: AddressTaken, domain: StoredDomain, { permissions }: Context): Problem {
   const scopes = [{ type: "mailbox" as const, id: mailboxId }, ...scopesOfDomain(domain)];
   const extras = covers(permissions, "mailbox.view", scopes) ? { conflicts_with: mailboxId } : {};
   const what =
-    local === anyLocal ? `${domain.name} has a catch-all` : `${local}@${domain.name} is an address of a mailbox`;
-  return new Problem("address_taken", `${what} already.`, extras);
+    local === anyLocal
+      ? `The domain ${domain.name} has a catch-all already. Delete that alias first.`
+      : `${local}@${domain.name} is an address of a mailbox already. Choose another address.`;
+  return new Problem("address_taken", what, extras);
 }
 
-/** Reads the present state of a domain that takes mailboxes, for one transaction. 404, 409 `domain_not_ready`. */
-export async function takingDomain({ account_id, id }: StoredDomain, { table }: Context): Promise<StoredDomain> {
+/** Reads the current state of a domain. Throws 404, and 409 `domain_not_ready` if it accepts no new addresses. */
+export async function readReadyDomain({ account_id, id }: StoredDomain, { table }: Context): Promise<StoredDomain> {
   const domain = await domainById(table, account_id, id);
   if (!domain) throw notFound();
-  requireTaking(domain);
+  requireReady(domain);
   return domain;
 }
 
-/** Creates a mailbox with a generated password, which is revealed later. 409 `address_taken`, `domain_not_ready`. */
-export async function addMailbox(found: StoredDomain, person: Person, context: Context, work: Work): Promise<Mailbox> {
-  requireTaking(found);
+/** Creates a mailbox with a generated password. Throws 409 `address_taken` or `domain_not_ready`. */
+export async function addMailbox(
+  found: StoredDomain,
+  person: Person,
+  context: Context,
+  work: LoginContext,
+): Promise<Mailbox> {
+  requireReady(found);
   const { account_id, id: domain_id } = found;
   const login = await newLogin({ account_id, domain_id, local_part: person.local_part }, work);
   const { table, commit, now, keyId } = context;
   try {
     return await commit(async () => {
-      const [domain, heads] = await Promise.all([takingDomain(found, context), mailboxHeads(table, found)]);
+      const [domain, heads] = await Promise.all([readReadyDomain(found, context), mailboxHeads(table, found)]);
       const { mailboxes, writes, changes } = planMailboxes(heads, domain, [{ person, login }], {
         now: now(),
         madeBy: keyId,

@@ -5,18 +5,18 @@ import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import type { Context } from "../../http/route.ts";
 import { taken } from "./add.ts";
-import { becoming, currentMailbox } from "./change.ts";
+import { mailboxUpdate, currentMailbox } from "./change.ts";
 import type { FoundMailbox } from "./find.ts";
 import { localPartFault, readAddress } from "./local-part.ts";
 import { addressKey, aliasLimit, anyLocal, mailboxKind } from "./mailbox.ts";
-import { addressWrite, AddressTaken, requireTaking } from "./plan.ts";
+import { addressWrite, AddressTaken, requireReady } from "./plan.ts";
 import { mailboxCore } from "./view.ts";
 
-const spelled = (given: string): string => given.trim().toLowerCase();
+const canonicalName = (given: string): string => given.trim().toLowerCase();
 
-const notAnAddress = "Write an address such as sales@example.com, or its local part";
+const notAnAddress = "Write an address such as sales@example.com, or only its local part";
 
-/** The fault of a text as an alias in any domain; undefined when there is none. */
+/** Explains why a text cannot be an alias in any domain; undefined if it can. */
 function aliasFault(text: string): string | undefined {
   if (text.includes("@")) return readAddress(text) ? undefined : notAnAddress;
   return text === anyLocal ? undefined : localPartFault(text);
@@ -30,24 +30,24 @@ export const AliasText = z
   .string()
   .max(1_000)
   .superRefine((given, context) => {
-    const message = aliasFault(spelled(given));
+    const message = aliasFault(canonicalName(given));
     if (message !== undefined) context.addIssue({ code: "custom", message });
   })
-  .overwrite(spelled)
+  .overwrite(canonicalName)
   .meta({
-    description: "The local part, the whole address, or `*` (or `*@` and the domain) for a catch-all.",
+    description: "The local part or the whole address. `*`, or `*@` with the domain, is the catch-all.",
     examples: ["sales"],
   });
 
-/** Reads the local part of an alias in a domain, or gives its fault. */
+/** Reads the local part of an alias in a domain, or explains why the alias is invalid. */
 function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local: string } | { fault: string } {
   const { local, domain } = readAddress(given) ?? { local: given, domain: name };
-  if (domain !== name) return { fault: `An alias is in the mailbox's own domain: ${name}` };
+  if (domain !== name) return { fault: `An alias must be in the mailbox's own domain, ${name}` };
   const fault = aliasFault(local);
   return fault === undefined ? { local } : { fault };
 }
 
-const refused = (member: string, msg: string): InvalidInput =>
+const invalidAlias = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
 
 export type NewAlias = { alias: string; is_catch_all: boolean };
@@ -59,21 +59,24 @@ export async function addAlias(
   context: Context,
 ): Promise<NewAlias> {
   const read = readAlias(alias, found.domain);
-  if ("fault" in read) throw refused("alias", read.fault);
+  if ("fault" in read) throw invalidAlias("alias", read.fault);
   const { local } = read;
   const isCatchAll = local === anyLocal;
   if (is_catch_all !== undefined && is_catch_all !== isCatchAll) {
-    throw refused("is_catch_all", isCatchAll ? "An alias * is a catch-all" : "The alias of a catch-all is *");
+    throw invalidAlias(
+      "is_catch_all",
+      isCatchAll ? "The alias * is always a catch-all" : "Only the alias * can be a catch-all",
+    );
   }
   const value: NewAlias = { alias: `${local}@${found.domain.name}`, is_catch_all: isCatchAll };
   try {
     return await context.commit(async () => {
       const { mailbox, domain } = await currentMailbox(found, context);
-      requireTaking(domain);
+      requireReady(domain);
       if (mailbox.aliases.length >= aliasLimit) {
-        throw new Problem("limit_reached", `A mailbox has ${aliasLimit} aliases at most.`);
+        throw new Problem("limit_reached", `A mailbox has ${aliasLimit} aliases at most. Delete an alias first.`);
       }
-      const { after, write } = becoming(
+      const { after, write } = mailboxUpdate(
         domain,
         mailbox,
         { aliases: [...mailbox.aliases, local] },
@@ -105,7 +108,7 @@ export function removeAlias(found: FoundMailbox, alias: string, context: Context
     const { mailbox, domain } = await currentMailbox(found, context);
     if (!mailbox.aliases.includes(local)) throw notFound();
     const aliases = mailbox.aliases.filter((one) => one !== local);
-    const { after, write } = becoming(domain, mailbox, { aliases }, context.now().toISOString());
+    const { after, write } = mailboxUpdate(domain, mailbox, { aliases }, context.now().toISOString());
     return {
       value: undefined,
       writes: [write, { delete: addressKey(domain.account_id, domain.id, local), if: { mailbox_id: mailbox.id } }],

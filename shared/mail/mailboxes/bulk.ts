@@ -7,61 +7,63 @@ import type { Context } from "../../http/route.ts";
 import { inWords } from "../../http/validation-messages.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Table } from "../../table/table.ts";
-import { takingDomain } from "./add.ts";
+import { readReadyDomain } from "./add.ts";
 import { localPartFault } from "./local-part.ts";
 import { mailboxesByIds } from "./lookup.ts";
 import { type Login, Mailbox, StoredAddress, type StoredMailbox, addressKey, personName } from "./mailbox.ts";
 import { newLogin } from "./password.ts";
-import { AddressTaken, type Person, mailboxHeads, planMailboxes, requireTaking } from "./plan.ts";
+import { AddressTaken, type Person, mailboxHeads, planMailboxes, requireReady } from "./plan.ts";
 import { mailboxViews } from "./view.ts";
 
-const text = (description: string) => z.string().max(1_000).meta({ description });
+const csvText = (description: string) => z.string().max(1_000).meta({ description });
 
 /** One of many mailboxes to create. A fault in it does not fail the others. */
 export const BulkItem = z
   .strictObject({
-    local_part: text("The part of the address before the @."),
-    first_name: text("Given name of who has it."),
-    last_name: text("Family name of who has it."),
+    local_part: csvText("The part of the address before the @."),
+    first_name: csvText("The given name of the mailbox's user."),
+    last_name: csvText("The family name of the mailbox's user."),
   })
   .meta({ id: "MailboxBulkItem", description: "A mailbox to create." });
 export type BulkItem = z.output<typeof BulkItem>;
 
 const codes = ["invalid_local_part", "invalid_name", "duplicate_in_request", "address_taken", "not_attempted"] as const;
 
-const Failure = z
+const ItemFailure = z
   .object({
-    index: z.int().min(0).meta({ description: "Its place in `items`." }),
+    index: z.int().min(0).meta({ description: "The item's index in `items`, from 0." }),
     code: z.enum(codes).meta({
       description:
-        "Why it was not created. `not_attempted`: the request's time was over; send it again, under another `Idempotency-Key`.",
+        "Why the mailbox was not created. `not_attempted`: the request ran out of time. Send the item again in a new request with another `Idempotency-Key`.",
     }),
-    message: z.string().meta({ description: "Why, for people." }),
+    message: z.string().meta({ description: "The reason in words, for people." }),
   })
   .meta({ id: "MailboxBulkFailure", description: "A mailbox that was not created." });
-type Failure = z.output<typeof Failure>;
+type ItemFailure = z.output<typeof ItemFailure>;
 
 export const BulkAnswer = z
   .object({
     created: z
       .array(
         z.object({
-          index: z.int().min(0).meta({ description: "Its place in `items`." }),
+          index: z.int().min(0).meta({ description: "The item's index in `items`, from 0." }),
           mailbox: Mailbox.meta({ description: "The mailbox." }),
         }),
       )
       .meta({ description: "The mailboxes that were created, in the order of the request." }),
-    failed: z.array(Failure).meta({ description: "Those that were not, in the order of the request." }),
+    failed: z
+      .array(ItemFailure)
+      .meta({ description: "The mailboxes that were not created, in the order of the request." }),
   })
-  .meta({ id: "MailboxBulkResponse", description: "What came of each mailbox." });
+  .meta({ id: "MailboxBulkResponse", description: "The mailboxes that were created, and those that failed." });
 export type BulkAnswer = z.output<typeof BulkAnswer>;
 
 /** A mailbox that passed the checks, with its place in the request. */
 type Candidate = { index: number; person: Person };
 
-const Name = personName("A name of a person.");
+const Name = personName("The name of a person.");
 
-/** The fault of an item's names; undefined when there is none. */
+/** Explains why the names of an item are invalid; undefined if they are valid. */
 function nameFault(item: BulkItem): string | undefined {
   for (const member of ["first_name", "last_name"] as const) {
     const issue = Name.safeParse(item[member], { error: inWords }).error?.issues[0];
@@ -71,10 +73,10 @@ function nameFault(item: BulkItem): string | undefined {
 }
 
 /** Sorts the items into good and failed ones, by checks that need no reading from the table. */
-function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Failure[] } {
+function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: ItemFailure[] } {
   const seen = new Set<string>();
   const good: Candidate[] = [];
-  const failed: Failure[] = [];
+  const failed: ItemFailure[] = [];
   for (const [index, item] of items.entries()) {
     const [localFault, namesFault] = [localPartFault(item.local_part), nameFault(item)];
     const person = {
@@ -85,7 +87,11 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Fai
     if (localFault !== undefined) failed.push({ index, code: "invalid_local_part", message: localFault });
     else if (namesFault !== undefined) failed.push({ index, code: "invalid_name", message: namesFault });
     else if (seen.has(person.local_part)) {
-      failed.push({ index, code: "duplicate_in_request", message: "The same address stands further up." });
+      failed.push({
+        index,
+        code: "duplicate_in_request",
+        message: "An earlier item of this request has the same address.",
+      });
     } else {
       good.push({ index, person });
       seen.add(person.local_part);
@@ -103,13 +109,13 @@ const hashesAtOnce = 4;
  */
 const budgetMs = 18_000;
 
-type Work = { table: Table; secrets: Secrets };
+type LoginContext = { table: Table; secrets: Secrets };
 type Made = { index: number; mailbox: StoredMailbox };
-type Progress = { made: Made[]; failed: Failure[]; left: Candidate[] };
+type Progress = { made: Made[]; failed: ItemFailure[]; left: Candidate[] };
 type Logins = Map<Candidate, Login>;
 
 /**
- * Creates many mailboxes of one domain, a few dozen per transaction. 409 `domain_not_ready`.
+ * Creates many mailboxes of one domain, a few dozen in each transaction. 409 `domain_not_ready`.
  * - A fault in one item is reported for that item only.
  * - Items that are left when time runs out are reported as `not_attempted`.
  * - A keyed request that is sent again after an interruption finds the mailboxes that it has created.
@@ -118,19 +124,20 @@ export async function addMailboxes(
   found: StoredDomain,
   items: readonly BulkItem[],
   context: Context,
-  work: Work,
+  work: LoginContext,
 ): Promise<BulkAnswer> {
-  requireTaking(found);
+  requireReady(found);
   const startedAt = performance.now();
   const { good, failed } = sortItems(items);
-  let progress = await lookUp(found, good, context);
+  let progress = await existingAddresses(found, good, context);
   const logins: Logins = new Map();
   for (let isFirst = true; progress.left.length > 0; isFirst = false) {
     if (!isFirst && performance.now() - startedAt >= budgetMs) break;
     const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
     await addLogins(logins, found, some, work);
     // If another request has taken one of these addresses meanwhile, `lookUp` finds out which.
-    const next = (await createTogether(found, some, logins, context)) ?? (await lookUp(found, some, context));
+    const next =
+      (await createTogether(found, some, logins, context)) ?? (await existingAddresses(found, some, context));
     progress = {
       made: [...progress.made, ...next.made],
       failed: [...progress.failed, ...next.failed],
@@ -138,14 +145,14 @@ export async function addMailboxes(
     };
   }
   const notMade = [...failed, ...progress.failed, ...progress.left.map(notAttempted)];
-  const value = await answerOf(found, progress.made, notMade, context);
+  const value = await bulkAnswer(found, progress.made, notMade, context);
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 
-const notAttempted = ({ index }: Candidate): Failure => ({
+const notAttempted = ({ index }: Candidate): ItemFailure => ({
   index,
   code: "not_attempted",
-  message: "There was no time left for it. Send it again.",
+  message: "The request ran out of time before this item. Send the item again.",
 });
 
 /** Generates a password for each candidate that has none yet. */
@@ -153,7 +160,7 @@ async function addLogins(
   logins: Logins,
   { account_id, id: domain_id }: StoredDomain,
   candidates: readonly Candidate[],
-  work: Work,
+  work: LoginContext,
 ): Promise<void> {
   const without = candidates.filter((candidate) => !logins.has(candidate));
   const results = await mapConcurrently(without, hashesAtOnce, async (candidate) => {
@@ -164,9 +171,9 @@ async function addLogins(
 
 /**
  * Looks up which of the wanted addresses exist. Those that an earlier, interrupted attempt of the same keyed request
- * created count as made; others are taken.
+ * created count as created now; all others are taken.
  */
-async function lookUp(
+async function existingAddresses(
   { account_id, id, name }: StoredDomain,
   candidates: readonly Candidate[],
   { table, keyId }: Context,
@@ -185,7 +192,7 @@ async function lookUp(
     const ownerId = ids[place];
     const mailbox = mailboxes.get(ownerId ?? "");
     const isOwn = keyId !== undefined && mailbox?.made_by === keyId && mailbox.local_part === person.local_part;
-    const message = `${person.local_part}@${name} is an address of a mailbox already.`;
+    const message = `${person.local_part}@${name} is an address of a mailbox already. Choose another address.`;
     if (ownerId === undefined) progress.left.push(candidate);
     else if (mailbox && isOwn) progress.made.push({ index, mailbox });
     else progress.failed.push({ index, code: "address_taken", message });
@@ -205,12 +212,12 @@ async function createTogether(
   const { table, commit, now, keyId } = context;
   const given = some.map((candidate) => {
     const login = logins.get(candidate);
-    if (!login) throw new Error("a mailbox was about to be created without a password");
+    if (!login) throw new Error("A mailbox has no password to be created with.");
     return { person: candidate.person, login };
   });
   try {
     const mailboxes = await commit(async () => {
-      const [domain, heads] = await Promise.all([takingDomain(found, context), mailboxHeads(table, found)]);
+      const [domain, heads] = await Promise.all([readReadyDomain(found, context), mailboxHeads(table, found)]);
       const planned = planMailboxes(heads, domain, given, { now: now(), madeBy: keyId });
       return { value: planned.mailboxes, writes: planned.writes, changes: planned.changes, partial: true };
     });
@@ -228,10 +235,10 @@ async function createTogether(
 const inOrder = (a: { index: number }, b: { index: number }): number => a.index - b.index;
 
 /** The answer for all items, in the order of the request. */
-async function answerOf(
+async function bulkAnswer(
   { account_id }: StoredDomain,
   made: readonly Made[],
-  failed: readonly Failure[],
+  failed: readonly ItemFailure[],
   { table }: Context,
 ): Promise<BulkAnswer> {
   const views = await mailboxViews(
@@ -280,9 +287,9 @@ const rowOf = (mailbox: Mailbox): string[] => [
 ];
 
 /** The CSV options of RFC 4180. A cell that a spreadsheet would read as a formula gets an apostrophe in front. */
-const options = { record_delimiter: "\r\n", escape_formulas: true } as const;
+const csvOptions = { record_delimiter: "\r\n", escape_formulas: true } as const;
 
-export const csvHeader = (): string => stringify([columns], options);
+export const csvHeader = (): string => stringify([columns], csvOptions);
 
 /** Mailboxes as lines of a CSV file. */
-export const csvLines = (mailboxes: readonly Mailbox[]): string => stringify(mailboxes.map(rowOf), options);
+export const csvLines = (mailboxes: readonly Mailbox[]): string => stringify(mailboxes.map(rowOf), csvOptions);

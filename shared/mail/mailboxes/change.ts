@@ -10,7 +10,7 @@ import { mailboxCore, mailboxViews } from "./view.ts";
 
 type Verb = (typeof mailboxKind.verbs)[number];
 
-/** Reads the present state of a mailbox and its domain, for one transaction. 404. */
+/** Reads the current state of a mailbox and its domain, for one transaction. 404. */
 export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table }: Context): Promise<FoundMailbox> {
   const [now, home] = await Promise.all([
     mailboxById(table, domain.account_id, mailbox.id),
@@ -21,7 +21,7 @@ export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table 
 }
 
 /** The write that changes members of a mailbox, on condition that the mailbox is as it was read. */
-export function becoming(
+export function mailboxUpdate(
   { account_id }: Pick<StoredDomain, "account_id">,
   mailbox: StoredMailbox,
   members: Partial<StoredMailbox>,
@@ -44,7 +44,7 @@ export async function changeMailbox(
   return commit(async () => {
     const { mailbox, domain } = await currentMailbox(found, context);
     const isSame = Object.entries(given).every(([name, value]) => mailbox[name as keyof StoredMailbox] === value);
-    const next = becoming(domain, mailbox, given, now().toISOString());
+    const next = mailboxUpdate(domain, mailbox, given, now().toISOString());
     const [shown] = await mailboxViews(table, domain.account_id, [isSame ? mailbox : next.after]);
     if (!shown) throw notFound();
     if (isSame) return { value: shown, writes: [], changes: [], seen: shown };
@@ -57,5 +57,9 @@ export async function changeMailbox(
 /** 409 `mailbox_not_ready` for a change of status, unless the mailbox is active or paused. */
 function requireMovable({ status }: StoredMailbox, given: Record<string, unknown>): void {
   if (given["status"] === undefined || status === "active" || status === "paused") return;
-  throw new Problem("mailbox_not_ready", `The mailbox is ${status}.`, { mailbox_status: status });
+  throw new Problem(
+    "mailbox_not_ready",
+    `The mailbox is ${status}. Only an active or paused mailbox can be paused or resumed.`,
+    { mailbox_status: status },
+  );
 }

@@ -36,7 +36,7 @@ async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain)
 
 const headsAtOnce = 100;
 
-/** The domains that have mailboxes. An empty domain costs only its part of one batch read. */
+/** The domains that have mailboxes. An empty domain costs only its share of a batch read. */
 async function* inhabited(
   table: Reader,
   accountId: string,

@@ -20,8 +20,10 @@ export const exportKind = defineKind({
   name: "mailbox_export",
   verbs: ["requested", "finished"],
   view: z.object({
-    id: Id.meta({ description: "The export's id; a new one when it was answered at once." }),
-    row_count: z.int().min(0).meta({ description: "How many mailboxes are in it so far." }),
+    id: Id.meta({
+      description: "The export's id. An export that was answered at once gets an id for this event only.",
+    }),
+    row_count: z.int().min(0).meta({ description: "The number of mailboxes in the export so far." }),
   }),
   seenWith: "mailbox.export",
 });
@@ -37,19 +39,24 @@ export const exportKey = (accountId: string, id: string): Key => ({
 
 export const MailboxExport = z
   .object({
-    id: Id.nullable().meta({ description: "What to ask by how it goes on; null when it is all here." }),
-    status: z.enum(["queued", "running", "done"]).meta({ description: "How it stands." }),
-    row_count: z.int().min(0).meta({ description: "How many mailboxes are in it so far." }),
-    csv: z.string().nullable().meta({ description: "The file itself, when it has 500 mailboxes at most." }),
-    download_url: z
-      .string()
-      .nullable()
-      .meta({ description: "Where to download a larger one, for an hour, once it is done." }),
-    created_at: Timestamp.meta({ description: "When it was asked for." }),
-    finished_at: Timestamp.nullable().meta({ description: "When it was done; null before." }),
-    expires_at: Timestamp.nullable().meta({ description: "Until when it is kept; null when it is all here." }),
+    id: Id.nullable().meta({
+      description: "The export's id, for `mailboxes.exports.get`; null when this answer holds the whole export.",
+    }),
+    status: z.enum(["queued", "running", "done"]).meta({ description: "The state of the export." }),
+    row_count: z.int().min(0).meta({ description: "The number of mailboxes in the export so far." }),
+    csv: z.string().nullable().meta({
+      description: "The CSV file, if this answer holds the whole export (500 mailboxes at most); otherwise null.",
+    }),
+    download_url: z.string().nullable().meta({
+      description: "The address to download a larger export, valid for an hour; null until the export is done.",
+    }),
+    created_at: Timestamp.meta({ description: "When the export was requested." }),
+    finished_at: Timestamp.nullable().meta({ description: "When the export was done; null before." }),
+    expires_at: Timestamp.nullable().meta({
+      description: "When the export is deleted; null when this answer holds the whole export.",
+    }),
   })
-  .meta({ id: "MailboxExport", description: "Mailboxes as a CSV file (RFC 4180, with a header)." });
+  .meta({ id: "MailboxExport", description: "An export of mailboxes as a CSV file (RFC 4180, with a header line)." });
 export type MailboxExport = z.output<typeof MailboxExport>;
 
 const Filter = z.object(mailboxQuery);
@@ -92,7 +99,7 @@ async function firstOf(accountId: string, filter: MailboxFilter, asker: { table:
   return { isAll: true as const, csv: lines.join(""), count };
 }
 
-const missing = (member: string, msg: string): InvalidInput =>
+const missingMember = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "not_found" }]);
 
 /** Whether the caller may export any mailbox in a domain or workspace. */
@@ -110,12 +117,12 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
   if (ref !== undefined) {
     const domain = await domainByRef(table, accountId, ref);
     const isTheirs = domain && (await mayExport(scopesOfDomain(domain), { domain: ref }));
-    if (!isTheirs) throw missing("domain", noSuchDomain);
+    if (!isTheirs) throw missingMember("domain", noSuchDomain);
   }
   if (workspace_id === undefined) return;
   const isThere = await findWorkspace(table, accountId, workspace_id);
   const isTheirs = isThere && (await mayExport([{ type: "workspace", id: workspace_id }], { workspace_id }));
-  if (!isTheirs) throw missing("workspace_id", noSuchWorkspace);
+  if (!isTheirs) throw missingMember("workspace_id", noSuchWorkspace);
 }
 
 /**
@@ -163,13 +170,13 @@ export async function exportMailboxes(
   };
   const ttl = Math.ceil(at.getTime() / 1_000) + keptDays * 86_400;
   return commit(async () => ({
-    value: { ...viewOf(stored), csv: null, download_url: null },
+    value: { ...exportView(stored), csv: null, download_url: null },
     writes: [{ put: { ...exportKey(accountId, id), ...stored, ttl }, if: "absent" }],
     changes: [change(exportKind, "requested", id, { after: { id, row_count: 0 } })],
   }));
 }
 
-const viewOf = ({ id, status, row_count, created_at, finished_at, expires_at }: StoredExport) => ({
+const exportView = ({ id, status, row_count, created_at, finished_at, expires_at }: StoredExport) => ({
   id,
   status,
   row_count,
@@ -194,5 +201,5 @@ export async function getExport(
   const { file_key, created_at } = stored;
   const options = { filename: csvNameOf(created_at), expiresInSeconds: downloadSeconds, now: now() };
   const download_url = file_key === null ? null : await files().downloadUrl(file_key, options);
-  return { ...viewOf(stored), csv: null, download_url };
+  return { ...exportView(stored), csv: null, download_url };
 }

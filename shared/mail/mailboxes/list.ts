@@ -34,14 +34,14 @@ export function isFound({ local_part, first_name, last_name }: Searched, domain:
   );
 }
 
-/** The filters of a list of mailboxes; a mailbox must match all that are given. */
+/** The filters of a list of mailboxes; a mailbox must match all given filters. */
 export const mailboxQuery = {
   domain: DomainRef.optional().meta({ description: "Only the mailboxes of this domain, by its name or id." }),
   workspace_id: Id.optional().meta({ description: "Only the mailboxes of this workspace's domains." }),
   search: line({
     most: 320,
     description:
-      "Only mailboxes with this in their address or in a name. A whole address is looked up; anything else looks at 20,000 mailboxes at most: beyond that, name a `domain` or a `workspace_id`.",
+      "Only mailboxes with this text in their address or in a name. A whole address finds the one mailbox that has it. Any other text searches 20,000 mailboxes at most. If there are more, add a `domain` or a `workspace_id`.",
   })
     .toLowerCase()
     .optional(),
@@ -101,7 +101,7 @@ const tooBroad = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["query", "search"],
-      msg: `There are more than ${searchLimit.toLocaleString("en-US")} mailboxes to look at: name a domain too, or search for a whole address`,
+      msg: `There are more than ${searchLimit.toLocaleString("en-US")} mailboxes to search. Add a domain, or search for a whole address`,
       type: "too_broad",
     },
   ]);
@@ -151,7 +151,7 @@ const tooMany = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["query", "domain"],
-      msg: `These are the mailboxes of more than ${domainLimit.toLocaleString("en-US")} domains: name one`,
+      msg: `The list covers more than ${domainLimit.toLocaleString("en-US")} domains. Choose one domain`,
       type: "too_broad",
     },
   ]);

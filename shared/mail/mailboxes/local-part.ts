@@ -3,26 +3,27 @@ import * as z from "zod";
 import { Id } from "../../core/ids.ts";
 import { readName } from "../../domains/name.ts";
 
-const longestLocal = 64;
+const maxLocalLength = 64;
 
 /**
- * The fault of a text as the part of an address before the @; undefined when there is none. Case makes no difference.
+ * Explains why a text is not a valid local part, the part of an address before the @; undefined if it is. Ignores case.
  */
 export function localPartFault(given: string): string | undefined {
   const local = given.trim().toLowerCase();
   if (local === "") return "The local part is empty";
-  if (local.includes("@")) return "Write the part before the @ alone: the domain is said apart";
-  if (local.length > longestLocal) return `The local part is longer than ${longestLocal} characters`;
-  if (local.startsWith('"')) return "Quoted local parts are not given out";
-  if (local.includes("+")) return "A + is for sub-addresses: mail to name+anything comes to name";
-  if (/[^\x20-\x7e]/.test(local)) return "Only the letters a to z are given out in addresses";
-  if (local.includes("..")) return "Two dots cannot stand side by side";
-  if (!/^[a-z0-9]/.test(local) || !/[a-z0-9]$/.test(local)) return "It must begin and end with a letter or a digit";
+  if (local.includes("@")) return "Write only the part before the @. The domain is given separately";
+  if (local.length > maxLocalLength) return `The local part is longer than ${maxLocalLength} characters`;
+  if (local.startsWith('"')) return "A local part cannot be in quotes";
+  if (local.includes("+")) return "A local part cannot contain a +. Mail to name+anything is delivered to name";
+  if (/[^\x20-\x7e]/.test(local)) return "A local part can have no letters other than a to z";
+  if (local.includes("..")) return "A local part cannot have two dots in a row";
+  if (!/^[a-z0-9]/.test(local) || !/[a-z0-9]$/.test(local))
+    return "A local part must begin and end with a letter or a digit";
   if (!/^[a-z0-9._-]+$/.test(local)) return "Only letters, digits, dots, hyphens and underscores are allowed";
   return undefined;
 }
 
-const checked = (fault: (given: string) => string | undefined, tidy: (given: string) => string) =>
+const validatedText = (fault: (given: string) => string | undefined, normalise: (given: string) => string) =>
   z
     .string()
     .max(1_000)
@@ -30,16 +31,16 @@ const checked = (fault: (given: string) => string | undefined, tidy: (given: str
       const message = fault(given);
       if (message !== undefined) context.addIssue({ code: "custom", message });
     })
-    .overwrite(tidy);
+    .overwrite(normalise);
 
-/** The schema of the part of an address before the @; gives it in lower case. */
-export const LocalPart = checked(localPartFault, (given) => given.trim().toLowerCase()).meta({
+/** The schema of a local part. Its output is in lower case. */
+export const LocalPart = validatedText(localPartFault, (given) => given.trim().toLowerCase()).meta({
   description:
-    "The part of the address before the @: 1 to 64 letters, digits, dots, hyphens and underscores. Upper case is folded.",
+    "The part of the address before the @: 1 to 64 letters, digits, dots, hyphens and underscores. Upper case becomes lower case.",
   examples: ["ada.lovelace"],
 });
 
-/** Splits an address into its two parts, each in its one spelling; undefined when the text is no address. */
+/** Splits an address into its two canonical parts; undefined if the text is not an address. */
 export function readAddress(given: string): { local: string; domain: string } | undefined {
   // The table's keys are UTF-8, which cannot hold an unpaired surrogate.
   const text = given.isWellFormed() ? given.trim() : "";
@@ -49,10 +50,10 @@ export function readAddress(given: string): { local: string; domain: string } | 
 }
 
 const refFault = (given: string): string | undefined =>
-  Id.safeParse(given).success || readAddress(given) ? undefined : "Write a mailbox's id, or its address";
+  Id.safeParse(given).success || readAddress(given) ? undefined : "Write a mailbox's id or its address";
 
 /** The schema of a reference to a mailbox: its id or its address. */
-export const MailboxRef = checked(refFault, (given) => {
+export const MailboxRef = validatedText(refFault, (given) => {
   const read = readAddress(given);
   return read ? `${read.local}@${read.domain}` : given.toLowerCase();
-}).meta({ description: "The mailbox: its id, or its address.", examples: ["ada@example.com"] });
+}).meta({ description: "The mailbox's id or its address.", examples: ["ada@example.com"] });

@@ -25,7 +25,7 @@ export const addressKey = (accountId: string, domainId: string, local: string): 
   PK: `ACCOUNT#${accountId}`,
   SK: `ADDRESS#${domainId}#${local}`,
 });
-/** The row key of the mailbox with this id. An id of another kind gives an ordinal that no mailbox ever gets. */
+/** The row key of the mailbox with this id. An id in another form gets an ordinal that no mailbox ever has. */
 export const mailboxKey = (accountId: string, id: string): Key =>
   rowKey(mailboxesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
@@ -45,38 +45,44 @@ export const personName = (description: string) => line({ most: 100, description
 
 export const Alias = z
   .object({
-    alias: z.string().meta({ description: "The whole address; `*@` and the domain for a catch-all." }),
-    is_catch_all: z.boolean().meta({ description: "Whether it is for all addresses of the domain that nobody has." }),
+    alias: z.string().meta({ description: "The whole address; `*@` with the domain for a catch-all." }),
+    is_catch_all: z.boolean().meta({
+      description:
+        "Whether the alias is the catch-all, which gets the mail for all addresses of the domain that nobody has.",
+    }),
   })
   .meta({ id: "MailboxAlias", description: "Another address of a mailbox." });
 
 /** The members of a mailbox that do not depend on the workspace of its domain. */
 const MailboxCore = z.object({
   id: Id.meta({ description: "The mailbox's id." }),
-  domain_id: Id.meta({ description: "The domain it is in." }),
-  domain_name: z.string().meta({ description: "That domain's name." }),
-  local_part: z.string().meta({ description: "Its address before the @." }),
-  primary_email: z.string().meta({ description: "Its address." }),
-  first_name: z.string().meta({ description: "Given name of who has it." }),
-  last_name: z.string().meta({ description: "Family name of who has it." }),
+  domain_id: Id.meta({ description: "The id of the mailbox's domain." }),
+  domain_name: z.string().meta({ description: "The name of the mailbox's domain." }),
+  local_part: z.string().meta({ description: "The part of the mailbox's address before the @." }),
+  primary_email: z.string().meta({ description: "The mailbox's address." }),
+  first_name: z.string().meta({ description: "The given name of the mailbox's user." }),
+  last_name: z.string().meta({ description: "The family name of the mailbox's user." }),
   quota: z
     .object({
-      allowed: z.int().min(0).meta({ description: "How much it can hold, in bytes." }),
-      used: z.int().min(0).meta({ description: "How much it holds, in bytes." }),
+      allowed: z.int().min(0).meta({ description: "The space the mailbox may use, in bytes." }),
+      used: z.int().min(0).meta({ description: "The space the mailbox uses, in bytes." }),
     })
-    .meta({ description: "How full it is." }),
-  aliases: z.array(Alias).meta({ description: "Its other addresses." }),
-  status: MailboxStatus.meta({ description: "`paused`: no login and no sending, while mail still arrives." }),
-  created_at: Timestamp.meta({ description: "When it was created." }),
-  updated_at: Timestamp.meta({ description: "When it last changed." }),
+    .meta({ description: "The mailbox's quota." }),
+  aliases: z.array(Alias).meta({ description: "The mailbox's other addresses." }),
+  status: MailboxStatus.meta({
+    description:
+      "The state of the mailbox. A `paused` mailbox allows no login and no sending, and still receives mail.",
+  }),
+  created_at: Timestamp.meta({ description: "When the mailbox was created." }),
+  updated_at: Timestamp.meta({ description: "When the mailbox last changed." }),
 });
 
 export const Mailbox = MailboxCore.extend({
-  workspace_id: Id.meta({ description: "The workspace its domain is in." }),
-  workspace_name: z.string().meta({ description: "That workspace's name." }),
+  workspace_id: Id.meta({ description: "The id of the workspace that the mailbox's domain is in." }),
+  workspace_name: z.string().meta({ description: "The name of that workspace." }),
 }).meta({
   id: "Mailbox",
-  description: "A mailbox. Its password is in no answer but that of mailboxes.reveal_credentials.",
+  description: "A mailbox. Only `mailboxes.reveal_credentials` shows its password.",
 });
 export type Mailbox = z.output<typeof Mailbox>;
 

@@ -19,7 +19,7 @@ const hashBytes = 32;
 const alphabet = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const passwordLength = 20;
 
-/** Generates a password of 20 random characters: some 116 bits. */
+/** Generates a password of 20 random characters: about 116 bits. */
 export const newPassword = (): string =>
   Array.from({ length: passwordLength }, () => alphabet.charAt(randomInt(alphabet.length))).join("");
 
@@ -54,7 +54,7 @@ export const nobodysHash = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1
 /** Whether a password matches a hash. Takes equally long for a match and a mismatch. */
 export async function isPassword(password: string, hash: string): Promise<boolean> {
   const [, memory = "", passes = "", parallelism = "", salt = "", expected = ""] = phc.exec(hash) ?? [];
-  if (expected === "") throw new Error("A stored password hash is not one.");
+  if (expected === "") throw new Error("A stored password hash is not in the PHC format.");
   const numbers = { memory: Number(memory), passes: Number(passes), parallelism: Number(parallelism) };
   const found = await derive(password, Buffer.from(salt, "base64"), numbers);
   return timingSafeEqual(found, Buffer.from(expected, "base64"));
@@ -71,9 +71,9 @@ export const passwordTag = (key: Buffer, password: string): string =>
  * Access patterns
  *   the sealed key for an account's password tags         ACCOUNT#<id> / LOGIN_KEY
  */
-const keyOf = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "LOGIN_KEY" });
+const loginKeyRow = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "LOGIN_KEY" });
 
-const Stored = z.object({ sealed: z.string() });
+const StoredLoginKey = z.object({ sealed: z.string() });
 
 const keptAccounts = 1_000;
 const kept = new Map<string, Promise<Buffer>>();
@@ -94,32 +94,32 @@ export function loginKey(accountId: string, work: LoginServices): Promise<Buffer
 
 async function openOrMake(accountId: string, { table, secrets }: LoginServices): Promise<Buffer> {
   const context = { account_id: accountId, purpose: "login_key" };
-  const found = await table.get(keyOf(accountId), Stored);
+  const found = await table.get(loginKeyRow(accountId), StoredLoginKey);
   if (found) return Buffer.from(await secrets.open(found.sealed, context), "base64");
   const made = randomBytes(32);
   const sealed = await secrets.seal(made.toString("base64"), context);
-  const put = await table.attempt({ put: { ...keyOf(accountId), sealed }, if: "absent" });
+  const put = await table.attempt({ put: { ...loginKeyRow(accountId), sealed }, if: "absent" });
   if (put.done) return made;
   // Another request created the key meanwhile.
-  const theirs = await table.get(keyOf(accountId), Stored);
-  if (!theirs) throw new Error("the login key was there and is gone");
+  const theirs = await table.get(loginKeyRow(accountId), StoredLoginKey);
+  if (!theirs) throw new Error("The account's login key was created meanwhile, and is gone.");
   return Buffer.from(await secrets.open(theirs.sealed, context), "base64");
 }
 
-type Place = { account_id: string; domain_id: string; local_part: string };
+type MailboxAddress = { account_id: string; domain_id: string; local_part: string };
 
 /**
  * The encryption context of a mailbox's sealed password: its account and its address, which no other mailbox has while
  * this one exists. The address is hashed because AWS logs the context.
  */
-export const sealContext = ({ account_id, domain_id, local_part }: Place): Record<string, string> => ({
+export const sealContext = ({ account_id, domain_id, local_part }: MailboxAddress): Record<string, string> => ({
   account_id,
   mailbox: createHash("sha256").update(`${domain_id}/${local_part}`).digest("hex"),
   purpose: "mailbox_password",
 });
 
 /** Generates a password: its hash, and a sealed copy that is revealed once. 503. */
-export async function newLogin(mailbox: Place, work: LoginServices): Promise<Login> {
+export async function newLogin(mailbox: MailboxAddress, work: LoginServices): Promise<Login> {
   const password = newPassword();
   const [hash, sealed, key] = await Promise.all([
     hashPassword(password),

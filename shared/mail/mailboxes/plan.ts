@@ -40,22 +40,25 @@ export const addressWrite = (
   orElse: (found) => new AddressTaken(local, found["mailbox_id"] ?? ""),
 });
 
-/** The write that adds `by` to a domain's count of mailboxes, on condition that the domain is as it was read. */
+/**
+ *  The write that adds `by` to a domain's count of mailboxes, provided that the domain has not changed since it was
+ * read.
+ */
 export const mailboxCountWrite = ({ account_id, id, version }: StoredDomain, by: number): Write => ({
   update: domainKey(account_id, id),
   add: { mailbox_count: by, version: 1 },
   if: { id, version },
 });
 
-const takingStatuses = new Set(["active", "degraded", "pending_delegation"]);
+const readyStatuses = new Set(["active", "degraded", "pending_delegation"]);
 
-/** 409 `domain_not_ready` when a domain takes no mailboxes. */
-export function requireTaking({ name, status, is_open }: StoredDomain): void {
-  if (is_open && takingStatuses.has(status)) return;
-  throw notReady(status, `${name} is ${status}: it takes no mailboxes.`);
+/** Throws 409 `domain_not_ready` if a domain accepts no new addresses in its state. */
+export function requireReady({ name, status, is_open }: StoredDomain): void {
+  if (is_open && readyStatuses.has(status)) return;
+  throw notReady(status, `The domain ${name} is ${status}. It takes no new addresses in this state.`);
 }
 
-type New = { person: Person; login: Login };
+type NewMailbox = { person: Person; login: Login };
 
 type Heads = readonly [all: ListState, inDomain: ListState];
 
@@ -64,13 +67,13 @@ export const mailboxHeads = async (table: Reader, { account_id, id }: Pick<Store
   (await readHeads(table, [mailboxesOf(account_id), mailboxesIn(account_id, id)])) as [ListState, ListState];
 
 /**
- * Plans new mailboxes of a domain, all or none, with one update of each list. The domain must be as it was read. Throws
- * `AddressTaken`.
+ * Plans new mailboxes of a domain, all or none, with one update of each list. The transaction fails if the domain
+ * changed since it was read. Throws `AddressTaken`.
  */
 export function planMailboxes(
   [all, inDomain]: Heads,
   domain: StoredDomain,
-  given: readonly New[],
+  given: readonly NewMailbox[],
   { now, madeBy }: { now: Date; madeBy: string | undefined },
 ): { mailboxes: StoredMailbox[]; writes: Write[]; changes: Change[] } {
   const { id: domain_id } = domain;

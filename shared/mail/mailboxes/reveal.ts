@@ -8,7 +8,7 @@ import { Timestamp } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Table } from "../../table/table.ts";
-import { becoming, currentMailbox } from "./change.ts";
+import { mailboxUpdate, currentMailbox } from "./change.ts";
 import type { FoundMailbox } from "./find.ts";
 import { mailboxKind } from "./mailbox.ts";
 import { newLogin, sealContext } from "./password.ts";
@@ -18,25 +18,28 @@ const Server = (what: string) =>
   z
     .object({
       host: z.string().meta({ description: "The host's name." }),
-      ports: z.array(z.int()).meta({ description: "The ports it can be reached at, the best first." }),
+      ports: z.array(z.int()).meta({ description: "The ports of the host, the recommended one first." }),
     })
     .meta({ description: what });
 
 export const Credentials = z
   .object({
     mailbox_id: Id.meta({ description: "The mailbox's id." }),
-    email: z.string().meta({ description: "Its address." }),
-    username: z.string().meta({ description: "What to log in as." }),
-    password: z.string().meta({ description: "What to log in with: in this answer and never again." }),
-    smtp: Server("Where mail is sent from."),
-    imap: Server("Where mail is read."),
-    revealed_at: Timestamp.meta({ description: "When it was revealed." }),
+    email: z.string().meta({ description: "The mailbox's address." }),
+    username: z.string().meta({ description: "The user name to log in with." }),
+    password: z.string().meta({ description: "The password to log in with. It is shown in this answer only." }),
+    smtp: Server("The server for sending mail."),
+    imap: Server("The server for reading mail."),
+    revealed_at: Timestamp.meta({ description: "When the password was revealed." }),
   })
-  .meta({ id: "MailboxCredentials", description: "How to log in to a mailbox." });
+  .meta({ id: "MailboxCredentials", description: "The login of a mailbox." });
 type Credentials = z.output<typeof Credentials>;
 
 const shownAlready = (): Problem =>
-  new Problem("secret_already_shown", "The password was revealed before. Make a new one by mailboxes.rotate_password.");
+  new Problem(
+    "secret_already_shown",
+    "The password was revealed before. Create a new one with mailboxes.rotate_password.",
+  );
 
 /**
  * Reveals the password of a mailbox once. The sealed copy is destroyed in the same transaction, so only one caller gets
@@ -57,7 +60,7 @@ export async function revealCredentials(
     if (mailbox.login.sealed !== sealed) throw shownAlready();
     const at = context.now().toISOString();
     const { hash, tag } = mailbox.login;
-    const { write } = becoming(home, mailbox, { login: { hash, tag } }, at);
+    const { write } = mailboxUpdate(home, mailbox, { login: { hash, tag } }, at);
     const state = mailboxCore(mailbox, home);
     return {
       value: credentialsOf(state.id, state.primary_email, password, at),
@@ -83,9 +86,12 @@ function credentialsOf(mailbox_id: string, email: string, password: string, reve
 export const Rotated = z
   .object({
     mailbox_id: Id.meta({ description: "The mailbox's id." }),
-    rotated_at: Timestamp.meta({ description: "Since when the old password does not work." }),
+    rotated_at: Timestamp.meta({ description: "When the old password stopped working." }),
   })
-  .meta({ id: "MailboxPasswordRotation", description: "The mailbox has a new password, to be revealed once." });
+  .meta({
+    id: "MailboxPasswordRotation",
+    description: "A new password of a mailbox. `mailboxes.reveal_credentials` shows it once.",
+  });
 
 /** Gives a mailbox a new password, which can be revealed once. The old one stops working. 404, 503. */
 export async function rotatePassword(
@@ -97,7 +103,7 @@ export async function rotatePassword(
   return context.commit(async () => {
     const { mailbox, domain } = await currentMailbox(found, context);
     const at = context.now().toISOString();
-    const { after, write } = becoming(domain, mailbox, { login }, at);
+    const { after, write } = mailboxUpdate(domain, mailbox, { login }, at);
     return {
       value: { mailbox_id: mailbox.id, rotated_at: at },
       writes: [write],

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainsByIds } from "../../domains/find.ts";
 import type { Reader } from "../../table/table.ts";
-import { keyOf as workspaceKey, StoredWorkspace } from "../../workspaces/workspace.ts";
+import { workspaceKey, StoredWorkspace } from "../../workspaces/workspace.ts";
 import type { Mailbox, StoredMailbox } from "./mailbox.ts";
 
 type Home = Pick<StoredDomain, "id" | "name">;

@@ -8,8 +8,8 @@ import { domainCountWrite } from "../../workspaces/workspace.ts";
 import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts";
 
 /**
- * The state of the list for one more entry, and the writes that fail the transaction once the scope is deleted. 409
- * `limit_reached`, `domain_not_ready`, 422.
+ * Reads the state of the list for a new entry, and plans the writes that make the transaction fail if the scope is
+ * deleted. 409 `limit_reached`, `domain_not_ready`, 422.
  */
 export async function placeFor<T extends Scoped>(
   family: Family<T>,
@@ -23,7 +23,7 @@ export async function placeFor<T extends Scoped>(
   const known = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope });
   if (known.length < family.perScope && state.live < family.perAccount) return { state, presence };
   const { noun, perScope, perAccount } = family;
-  const detail = `A scope has ${perScope} ${noun} at most, and an account ${perAccount.toLocaleString("en-US")}.`;
+  const detail = `A scope has ${perScope} ${noun} at most, and an account ${perAccount.toLocaleString("en-US")}. Delete some first.`;
   throw new Problem("limit_reached", detail);
 }
 
@@ -34,6 +34,6 @@ async function presenceOf(table: Reader, accountId: string, { type, id }: MailSc
   const domain = await domainById(table, accountId, id);
   if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);
   const { is_open, name, status } = domain;
-  if (!is_open) throw notReady(status, `${name} is ${status}: it takes no ${noun}.`);
+  if (!is_open) throw notReady(status, `The domain ${name} is ${status}. It takes no new ${noun} in this state.`);
   return [{ check: domainKey(accountId, id), if: { id, is_open } }];
 }

@@ -30,7 +30,7 @@ export const scopeKey = (accountId: string, prefix: string, { type, id }: MailSc
 });
 
 /** An id that nothing has, in place of a missing one. */
-const nothing = "00000000-0000-8000-8000-000000000000";
+const noId = "00000000-0000-8000-8000-000000000000";
 
 /**
  * The scopes that a domain's mail is in, widest first. Without a domain, its two scopes have an id that nothing has, so
@@ -38,8 +38,8 @@ const nothing = "00000000-0000-8000-8000-000000000000";
  */
 export const scopesAround = (accountId: string, domain?: { id: string; workspace_id: string }): MailScope[] => [
   { type: "account", id: accountId },
-  { type: "workspace", id: domain?.workspace_id ?? nothing },
-  { type: "domain", id: domain?.id ?? nothing },
+  { type: "workspace", id: domain?.workspace_id ?? noId },
+  { type: "domain", id: domain?.id ?? noId },
 ];
 
 /** The scopes of grants that cover an entry: the entry itself first, then the place that it is for. */
@@ -73,7 +73,7 @@ export type Family<T extends Scoped> = {
   perAccount: number;
 };
 
-/** The row key of the entry with this id. An id of another kind gives an ordinal that no entry ever gets. */
+/** The row key of the entry with this id. An id in another form gets an ordinal that no entry ever has. */
 export const scopedKey = <T extends Scoped>({ list }: Family<T>, accountId: string, id: string): Key =>
   rowKey(list(accountId), ordinalOf(id) ?? 2 ** 40);
 
@@ -114,8 +114,8 @@ export const scopedInPath = <T extends Scoped, N extends string>(
 
 /** The members of a body that give the scope of an entry; without both, it is the whole account. */
 export const scopeMembers = {
-  domain: DomainRef.optional().meta({ description: "The domain it is for, by its name or id." }),
-  workspace_id: Id.optional().meta({ description: "The workspace it is for." }),
+  domain: DomainRef.optional().meta({ description: "The domain whose mail is in the scope, by its name or id." }),
+  workspace_id: Id.optional().meta({ description: "The id of the workspace whose mail is in the scope." }),
 };
 
 type ScopeBody = { domain?: string | undefined; workspace_id?: string | undefined };
@@ -141,6 +141,6 @@ export const scopeInBody: ResourceLookup<ScopeInput, MailScope> = {
 /** 422 for a body that names both a domain and a workspace. */
 export function requireOneScope({ domain, workspace_id }: ScopeBody): void {
   if (domain === undefined || workspace_id === undefined) return;
-  const msg = "Give either a domain or a workspace";
+  const msg = "Give either a domain or a workspace, not both";
   throw new InvalidInput([{ loc: ["body", "workspace_id"], msg, type: "value_error" }]);
 }

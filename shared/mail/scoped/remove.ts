@@ -6,64 +6,69 @@ import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { type Family, type MailScope, type Scoped, scopeKey, scopedKey } from "./family.ts";
 
-type Planned = { writes: Write[]; changes: Change[] };
-export type Purge = Planned & { isAll: boolean };
+type PlannedRemoval = { writes: Write[]; changes: Change[] };
+export type Purge = PlannedRemoval & { isAll: boolean };
 
-const atOnce = 8;
-const grantsAtOnce = 10;
+const batchSize = 8;
+const maxGrants = 10;
 
-/** Plans what is deleted together with some entries, and the changes to record. */
-export type WithThem<T> = (things: readonly T[]) => Promise<Planned> | Planned;
+/** Plans the deletion of the items that belong to some entries, and the changes to record. */
+export type PlanDependents<T> = (entries: readonly T[]) => Promise<PlannedRemoval> | PlannedRemoval;
 
 /**
- * Plans the deletion of some entries with the grants on them. If there are many grants, it revokes only some of them,
- * and `isAll` is false: the caller has to plan again. An entry that changed since it was read fails the transaction.
+ * Plans the deletion of some entries and of the grants on them. If there are too many grants for one transaction, it
+ * only revokes some of them, and `isAll` is false: the caller commits and plans again. The transaction fails if an
+ * entry changed since it was read.
  */
 export async function planScopedRemoval<T extends Scoped & { version: number }>(
   family: Family<T>,
   { table, accountId, now }: { table: Reader; accountId: string; now: Date },
-  things: readonly T[],
-  withThem: WithThem<T>,
+  entries: readonly T[],
+  planDependents: PlanDependents<T>,
 ): Promise<Purge> {
-  const bound = await Promise.all(things.map(({ id }) => assignmentsOn(table, accountId, { type: family.type, id })));
-  const grants = bound.flat();
-  const revocation = await planRevocation(table, accountId, grants.slice(0, grantsAtOnce), now);
-  if (grants.length > grantsAtOnce) return { isAll: false, ...revocation };
-  const ordinals = things.flatMap(({ id }) => ordinalOf(id) ?? []);
+  const assignments = await Promise.all(
+    entries.map(({ id }) => assignmentsOn(table, accountId, { type: family.type, id })),
+  );
+  const grants = assignments.flat();
+  const revocation = await planRevocation(table, accountId, grants.slice(0, maxGrants), now);
+  if (grants.length > maxGrants) return { isAll: false, ...revocation };
+  const ordinals = entries.flatMap(({ id }) => ordinalOf(id) ?? []);
   const { state } = await readList(table, family.list(accountId), ordinals);
-  const also = await withThem(things);
+  const dependents = await planDependents(entries);
   return {
     isAll: true,
     writes: [
-      ...(things.length > 0 ? removeRows(state, ordinals) : []),
-      ...things.map(({ id, scope_type, scope_id }): Write => ({
+      ...(entries.length > 0 ? removeRows(state, ordinals) : []),
+      ...entries.map(({ id, scope_type, scope_id }): Write => ({
         delete: scopeKey(accountId, family.prefix, { type: scope_type, id: scope_id }, id),
       })),
       ...revocation.writes,
-      ...also.writes,
+      ...dependents.writes,
     ],
-    changes: [...revocation.changes, ...also.changes],
+    changes: [...revocation.changes, ...dependents.changes],
   };
 }
 
-/** Plans the deletion of the first few entries of a scope that is being deleted; `isAll` when no others are left. */
+/**
+ * Plans the deletion of the first few entries of a scope that is being deleted. `isAll` says that no others are left.
+ */
 export async function planScopedPurge<T extends Scoped & { version: number }>(
   family: Family<T>,
   place: { table: Reader; accountId: string; now: Date },
   scope: MailScope,
-  withThem: WithThem<T>,
+  planDependents: PlanDependents<T>,
 ): Promise<Purge> {
   const { table, accountId } = place;
   const { PK, SK } = scopeKey(accountId, family.prefix, scope);
-  const rows = await table.between(PK, SK, `${SK}~`, { limit: atOnce + 1 });
-  const ids = rows.slice(0, atOnce).map((row) => row.SK.slice(SK.length));
+  const rows = await table.between(PK, SK, `${SK}~`, { limit: batchSize + 1 });
+  const ids = rows.slice(0, batchSize).map((row) => row.SK.slice(SK.length));
   const items = await table.getMany(ids.map((id) => scopedKey(family, accountId, id)));
-  const things = items.flatMap((item) => (item ? [family.parse(item)] : []));
-  const planned = await planScopedRemoval(family, place, things, withThem);
-  const isThere = new Set(things.map(({ id }) => id));
-  // A key whose entry is gone is deleted too, because it would otherwise be found again and again.
-  const left = ids
-    .filter((id) => !isThere.has(id))
+  const entries = items.flatMap((item) => (item ? [family.parse(item)] : []));
+  const planned = await planScopedRemoval(family, place, entries, planDependents);
+  const foundIds = new Set(entries.map(({ id }) => id));
+  // Keys without an entry are deleted too. Otherwise every run would find them again.
+  const orphans = ids
+    .filter((id) => !foundIds.has(id))
     .map((id): Write => ({ delete: scopeKey(accountId, family.prefix, scope, id) }));
-  return { ...planned, writes: [...planned.writes, ...left], isAll: planned.isAll && rows.length <= atOnce };
+  return { ...planned, writes: [...planned.writes, ...orphans], isAll: planned.isAll && rows.length <= batchSize };
 }

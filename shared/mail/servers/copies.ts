@@ -1,25 +1,25 @@
 import type { Reader } from "../../table/table.ts";
 import { destinationsOf, type Destination } from "../forwarding/destinations.ts";
-import { isSameScope, placesOf } from "../forwarding/loops.ts";
+import { isSameScope, targetsOf } from "../forwarding/loops.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";
 
 /** A copy of a mail: to a mailbox of the account, with its id, or to an address elsewhere. */
 export type MailCopy = { address: string; mailbox_id: string | null };
 
-/** The most times that a copy is passed on between mailboxes of the account, and the most copies of one mail. */
+/** The most times that a copy is forwarded between mailboxes of the account; also the most copies of one mail. */
 const longestChain = 4;
 const mostCopies = 100;
 
-const addressOf = ({ mailbox, domain }: FoundMailbox): string => `${mailbox.local_part}@${domain.name}`;
+const mailboxAddress = ({ mailbox, domain }: FoundMailbox): string => `${mailbox.local_part}@${domain.name}`;
 
 type Step = { found: FoundMailbox; by: MailScope | undefined };
 type Target = { address: string; by: MailScope; homeId: string | undefined };
 
 /**
- * The copies of a mailbox's mail, by the active rules for it, and by those for each mailbox of the account that gets a
- * copy. Each address gets one copy; the mailbox itself gets none. A rule does not pass on a copy that a rule of the
- * same scope made.
+ * The copies of a mailbox's mail that active rules make: the rules for the mailbox, and the rules for each mailbox of
+ * the account that gets a copy. Each address gets one copy, and the mailbox itself gets none. A rule does not forward a
+ * copy that a rule of the same scope made.
  */
 export async function copiesOf(table: Reader, accountId: string, first: FoundMailbox): Promise<MailCopy[]> {
   const mailboxes = new Map([[first.mailbox.id, first]]);
@@ -47,15 +47,15 @@ export async function copiesOf(table: Reader, accountId: string, first: FoundMai
   return [
     ...[...mailboxes.values()]
       .filter(({ mailbox }) => mailbox.id !== first.mailbox.id)
-      .map((found) => ({ address: addressOf(found), mailbox_id: found.mailbox.id })),
+      .map((found) => ({ address: mailboxAddress(found), mailbox_id: found.mailbox.id })),
     ...[...outside].map((address) => ({ address, mailbox_id: null })),
   ];
 }
 
 /**
  * The destination of a copy.
- * - An `internal` target counts only while it is a mailbox in the domain that the rule was made for.
- * - The address of a recipient who agreed stays outside until the account proves that the domain is its own.
+ * - An `internal` target gets copies only while it is a mailbox in the domain that the rule was created for.
+ * - The address of a recipient who agreed counts as external until the account proves that it owns the domain.
  */
 function wayOf({ homeId }: Target, place: Destination | undefined): FoundMailbox | "outside" | "nowhere" {
   if (homeId !== undefined) return (place?.domain.id === homeId && place.mailbox) || "nowhere";
@@ -69,7 +69,7 @@ async function targetsFrom(table: Reader, accountId: string, steps: readonly Ste
     scopesAround(accountId, domain).filter((scope) => by === undefined || !isSameScope(scope, by)),
   );
   const scopes = [...new Map(wanted.map((scope) => [`${scope.type}#${scope.id}`, scope])).values()];
-  const places = await Promise.all(scopes.map((scope) => placesOf(table, accountId, scope)));
+  const places = await Promise.all(scopes.map((scope) => targetsOf(table, accountId, scope)));
   return places.flatMap((some, index) =>
     some.flatMap(({ target_email: address, flows, target_domain_id: homeId }) => {
       const by = scopes[index];

@@ -10,28 +10,29 @@ export type Recipient = {
   account: StoredAccount | undefined;
   domain: StoredDomain | undefined;
   /**
-   * Whether the account has proved that it owns the name, and holds it firmly. A connected name alone proves nothing,
-   * because anybody can connect a name.
+   * Whether the account has proved that it owns the name, and holds it firmly. Connecting a name proves nothing,
+   * because any account can connect any name.
    */
   isProved: boolean;
   address: StoredAddress | undefined;
   mailbox: StoredMailbox | undefined;
 };
 
-/** The ids that are looked up when there is no domain or mailbox, so that the lookup takes equally long. */
+/** Ids that belong to nothing. They are looked up if there is no domain or mailbox, so that the time is the same. */
 const nobody = {
   account_id: "00000000-0000-0000-0000-000000000000",
   domain_id: "00000000-0000-8000-8000-000000000000",
 };
 
 /**
- * Looks up an address in any account's domain. Takes the same four round trips whether or not the domain, the address
- * or the mailbox exists. With `any`, an address without a mailbox is the catch-all's.
+ * Looks up an address in the domains of all accounts. It takes the same four round trips whether or not the domain, the
+ * address or the mailbox exists. With `withCatchAll`, the catch-all of the domain answers for an address without a
+ * mailbox.
  */
 export async function findRecipient(
   table: Reader,
   { local, domain: name }: { local: string; domain: string },
-  any: boolean,
+  withCatchAll: boolean,
 ): Promise<Recipient> {
   const holder = await table.get(holderKey(name), StoredHolder);
   const { account_id: accountId, domain_id } = holder ?? nobody;
@@ -39,8 +40,8 @@ export async function findRecipient(
   const domain = domainItem ? StoredDomain.parse(domainItem) : undefined;
   const isOurs = domain?.id === domain_id && domain.is_open;
   const keys = [local, anyLocal].map((part) => addressKey(accountId, domain_id, part));
-  const [own, all] = (await table.getMany(keys)).map((item) => (item ? StoredAddress.parse(item) : undefined));
-  const address = isOurs ? (own ?? (any ? all : undefined)) : undefined;
+  const [own, catchAll] = (await table.getMany(keys)).map((item) => (item ? StoredAddress.parse(item) : undefined));
+  const address = isOurs ? (own ?? (withCatchAll ? catchAll : undefined)) : undefined;
   const mailbox = await table.get(mailboxKey(accountId, address?.mailbox_id ?? nobody.domain_id), StoredMailbox);
   return {
     accountId,

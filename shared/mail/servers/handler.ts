@@ -21,7 +21,10 @@ const digest = (text: string): Buffer => createHash("sha256").update(text).diges
 async function requireMailServer({ headers }: MailRequest): Promise<void> {
   const shown = headers["x-mail-key"] ?? "";
   if (timingSafeEqual(digest(shown), digest(await mailSecret()))) return;
-  throw new Problem("unauthenticated", "This is for the mail servers of the deployment.");
+  throw new Problem(
+    "unauthenticated",
+    "Only the deployment's mail servers can call this route. Send its secret as X-Mail-Key.",
+  );
 }
 
 function problemOf(error: unknown, log: Log): Problem {

@@ -43,7 +43,7 @@ function isServed({ account, domain, isProved, address, mailbox }: Recipient, pr
 }
 
 /**
- * The one hash to check: the mailbox's own or, for sending, that of a master password; undefined when no tag matches.
+ * The only hash to check: the hash of the mailbox or, for sending, of a master password; undefined when no tag matches.
  */
 function hashFor(
   found: Recipient,

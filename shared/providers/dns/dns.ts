@@ -11,7 +11,7 @@ export type ZoneChanged = {
 
 /**
  * Hosts DNS zones (RFC 1034 §4.2). A call whose answer was lost can be repeated. Throws 503 `upstream_unavailable` when
- * the provider cannot do it at the moment.
+ * the provider is unavailable.
  */
 export type Dns = {
   /**

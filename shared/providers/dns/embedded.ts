@@ -41,7 +41,7 @@ const StoredRRset = z.object({ name: z.string(), type: RecordType, ttl: z.int(),
 const Shelf = z.object({ version: z.int(), rrsets: z.array(StoredRRset) });
 
 /** The zone's name in a zone id, which ends with a suffix that differs for a later zone of the same name. */
-const nameOf = (zoneId: string): string => zoneId.slice(0, Math.max(0, zoneId.lastIndexOf(":")));
+const zoneName = (zoneId: string): string => zoneId.slice(0, Math.max(0, zoneId.lastIndexOf(":")));
 
 const ownerOf = (change: ZoneChange): { name: string; type: RecordType } =>
   "put" in change ? change.put : change.remove;
@@ -54,17 +54,19 @@ function applied(rrsets: readonly RRset[], change: ZoneChange): RRset[] {
 }
 
 /** Throws for changes that Route 53 refuses too. */
-function check(zone: string, changes: readonly ZoneChange[], after: readonly RRset[]): void {
+function checkChanges(zone: string, changes: readonly ZoneChange[], after: readonly RRset[]): void {
   for (const change of changes) {
     const { name, type } = ownerOf(change);
     if (name !== zone && !name.endsWith(`.${zone}`)) throw new Error(`${name} is not in the zone ${zone}.`);
-    if ("remove" in change && name === zone && type === "NS") throw new Error("A zone keeps its nameservers.");
+    if ("remove" in change && name === zone && type === "NS")
+      throw new Error("The nameserver records of a zone cannot be removed.");
     const types = after.filter((rrset) => rrset.name === name).map((rrset) => rrset.type);
-    if (types.includes("CNAME") && types.length > 1) throw new Error(`${name} has a CNAME record and others.`);
+    if (types.includes("CNAME") && types.length > 1)
+      throw new Error(`${name} has a CNAME record, so it can have no other records.`);
   }
 }
 
-/** The writes that make changes in a zone; an item that stays the same needs none. */
+/** The writes that make changes in a zone. An item that does not change is not written. */
 async function planChanges(table: Table, zone: string, changes: readonly ZoneChange[]): Promise<Write[]> {
   const byShelf = Map.groupBy(changes, (change) => shelfOf(ownerOf(change).name));
   const keys = [...byShelf.keys()].map((shelf) => shelfKey(zone, shelf));
@@ -74,7 +76,7 @@ async function planChanges(table: Table, zone: string, changes: readonly ZoneCha
     if (!key) return [];
     const { version, rrsets } = item ? Shelf.parse(item) : { version: 0, rrsets: [] };
     const after = own.reduce<RRset[]>(applied, rrsets);
-    check(zone, own, after);
+    checkChanges(zone, own, after);
     if (isDeepStrictEqual(after, rrsets)) return [];
     return [{ put: { ...key, version: version + 1, rrsets: after }, if: item ? { version } : "absent" }];
   });
@@ -91,7 +93,7 @@ function createZone(table: Table, { name, reference, nameservers }: Parameters<D
   };
   return table.commit(async () => {
     const known = await table.get(zoneKey(name), Zone);
-    if (known && known.reference !== reference) throw new ZoneExists(`There is another zone of ${name}.`);
+    if (known && known.reference !== reference) throw new ZoneExists(`Another zone of ${name} exists.`);
     const zoneId = known?.zone_id ?? `${name}:${randomBytes(8).toString("hex")}`;
     const zone: Write = known
       ? { check: zoneKey(name), if: { zone_id: zoneId } }
@@ -101,10 +103,10 @@ function createZone(table: Table, { name, reference, nameservers }: Parameters<D
 }
 
 function changeZone(table: Table, zoneId: string, changes: readonly ZoneChange[]) {
-  const name = nameOf(zoneId);
+  const name = zoneName(zoneId);
   return table.commit(async () => {
     const zone = await table.get(zoneKey(name), Zone);
-    if (zone?.zone_id !== zoneId) throw new Error("There is no such zone.");
+    if (zone?.zone_id !== zoneId) throw new Error("The zone does not exist.");
     const writes = await planChanges(table, name, changes);
     const still: Write = { check: zoneKey(name), if: { zone_id: zoneId } };
     return { writes: writes.length > 0 ? [still, ...writes] : [], value: done };
@@ -112,11 +114,11 @@ function changeZone(table: Table, zoneId: string, changes: readonly ZoneChange[]
 }
 
 function deleteZone(table: Table, zoneId: string): Promise<void> {
-  const name = nameOf(zoneId);
+  const name = zoneName(zoneId);
   return table.commit(async () => {
     const zone = await table.get(zoneKey(name), Zone);
     if (zone?.zone_id !== zoneId) return { writes: [], value: undefined };
-    // Even items that do not exist are deleted, as another request may create one before this transaction commits.
+    // Even items that do not exist are deleted, because another request may create one before this transaction commits.
     const all = Array.from({ length: shelves }, (_, shelf): Write => ({ delete: shelfKey(name, shelf) }));
     return { writes: [{ delete: zoneKey(name), if: { zone_id: zoneId } }, ...all], value: undefined };
   });

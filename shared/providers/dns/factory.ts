@@ -6,17 +6,18 @@ import type { Dns } from "./dns.ts";
 
 const calls = { createZone: true, changeZone: true, isInSync: true, deleteZone: true } as const;
 
-const missing = "There is nothing to host zones: set DNS_PROVIDER to route53 or embedded.";
+const notConfigured = "No DNS provider is configured. Set DNS_PROVIDER to route53 or embedded.";
 
 /**
  * The DNS hosting of an environment, for the table in which the embedded hosting keeps its zones. Make it once per
- * process, as it keeps a client. When the environment names no provider, the first use throws, not this function.
+ * process, because it keeps a client open. If the environment names no provider, this function does not throw; the
+ * first use does.
  */
 export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (table: Table) => Dns {
   if (DNS_PROVIDER === "embedded") {
     return (table) => lazy<Dns>(calls, async () => (await import("./embedded.ts")).embeddedDns(table));
   }
-  if (DNS_PROVIDER === undefined) return () => lazy<Dns>(calls, unconfigured(missing));
+  if (DNS_PROVIDER === undefined) return () => lazy<Dns>(calls, unconfigured(notConfigured));
   let made: Dns | undefined;
   const route53 = lazy<Dns>(calls, async () => {
     const { route53Dns } = await import("./route53.ts");

@@ -3,7 +3,7 @@ import type { ListResourceRecordSetsRequest, ResourceRecordSet, Route53Client } 
 import { Problem } from "../../core/errors.ts";
 import { mayPass } from "../aws-failure.ts";
 
-/** Loads the SDK for the first zone only, as most functions never use one. */
+/** Loads the SDK when the first zone is needed, because most functions need none. */
 const loadSdk = () => import("@aws-sdk/client-route-53");
 
 /** A client of Route 53, and the commands it can send. */
@@ -26,24 +26,22 @@ export async function connectRoute53(timeoutMs: number, endpoint?: string): Prom
   return { client, sdk };
 }
 
-/** The problem for callers when Route 53 cannot do something at the moment. */
-export const unavailable = (): Problem =>
+/** The problem for callers when Route 53 does not answer, or its answer is incomplete. */
+export const route53Unavailable = (): Problem =>
   new Problem("upstream_unavailable", "The DNS service does not answer.", { retry_after: 5 });
 
 /** A value that every answer of Route 53 has; throws 503 when it is missing. */
-export function told<T>(value: T | undefined): T {
-  if (value === undefined) throw unavailable();
+export function required<T>(value: T | undefined): T {
+  if (value === undefined) throw route53Unavailable();
   return value;
 }
 
-/**
- * Runs the work. Throws 503 when Route 53 cannot do it at the moment, and the error itself when the mistake is ours.
- */
-export async function call<T>(work: () => Promise<T>): Promise<T> {
+/** Runs the work. Throws 503 when Route 53 is unavailable, and the original error when the mistake is ours. */
+export async function callRoute53<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw mayPass(error) ? unavailable() : error;
+    throw mayPass(error) ? route53Unavailable() : error;
   }
 }
 
@@ -74,5 +72,5 @@ export async function listSets(
     StartRecordIdentifier: NextRecordIdentifier,
     MaxItems: start.MaxItems,
   };
-  return { sets: told(ResourceRecordSets), next: told(answer.IsTruncated) ? next : undefined };
+  return { sets: required(ResourceRecordSets), next: required(answer.IsTruncated) ? next : undefined };
 }

@@ -6,8 +6,8 @@ import type {
 } from "@aws-sdk/client-route-53";
 
 import { apexTtlSeconds, ZoneExists } from "./dns.ts";
-import { absolute, batchesOf, isInvalidBatch, relaxed, send, setOf } from "./route53-changes.ts";
-import { codeOf, listSets, mostSets, told, unavailable, type Route53 } from "./route53-client.ts";
+import { toRoute53Name, batchesOf, isInvalidBatch, fromRoute53Name, sendChanges, setOf } from "./route53-changes.ts";
+import { codeOf, listSets, mostSets, required, route53Unavailable, type Route53 } from "./route53-client.ts";
 
 type NewZone = { name: string; reference: string; nameservers: readonly string[] };
 
@@ -22,13 +22,13 @@ const pageSize = 20;
 /** The public zones of a name, with any reference, except those of the registrar. */
 async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZone[]> {
   const found: HostedZone[] = [];
-  let start: ListHostedZonesByNameRequest | undefined = { DNSName: absolute(name) };
+  let start: ListHostedZonesByNameRequest | undefined = { DNSName: toRoute53Name(name) };
   while (start) {
     const command = new sdk.ListHostedZonesByNameCommand({ ...start, MaxItems: pageSize });
     const answer: ListHostedZonesByNameResponse = await client.send(command);
     const { NextDNSName = "", NextHostedZoneId } = answer;
-    found.push(...told(answer.HostedZones).filter((zone) => relaxed(zone.Name ?? "") === name));
-    const isMore = told(answer.IsTruncated) && relaxed(NextDNSName) === name;
+    found.push(...required(answer.HostedZones).filter((zone) => fromRoute53Name(zone.Name ?? "") === name));
+    const isMore = required(answer.IsTruncated) && fromRoute53Name(NextDNSName) === name;
     start = isMore ? { DNSName: NextDNSName, HostedZoneId: NextHostedZoneId } : undefined;
   }
   return found.filter(
@@ -36,7 +36,7 @@ async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZo
   );
 }
 
-const idOf = (zone: HostedZone | undefined): string => told(zone?.Id).replace("/hostedzone/", "");
+const idOf = (zone: HostedZone | undefined): string => required(zone?.Id).replace("/hostedzone/", "");
 
 /**
  * The zone made with this reference; undefined when the name has no zone. Throws `ZoneExists` when the name has another
@@ -46,7 +46,7 @@ async function findZone(route53: Route53, { name, reference }: NewZone): Promise
   const zones = await zonesOf(route53, name);
   const own = zones.find(({ CallerReference }) => CallerReference === reference);
   if (own) return idOf(own);
-  if (zones.length > 0) throw new ZoneExists(`There is another zone of ${name}.`);
+  if (zones.length > 0) throw new ZoneExists(`Another zone of ${name} exists.`);
   return undefined;
 }
 
@@ -54,7 +54,7 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
   const { client, sdk } = route53;
   const { name, reference } = input;
   const command = new sdk.CreateHostedZoneCommand({
-    Name: absolute(name),
+    Name: toRoute53Name(name),
     CallerReference: reference,
     DelegationSetId: delegationSetId,
   });
@@ -65,13 +65,13 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
     if (code === "HostedZoneAlreadyExists") {
       const found = await findZone(route53, input);
       // The zone was made a moment ago and is not listed yet.
-      if (found === undefined) throw unavailable();
+      if (found === undefined) throw route53Unavailable();
       return found;
     }
     if (code === "ConflictingDomainExists") {
       const found = await findZone(route53, input);
       if (found !== undefined) return found;
-      throw new Error(`A zone above or below ${name} is on the same nameservers.`, { cause: error });
+      throw new Error(`The same nameservers have a zone of a parent or subdomain of ${name}.`, { cause: error });
     }
     if (code === "NoSuchDelegationSet" || code === "DelegationSetNotReusable") {
       throw new Error("DNS_DELEGATION_SET is not a reusable delegation set.", { cause: error });
@@ -81,8 +81,8 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
 }
 
 /**
- * Creates a zone or finds the one made with this reference, and sets its apex NS RRset. Searches before it creates, as
- * Route 53 would make another zone of the same name.
+ * Creates a zone or finds the one made with this reference, and sets its apex NS RRset. Searches before it creates,
+ * because Route 53 would make another zone of the same name.
  */
 export async function createZone(
   route53: Route53,
@@ -96,7 +96,7 @@ export async function createZone(
     ttl: apexTtlSeconds,
     data: input.nameservers.map((host) => ({ type: "NS", host })),
   });
-  await send(route53, zoneId, [{ Action: "UPSERT", ResourceRecordSet: apex }]);
+  await sendChanges(route53, zoneId, [{ Action: "UPSERT", ResourceRecordSet: apex }]);
   return { zoneId };
 }
 
@@ -104,11 +104,11 @@ export async function createZone(
 async function empty(route53: Route53, zoneId: string): Promise<void> {
   for (let isMore = true; isMore;) {
     const { sets, next } = await listSets(route53, zoneId, { MaxItems: mostSets });
-    const apex = told(sets.find(({ Type }) => Type === "SOA")?.Name);
+    const apex = required(sets.find(({ Type }) => Type === "SOA")?.Name);
     const isKept = ({ Name, Type }: ResourceRecordSet): boolean => Name === apex && (Type === "SOA" || Type === "NS");
     const gone = sets.filter((set) => !isKept(set));
     for (const batch of batchesOf(gone.map((set) => ({ Action: "DELETE", ResourceRecordSet: set })))) {
-      await send(route53, zoneId, batch);
+      await sendChanges(route53, zoneId, batch);
     }
     isMore = next !== undefined && gone.length > 0;
   }
@@ -116,7 +116,7 @@ async function empty(route53: Route53, zoneId: string): Promise<void> {
 
 const mostAttempts = 3;
 
-/** Empties a zone and deletes it. Starts again, up to two times, when somebody changes the zone in the meantime. */
+/** Empties a zone and deletes it. Starts again, up to two times, if the zone changes meanwhile. */
 export async function deleteZone(route53: Route53, zoneId: string): Promise<void> {
   const { client, sdk } = route53;
   for (let attempt = 1; ; attempt++) {

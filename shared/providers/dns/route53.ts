@@ -1,6 +1,6 @@
 import type { Dns } from "./dns.ts";
 import { change, hasArrived } from "./route53-changes.ts";
-import { call, connectRoute53, type Route53 } from "./route53-client.ts";
+import { callRoute53, connectRoute53, type Route53 } from "./route53-client.ts";
 import { createZone, deleteZone } from "./route53-zones.ts";
 
 export type Route53Options = {
@@ -25,9 +25,9 @@ export function route53Dns({ delegationSetId, timeoutMs = 5_000, endpoint }: Rou
   let connection: Promise<Route53> | undefined;
   const connect = (): Promise<Route53> => (connection ??= connectRoute53(timeoutMs, endpoint));
   return {
-    createZone: (input) => call(async () => createZone(await connect(), input, delegationSetId)),
-    changeZone: (zoneId, changes) => call(async () => change(await connect(), zoneId, changes)),
-    isInSync: (changeId) => call(async () => hasArrived(await connect(), changeId)),
-    deleteZone: (zoneId) => call(async () => deleteZone(await connect(), zoneId)),
+    createZone: (input) => callRoute53(async () => createZone(await connect(), input, delegationSetId)),
+    changeZone: (zoneId, changes) => callRoute53(async () => change(await connect(), zoneId, changes)),
+    isInSync: (changeId) => callRoute53(async () => hasArrived(await connect(), changeId)),
+    deleteZone: (zoneId) => callRoute53(async () => deleteZone(await connect(), zoneId)),
   };
 }

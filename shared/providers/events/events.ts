@@ -50,9 +50,9 @@ const distinct = (codes: readonly (string | undefined)[]): string[] => [
  * The result of one call: for each entry its error code, or undefined when it was taken; and whether the bus takes
  * nothing at all.
  */
-type Outcome = { codes: (string | undefined)[]; isOut: boolean };
+type PublishResult = { codes: (string | undefined)[]; isOut: boolean };
 
-async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<Outcome> {
+async function put(client: EventBridgeClient, entries: PutEventsRequestEntry[]): Promise<PublishResult> {
   try {
     const { Entries = [] } = await client.send(new PutEventsCommand({ Entries: entries }));
     // An entry that is missing from the answer has no id, so it was not taken either.
@@ -76,12 +76,12 @@ function entryOf(event: Event, busName: string): PutEventsRequestEntry {
     Time: new Date(event.timestamp),
     Detail: JSON.stringify(event),
   };
-  if (bytesOf(entry) <= limitBytes) return entry;
+  if (entryBytes(entry) <= limitBytes) return entry;
   return { ...entry, Detail: JSON.stringify({ ...envelope, truncated: true }) };
 }
 
 /** An entry's size as EventBridge counts it: 14 bytes for the time, and its texts in UTF-8. */
-const bytesOf = ({ Source = "", DetailType = "", Detail = "", Resources = [] }: PutEventsRequestEntry): number =>
+const entryBytes = ({ Source = "", DetailType = "", Detail = "", Resources = [] }: PutEventsRequestEntry): number =>
   14 + [Source, DetailType, Detail, ...Resources].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 
 /** Groups the entries into calls: the indexes of the entries in each call, in order. */
@@ -90,12 +90,12 @@ function callsOf(entries: readonly PutEventsRequestEntry[]): number[][] {
   let bytes = 0;
   for (const [index, entry] of entries.entries()) {
     const call = calls.at(-1);
-    if (call && call.length < limitEntries && bytes + bytesOf(entry) <= limitBytes) {
+    if (call && call.length < limitEntries && bytes + entryBytes(entry) <= limitBytes) {
       call.push(index);
-      bytes += bytesOf(entry);
+      bytes += entryBytes(entry);
     } else {
       calls.push([index]);
-      bytes = bytesOf(entry);
+      bytes = entryBytes(entry);
     }
   }
   return calls;

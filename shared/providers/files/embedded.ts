@@ -7,14 +7,14 @@ import type { Files } from "./files.ts";
 /** A signed permission to download; `expires` is in seconds since 1970. */
 export type Ticket = { key: string; filename: string; expires: number; signature: string };
 
-const sign = (secret: Buffer, { key, filename, expires }: Omit<Ticket, "signature">): Buffer =>
+const signTicket = (secret: Buffer, { key, filename, expires }: Omit<Ticket, "signature">): Buffer =>
   createHmac("sha256", secret)
     .update(JSON.stringify([key, filename, expires]))
     .digest();
 
 /** Whether a ticket is unchanged and was signed with this secret. */
 export function isGenuine(secret: Buffer, ticket: Ticket): boolean {
-  const [given, right] = [Buffer.from(ticket.signature, "base64url"), sign(secret, ticket)];
+  const [given, right] = [Buffer.from(ticket.signature, "base64url"), signTicket(secret, ticket)];
   return given.length === right.length && timingSafeEqual(given, right);
 }
 
@@ -62,7 +62,7 @@ export const embeddedFiles = (place: { folder: string; key: Buffer; baseUrl: str
   downloadUrl: async (key, { filename, expiresInSeconds, now }) => {
     const expires = Math.floor(now.getTime() / 1000) + expiresInSeconds;
     const named = filename.toWellFormed();
-    const signature = sign(place.key, { key, filename: named, expires }).toString("base64url");
+    const signature = signTicket(place.key, { key, filename: named, expires }).toString("base64url");
     const query = new URLSearchParams({ expires: String(expires), filename: named, signature });
     return `${place.baseUrl.replace(/\/$/, "")}/_local/files/${key}?${query.toString()}`;
   },

@@ -10,46 +10,46 @@ const longestSeconds = 604_800;
 
 const calls = { put: true, putStream: true, exists: true, downloadUrl: true } as const;
 
-const missing = "There is nowhere to keep files: set FILES_BUCKET, or FILES_DIR, FILES_KEY and FILES_BASE_URL.";
+const notConfigured = "No file store is configured. Set FILES_BUCKET, or FILES_DIR, FILES_KEY and FILES_BASE_URL.";
 
 function chosen({ FILES_BUCKET, FILES_DIR, FILES_KEY, FILES_BASE_URL }: FilesEnvironment): Files {
   if (FILES_BUCKET !== undefined) return s3Files(FILES_BUCKET);
   if (FILES_DIR !== undefined && FILES_KEY !== undefined && FILES_BASE_URL !== undefined) {
     return embeddedFiles({ folder: FILES_DIR, key: Buffer.from(FILES_KEY, "base64"), baseUrl: FILES_BASE_URL });
   }
-  return lazy<Files>(calls, unconfigured(missing));
+  return lazy<Files>(calls, unconfigured(notConfigured));
 }
 
-function check(key: string): string {
+function checkKey(key: string): string {
   const contentType = contentTypeOf(key);
-  if (contentType === undefined) throw new Error(`"${key}" is not a key of a file.`);
+  if (contentType === undefined) throw new Error(`"${key}" is not the key of a file.`);
   return contentType;
 }
 
 /**
- * The files of an environment. Make them once per process, as they keep a client. When the environment names no place
- * for files, the first use throws, not this function.
+ * The files of an environment. Make them once per process, because they keep a client open. If the environment names no
+ * place for files, this function does not throw; the first use does.
  */
 export function filesOf(env: FilesEnvironment): Files {
   const files = chosen(env);
   return {
     put: async (key, content, contentType) => {
-      if (check(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
+      if (checkKey(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
       await files.put(key, content, contentType);
     },
     putStream: async (key, content, contentType) => {
-      if (check(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
+      if (checkKey(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
       await files.putStream(key, content, contentType);
     },
     exists: async (key) => {
-      check(key);
+      checkKey(key);
       return files.exists(key);
     },
     downloadUrl: async (key, options) => {
-      check(key);
+      checkKey(key);
       const { expiresInSeconds } = options;
       if (!Number.isInteger(expiresInSeconds) || expiresInSeconds < 1 || expiresInSeconds > longestSeconds) {
-        throw new RangeError(`A download expires in 1 to ${longestSeconds} seconds, not ${expiresInSeconds}.`);
+        throw new RangeError(`A download must expire in 1 to ${longestSeconds} seconds, not ${expiresInSeconds}.`);
       }
       return files.downloadUrl(key, options);
     },

@@ -1,6 +1,6 @@
 /**
  * Keeps files for download. A key consists of names separated by slashes, such as `invoices/7c9e/000042.pdf`, and has
- * the ending of its content type. Throws 503 `upstream_unavailable` when something cannot be done at the moment.
+ * the ending of its content type. Throws 503 `upstream_unavailable` when the storage is unavailable.
  */
 export type Files = {
   /** Writes the whole file or nothing, and replaces an existing file. */

@@ -6,7 +6,7 @@ import { mayPass } from "../aws-failure.ts";
 import { type Files, attachment } from "./files.ts";
 import { uploadParts } from "./s3-parts.ts";
 
-/** Loads the SDK for the first file only, as most functions never use one. */
+/** Loads the SDK when the first file is needed, because most functions need none. */
 const loadSdk = () => import("@aws-sdk/client-s3");
 
 async function newClient(requestTimeoutMs: number): Promise<S3Client> {
@@ -23,10 +23,9 @@ async function newClient(requestTimeoutMs: number): Promise<S3Client> {
 }
 
 /**
- * The error for the caller: 503 when S3 cannot do it at the moment, the error itself when the mistake is ours or the
- * stream's.
+ * The error for the caller: 503 when S3 is unavailable, the original error when the mistake is ours or the stream's.
  */
-const failureOf = (error: unknown): unknown =>
+const s3Failure = (error: unknown): unknown =>
   !(error instanceof Problem) && mayPass(error)
     ? new Problem("upstream_unavailable", "The file store does not answer.", { retry_after: 2 })
     : error;
@@ -51,14 +50,14 @@ export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
       try {
         await (await connect()).send(new PutObjectCommand({ ...where, ...what, ServerSideEncryption: "AES256" }));
       } catch (error) {
-        throw failureOf(error);
+        throw s3Failure(error);
       }
     },
     putStream: async (key, content, contentType) => {
       try {
         await uploadParts(await connect(), { Bucket: bucket, Key: key }, content, contentType);
       } catch (error) {
-        throw failureOf(error);
+        throw s3Failure(error);
       }
     },
     exists: async (key) => {
@@ -68,7 +67,7 @@ export function s3Files(bucket: string, requestTimeoutMs = 5_000): Files {
         return true;
       } catch (error) {
         if (Absence.safeParse(error).success) return false;
-        throw failureOf(error);
+        throw s3Failure(error);
       }
     },
     downloadUrl: async (key, { filename, expiresInSeconds, now }) => {

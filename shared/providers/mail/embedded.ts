@@ -16,8 +16,8 @@ import { type MailSender, writtenSender } from "./sender.ts";
  */
 const everyone = "OUTBOX";
 const partitionOf = (address: string): string => `${everyone}#${address.toLowerCase()}`;
-const prefix = "MAIL#";
-const mailKey = (id: string): Key => ({ PK: everyone, SK: `${prefix}${id}` });
+const letterPrefix = "MAIL#";
+const mailKey = (id: string): Key => ({ PK: everyone, SK: `${letterPrefix}${id}` });
 
 const keptDays = 7;
 
@@ -37,7 +37,7 @@ export type OutboxMail = z.output<typeof OutboxMail>;
 /** The newest mails of the outbox, newest first; with `to`, only the mails to that recipient. */
 export async function outbox(table: Reader, options: { to?: string; limit?: number } = {}): Promise<OutboxMail[]> {
   const { to, limit = 50 } = options;
-  const range = [prefix, `${prefix}~`] as const;
+  const range = [letterPrefix, `${letterPrefix}~`] as const;
   const partition = to === undefined ? everyone : partitionOf(to);
   const items = await table.between(partition, ...range, { limit, newestFirst: true });
   if (to === undefined) return items.map((item) => OutboxMail.parse(item));
@@ -50,8 +50,8 @@ export const readOutbox = (table: Reader, id: string): Promise<OutboxMail | unde
   table.get(mailKey(id), OutboxMail);
 
 /**
- * Stores mail in an outbox in the table instead of sending it. Refuses addresses that begin with `refused-` for good,
- * and throws 503 for addresses that begin with `silent-`.
+ * Stores mail in an outbox in the table instead of sending it. Refuses addresses that begin with `refused-`
+ * permanently, and throws 503 for addresses that begin with `silent-`.
  */
 export const embeddedMail = (table: Table, sender: MailSender, now: () => Date): Mail => ({
   send: async (letter) => {
@@ -65,7 +65,7 @@ export const embeddedMail = (table: Table, sender: MailSender, now: () => Date):
     await table.commit(async () => ({
       value: undefined,
       writes: [
-        { put: { PK, SK, ...mailOf(letter, sender, SK.slice(prefix.length), at), ttl }, if: "absent" },
+        { put: { PK, SK, ...mailOf(letter, sender, SK.slice(letterPrefix.length), at), ttl }, if: "absent" },
         { put: { PK: partitionOf(letter.to), SK, ttl }, if: "absent" },
       ],
     }));

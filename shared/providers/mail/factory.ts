@@ -6,16 +6,16 @@ import { type MailSender, senderIn } from "./sender.ts";
 
 const calls = { send: true } as const;
 
-const missing = "There is nothing to send mail with: set MAIL_PROVIDER to ses, smtp or embedded.";
+const notConfigured = "No mail provider is configured. Set MAIL_PROVIDER to ses, smtp or embedded.";
 
-// An extra line break or comma in one of these would make another header, or another recipient.
+// A line break or comma in one of these texts could add another header or another recipient.
 const plain = {
   id: /^[A-Za-z0-9._-]{1,64}$/,
   to: /^[^\s\p{C},;:<>()[\]"\\@]{1,64}@[^\s\p{C},;:<>()[\]"\\@]{1,255}$/u,
   subject: /^[^\p{Cc}\p{Zl}\p{Zp}]{1,255}$/u,
 };
 
-/** Throws unless the letter has a single plain id, recipient and subject. */
+/** Throws unless the id, the recipient and the subject of the letter are plain texts. */
 function requirePlain(letter: Letter): void {
   for (const [member, form] of Object.entries(plain)) {
     if (!form.test(letter[member as keyof typeof plain])) throw new Error(`A letter cannot have this ${member}.`);
@@ -44,8 +44,8 @@ async function ses(env: MailEnvironment): Promise<Mail> {
 }
 
 /**
- * The mail of an environment, for the table and the clock of the embedded outbox. Make it once per process, as it keeps
- * a client and a secret. When the environment names no provider, the first use throws, not this function.
+ * The mail of an environment, for the table and the clock of the embedded outbox. Make it once per process, because it
+ * keeps a client and a secret. If the environment names no provider, this function does not throw; the first use does.
  */
 export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) => Mail {
   const { MAIL_PROVIDER } = env;
@@ -53,10 +53,10 @@ export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) =>
     return (table, now) =>
       checked(lazy<Mail>(calls, async () => (await import("./embedded.ts")).embeddedMail(table, senderOf(env), now)));
   }
-  if (MAIL_PROVIDER === undefined) return () => checked(lazy<Mail>(calls, unconfigured(missing)));
-  let made: Promise<Mail> | undefined;
-  const kept = checked(lazy<Mail>(calls, () => (made ??= MAIL_PROVIDER === "ses" ? ses(env) : smtp(env))));
-  return () => kept;
+  if (MAIL_PROVIDER === undefined) return () => checked(lazy<Mail>(calls, unconfigured(notConfigured)));
+  let loading: Promise<Mail> | undefined;
+  const provider = checked(lazy<Mail>(calls, () => (loading ??= MAIL_PROVIDER === "ses" ? ses(env) : smtp(env))));
+  return () => provider;
 }
 
 let ofProcess: ReturnType<typeof mailOf> | undefined;

@@ -9,12 +9,12 @@ export type Letter = { id: string; to: string; subject: string; text: string; ht
 
 /**
  * Sends mail, and resolves once a server has taken it.
- * - Throws 503 `upstream_unavailable` when it cannot be sent at the moment; the mail may have been sent all the same.
+ * - Throws 503 `upstream_unavailable` when the mail server is unavailable; the mail may still have been sent.
  * - Throws `MailRefused` for a letter that no later try can deliver.
  */
 export type Mail = { send: (letter: Letter) => Promise<void> };
 
-/** Thrown for a letter that was refused for good. The message gives the server's reply, without any address. */
+/** Thrown for a letter that was refused permanently. The message gives the server's reply, without any address. */
 export class MailRefused extends Error {}
 
 export const MailEnvironment = z
@@ -24,11 +24,14 @@ export const MailEnvironment = z
     MAIL_FROM: MailSender.optional(),
     /** A configuration set of SES, which records what happens to the mail. */
     SES_CONFIGURATION_SET: z.string().min(1).optional(),
-    /** The URL of an SMTP server (shared/providers/mail/smtp-url.ts): a secret in Secrets Manager by its name, or the URL itself. */
+    /**
+     * The URL of an SMTP server (shared/providers/mail/smtp-url.ts): a secret in Secrets Manager by its name, or the
+     * URL itself.
+     */
     SMTP_URL_SECRET_NAME: z.string().min(1).optional(),
     SMTP_URL: z.string().min(1).optional(),
   })
   .refine(({ SMTP_URL_SECRET_NAME, SMTP_URL }) => SMTP_URL_SECRET_NAME === undefined || SMTP_URL === undefined, {
-    error: "Give either SMTP_URL_SECRET_NAME or SMTP_URL",
+    error: "Give either SMTP_URL_SECRET_NAME or SMTP_URL, not both",
   });
 export type MailEnvironment = z.output<typeof MailEnvironment>;

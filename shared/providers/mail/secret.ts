@@ -12,8 +12,8 @@ const Secret = z.string().min(16);
 
 let ofProcess: (() => Promise<string>) | undefined;
 
-async function missing(): Promise<never> {
-  throw new Error("Mail servers cannot be told apart from others: set MAIL_SECRET_NAME or MAIL_SECRET.");
+async function noSecret(): Promise<never> {
+  throw new Error("No secret for the mail servers is configured. Set MAIL_SECRET_NAME or MAIL_SECRET.");
 }
 
 /** The secret that the mail servers of this deployment present. Reads the environment at the first call. Throws 503. */
@@ -21,7 +21,7 @@ export function mailSecret(): Promise<string> {
   if (!ofProcess) {
     const { MAIL_SECRET_NAME: name, MAIL_SECRET: secret } = MailSecretEnvironment.parse(process.env);
     if (name !== undefined) ofProcess = namedSecret(name, (text) => Secret.parse(text), "at least 16 characters");
-    else ofProcess = secret === undefined ? missing : async () => secret;
+    else ofProcess = secret === undefined ? noSecret : async () => secret;
   }
   return ofProcess();
 }

@@ -14,7 +14,7 @@ export type SesOptions = {
   timeoutMs?: number;
 };
 
-/** Loads the SDK for the first letter only, as most functions never send one. */
+/** Loads the SDK when the first letter is needed, because most functions need none. */
 const loadSdk = () => import("@aws-sdk/client-sesv2");
 
 async function connect({ endpoint, attemptMs = 4_000 }: SesOptions) {
@@ -54,13 +54,13 @@ function requestOf(letter: Letter, sender: MailSender, configurationSet: string 
   };
 }
 
-const passing = new Set(["TooManyRequestsException", "ConcurrentModificationException"]);
+const passingErrors = new Set(["TooManyRequestsException", "ConcurrentModificationException"]);
 /** Error codes of SES that concern the letter itself, not our account. */
 const refusals = new Set(["MessageRejected", "BadRequestException"]);
 
 function meant(error: unknown): unknown {
   const code = error instanceof Error ? error.name : "";
-  if (mayPass(error) || passing.has(code)) {
+  if (mayPass(error) || passingErrors.has(code)) {
     return new Problem("upstream_unavailable", "The mail service does not answer.", { retry_after: 30 });
   }
   return refusals.has(code) ? new MailRefused(`SES answered ${code}.`) : error;

@@ -27,7 +27,7 @@ const Tls = z.enum(["required", "off"]).nullable();
  * - Throws for anything else; the error has no part of the text in it.
  */
 export function readSmtpUrl(text: string): SmtpServer {
-  const invalid = new Error("This is not smtp://user:password@host:port, or smtps://….");
+  const invalid = new Error("The URL is not of the form smtp://user:password@host:port or smtps://….");
   const { protocol, hostname, port, username, password, pathname, searchParams, hash } = parseUrl(text) ?? {};
   if (protocol !== "smtp:" && protocol !== "smtps:") throw invalid;
   const host = (hostname ?? "").replaceAll(/^\[|\]$/g, "").toLowerCase();

@@ -23,7 +23,7 @@ export type SmtpOptions = {
  */
 export function smtpServer({ SMTP_URL_SECRET_NAME: name, SMTP_URL: url }: MailEnvironment): () => Promise<SmtpServer> {
   if (name !== undefined) return namedSecret(name, readSmtpUrl, "an smtp:// or smtps:// URL");
-  if (url === undefined) throw new Error("There is no SMTP server: set SMTP_URL_SECRET_NAME or SMTP_URL.");
+  if (url === undefined) throw new Error("No SMTP server is configured. Set SMTP_URL_SECRET_NAME or SMTP_URL.");
   return async () => readSmtpUrl(url);
 }
 
@@ -56,7 +56,7 @@ async function talk(connection: SMTPConnection, { login }: SmtpServer, from: str
 }
 
 /** An error of the SMTP client. */
-const Failure = z.object({
+const SmtpFailure = z.object({
   code: z.string().catch(""),
   originalCode: z.string().optional().catch(undefined),
   responseCode: z.number().optional().catch(undefined),
@@ -64,15 +64,17 @@ const Failure = z.object({
   response: z.string().catch(""),
 });
 
-const unavailable = (): Problem =>
-  new Problem("upstream_unavailable", "The mail server does not answer, or takes no mail now.", { retry_after: 30 });
+const mailUnavailable = (): Problem =>
+  new Problem("upstream_unavailable", "The mail server does not answer, or accepts no mail at the moment.", {
+    retry_after: 30,
+  });
 
 /** A 5yz reply to one of these commands concerns the letter; a 5yz reply to any other command concerns us. */
 const aboutLetter = new Set(["RCPT TO", "DATA"]);
 
-/** The error for the caller. It has no text of the server's reply, as that can repeat an address or a name. */
+/** The error for the caller. It has no text of the server's reply, because that can repeat an address or a name. */
 function meant(error: unknown): Error {
-  const { success, data } = Failure.safeParse(error);
+  const { success, data } = SmtpFailure.safeParse(error);
   if (!success) return error instanceof Error ? error : new Error("The mail could not be sent.");
   const { code, originalCode, responseCode = 0, command, response } = data;
   if (responseCode >= 500 && responseCode !== 503) {
@@ -80,15 +82,16 @@ function meant(error: unknown): Error {
     const reply = enhanced === undefined ? String(responseCode) : `${responseCode} ${enhanced}`;
     return aboutLetter.has(command)
       ? new MailRefused(`The mail server answered ${reply} to ${command}.`)
-      : new Error(`The mail server takes no mail from us: ${reply} to ${command}.`);
+      : new Error(`The mail server refuses our mail: it answered ${reply} to ${command}.`);
   }
   const isUntrusted = /CERT|SELF_SIGNED|UNABLE_TO/.test(originalCode ?? "");
   if (isUntrusted) return new Error(`The mail server's certificate is not trusted: ${originalCode}.`);
-  if (code === "EAUTH" && responseCode === 0) return new Error("The mail server knows no way to log in that we know.");
-  return unavailable();
+  if (code === "EAUTH" && responseCode === 0)
+    return new Error("The mail server offers no login method that we support.");
+  return mailUnavailable();
 }
 
-async function deliver(server: SmtpServer, letter: Letter, sender: MailSender, options: Required<SmtpOptions>) {
+async function submit(server: SmtpServer, letter: Letter, sender: MailSender, options: Required<SmtpOptions>) {
   const { connectTimeoutMs, timeoutMs, ca } = options;
   const message = await composed(letter, sender);
   const connection = new SMTPConnection({
@@ -106,8 +109,8 @@ async function deliver(server: SmtpServer, letter: Letter, sender: MailSender, o
   });
   const { promise: failed, reject } = Promise.withResolvers<never>();
   connection.on("error", reject);
-  connection.once("end", () => reject(unavailable()));
-  const timer = setTimeout(() => reject(unavailable()), timeoutMs);
+  connection.once("end", () => reject(mailUnavailable()));
+  const timer = setTimeout(() => reject(mailUnavailable()), timeoutMs);
   try {
     await Promise.race([talk(connection, server, sender.address, letter.to, message), failed]);
     connection.quit();
@@ -122,5 +125,5 @@ async function deliver(server: SmtpServer, letter: Letter, sender: MailSender, o
 /** Sends mail by an SMTP server, with a new connection for each letter. */
 export function smtpMail(server: () => Promise<SmtpServer>, sender: MailSender, options: SmtpOptions = {}): Mail {
   const given = { connectTimeoutMs: 5_000, timeoutMs: 10_000, ca: "", ...options };
-  return { send: async (letter) => deliver(await server(), letter, sender, given) };
+  return { send: async (letter) => submit(await server(), letter, sender, given) };
 }

@@ -33,7 +33,7 @@ const StoredCheckout = z.object({
   settled_at: Timestamp.optional(),
 });
 export type StoredCheckout = z.output<typeof StoredCheckout>;
-type Outcome = PaymentEvent["type"];
+type PaymentEventType = PaymentEvent["type"];
 
 function newCheckout(input: CheckoutInput, now: Date): StoredCheckout {
   return {
@@ -51,7 +51,7 @@ function newCheckout(input: CheckoutInput, now: Date): StoredCheckout {
   };
 }
 
-const isSame = (kept: StoredCheckout, input: CheckoutInput): boolean =>
+const isSameCheckout = (kept: StoredCheckout, input: CheckoutInput): boolean =>
   kept.reference === input.reference &&
   kept.account_id === input.accountId &&
   kept.amount === input.amount &&
@@ -64,7 +64,7 @@ export function addCheckout(table: Table, input: CheckoutInput, now: Date): Prom
     const known = await table.get(claim, z.object({ checkout_id: z.string() }));
     if (known) {
       const kept = await getStored(table, known.checkout_id);
-      if (!isSame(kept, input)) throw new Error("This idempotency key has made another checkout.");
+      if (!isSameCheckout(kept, input)) throw new Error("This idempotency key belongs to another checkout.");
       return { writes: [], value: kept };
     }
     const checkout = newCheckout(input, now);
@@ -87,7 +87,7 @@ export async function getStored(table: Table, id: string): Promise<StoredCheckou
 
 const statuses = { open: "open", paid: "paid", failed: "processing", expired: "expired" } as const;
 
-export const statusOf = ({ outcome, expires_at }: StoredCheckout, now: Date): CheckoutStatus =>
+export const checkoutStatus = ({ outcome, expires_at }: StoredCheckout, now: Date): CheckoutStatus =>
   outcome === "open" && expires_at <= now.toISOString() ? "expired" : statuses[outcome];
 
 /**
@@ -100,15 +100,16 @@ const outcomes = { pay: "paid", decline: "failed", close: "expired", "pay-late":
 
 /** Whether an action is still possible on a checkout. A paid checkout can be reported again. */
 function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
-  const status = statusOf(checkout, now);
+  const status = checkoutStatus(checkout, now);
   if (act === "pay-late") return status === "expired" || status === "paid";
   return act === "close" ? checkout.outcome === "open" : status === "open";
 }
 
 /**
- * Ends a checkout. When two callers do so at once, one succeeds; undefined when the action is not possible any more.
+ * Ends a checkout. If two callers try this at the same time, one succeeds. Undefined if the action is not possible any
+ * more.
  */
-export function settle(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
+export function settleCheckout(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
   return table.commit(async () => {
     const checkout = await getStored(table, id);
     if (!isPossible(act, checkout, now)) return { writes: [], value: undefined };
@@ -123,7 +124,7 @@ export function settle(table: Table, id: string, act: Act, now: Date): Promise<S
 
 const secondsOf = (timestamp: string): number => Math.floor(Date.parse(timestamp) / 1_000);
 
-const eventTypes: Record<Outcome, string> = {
+const eventTypes: Record<PaymentEventType, string> = {
   paid: "checkout.session.completed",
   failed: "checkout.session.async_payment_failed",
   expired: "checkout.session.expired",
@@ -135,7 +136,7 @@ const eventTypes: Record<Outcome, string> = {
  */
 export function eventBodyOf(checkout: StoredCheckout): string {
   const { id, outcome, settled_at, created_at, expires_at, reference, account_id, amount, currency } = checkout;
-  if (outcome === "open" || settled_at === undefined) throw new Error("An open checkout has no outcome to tell.");
+  if (outcome === "open" || settled_at === undefined) throw new Error("An open checkout has no outcome yet.");
   const session = {
     id,
     object: "checkout.session",
@@ -167,7 +168,7 @@ export function eventBodyOf(checkout: StoredCheckout): string {
 }
 
 /** The `stripe-signature` header for a body sent now (https://docs.stripe.com/webhooks/signature). */
-export function signatureOf(body: string, secret: string, now: Date): string {
+export function stripeSignature(body: string, secret: string, now: Date): string {
   const t = Math.floor(now.getTime() / 1_000);
   return `t=${t},v1=${createHmac("sha256", secret).update(`${t}.${body}`).digest("hex")}`;
 }

@@ -1,6 +1,6 @@
 import { clock } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
-import { addCheckout, getStored, statusOf, type StoredCheckout } from "./embedded-checkout.ts";
+import { addCheckout, getStored, checkoutStatus, type StoredCheckout } from "./embedded-checkout.ts";
 import type { Payments } from "./payments.ts";
 import { readPaymentEvent } from "./stripe-objects.ts";
 
@@ -27,7 +27,7 @@ export function embeddedPayments(table: Table, options: EmbeddedOptions): Paymen
     readEvent: (body, headers, at) => readPaymentEvent(body, headers["stripe-signature"], webhookSecret, at),
     getCheckout: async (id) => {
       const checkout = await getStored(table, id);
-      const status = statusOf(checkout, now());
+      const status = checkoutStatus(checkout, now());
       const { reference, account_id: accountId, amount, currency, expires_at } = checkout;
       return {
         id,

@@ -8,11 +8,13 @@ import { paymentsSecret, stripePayments } from "./stripe.ts";
 
 const calls = { createCheckout: true, readEvent: true, getCheckout: true } as const;
 
-const missing = "There is no way to pay: set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
+const notConfigured =
+  "No payment provider is configured. Set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
 
 /**
  * The payments of an environment, for the table in which the embedded payments keep their checkouts. Make them once per
- * process, as they keep a client and its secret. Without configuration the first use throws, not this function.
+ * process, because they keep a client and its secret. Without configuration this function does not throw; the first use
+ * does.
  */
 export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments {
   const { PAYMENTS_SECRET_NAME: secretName, PAYMENTS_WEBHOOK_SECRET: webhookSecret } = env;
@@ -24,7 +26,7 @@ export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments
   if (webhookSecret !== undefined) {
     return (table) => embeddedPayments(table, { webhookSecret, baseUrl: env.PAYMENTS_LOCAL_URL });
   }
-  return () => lazy<Payments>(calls, unconfigured(missing));
+  return () => lazy<Payments>(calls, unconfigured(notConfigured));
 }
 
 let ofProcess: ReturnType<typeof paymentsOf> | undefined;
@@ -46,7 +48,7 @@ export const PaymentsEnvironment = z
     PAYMENTS_LOCAL_URL: z.url({ protocol: /^https?$/ }).default("http://127.0.0.1:8080"),
   })
   .refine((env) => env.PAYMENTS_SECRET_NAME === undefined || env.PAYMENTS_WEBHOOK_SECRET === undefined, {
-    error: "Give either PAYMENTS_SECRET_NAME or PAYMENTS_WEBHOOK_SECRET",
+    error: "Give either PAYMENTS_SECRET_NAME or PAYMENTS_WEBHOOK_SECRET, not both",
   });
 
 export type PaymentsEnvironment = z.output<typeof PaymentsEnvironment>;

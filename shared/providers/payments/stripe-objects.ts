@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
+import { minuteMs } from "../../core/time.ts";
 import type { CheckoutState, PaymentEvent } from "./payments.ts";
 
 /**
@@ -29,7 +30,7 @@ const Session = PaidSession.extend({
 });
 
 /** The state of a checkout, read from a session in Stripe's shape. Throws for anything else. */
-export function stateOf(given: unknown): CheckoutState {
+export function sessionState(given: unknown): CheckoutState {
   const session = Session.parse(given);
   const { id, status, payment_status, metadata, amount_total: amount, currency, url } = session;
   const done = payment_status === "paid" ? ("paid" as const) : ("processing" as const);
@@ -45,13 +46,11 @@ export function stateOf(given: unknown): CheckoutState {
   };
 }
 
-const minuteMs = 60_000;
-
 /** Stripe takes 30 minutes to 24 hours after it made the session, by its own clock; a minute is left on both sides. */
 const shortestMs = 31 * minuteMs;
 const longestMs = (24 * 60 - 1) * minuteMs;
 
-/** The allowed end, nearest to the wanted one, of a checkout made now; in whole seconds since 1970. */
+/** The expiry of a checkout made now: the allowed time nearest to the wanted one, in whole seconds since 1970. */
 export function expirySeconds(wanted: Date, now: Date): number {
   const ms = Math.min(Math.max(wanted.getTime(), now.getTime() + shortestMs), now.getTime() + longestMs);
   return Math.floor(ms / 1_000);
@@ -60,7 +59,7 @@ export function expirySeconds(wanted: Date, now: Date): number {
 const toleranceSeconds = 300;
 
 const forged = (): Problem =>
-  new Problem("malformed_request", "This webhook was not signed by the payment provider within the last 5 minutes.");
+  new Problem("malformed_request", "The webhook has no signature of the payment provider from the last 5 minutes.");
 
 /**
  * Whether the time in a `stripe-signature` header is missing or too far in the future. The SDK refuses old signatures,
@@ -71,7 +70,7 @@ function isAhead(header: string, now: Date): boolean {
   return times.length !== 1 || Number(times[0]) - now.getTime() / 1_000 > toleranceSeconds;
 }
 
-/** The signed object in the body. Loads the SDK for the first webhook only, as most functions never get one. */
+/** The signed object in the body. Loads the SDK when the first webhook is needed, because most functions need none. */
 async function verified(body: string, header: string, secret: string, now: Date): Promise<unknown> {
   if (isAhead(header, now)) throw forged();
   const { default: Stripe } = await import("stripe");

@@ -4,20 +4,20 @@ import * as z from "zod";
 import { Problem, notFound } from "../../core/errors.ts";
 import { type NamedSecretOptions, namedSecret } from "../named-secret.ts";
 import type { Checkout, CheckoutInput, Payments } from "./payments.ts";
-import { OurMetadata, expirySeconds, readPaymentEvent, stateOf, stripeVersion } from "./stripe-objects.ts";
+import { OurMetadata, expirySeconds, readPaymentEvent, sessionState, stripeVersion } from "./stripe-objects.ts";
 
 type PaymentsSecret = { apiKey: string; webhookSecret: string };
 
 const Secret = z.object({ api_key: z.string().min(1), webhook_secret: z.string().min(1) });
 
-function parse(text: string): PaymentsSecret {
+function parseSecret(text: string): PaymentsSecret {
   const { api_key, webhook_secret } = Secret.parse(JSON.parse(text));
   return { apiKey: api_key, webhookSecret: webhook_secret };
 }
 
 /** The API key and webhook secret of Stripe, from a secret in Secrets Manager: see `namedSecret`. */
 export const paymentsSecret = (name: string, options: NamedSecretOptions = {}): (() => Promise<PaymentsSecret>) =>
-  namedSecret(name, parse, "JSON with an api_key and a webhook_secret", options);
+  namedSecret(name, parseSecret, "JSON with an api_key and a webhook_secret", options);
 
 export type StripeOptions = {
   /** The page that payers return to when a checkout names none. */
@@ -47,27 +47,27 @@ const brief = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOptions => (
 });
 
 /** A Stripe error (https://docs.stripe.com/error-handling); `code` is Stripe's, not a system error code. */
-const Failure = z.object({ type: z.string(), code: z.string().optional().catch(undefined) });
+const StripeFailure = z.object({ type: z.string(), code: z.string().optional().catch(undefined) });
 
 /** Errors that pass: no answer, 429 and 5xx; also a 409 while another request with the same key is still running. */
-const passing = new Set(["StripeConnectionError", "StripeRateLimitError", "StripeAPIError"]);
+const passingErrors = new Set(["StripeConnectionError", "StripeRateLimitError", "StripeAPIError"]);
 
 /**
- * The error for the caller: 404 for a missing object, 503 when Stripe cannot do it at the moment, else the error
- * itself, as the mistake is ours.
+ * The error for the caller: 404 for a missing object, 503 when Stripe is unavailable, else the original error, because
+ * the mistake is ours.
  */
-function failureOf(error: unknown): unknown {
-  const { data } = Failure.safeParse(error);
+function stripeFailure(error: unknown): unknown {
+  const { data } = StripeFailure.safeParse(error);
   if (data?.code === "resource_missing") return notFound();
-  if (!data || !passing.has(data.type)) return error;
+  if (!data || !passingErrors.has(data.type)) return error;
   return new Problem("upstream_unavailable", "The payment provider does not answer.", { retry_after: 5 });
 }
 
-async function call<T>(work: () => Promise<T>): Promise<T> {
+async function callStripe<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw failureOf(error);
+    throw stripeFailure(error);
   }
 }
 
@@ -91,11 +91,11 @@ function sessionOf(input: CheckoutInput, successUrl: string, now: Date): Stripe.
 
 async function create(client: Stripe, input: CheckoutInput, returnUrl: string | undefined): Promise<Checkout> {
   const successUrl = input.successUrl ?? returnUrl;
-  if (successUrl === undefined) throw new Error("A checkout has to lead back somewhere: set PAYMENTS_RETURN_URL.");
+  if (successUrl === undefined) throw new Error("PAYMENTS_RETURN_URL is not set. A checkout needs it to lead back.");
   const { id, url, expires_at } = await client.checkout.sessions.create(sessionOf(input, successUrl, new Date()), {
     idempotencyKey: input.idempotencyKey,
   });
-  if (url === null) throw new Error(`Stripe made the session ${id} without a page`);
+  if (url === null) throw new Error(`Stripe created the session ${id} without the URL of its page`);
   return { id, url, expiresAt: new Date(expires_at * 1_000) };
 }
 
@@ -111,15 +111,15 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
     return connected.client;
   };
   return {
-    createCheckout: (input) => call(async () => create(await connect(), input, options.returnUrl)),
+    createCheckout: (input) => callStripe(async () => create(await connect(), input, options.returnUrl)),
     readEvent: async (body, headers, now) =>
       readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecret, now),
     getCheckout: (id) =>
-      call(async () => {
+      callStripe(async () => {
         if (!/^cs_\w{1,200}$/.test(id)) throw notFound();
         const session = await (await connect()).checkout.sessions.retrieve(id, undefined, brief(options));
         if (!OurMetadata.safeParse(session.metadata).success) throw notFound();
-        return stateOf(session);
+        return sessionState(session);
       }),
   };
 }

@@ -7,12 +7,12 @@ import type { RegistrarOperation } from "./registrar.ts";
 
 /*
  * Access patterns
- *   a name: who has it, and to whom it is delegated     REGISTRY#<name> / NAME
- *   an operation by its id, which has all of its key    REGISTRY#<name> / OPERATION#<begun at>#<random>
- *   the latest operation of a name since an instant     REGISTRY#<name> / OPERATION#<instant> to OPERATION#~, backwards
+ *   a name, with its holder and its nameservers         REGISTRY#<name> / NAME
+ *   an operation by its id, which contains its key      REGISTRY#<name> / OPERATION#<begun at>#<random>
+ *   the latest operation of a name since a time         REGISTRY#<name> / OPERATION#<instant> to OPERATION#~, backwards
  */
 const partition = (name: string): string => `REGISTRY#${name}`;
-export const nameKey = (name: string): Key => ({ PK: partition(name), SK: "NAME" });
+export const registeredNameKey = (name: string): Key => ({ PK: partition(name), SK: "NAME" });
 
 /** The key of an operation; undefined for an invalid id. */
 export function operationKey(id: string): Key | undefined {
@@ -23,7 +23,7 @@ export function operationKey(id: string): Key | undefined {
 export const operationId = (name: string, begunAt: Date, random: string): string =>
   `${name}/${begunAt.toISOString()}#${random}`;
 
-/** An operation. Its outcome is decided when it begins; it runs until `settles_at`. */
+/** An operation of the registry. It runs until `settles_at`, but its outcome is stored when it begins. */
 export const StoredOperation = z.object({
   id: z.string(),
   settles_at: Timestamp,
@@ -39,14 +39,16 @@ const StoredName = z.discriminatedUnion("holder", [
     nameservers: z.array(z.string()),
     operation: StoredOperation,
     auto_renew: z.boolean(),
-    /** The end of the name's first year, or of the year in which `auto_renew` last changed. */
+    /**
+     * The end of the first year, or of the year in which `auto_renew` last changed. See `standingOf` for later years.
+     */
     expires_at: Timestamp,
   }),
 ]);
 type StoredName = z.output<typeof StoredName>;
 type OurName = Extract<StoredName, { holder: "us" }>;
 
-/** The holder of a name. A name that a running operation claims is not ours yet. */
+/** The holder of a name. While an operation registers a name for us, the name is `running`. */
 export type Standing =
   | { status: "free" | "elsewhere" }
   | { status: "running"; name: OurName }
@@ -54,7 +56,7 @@ export type Standing =
 
 /** The stored name; undefined for a name that never had a holder. */
 export const getName = (table: Table, name: string): Promise<StoredName | undefined> =>
-  table.get(nameKey(name), StoredName);
+  table.get(registeredNameKey(name), StoredName);
 
 /** The same day, years later. */
 export function yearsAfter(date: Date, years: number): Date {
@@ -63,14 +65,16 @@ export function yearsAfter(date: Date, years: number): Date {
   return later;
 }
 
-/** The end of the paid year at a moment, for a name that is renewed whenever a year ends. */
+/**
+ * When the current year of a name ends, if the name is renewed at the end of every year. `end` is the end of a year.
+ */
 function renewedUntil(end: Date, now: Date): Date {
   let years = Math.max(0, now.getUTCFullYear() - end.getUTCFullYear());
   if (yearsAfter(end, years) <= now) years += 1;
   return yearsAfter(end, years);
 }
 
-/** The holder of a name at a moment. */
+/** The holder of a name at a given time. */
 export function standingOf(name: StoredName | undefined, now: Date): Standing {
   if (!name) return { status: "free" };
   if (name.holder === "elsewhere") return { status: "elsewhere" };
@@ -82,15 +86,15 @@ export function standingOf(name: StoredName | undefined, now: Date): Standing {
   return expiresAt <= now ? { status: "free" } : { status: "ours", name, expiresAt };
 }
 
-/** The state of an operation at a moment. */
-export function stateOf({ id, settles_at, outcome }: StoredOperation, now: Date): RegistrarOperation {
+/** The state of an operation at a given time. */
+export function operationState({ id, settles_at, outcome }: StoredOperation, now: Date): RegistrarOperation {
   if (now < new Date(settles_at)) return { id, state: "running" };
   return outcome === "failed"
     ? { id, state: "failed", reason: "The registry did not register the name." }
     : { id, state: "succeeded" };
 }
 
-/** The latest operation of a name that began at that instant or later. */
+/** The latest operation of a name that began at `since` or later. */
 export async function latestOperation(table: Table, name: string, since: Date): Promise<StoredOperation | undefined> {
   const options = { limit: 1, newestFirst: true };
   const from = `OPERATION#${since.toISOString()}`;
@@ -111,8 +115,8 @@ export async function delegationOf(
 }
 
 /**
- * Gives a name to somebody else, delegated to these nameservers, or not delegated when there are none. Throws for a
- * name that is registered through us, or being registered.
+ * Registers a name elsewhere, for a holder who is not us, with these nameservers. Without nameservers the name is not
+ * delegated. Throws for a name that is registered through us, or is being registered.
  */
 export function delegate(
   table: Table,
@@ -123,9 +127,10 @@ export function delegate(
   return table.commit(async () => {
     const stored = await getName(table, name);
     const { status } = standingOf(stored, now());
-    if (status === "ours" || status === "running") throw new Error(`${name} is registered through this registrar.`);
+    if (status === "ours" || status === "running")
+      throw new Error(`${name} is already registered through this registrar.`);
     const version = stored?.version ?? 0;
-    const put = { ...nameKey(name), holder: "elsewhere", version: version + 1, nameservers };
+    const put = { ...registeredNameKey(name), holder: "elsewhere", version: version + 1, nameservers };
     return { writes: [{ put, if: stored ? { version } : "absent" }], value: undefined };
   });
 }

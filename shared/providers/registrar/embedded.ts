@@ -6,11 +6,11 @@ import type { Write } from "../../table/writes.ts";
 import {
   getName,
   latestOperation,
-  nameKey,
+  registeredNameKey,
   operationId,
   operationKey,
   standingOf,
-  stateOf,
+  operationState,
   StoredOperation,
   yearsAfter,
   type Standing,
@@ -31,7 +31,7 @@ function partsOf(name: string): { first: string; tld: string } {
   return dot < 0 ? { first: name, tld: "" } : { first: name.slice(0, dot), tld: name.slice(dot + 1) };
 }
 
-const unavailable = (): Problem =>
+const registrarUnavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
 /** The offer for a name, given its holder. */
@@ -52,21 +52,21 @@ function offerOf(name: string, standing: Standing): Offer {
 const refusals: Record<Exclude<Offer["status"], "available" | "unknown">, string> = {
   premium: "Premium names cannot be registered here.",
   unavailable: "The name is registered already.",
-  reserved: "The registry keeps this name for itself.",
-  unsupported_tld: "Names under this ending cannot be registered here.",
-  invalid: "This is not a name that can be registered.",
+  reserved: "The registry reserves this name.",
+  unsupported_tld: "Names under this top-level domain cannot be registered here.",
+  invalid: "This name is not valid.",
 };
 
 /** Throws when the registry refuses the name, or does not answer. */
 function refuse(name: string, standing: Standing): void {
   const { status } = offerOf(name, standing);
-  if (status === "unknown") throw unavailable();
+  if (status === "unknown") throw registrarUnavailable();
   if (status !== "available") throw new Refused(refusals[status]);
   if (name.startsWith("refused-")) throw new Refused("The registry refuses this registration.");
 }
 
 /** A new operation. The beginning of the name decides how it ends. */
-function begin(name: string, now: Date): StoredOperation {
+function newOperation(name: string, now: Date): StoredOperation {
   const isSlow = name.startsWith("slow-") || name.startsWith("fails-");
   return {
     id: operationId(name, now, randomBytes(8).toString("hex")),
@@ -84,9 +84,9 @@ async function register(table: Table, name: string, autoRenew: boolean, now: Dat
       return { writes: [], value: { operation: standing.name.operation, isNew: false } };
     }
     refuse(name, standing);
-    const operation = begin(name, now);
+    const operation = newOperation(name, now);
     const key = operationKey(operation.id);
-    if (!key) throw new Error(`${name} cannot have an operation.`);
+    if (!key) throw new Error(`An operation for ${name} has no key.`);
     const held = {
       holder: "us",
       version: (stored?.version ?? 0) + 1,
@@ -96,13 +96,13 @@ async function register(table: Table, name: string, autoRenew: boolean, now: Dat
       expires_at: yearsAfter(new Date(operation.settles_at), 1).toISOString(),
     };
     const writes: Write[] = [
-      { put: { ...nameKey(name), ...held }, if: stored ? { version: stored.version } : "absent" },
+      { put: { ...registeredNameKey(name), ...held }, if: stored ? { version: stored.version } : "absent" },
       { put: { ...key, ...operation }, if: "absent" },
     ];
     return { writes, value: { operation, isNew: true } };
   });
-  if (isNew && isLost) throw unavailable();
-  return stateOf(operation, now);
+  if (isNew && isLost) throw registrarUnavailable();
+  return operationState(operation, now);
 }
 
 /** Changes a name that is ours. Throws for a name that is not. */
@@ -117,15 +117,15 @@ function update(
     if (standing.status !== "ours") throw new Error(`${name} is not registered through this registrar.`);
     const { version } = standing.name;
     const set = { ...changes(standing), version: version + 1 };
-    return { writes: [{ update: nameKey(name), set, if: { version } }], value: undefined };
+    return { writes: [{ update: registeredNameKey(name), set, if: { version } }], value: undefined };
   });
 }
 
-function release(table: Table, name: string, now: Date): Promise<void> {
+function releaseName(table: Table, name: string, now: Date): Promise<void> {
   return table.commit(async () => {
     const standing = standingOf(await getName(table, name), now);
     if (standing.status !== "ours") return { writes: [], value: undefined };
-    return { writes: [{ delete: nameKey(name), if: { version: standing.name.version } }], value: undefined };
+    return { writes: [{ delete: registeredNameKey(name), if: { version: standing.name.version } }], value: undefined };
   });
 }
 
@@ -146,12 +146,12 @@ export const embeddedRegistrar = (table: Table, now: () => Date): Registrar => (
   operation: async (id) => {
     const key = operationKey(id);
     const operation = key && (await table.get(key, StoredOperation));
-    if (!operation) throw new Error("There is no such operation.");
-    return stateOf(operation, now());
+    if (!operation) throw new Error("The operation does not exist.");
+    return operationState(operation, now());
   },
   findOperation: async (name, since) => {
     const operation = await latestOperation(table, name, since);
-    return operation && stateOf(operation, now());
+    return operation && operationState(operation, now());
   },
   registration: async (name) => {
     const standing = standingOf(await getName(table, name), now());
@@ -162,5 +162,5 @@ export const embeddedRegistrar = (table: Table, now: () => Date): Registrar => (
   setNameservers: (name, nameservers) => update(table, name, now(), () => ({ nameservers })),
   setAutoRenew: (name, autoRenew) =>
     update(table, name, now(), ({ expiresAt }) => ({ auto_renew: autoRenew, expires_at: expiresAt.toISOString() })),
-  release: (name) => release(table, name, now()),
+  release: (name) => releaseName(table, name, now()),
 });

@@ -16,18 +16,19 @@ const calls = {
   release: true,
 } as const;
 
-const missing = "There is nobody to register names with: set REGISTRAR to route53 or embedded.";
+const notConfigured = "No registrar is configured. Set REGISTRAR to route53 or embedded.";
 
 /**
- * The registrar of an environment, for the table and the clock of the embedded registrar. Make it once per process, as
- * it keeps a client. When the environment names no registrar, the first use throws, not this function.
+ * The registrar of an environment, for the table and the clock of the embedded registrar. Make it once per process,
+ * because it keeps a client open. If the environment names no registrar, this function does not throw; the first use
+ * does.
  */
 export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table, now: () => Date) => Registrar {
   if (REGISTRAR === "embedded") {
     return (table, now) =>
       lazy<Registrar>(calls, async () => (await import("./embedded.ts")).embeddedRegistrar(table, now));
   }
-  if (REGISTRAR === undefined) return () => lazy<Registrar>(calls, unconfigured(missing));
+  if (REGISTRAR === undefined) return () => lazy<Registrar>(calls, unconfigured(notConfigured));
   let made: Registrar | undefined;
   const route53 = lazy<Registrar>(calls, async () => {
     const { route53Registrar } = await import("./route53.ts");

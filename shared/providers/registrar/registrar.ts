@@ -54,7 +54,7 @@ export type Registrar = {
   registration: (name: string) => Promise<Registration | undefined>;
   setNameservers: (name: string, nameservers: readonly string[]) => Promise<void>;
   setAutoRenew: (name: string, autoRenew: boolean) => Promise<void>;
-  /** Gives up a name for good; does nothing for a name that is not ours any more. */
+  /** Releases a name permanently; does nothing for a name that is not ours any more. */
   release: (name: string) => Promise<void>;
 };
 

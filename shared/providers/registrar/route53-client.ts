@@ -3,7 +3,7 @@ import type { Route53DomainsClient } from "@aws-sdk/client-route-53-domains";
 import { Problem } from "../../core/errors.ts";
 import { mayPass } from "../aws-failure.ts";
 
-/** Loads the SDK for the first name only, as most functions never use one. */
+/** Loads the SDK when the first name is needed, because most functions need none. */
 const loadSdk = () => import("@aws-sdk/client-route-53-domains");
 
 /** A client of Route 53 Domains, a second one that sends every request only once, and the commands of both. */
@@ -35,35 +35,38 @@ export async function connectDomains(timeoutMs: number, endpoint?: string): Prom
   };
 }
 
-/** The problem for callers when the registrar cannot do something at the moment, or cannot tell. */
-export const unavailable = (): Problem =>
+/** The problem for callers when the registrar does not answer, or its answer is incomplete. */
+export const registrarUnavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 10 });
 
 /** A value that every answer has; throws 503 when it is missing. */
-export function told<T>(value: T | undefined): T {
-  if (value === undefined) throw unavailable();
+export function required<T>(value: T | undefined): T {
+  if (value === undefined) throw registrarUnavailable();
   return value;
 }
 
-/** A list that every answer has; throws 503 for anything else, as the SDK does not check the lists of this protocol. */
-export function listed<T>(value: T[] | undefined): T[] {
-  if (!Array.isArray(value)) throw unavailable();
+/**
+ *  A list that every answer has; throws 503 for anything else, because the SDK does not check the lists of this
+ * protocol.
+ */
+export function requireList<T>(value: T[] | undefined): T[] {
+  if (!Array.isArray(value)) throw registrarUnavailable();
   return value;
 }
 
 /**
  * Errors that pass once the registrar is less busy, its registry is back, or another change of the same name is done.
  */
-const passing = new Set(["OperationLimitExceeded", "TLDInMaintenance", "DuplicateRequest"]);
+const passingErrors = new Set(["OperationLimitExceeded", "TLDInMaintenance", "DuplicateRequest"]);
 
 /** The code of a Route 53 error. */
 export const codeOf = (error: unknown): string => (error instanceof Error ? error.name : "");
 
-/** Runs the work. Throws 503 when it cannot be done at the moment, and the error itself when the mistake is ours. */
-export async function call<T>(work: () => Promise<T>): Promise<T> {
+/** Runs the work. Throws 503 when the registrar is unavailable, and the original error when the mistake is ours. */
+export async function callRegistrar<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw mayPass(error) || passing.has(codeOf(error)) ? unavailable() : error;
+    throw mayPass(error) || passingErrors.has(codeOf(error)) ? registrarUnavailable() : error;
   }
 }

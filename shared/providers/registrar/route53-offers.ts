@@ -2,7 +2,7 @@ import type { DomainAvailability, DomainPrice, PriceWithCurrency } from "@aws-sd
 
 import { currency, minorUnits } from "../../core/money.ts";
 import type { Offer } from "./registrar.ts";
-import { codeOf, listed, told, type Domains } from "./route53-client.ts";
+import { codeOf, requireList, required, type Domains } from "./route53-client.ts";
 
 type Prices = Pick<Offer, "price" | "renewalPrice">;
 
@@ -19,11 +19,11 @@ const statuses: Record<DomainAvailability, Offer["status"]> = {
   PENDING: "unknown",
 };
 
-async function statusOf({ client, sdk }: Domains, name: string): Promise<Offer["status"]> {
+async function offerStatus({ client, sdk }: Domains, name: string): Promise<Offer["status"]> {
   try {
     const answer = await client.send(new sdk.CheckDomainAvailabilityCommand({ DomainName: name }));
-    // A status that Route 53 adds later promises nothing.
-    return statuses[told(answer.Availability)] ?? "unknown";
+    // A status that we do not know says nothing about the name.
+    return statuses[required(answer.Availability)] ?? "unknown";
   } catch (error) {
     const code = codeOf(error);
     if (code === "UnsupportedTLD") return "unsupported_tld";
@@ -34,7 +34,7 @@ async function statusOf({ client, sdk }: Domains, name: string): Promise<Offer["
 }
 
 /**
- * A price in minor units; undefined when it is not in our currency or has fractions of a cent, which we cannot ask for.
+ * A price in minor units; undefined if it is in another currency, or has fractions of a cent, which we cannot charge.
  */
 function amountOf(price: PriceWithCurrency | undefined): number | undefined {
   return price?.Price === undefined || price.Currency !== currency ? undefined : minorUnits(String(price.Price));
@@ -46,13 +46,13 @@ function pricesOf({ RegistrationPrice, RenewalPrice }: DomainPrice): Prices {
 }
 
 /** A top-level domain as we write it: without a dot before it. */
-const tldOf = (price: DomainPrice): string => told(price.Name).replace(/^\./, "").toLowerCase();
+const tldOf = (price: DomainPrice): string => required(price.Name).replace(/^\./, "").toLowerCase();
 
 /** The prices of a top-level domain; undefined when Route 53 does not sell it. */
 async function askPrices({ client, sdk }: Domains, tld: string): Promise<Prices | undefined> {
   try {
     const { Prices: all } = await client.send(new sdk.ListPricesCommand({ Tld: tld }));
-    const own = listed(all).find((price) => tldOf(price) === tld);
+    const own = requireList(all).find((price) => tldOf(price) === tld);
     return own && pricesOf(own);
   } catch (error) {
     if (codeOf(error) === "UnsupportedTLD" || codeOf(error) === "InvalidInput") return undefined;
@@ -66,23 +66,23 @@ async function askTlds({ client, sdk }: Domains): Promise<readonly string[]> {
   do {
     const command = new sdk.ListPricesCommand({ MaxItems: 100, ...(marker === undefined ? {} : { Marker: marker }) });
     const { Prices: page, NextPageMarker } = await client.send(command);
-    found.push(...listed(page).map(tldOf));
+    found.push(...requireList(page).map(tldOf));
     marker = NextPageMarker;
   } while (marker !== undefined);
   return found.toSorted();
 }
 
-const keptMs = 3_600_000;
+const cacheMs = 3_600_000;
 
 /** Caches the answer for each key for an hour, unless it is undefined or an error. */
-function kept<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>) {
+function cached<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>) {
   const known = new Map<string, { until: number; value: Promise<T | undefined> }>();
   return (key: string): Promise<T | undefined> => {
     const at = now().getTime();
     const entry = known.get(key);
     if (entry && at < entry.until) return entry.value;
     const value = ask(key);
-    known.set(key, { until: at + keptMs, value });
+    known.set(key, { until: at + cacheMs, value });
     const forget = (): void => {
       if (known.get(key)?.value === value) known.delete(key);
     };
@@ -96,13 +96,13 @@ function kept<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>) 
  * old.
  */
 export function offers(connect: () => Promise<Domains>, now: () => Date) {
-  const prices = kept(now, async (tld) => askPrices(await connect(), tld));
-  const tlds = kept(now, async () => askTlds(await connect()));
+  const prices = cached(now, async (tld) => askPrices(await connect(), tld));
+  const tlds = cached(now, async () => askTlds(await connect()));
   return {
     tlds: async () => (await tlds("")) ?? [],
     offer: async (name: string): Promise<Offer> => {
       const tld = name.slice(name.indexOf(".") + 1);
-      const [status, price] = await Promise.all([connect().then((domains) => statusOf(domains, name)), prices(tld)]);
+      const [status, price] = await Promise.all([connect().then((domains) => offerStatus(domains, name)), prices(tld)]);
       // The price list has no prices of premium names.
       return status === "available" ? { name, status, ...price } : { name, status };
     },

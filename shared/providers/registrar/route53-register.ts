@@ -6,7 +6,7 @@ import type {
 } from "@aws-sdk/client-route-53-domains";
 
 import { Refused, type Contact, type RegistrarOperation } from "./registrar.ts";
-import { codeOf, listed, told, unavailable, type Domains } from "./route53-client.ts";
+import { codeOf, requireList, required, registrarUnavailable, type Domains } from "./route53-client.ts";
 import { isOurs } from "./route53-registrations.ts";
 
 type Operation = {
@@ -37,8 +37,8 @@ const states: Record<OperationStatus, RegistrarOperation["state"]> = {
 
 /** An operation of Route 53 in our form. */
 export function operationOf({ OperationId, Status, Message = "" }: Operation): RegistrarOperation {
-  const id = told(OperationId);
-  const state = told(states[told(Status)]);
+  const id = required(OperationId);
+  const state = required(states[required(Status)]);
   if (state !== "failed") return { id, state };
   return { id, state, reason: sentenceOf(Message) || "The registry did not register the name." };
 }
@@ -52,7 +52,7 @@ async function dottedPhone(phone: string): Promise<string | undefined> {
 
 async function detailOf(contact: Contact): Promise<ContactDetail> {
   const phone = await dottedPhone(contact.phone);
-  if (phone === undefined) throw new Refused("The phone number of the contact is not one.");
+  if (phone === undefined) throw new Refused("The contact's phone number is not valid.");
   const isPerson = contact.organization === "";
   return {
     FirstName: contact.first_name,
@@ -90,9 +90,9 @@ async function requestOf({ name, contact, autoRenew }: Registering): Promise<Reg
 function refusalOf(error: unknown): string | undefined {
   switch (codeOf(error)) {
     case "InvalidInput":
-      return `The registrar does not take this registration. It says: ${sentenceOf((error as Error).message)}`;
+      return `The registrar refuses this registration. Its message: ${sentenceOf((error as Error).message)}`;
     case "UnsupportedTLD":
-      return "Names under this ending cannot be registered here.";
+      return "Names under this top-level domain cannot be registered here.";
     case "TLDRulesViolation":
       return "The rules of the registry do not allow this registration.";
     // An operator has to request a higher limit; no customer's money should wait for that.
@@ -109,26 +109,26 @@ async function runningOf({ client, sdk }: Domains, name: string, id: string | un
     id === undefined ? undefined : await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
   if (detail?.Type === "REGISTER_DOMAIN" && detail.DomainName === name) return operationOf(detail);
   const found = await latestOperation({ client, sdk }, name, ["SUBMITTED", "IN_PROGRESS"]);
-  if (!found) throw unavailable();
+  if (!found) throw registrarUnavailable();
   return found;
 }
 
 /**
  * Begins to register a name. Sends the request only once: after a lost answer, a second request would be refused
- * because the first one had its effect. For the same reason a refusal counts only when the name is not ours; throws 503
- * when it is.
+ * because the first one had its effect. For the same reason a refusal is believed only if the name is not ours. If it
+ * is ours, throws 503.
  */
 export async function register(domains: Domains, input: Registering): Promise<RegistrarOperation> {
   const { once, sdk } = domains;
   const request = await requestOf(input);
   try {
     const { OperationId } = await once.send(new sdk.RegisterDomainCommand(request));
-    return { id: told(OperationId), state: "running" };
+    return { id: required(OperationId), state: "running" };
   } catch (error) {
     if (error instanceof sdk.DuplicateRequest) return runningOf(domains, input.name, error.requestId);
     const refusal = refusalOf(error);
     if (refusal === undefined) throw error;
-    if (await isOurs(domains, input.name)) throw unavailable();
+    if (await isOurs(domains, input.name)) throw registrarUnavailable();
     throw new Refused(refusal);
   }
 }
@@ -146,7 +146,7 @@ export async function latestOperation(
     const page = marker === undefined ? {} : { Marker: marker };
     const command = new sdk.ListOperationsCommand({ ...filter, ...order, ...page, MaxItems: 100 });
     const { Operations, NextPageMarker } = await client.send(command);
-    const found = listed(Operations).find(({ DomainName }) => DomainName?.toLowerCase() === name);
+    const found = requireList(Operations).find(({ DomainName }) => DomainName?.toLowerCase() === name);
     if (found) return operationOf(found);
     marker = NextPageMarker;
   } while (marker !== undefined);

@@ -1,7 +1,7 @@
 import type { GetDomainDetailResponse } from "@aws-sdk/client-route-53-domains";
 
 import type { Registration } from "./registrar.ts";
-import { codeOf, told, type Domains } from "./route53-client.ts";
+import { codeOf, required, type Domains } from "./route53-client.ts";
 
 /** Whether Route 53 does not have the name: InvalidInput, "Domain example.com not found in 111122223333 account." */
 const isNotFound = (error: unknown): boolean =>
@@ -25,10 +25,10 @@ export async function registration(domains: Domains, name: string): Promise<Regi
   const detail = await detailOf(domains, name);
   if (!detail) return undefined;
   return {
-    expiresAt: told(detail.ExpirationDate).toISOString(),
+    expiresAt: required(detail.ExpirationDate).toISOString(),
     locked: (detail.StatusList ?? []).some((status) => status.startsWith("clientTransferProhibited")),
     autoRenew: detail.AutoRenew ?? false,
-    nameservers: (detail.Nameservers ?? []).map(({ Name }) => told(Name).replace(/\.$/, "").toLowerCase()),
+    nameservers: (detail.Nameservers ?? []).map(({ Name }) => required(Name).replace(/\.$/, "").toLowerCase()),
   };
 }
 
@@ -59,10 +59,10 @@ async function isDeletion({ client, sdk }: Domains, id: string | undefined): Pro
 const undeletable = new Set(["TLDRulesViolation", "UnsupportedTLD", "InvalidInput"]);
 
 /**
- * Deletes a registration for good. Some registries do not allow that: for their top-level domains renewal is turned
+ * Deletes a registration permanently. Some registries do not allow that: for their top-level domains renewal is turned
  * off, so that the name lapses at the end of its year and is ours until then.
  */
-export async function release(domains: Domains, name: string): Promise<void> {
+export async function deleteRegistration(domains: Domains, name: string): Promise<void> {
   const { client, sdk } = domains;
   try {
     await client.send(new sdk.DeleteDomainCommand({ DomainName: name }));

@@ -1,9 +1,9 @@
 import { clock } from "../../core/time.ts";
 import type { Registrar } from "./registrar.ts";
-import { call, connectDomains, type Domains } from "./route53-client.ts";
+import { callRegistrar, connectDomains, type Domains } from "./route53-client.ts";
 import { offers } from "./route53-offers.ts";
 import { latestOperation, operationOf, register } from "./route53-register.ts";
-import { registration, release, setAutoRenew, setNameservers } from "./route53-registrations.ts";
+import { registration, deleteRegistration, setAutoRenew, setNameservers } from "./route53-registrations.ts";
 
 export type Route53RegistrarOptions = {
   /** The time limit of each attempt; a registration has one attempt, every other call three. */
@@ -31,19 +31,20 @@ export function route53Registrar({
   const connect = (): Promise<Domains> => (connection ??= connectDomains(timeoutMs, endpoint));
   const { tlds, offer } = offers(connect, now);
   return {
-    tlds: () => call(tlds),
-    offer: (name) => call(() => offer(name)),
-    register: (input) => call(async () => register(await connect(), input)),
+    tlds: () => callRegistrar(tlds),
+    offer: (name) => callRegistrar(() => offer(name)),
+    register: (input) => callRegistrar(async () => register(await connect(), input)),
     operation: (id) =>
-      call(async () => {
+      callRegistrar(async () => {
         const { client, sdk } = await connect();
         return operationOf(await client.send(new sdk.GetOperationDetailCommand({ OperationId: id })));
       }),
     findOperation: (name, since) =>
-      call(async () => latestOperation(await connect(), name, new Date(since.getTime() - clockSkewMs))),
-    registration: (name) => call(async () => registration(await connect(), name)),
-    setNameservers: (name, nameservers) => call(async () => setNameservers(await connect(), name, nameservers)),
-    setAutoRenew: (name, autoRenew) => call(async () => setAutoRenew(await connect(), name, autoRenew)),
-    release: (name) => call(async () => release(await connect(), name)),
+      callRegistrar(async () => latestOperation(await connect(), name, new Date(since.getTime() - clockSkewMs))),
+    registration: (name) => callRegistrar(async () => registration(await connect(), name)),
+    setNameservers: (name, nameservers) =>
+      callRegistrar(async () => setNameservers(await connect(), name, nameservers)),
+    setAutoRenew: (name, autoRenew) => callRegistrar(async () => setAutoRenew(await connect(), name, autoRenew)),
+    release: (name) => callRegistrar(async () => deleteRegistration(await connect(), name)),
   };
 }

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 
 import { type Secrets, sealBroken, sealedBytes } from "./secrets.ts";
 
-const prefix = "aes1:";
+const sealPrefix = "aes1:";
 const algorithm = "aes-256-gcm";
 const nonceBytes = 12;
 const tagBytes = 16;
@@ -12,7 +12,7 @@ const authenticated = (context: Record<string, string>): Buffer =>
   Buffer.from(JSON.stringify(context, Object.keys(context).toSorted()));
 
 function open(key: Buffer, sealed: string, context: Record<string, string>): string {
-  const bytes = sealedBytes(prefix, sealed);
+  const bytes = sealedBytes(sealPrefix, sealed);
   if (bytes.length < nonceBytes + tagBytes) throw sealBroken();
   const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, nonceBytes), { authTagLength: tagBytes });
   decipher.setAAD(authenticated(context));
@@ -35,7 +35,7 @@ export const embeddedSecrets = (key: Buffer): Secrets => ({
     const cipher = createCipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
     cipher.setAAD(authenticated(context));
     const ciphertext = Buffer.concat([cipher.update(plaintext, "utf8"), cipher.final()]);
-    return prefix + Buffer.concat([nonce, ciphertext, cipher.getAuthTag()]).toString("base64");
+    return sealPrefix + Buffer.concat([nonce, ciphertext, cipher.getAuthTag()]).toString("base64");
   },
   open: async (sealed, context) => open(key, sealed, context),
 });

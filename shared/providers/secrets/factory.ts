@@ -5,29 +5,30 @@ import { embeddedSecrets } from "./embedded.ts";
 import { kmsSecrets } from "./kms.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** KMS takes no more in one call; the embedded secrets have the same limit. */
+/** The most bytes that KMS encrypts in one call. The embedded secrets have the same limit. */
 const longestBytes = 4_096;
 
 const calls = { seal: true, open: true } as const;
 
-const missing = "There is nothing to seal secrets with: set SECRETS_KEY_ID (a KMS key) or SECRETS_KEY.";
+const notConfigured = "No key for secrets is configured. Set SECRETS_KEY_ID (a KMS key) or SECRETS_KEY.";
 
 function chosen(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secrets {
   if (env.SECRETS_KEY_ID !== undefined) return kmsSecrets(env.SECRETS_KEY_ID);
   if (env.SECRETS_KEY !== undefined) return embeddedSecrets(Buffer.from(env.SECRETS_KEY, "base64"));
-  return lazy<Secrets>(calls, unconfigured(missing));
+  return lazy<Secrets>(calls, unconfigured(notConfigured));
 }
 
 /**
- * The secrets of an environment. Make them once per process, as they keep a client. When the environment has no key,
- * the first use throws, not this function.
+ * The secrets of an environment. Make them once per process, because they keep a client open. If the environment has no
+ * key, this function does not throw; the first use does.
  */
 export function secretsOf(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secrets {
   const { seal, open } = chosen(env);
   return {
     seal: async (plaintext, context) => {
       const bytes = Buffer.byteLength(plaintext);
-      if (bytes < 1 || bytes > longestBytes) throw new Error(`A secret has 1 to ${longestBytes} bytes, not ${bytes}.`);
+      if (bytes < 1 || bytes > longestBytes)
+        throw new Error(`A secret must have 1 to ${longestBytes} bytes, not ${bytes}.`);
       return seal(plaintext, context);
     },
     open,

@@ -4,9 +4,9 @@ import { Problem } from "../../core/errors.ts";
 import { mayPass } from "../aws-failure.ts";
 import { type Secrets, sealBroken, sealedBytes } from "./secrets.ts";
 
-const prefix = "kms1:";
+const sealPrefix = "kms1:";
 
-/** Loads the SDK for the first secret only, as most functions never use one. */
+/** Loads the SDK when the first secret is needed, because most functions need none. */
 const loadSdk = () => import("@aws-sdk/client-kms");
 
 async function newClient(requestTimeoutMs: number): Promise<KMSClient> {
@@ -19,18 +19,18 @@ async function newClient(requestTimeoutMs: number): Promise<KMSClient> {
 
 const brokenSeals = new Set(["InvalidCiphertextException", "IncorrectKeyException"]);
 
-/** The error for the caller: 503 when KMS cannot do it at the moment, the error itself when the mistake is ours. */
-function failureOf(error: unknown): unknown {
+/** The error for the caller: 503 when KMS is unavailable, the original error when the mistake is ours. */
+function kmsFailure(error: unknown): unknown {
   if (error instanceof Error && brokenSeals.has(error.name)) return sealBroken(error);
   if (!mayPass(error)) return error;
   return new Problem("upstream_unavailable", "The key service does not answer.", { retry_after: 2 });
 }
 
-async function call<T>(work: () => Promise<T>): Promise<T> {
+async function callKms<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw failureOf(error);
+    throw kmsFailure(error);
   }
 }
 
@@ -43,17 +43,17 @@ export function kmsSecrets(keyId: string, requestTimeoutMs = 1_000): Secrets {
   const connect = (): Promise<KMSClient> => (client ??= newClient(requestTimeoutMs));
   return {
     seal: (plaintext, context) =>
-      call(async () => {
+      callKms(async () => {
         const { EncryptCommand } = await loadSdk();
         const input = { KeyId: keyId, Plaintext: Buffer.from(plaintext), EncryptionContext: context };
         const { CiphertextBlob } = await (await connect()).send(new EncryptCommand(input));
         if (!CiphertextBlob) throw new Error("KMS answered Encrypt without a ciphertext");
-        return prefix + Buffer.from(CiphertextBlob).toString("base64");
+        return sealPrefix + Buffer.from(CiphertextBlob).toString("base64");
       }),
     open: (sealed, context) =>
-      call(async () => {
+      callKms(async () => {
         const { DecryptCommand } = await loadSdk();
-        const input = { KeyId: keyId, CiphertextBlob: sealedBytes(prefix, sealed), EncryptionContext: context };
+        const input = { KeyId: keyId, CiphertextBlob: sealedBytes(sealPrefix, sealed), EncryptionContext: context };
         const { Plaintext } = await (await connect()).send(new DecryptCommand(input));
         if (!Plaintext) throw new Error("KMS answered Decrypt without a plaintext");
         return Buffer.from(Plaintext).toString("utf8");

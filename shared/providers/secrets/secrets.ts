@@ -14,7 +14,7 @@ export type Secrets = {
 
 /** The error for a sealed text that does not open; tells nothing of the plaintext. */
 export const sealBroken = (cause?: unknown): Error =>
-  new Error("A secret does not open: it was sealed with another key or context, or was changed.", { cause });
+  new Error("A secret cannot be opened. It was sealed with another key or context, or was changed.", { cause });
 
 /** The bytes after the prefix, which tells who sealed the text and how. Throws for another prefix. */
 export function sealedBytes(prefix: string, sealed: string): Buffer {

@@ -153,7 +153,7 @@ describe.each(doors)("by %s", (door) => {
     const counters = appendEntries(changesOf(account.id), entries, now).filter((write) => "update" in write);
     await testTable().commit(async () => ({ value: undefined, writes: counters }));
     expect(await list(account, { action: "workspaces.add" })).toMatchObject({
-      detail: [{ loc: ["query", "since"], msg: expect.stringContaining("Narrow it with since and until") }],
+      detail: [{ loc: ["query", "since"], msg: expect.stringContaining("Narrow the range with since and until") }],
     });
     expect((await list(account, {})).total).toBeGreaterThan(20_000);
   });

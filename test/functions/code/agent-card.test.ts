@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
-import { parse } from "../../../functions/code/language/parser.ts";
+import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { request } from "../../support/request.ts";
 
 const path = "/.well-known/agent-card.json";
@@ -54,6 +54,6 @@ test("the skills are the families of functions: each function is in one, and the
   expect(named.toSorted()).toEqual([...catalogue.keys()].toSorted());
   for (const { id, name, tags, examples } of skills) {
     expect([id, name, ...tags].filter((text) => text === "")).toEqual([]);
-    for (const example of examples) expect(parse(example).statements).toHaveLength(1);
+    for (const example of examples) expect(parseProgram(example).statements).toHaveLength(1);
   }
 });

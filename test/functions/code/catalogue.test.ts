@@ -30,8 +30,7 @@ const everyType = z.strictObject({
 const declare = (more: { params?: z.ZodObject; body?: z.ZodObject }) =>
   defineRoute({
     name: "things.add",
-    method: "POST",
-    path: "/v1/public/things",
+    http: { method: "POST", path: "/v1/public/things" },
     summary: "Add a thing",
     capability: null,
     open: "It is only for this test.",
@@ -47,7 +46,7 @@ test("every route is a function whose arguments are the members of its path, que
   expect([...catalogue.keys()]).toEqual([...routes.map(({ name }) => name), ...ours]);
   for (const [, fn] of catalogue) {
     const { params, query, body } = fn.route;
-    const inBody = fn.route.codeArguments === "payload" ? ["payload"] : Object.keys(body.shape);
+    const inBody = fn.route.codeMode.arguments === "payload" ? ["payload"] : Object.keys(body.shape);
     const members = [...Object.keys(params.shape), ...Object.keys(query.shape), ...inBody];
     expect(parametersOf(fn).map(({ name }) => name)).toEqual(members);
   }
@@ -77,7 +76,7 @@ test("parameters say their type in words, whether they are required, their defau
     name: "page_size",
     type: "integer (1 to 100)",
     required: false,
-    description: "How many items a page holds at most.",
+    description: "The maximum number of items on a page.",
     default: 25,
   });
   expect(list && signatureOf(list)).toBe("workspaces.list(account_id, page?, page_size?)");

@@ -76,7 +76,7 @@ test("a program has the same outcome whether its reads run at the same time or o
       fc.array(fc.nat(6), { minLength: 1, maxLength: 20 }),
       async (program, turns) => {
         const [one, many] = [slowToy([0]), slowToy(turns)];
-        const expected = await runToy(program, one, { atOnce: 1 });
+        const expected = await runToy(program, one, { concurrency: 1 });
         const actual = await runToy(program, many);
         seen[expected.error ? "failed" : "completed"] += 1;
         const shown = ({ responses, lastValue, error, completed }: typeof actual) => ({

@@ -33,5 +33,6 @@ test.each<[string, string, Partial<Run>?]>([
   const answer = CodeResponse.parse(await runFor(owner, code, { requestId: "req-1", ...run }));
   const text = JSON.stringify(answer, masked);
   const golden = await readFile(join(import.meta.dirname, `golden/${name}.json`), "utf8");
-  expect(JSON.stringify(JSON.parse(text), null, 2)).toBe(JSON.stringify(JSON.parse(golden), null, 2));
+  const message = `if this change is meant, write what was received to test/functions/code/golden/${name}.json`;
+  expect(JSON.stringify(JSON.parse(text), null, 2), message).toBe(JSON.stringify(JSON.parse(golden), null, 2));
 });

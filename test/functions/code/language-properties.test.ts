@@ -3,16 +3,16 @@ import { expect, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
 import { check } from "../../../functions/code/checker/checker.ts";
-import { foldArgument } from "../../../functions/code/checker/constants.ts";
+import { literalValue } from "../../../functions/code/checker/literals.ts";
 import { explain } from "../../../functions/code/execution/diagnostics.ts";
+import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { LanguageError, type Diagnostic } from "../../../functions/code/language/errors.ts";
-import { parse } from "../../../functions/code/language/parser.ts";
 import { pieces } from "../../support/code-programs.ts";
 
 /** What is wrong with a program; whatever else is thrown than the language's own error fails the test. */
 function mistakesIn(program: string): Diagnostic[] {
   try {
-    return check(parse(program), { catalogue }).mistakes;
+    return check(parseProgram(program), { catalogue }).diagnostics;
   } catch (error) {
     if (error instanceof LanguageError) return [error.diagnostic];
     throw error;
@@ -108,7 +108,7 @@ const { literal } = fc.letrec<{ literal: Printed; list: Printed; dict: Printed }
 
 /** The first argument of the call that a program is. */
 function argumentIn(program: string) {
-  const value = parse(program).statements[0]?.value;
+  const value = parseProgram(program).statements[0]?.value;
   return value?.kind === "call" ? value.args[0] : undefined;
 }
 
@@ -120,7 +120,7 @@ test("a printed literal parses back to itself", () => {
     fc.property(word, literal, (name, { text, value }) => {
       const argument = argumentIn(`f(${name}=${text})`);
       expect(argument?.name).toBe(name);
-      expect(argument && plain(foldArgument(argument.value).value)).toEqual(plain(value));
+      expect(argument && plain(literalValue(argument.value).value)).toEqual(plain(value));
     }),
     { numRuns: 2_000 },
   );
@@ -134,7 +134,7 @@ test("JSON text with plain names parses as itself, so that a program can be made
   fc.assert(
     fc.property(json, (value) => {
       const argument = argumentIn(`f(x=${JSON.stringify(value)})`);
-      expect(argument && plain(foldArgument(argument.value).value)).toEqual(plain(value));
+      expect(argument && plain(literalValue(argument.value).value)).toEqual(plain(value));
     }),
     { numRuns: 2_000 },
   );

@@ -10,8 +10,6 @@ describe("what models write for want of knowing better is answered with what to 
   test.each<[what: string, program: string, ...mending: string[]]>([
     ["a generator as any()'s argument", "any(x.id for x in xs)", "There is no any()", "len([x for x in xs"],
     ["a generator as an argument", "len(x for x in xs)", "in brackets: `[… for x in xs]`"],
-    ["a sum", "sum([1, 2])", "add them up where you read them"],
-    ["an order", 'xs = ["b", "a"]\nsorted(xs)', "order them where you read them"],
     [
       "positional arguments",
       'workspaces.add("3f25", "Sales")',
@@ -86,7 +84,6 @@ describe("what models write for want of knowing better is answered with what to 
     ["// comments", "// first\nme.get()", "A comment begins with `#`"],
     ["% formatting", "'%s' % me.get().id", "f-string"],
     ["a dict comprehension", `{m.id: m for m in mailboxes.list(${a}).items}`, "no dict comprehensions"],
-    ["enumerate", "[i for i in enumerate(x=[1])]", "range(len(xs))"],
     [
       "a page that is too large",
       `mailboxes.list(${a}, page_size=1000)`,

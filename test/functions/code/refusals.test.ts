@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
+import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { LanguageError, type Diagnostic } from "../../../functions/code/language/errors.ts";
-import { parse } from "../../../functions/code/language/parser.ts";
 
 /** What is wrong with a program, as `line:column message`. */
 function faultOf(program: string): string {
@@ -11,7 +11,7 @@ function faultOf(program: string): string {
 
 function mistakeOf(program: string): Diagnostic {
   try {
-    parse(program);
+    parseProgram(program);
   } catch (error) {
     if (error instanceof LanguageError) return error.diagnostic;
     throw error;
@@ -20,7 +20,7 @@ function mistakeOf(program: string): Diagnostic {
 }
 
 const namesOf = (program: string) =>
-  parse(program).statements.map(({ value }) => (value.kind === "call" ? value.name : value.kind));
+  parseProgram(program).statements.map(({ value }) => (value.kind === "call" ? value.name : value.kind));
 
 describe("is refused, with its place:", () => {
   test.each([

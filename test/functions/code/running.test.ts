@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
-import { budgetMs } from "../../../functions/code/execution/program.ts";
-import { resultLimitBytes } from "../../../functions/code/execution/responses.ts";
+import { budgetMs, resultLimitBytes } from "../../../functions/code/language/limits.ts";
 import { runToy, toyDoor, type Toy } from "../../support/toy-functions.ts";
 
 const newToy = (before?: Toy["before"]): Toy => ({ calls: [], ...(before ? { before } : {}) });

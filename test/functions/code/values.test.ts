@@ -34,13 +34,10 @@ describe("an expression has the value that Starlark gives it:", () => {
     ["[1] + [2] + []", [1, 2]],
     ["-(1 + 2)", -3],
     ["- -1", 1],
-    ["len('h\\U0001f600')", 2],
-    ["len([1, 2]) + len({'a': 1}) + len('')", 3],
     ["[1, 2, 3][-1] + [1, 2, 3][0]", 4],
     ["{'a': {'b': [7]}}.a['b'][0]", 7],
     ["[x for x in [1, 2, 3] if x > 1]", [2, 3]],
     ["[i + 1 for i in range(3)]", [1, 2, 3]],
-    ["[i for i in range(-1)]", []],
     ["[f'{a}{b}' for a in ['x', 'y'] for b in range(2) if a != 'x' or b == 1]", ["x1", "y0", "y1"]],
     ["[[y for y in [x, x]] for x in [1]]", [[1, 1]]],
     ["f\"{'a'}-{1}-{1.5}-{True}-{{}}\"", "a-1-1.5-True-{}"],
@@ -66,13 +63,12 @@ describe("what a value does not allow is told with its place and what is there:"
     ["1 < 'a'", "1:1 type_error Only two numbers or two texts can be put in order, not a number and a string."],
     ["1 in 2", "1:1 type_error `in` looks in a list, the keys of a dict, or for a text in a text, not in a number."],
     ["-'a'", "1:1 type_error `-` takes a number, not a string."],
-    ["len(1)", "1:1 type_error len takes a text, a list or a dict, not a number."],
     ["[x for x in 'abc']", "1:13 type_error A comprehension goes over a list, and the value is a string."],
-    ["[x for x in range('1')]", "1:19 type_error range takes a whole number, not a string."],
     ["{f'{1}': 1, '1': 2}", '1:13 type_error The key "1" is given twice.'],
     ["9007199254740991 + 1", "1:1 type_error This sum is too large."],
     [`${note}x.tags[5]`, "2:7 no_such_member x.tags has items 0 to 1: there is no item 5."],
     [`${note}x.tags[0 + 5]`, "2:7 no_such_member x.tags has items 0 to 1: there is no item 5."],
+    ["['a'][-2]", "1:6 no_such_member the list has items 0 to 0: there is no item -2."],
     ["[][0]", "1:3 no_such_member the list is empty: there is no item 0."],
     ["x = notes.get(id='a')\nx.parent.id", "2:10 no_such_member x.parent is a null, which has no member id."],
     ["x = {'name': 1}\nx.nam", "2:3 no_such_member x has no member nam. Did you mean name? It has: name."],
@@ -99,8 +95,8 @@ describe("what a value does not allow is told with its place and what is there:"
   test("nothing that every JavaScript object has is a member, however it is named", async () => {
     for (const name of ["toString", "hasOwnProperty", "__defineGetter__", "length"]) {
       expect(await failure(`x = {"a": 1}\nx.${name}`)).toContain(`x has no member ${name}.`);
-      expect(await failure(`x = ["a"]\nx[f"${name}"]`)).toContain("no_such_member x is a list");
-      expect(await failure(`x = "a"\nx[f"${name}"]`)).toContain("no_such_member x is a string");
+      expect(await failure(`x = notes.echo(value=["a"])\nx[f"${name}"]`)).toContain("no_such_member x is a list");
+      expect(await failure(`x = notes.echo(value="a")\nx[f"${name}"]`)).toContain("no_such_member x is a string");
     }
     for (const name of ["__proto__", "constructor", "prototype"]) {
       expect(await failure(`x = {"a": 1}\nx[f"${name}"]`)).toContain(`The name ${name} is not allowed.`);

@@ -79,20 +79,20 @@ test("is for the account, a workspace, or a domain by its name in any spelling o
 });
 
 const refused: [body: object, member: string, message: string][] = [
-  [{}, "value", "Give a value, or generate: true"],
-  [{ generate: false }, "value", "Give a value, or generate: true"],
-  [{ generate: true, value: strong }, "value", "Give either a value, or generate: true"],
+  [{}, "value", "Give a value or generate: true"],
+  [{ generate: false }, "value", "Give a value or generate: true"],
+  [{ generate: true, value: strong }, "value", "Give either a value or generate: true, not both"],
   [{ value: "short pass" }, "value", "Write at least 12 characters"],
   [{ value: "" }, "value", "Write at least 12 characters"],
   [{ value: `${strong} `.repeat(13) }, "value", "Write at most 256 characters"],
   [{ value: "aaaaaaaaaaaa" }, "value", "Use at least 6 different characters"],
   [{ value: "abcabcabcabc" }, "value", "Use at least 6 different characters"],
-  [{ value: "secret1secret1" }, "value", "It repeats itself: choose one that does not"],
-  [{ value: "abcdefghijklmn" }, "value", "It is a sequence of characters: choose one that is not"],
-  [{ value: "9876543210987" }, "value", "It is a sequence of characters: choose one that is not"],
-  [{ value: `${strong}\u0000` }, "value", "Use characters that can be typed: no control characters"],
-  [{ value: `${strong}\n` }, "value", "Use characters that can be typed: no control characters"],
-  [{ value: `${strong}\ud800` }, "value", "Use characters that can be typed: no control characters"],
+  [{ value: "secret1secret1" }, "value", "The password is one text repeated. Choose another"],
+  [{ value: "abcdefghijklmn" }, "value", "The password is a sequence of neighbouring characters. Choose another"],
+  [{ value: "9876543210987" }, "value", "The password is a sequence of neighbouring characters. Choose another"],
+  [{ value: `${strong}\u0000` }, "value", "Use only characters that can be typed, no control characters"],
+  [{ value: `${strong}\n` }, "value", "Use only characters that can be typed, no control characters"],
+  [{ value: `${strong}\ud800` }, "value", "Use only characters that can be typed, no control characters"],
   [{ generate: true, name: "" }, "name", "Write at least 1 character"],
   [{ generate: true, name: "a".repeat(101) }, "name", "Write at most 100 characters"],
   [{ generate: true, scope_type: "account" }, "scope_type", "This member is not known here"],
@@ -130,7 +130,7 @@ test("refuses a domain and a workspace together", async () => {
   const { status, body } = await add(account, { generate: true, domain: name, workspace_id });
   expect([status, body.detail]).toEqual([
     422,
-    [expect.objectContaining({ loc: ["body", "workspace_id"], msg: "Give either a domain or a workspace" })],
+    [expect.objectContaining({ loc: ["body", "workspace_id"], msg: "Give either a domain or a workspace, not both" })],
   ]);
 });
 
@@ -153,7 +153,7 @@ test("another account's domain or workspace is as one that is not there, at its 
     ]);
     messages.add(body.detail[0].msg);
   }
-  expect([...messages]).toEqual(["There is no such domain or workspace in this account that you can see"]);
+  expect([...messages]).toEqual(["There is no such domain or workspace in this account, or you cannot see it"]);
 });
 
 test("none is made for a domain that goes", async () => {

@@ -22,7 +22,7 @@ test("registers a host that has proved nothing yet, and blocks nobody", async ()
     rdns: null,
     fcrdns_confirmed: false,
     healthy: false,
-    message: "It was not looked at yet: authorize the host.",
+    message: "The address was not checked yet. Authorize the host.",
     setup_record: null,
   };
   expect(body).toEqual({

@@ -95,11 +95,11 @@ test("stays verifying, and says what is missing, until all of it is there", asyn
   await reverseDns(second, rdns, { forward: true });
   expect((await look()).status).toBe("active");
   expect(messages).toEqual([
-    `${first} has no name: have its provider set its PTR record to the host's name. Then publish the setup record of each address, and authorize again.`,
-    `The PTR record says ${rdns}, which does not lead to ${first}: add the A record ${first} there.`,
-    `There is no TXT record at _setup.${rdns}: publish the setup record there.`,
-    `The TXT record at _setup.${rdns} says something else: publish the setup record there.`,
-    `${second} has no name: have its provider set its PTR record to the host's name.`,
+    `${first} has no name. Ask its provider to set its PTR record to the host's name. Then publish the setup record of each address, and authorize the host again.`,
+    `The PTR record names ${rdns}, but this name has no A record with ${first}. Add this record.`,
+    `There is no TXT record at _setup.${rdns}. Publish the setup record there.`,
+    `The TXT record at _setup.${rdns} has another value. Publish the setup record there.`,
+    `${second} has no name. Ask its provider to set its PTR record to the host's name.`,
     null,
   ]);
 });
@@ -110,7 +110,7 @@ test("another key kills the old one: an active host proves itself anew", async (
   const ip = ip_addresses[0]?.ip ?? "";
   const { body } = await authorize(account, id, { reissue: true });
   expect(body).toMatchObject({
-    status_reason: "Publish the setup record of each address, and authorize again.",
+    status_reason: "Publish the setup record of each address, and authorize the host again.",
     ip_addresses: [{ healthy: false, message: "Publish the setup record of the new key." }],
   });
   expect([body.status, typeof body.setup_key]).toEqual(["verifying", "string"]);
@@ -142,7 +142,10 @@ test("of two accounts that both prove an address the first has it, and the other
   const hashes = [(await storedIp(account, id))?.key_hash, (await storedIp(other, late.id))?.key_hash];
   const resolver = provingDns([ip], ...hashes.map(String));
   const after = await advance(other, late.id, { resolver });
-  expect(after).toMatchObject({ status: "verifying", status_reason: expect.stringContaining("somebody else's") });
+  expect(after).toMatchObject({
+    status: "verifying",
+    status_reason: expect.stringContaining("Somebody else has proved"),
+  });
   expect(await holderOf(ip)).toEqual({ account_id: account.id, dedicated_ip_id: id, firm: true });
   expect((await storedIp(account, id))?.status).toBe("active");
 });

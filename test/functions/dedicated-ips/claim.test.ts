@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { dayOf, plusDays } from "../../../shared/core/days.ts";
+import { dayOf, plusDays } from "../../../shared/core/time.ts";
 import { readOptions } from "../../../shared/dedicated-ips/stock.ts";
 import { firstState, stateKey } from "../../../shared/wallet/state.ts";
 import { billing } from "../../support/billing.ts";
@@ -38,7 +38,7 @@ test("takes a free address, and holds the price of a month until it is ready", a
         rdns: null,
         fcrdns_confirmed: false,
         healthy: false,
-        message: "Its reverse DNS is about to be looked at.",
+        message: "The reverse DNS of the address will be checked soon.",
         setup_record: null,
       },
     ],

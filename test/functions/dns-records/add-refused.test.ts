@@ -22,7 +22,7 @@ describe("refused at its place", () => {
     [{ type: "CNAME", value: "192.0.2.1" }, "value", /./],
     [{ type: "CNAME", name: "@", value: "example.net" }, "name", /cannot be a CNAME/],
     [{ type: "MX", value: "mx.example.net" }, "priority", /required/],
-    [{ type: "MX", value: "10 mx.example.net", priority: 10 }, "value", /priority is a member/],
+    [{ type: "MX", value: "10 mx.example.net", priority: 10 }, "value", /priority is a separate member/],
     [{ type: "MX", value: ".", priority: 5 }, "priority", /RFC 7505/],
     [{ type: "TXT", value: "x".repeat(2_049) }, "value", /2,?048/],
     [{ type: "TXT", value: "v=spf1 mx -all -all" }, "value", /./],

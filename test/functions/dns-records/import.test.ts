@@ -35,7 +35,7 @@ test("adds what the domain lacks, and says by line what it does not take and why
     { name: "ftp", type: "CNAME", value: `www.${domain}`, ttl: 60 },
   ]);
   expect(body.skipped.map(({ line }: { line: number }) => line)).toEqual([2, 3, 4, 8]);
-  expect(body.skipped[2].reason).toContain("MX records follow");
+  expect(body.skipped[2].reason).toContain("MX records are fixed");
   expect(body).toMatchObject({ created_count: 3, skipped_count: 4, dry_run: false });
   expect((await list(account, domain)).total).toBe(before + 3);
 });
@@ -70,7 +70,7 @@ test("stops at as many records as a domain can have", async () => {
   const lines = Array.from({ length: 1_002 }, (_, index) => `host${index} IN A 192.0.2.1`);
   const { body } = await send(account, { domain, zone_file: lines.join("\n"), dry_run: true });
   expect(body).toMatchObject({ created_count: 1_000, skipped_count: 2 });
-  expect(body.skipped[0].reason).toBe("A domain has 1000 records at most");
+  expect(body.skipped[0].reason).toBe("A domain can have 1000 records at most");
 });
 
 test("is for who may manage this domain's records", async () => {

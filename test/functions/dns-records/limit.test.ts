@@ -17,6 +17,9 @@ test("a domain takes its thousandth record and no other, one by one and by impor
   const one = await recordsRequest(account, "POST", "", { domain, ...www, name: "more" });
   expect(one.body).toMatchObject({ status: 409, code: "limit_reached" });
   const some = await recordsRequest(account, "POST", "/import", { domain, zone_file: "more IN A 192.0.2.1" });
-  expect(some.body).toMatchObject({ created_count: 0, skipped: [{ reason: "A domain has 1000 records at most" }] });
+  expect(some.body).toMatchObject({
+    created_count: 0,
+    skipped: [{ reason: "A domain can have 1000 records at most" }],
+  });
   expect(await storedOf(account)).toEqual(before);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { Problem } from "../../../shared/core/errors.ts";
-import { holderKey, nameKey } from "../../../shared/domains/domain.ts";
+import { holderKey, domainNameKey } from "../../../shared/domains/domain.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
 import { leftOf, remove, statusOf } from "../../support/domain-deletions.ts";
 import { advance, domainOf, setStored, write } from "../../support/domain-work.ts";
@@ -38,7 +38,7 @@ test("a domain whose registration failed takes nothing from whoever registered t
   expect((await remove(account, name)).status).toBe(200);
   expect(await statusOf(account, name)).toBe(404);
   expect(await registrar.registration(name)).toBeDefined();
-  expect(await testTable().getMany([holderKey(name), nameKey(buyer.id, name)])).toMatchObject([
+  expect(await testTable().getMany([holderKey(name), domainNameKey(buyer.id, name)])).toMatchObject([
     { account_id: buyer.id, domain_id: bought.id },
     { domain_id: bought.id },
   ]);

@@ -134,7 +134,7 @@ test("says of a domain that was never delegated what is to be done first, and as
     status: "fail",
     expected: nameservers,
     observed: [],
-    message: `${name} is not registered: register it, then delegate it.`,
+    message: `${name} is not registered. Register it, and then delegate it.`,
   });
   const waiting = {
     status: "unknown",
@@ -165,5 +165,5 @@ test("a parent that cannot be asked makes nothing fail", async () => {
   const { name } = await connected(account, { name: `mail.${parent}` });
   const found = await health(account, name);
   expect([found.status, checkOf(found, "ns")?.status]).toEqual(["unknown", "unknown"]);
-  expect(checkOf(found, "ns")?.message).toContain("It could not be found out now");
+  expect(checkOf(found, "ns")?.message).toContain("The delegation could not be checked");
 });

@@ -21,7 +21,7 @@ test("makes a domain active that the parent delegates to the account alone, with
     verified: true,
     status: "active",
     observed_nameservers: nameservers.toSorted(),
-    message: "It is delegated to us.",
+    message: "The domain is delegated to us.",
   });
   const domain = await readDomain(account, name);
   expect(domain).toMatchObject({ status: "active", outbound_routing_ready: true, dns_record_count: 7 });

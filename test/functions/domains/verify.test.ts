@@ -14,7 +14,7 @@ test("says what to do about a domain that the parent does not delegate to the ac
   const [first = "", second = ""] = nameservers;
   const before = await storedOf(account);
   const cases: [delegatedTo: string[] | undefined, observed: string[], message: string][] = [
-    [undefined, [], `${name} is not registered: register it, then delegate it.`],
+    [undefined, [], `${name} is not registered. Register it, and then delegate it.`],
     [
       elsewhere,
       elsewhere,
@@ -61,7 +61,7 @@ test("tells a domain that its parent has but does not delegate from one that is 
     await connected(child, { name: `www.${name}` }),
   ];
   expect((await verify(child, known.name)).body.message).toContain(
-    `${known.name} is not delegated: set its nameservers`,
+    `${known.name} is not delegated. Set its nameservers`,
   );
   expect((await verify(child, unknown.name)).body.message).toContain(`${unknown.name} is not registered`);
 });
@@ -83,8 +83,8 @@ test("does not conclude anything from a parent that cannot be asked, and says wh
   await delegate(testTable(), broken[0], ["ns1.nowhere.example"]);
   await delegated(nobody, broken[1]);
   const reasons = [
-    `It could not be found out now: the nameservers of ${broken[0]} have no address that can be asked.`,
-    `It could not be found out now: the nameservers of ${broken[1]} refuse to answer.`,
+    `The delegation could not be checked: the nameservers of ${broken[0]} have no address that can be queried.`,
+    `The delegation could not be checked: the nameservers of ${broken[1]} refuse to answer.`,
   ];
   for (const [index, parent] of broken.entries()) {
     const { name } = await connected(account, { name: `mail.${parent}` });

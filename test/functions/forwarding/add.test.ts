@@ -113,7 +113,7 @@ test("an address of the account's own domain that nobody has is refused, and not
     [
       expect.objectContaining({
         loc: ["body", "target_email"],
-        msg: expect.stringContaining("nobody has this address"),
+        msg: expect.stringContaining("no mailbox has this address"),
       }),
     ],
   ]);

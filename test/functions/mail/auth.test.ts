@@ -346,7 +346,7 @@ test("an address is asked for sixty times a minute, in whatever spelling, and a 
       expect(asked.value).toMatchObject(temporary);
       ({ calls } = asked);
     });
-    expect([hashes, calls.filter((call) => call !== "UpdateItemCommand")]).toEqual([0, []]);
+    expect([hashes, calls.filter((call) => call !== "UpdateItem")]).toEqual([0, []]);
   };
   await refused(email, newSource());
 

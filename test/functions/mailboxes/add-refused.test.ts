@@ -4,19 +4,19 @@ import { storedOf } from "../../support/doors.ts";
 import { addMailbox, home, listed, person } from "../../support/mailboxes.ts";
 import { newAccount } from "../../support/world.ts";
 
-const dots = "Two dots cannot stand side by side";
-const ends = "It must begin and end with a letter or a digit";
-const letters = "Only the letters a to z are given out in addresses";
+const dots = "A local part cannot have two dots in a row";
+const ends = "A local part must begin and end with a letter or a digit";
+const letters = "A local part can have no letters other than a to z";
 const charset = "Only letters, digits, dots, hyphens and underscores are allowed";
 
 const refusedLocals: [local: string, message: string][] = [
   ["", "The local part is empty"],
   ["  ", "The local part is empty"],
   ["a".repeat(65), "The local part is longer than 64 characters"],
-  ["ada@example.com", "Write the part before the @ alone: the domain is said apart"],
-  ["@", "Write the part before the @ alone: the domain is said apart"],
-  ['"ada lovelace"', "Quoted local parts are not given out"],
-  ["ada+lists", "A + is for sub-addresses: mail to name+anything comes to name"],
+  ["ada@example.com", "Write only the part before the @. The domain is given separately"],
+  ["@", "Write only the part before the @. The domain is given separately"],
+  ['"ada lovelace"', "A local part cannot be in quotes"],
+  ["ada+lists", "A local part cannot contain a +. Mail to name+anything is delivered to name"],
   ["büro", letters],
   ["аda", letters],
   ["ada\u0000", letters],
@@ -54,7 +54,7 @@ test("refuses a local part with what is wrong with it at its place, and keeps no
   expect(await storedOf(account)).toEqual(before);
 });
 
-const hiddenFault = (code: string) => `There is a character that cannot be seen (${code}): leave it out`;
+const hiddenFault = (code: string) => `This text has an invisible character (${code}). Remove it`;
 
 const refusedNames: [value: unknown, message: string][] = [
   ["", "Write at least 1 character"],
@@ -65,7 +65,7 @@ const refusedNames: [value: unknown, message: string][] = [
   ["Ada\u0000", hiddenFault("U+0000")],
   ["\u200b", hiddenFault("U+200B")],
   ["Ada\ud800", hiddenFault("U+D800")],
-  ["\u2800", "There is nothing to be seen in this text"],
+  ["\u2800", "This text has no visible character"],
   [7, "Write a string, not a number"],
   [null, "Write a string, not null"],
 ];

@@ -56,7 +56,10 @@ test("names the mailbox in the way only to who may see it", async () => {
   await stocked(account, domain, ["ada"]);
   const member = await newMember(account, { capability: "mailbox.create", scope: { type: "domain", id } });
   const { body } = await addMailbox(account, { domain, ...person("ada") }, { as: member });
-  expect(body).toMatchObject({ code: "address_taken", detail: `ada@${domain} is an address of a mailbox already.` });
+  expect(body).toMatchObject({
+    code: "address_taken",
+    detail: `ada@${domain} is an address of a mailbox already. Choose another address.`,
+  });
   expect(body.conflicts_with).toBeUndefined();
 });
 

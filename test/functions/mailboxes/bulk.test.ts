@@ -43,7 +43,7 @@ test("creates a hundred in the order of the request, in at most five transaction
   const { created, failed } = answer.body as Bulk;
   expect(failed).toEqual([]);
   expect(created.map(({ index }) => index)).toEqual(items.map((_, index) => index));
-  expect(calls.filter((command) => command === "TransactWriteItemsCommand").length).toBeLessThanOrEqual(5);
+  expect(calls.filter((command) => command === "TransactWriteItems").length).toBeLessThanOrEqual(5);
   const pages = [
     await listed(account, { page_size: "100" }),
     await listed(account, { page_size: "100", domain: name }),
@@ -82,19 +82,27 @@ test("tells of each that was not created why, by its place, and creates the othe
     [7, "carl"],
   ]);
   expect(body.failed).toEqual([
-    { index: 1, code: "address_taken", message: `ada@${name} is an address of a mailbox already.` },
+    {
+      index: 1,
+      code: "address_taken",
+      message: `ada@${name} is an address of a mailbox already. Choose another address.`,
+    },
     {
       index: 2,
       code: "invalid_local_part",
       message: "Only letters, digits, dots, hyphens and underscores are allowed",
     },
-    { index: 3, code: "duplicate_in_request", message: "The same address stands further up." },
-    { index: 4, code: "address_taken", message: `sales@${name} is an address of a mailbox already.` },
+    { index: 3, code: "duplicate_in_request", message: "An earlier item of this request has the same address." },
+    {
+      index: 4,
+      code: "address_taken",
+      message: `sales@${name} is an address of a mailbox already. Choose another address.`,
+    },
     { index: 5, code: "invalid_name", message: "first_name: Write at least 1 character" },
-    { index: 6, code: "invalid_name", message: expect.stringContaining("cannot be seen") },
-    { index: 8, code: "duplicate_in_request", message: "The same address stands further up." },
-    { index: 9, code: "invalid_local_part", message: "It must begin and end with a letter or a digit" },
-    { index: 10, code: "invalid_local_part", message: "It must begin and end with a letter or a digit" },
+    { index: 6, code: "invalid_name", message: expect.stringContaining("invisible character") },
+    { index: 8, code: "duplicate_in_request", message: "An earlier item of this request has the same address." },
+    { index: 9, code: "invalid_local_part", message: "A local part must begin and end with a letter or a digit" },
+    { index: 10, code: "invalid_local_part", message: "A local part must begin and end with a letter or a digit" },
   ]);
   expect((await listed(account)).total).toBe(3);
 });

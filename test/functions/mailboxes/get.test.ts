@@ -63,7 +63,7 @@ test("422 at its place for what is neither an id nor an address", async () => {
     const { status, body } = await send(account, "GET", at(ref));
     expect([status, body.detail], ref).toEqual([
       422,
-      [{ loc: ["path", "mailbox"], msg: "Write a mailbox's id, or its address", type: "value_error" }],
+      [{ loc: ["path", "mailbox"], msg: "Write a mailbox's id or its address", type: "value_error" }],
     ]);
   }
 });

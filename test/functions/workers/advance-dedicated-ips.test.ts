@@ -89,7 +89,7 @@ test("one whose address is not called as it should be within a day goes with its
     waits.push(((await dueAt(account, id)) - before) / minuteMs);
   }
   expect(waits).toEqual([1, 2, 5, 10, 30, 60, 180, 360, 720]);
-  expect((await storedIp(account, id))?.status_reason).toContain("is called somebody.else.example, and should be");
+  expect((await storedIp(account, id))?.status_reason).toContain("is somebody.else.example. It must be");
   expect(await wallet(account)).toEqual({ posted: 100_000, available: 97_500 });
   await advanceIp(
     account.id,
@@ -109,7 +109,7 @@ test("wherever the worker dies, and however many are at it, a managed one is mad
   const { option_id } = await newOption(40);
   const probe = await claimed(account, option_id);
   const { calls } = await withFault(undefined, -1, () => advance(account, probe.id));
-  const places = calls.flatMap((command, at) => (command === "TransactWriteItemsCommand" ? [at] : []));
+  const places = calls.flatMap((command, at) => (command === "TransactWriteItems" ? [at] : []));
   expect(places.length).toBeGreaterThan(0);
   let claims = 1;
   for (const at of places) {
@@ -169,7 +169,7 @@ test("is degraded once it was found wanting twice in a row, and active again onc
     expect(await advance(account, id)).toMatchObject({ status: "degraded", failures: 2 });
     expect((await send(account, "GET", `/${id}`)).body).toMatchObject({
       status: "degraded",
-      status_reason: expect.stringMatching(/elsewhere\.example.* Until then mail leaves from the shared addresses\.$/),
+      status_reason: expect.stringMatching(/elsewhere\.example.* Meanwhile, mail leaves from the shared addresses\.$/),
       ip_addresses: [{ healthy: false }],
     });
     expect(await advance(account, id)).toMatchObject({ status: "degraded", failures: 3 });

@@ -160,7 +160,7 @@ test("a wrong DMARC record alone makes no domain degraded", async () => {
   await workAt(new Date()).dns.changeZone(zone_id, [{ remove: { name, type: "MX" } }]);
   expect(await advanceTimes(2, account, name)).toMatchObject({
     status: "degraded",
-    status_reason: "Mail does not come to mx1.hosted-mail.example.",
+    status_reason: "Mail does not go to mx1.hosted-mail.example.",
   });
 });
 
@@ -305,7 +305,7 @@ test("a domain whose registration ended is expired, whatever its DNS says, until
   await advanceDomain(account.id, id, due_at ?? "", workAt(end));
   expect(await storedAs(account, name)).toMatchObject({
     status: "expired",
-    status_reason: "Its registration has ended.",
+    status_reason: "The domain's registration has ended.",
   });
   for (let day = 0; day < 3; day++) expect(await advance(account, name)).toMatchObject({ status: "expired" });
   expect(await eventsOf(account)).toEqual(["created", "verified", "updated"]);

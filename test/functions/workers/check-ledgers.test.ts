@@ -82,7 +82,7 @@ test("in a day every account's books are looked at once, and those that do not h
     violations += counts.violations;
   }
   expect([accounts, violations]).toEqual([30, 1]);
-  const problems = [expect.stringContaining("credits exceed debits by 1"), expect.stringContaining("come to 500")];
+  const problems = [expect.stringContaining("credits exceed debits by 1"), expect.stringContaining("add up to 500")];
   expect(log.errors).toEqual([["ledger violation", { account_id: wrong, problems }]]);
 });
 

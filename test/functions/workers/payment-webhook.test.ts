@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 
 import { handler } from "../../../functions/workers/payment-webhook.ts";
 import { buildEvent, parseTarget } from "../../../infra/local/server/event.ts";
-import { signatureOf } from "../../../shared/providers/payments/embedded-checkout.ts";
+import { stripeSignature } from "../../../shared/providers/payments/embedded-checkout.ts";
 import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { answerOf } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
@@ -27,7 +27,7 @@ const post = async (sent: Sent) => answerOf(await handler(eventOf(sent)));
 
 const signed = (body: string, { key = secret, at = new Date() } = {}): Sent => ({
   body,
-  headers: { "stripe-signature": signatureOf(body, key, at) },
+  headers: { "stripe-signature": stripeSignature(body, key, at) },
 });
 
 /** An event about a checkout of this account, in Stripe's shape. */
@@ -99,7 +99,7 @@ test("forged, tampered, stale and unsigned webhooks are 400 and credit nothing",
     { ...signed(body), body: body.replace("1250", "9250") },
     signed(body, { at: new Date(Date.now() - sixMinutesMs) }),
     signed(body, { at: new Date(Date.now() + sixMinutesMs) }),
-    { body: "", headers: { "stripe-signature": signatureOf("", secret, new Date()) } },
+    { body: "", headers: { "stripe-signature": stripeSignature("", secret, new Date()) } },
     signed("not JSON"),
   ];
   for (const sent of refused) {

@@ -8,7 +8,7 @@ import { afterAll, expect, test } from "vitest";
 
 import { bundleLambdas, invoiceAssets } from "../../../infra/build/bundle.ts";
 import { workers } from "../../../infra/entry-points.ts";
-import { dayOf, nextMonth, plusDays } from "../../../shared/core/days.ts";
+import { dayOf, nextMonth, plusDays } from "../../../shared/core/time.ts";
 import { billing, closeDays, use } from "../../support/billing.ts";
 import { eventOf, handlerOf } from "../../support/request.ts";
 import { newAccount } from "../../support/world.ts";
@@ -30,6 +30,15 @@ test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", asyn
     const bundle: unknown = await import(join(outdir, name, "index.js"));
     expect(bundle).toHaveProperty("handler", expect.any(Function));
   }
+});
+
+test("the AWS SDK's client of the table lies beside the bundle, and is loaded when the lane does not answer", async () => {
+  const outdir = join(folder, "lane");
+  const { outputs } = await bundleLambdas(lambdas, outdir);
+  const inBundles = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  expect(inBundles.filter((input) => /@aws-sdk\/(?:client|lib)-dynamodb/.test(input))).toEqual([]);
+  const sender = `import("./me.get/table-sdk.js").then(({ sdkSender }) => process.stdout.write(typeof sdkSender({})))`;
+  expect(execFileSync(process.execPath, ["-e", sender], { cwd: outdir, encoding: "utf8" })).toBe("function");
 });
 
 test("every worker is bundled, and its bundle opens nothing and needs no environment to be loaded", async () => {
@@ -70,9 +79,10 @@ test("the same sources give the same bytes, so that nothing unchanged is deploye
   const [first, second] = [join(folder, "first"), join(folder, "second", "elsewhere")];
   await bundleLambdas(lambdas, first);
   await bundleLambdas(lambdas.toReversed(), second);
+  const files = ["index.js", "package.json", "table-sdk.js"];
   for (const { name } of lambdas) {
-    expect(readdirSync(join(first, name)).toSorted()).toEqual(["index.js", "package.json"]);
-    for (const file of ["index.js", "package.json"]) {
+    expect(readdirSync(join(first, name)).toSorted()).toEqual(files);
+    for (const file of files) {
       expect(readFileSync(join(second, name, file)).equals(readFileSync(join(first, name, file)))).toBe(true);
     }
   }

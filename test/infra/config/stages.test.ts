@@ -24,7 +24,7 @@ test("`-c stage=…` and STAGE pick a stage's file, and without either it is dev
 
 test.each(["prdo", "../config", "example.ts", "", 3])("a stage without a file is refused: %j", async (stage) => {
   const reading = readStage(given({ stage: stage === "" ? "nowhere" : stage }), {});
-  await expect(reading).rejects.toThrow(/There is no stage .*: infra\/stages has .*dev.*Copy example\.ts/);
+  await expect(reading).rejects.toThrow(/There is no stage .*\. infra\/stages has .*dev.*Copy example\.ts/);
 });
 
 test.each(stageNames())("the file of %s is a whole configuration", async (stage) => {
@@ -34,7 +34,7 @@ test.each(stageNames())("the file of %s is a whole configuration", async (stage)
 test("the example has every setting but the stage's name, SMTP, which excludes SES, and what is for incidents", () => {
   const others = new Set(["stage", "smtpSecretName", "readOnly"]);
   const all = Object.keys(Settings.shape).filter((key) => !others.has(key));
-  expect(Object.keys(example).toSorted()).toEqual(all.toSorted());
+  expect(Object.keys(example).toSorted(), "infra/stages/example.ts").toEqual(all.toSorted());
 });
 
 const inTheClear = {
@@ -85,15 +85,15 @@ test("the name that customers reach the API by is its address, for links and for
 test.each<[StageSettings, string]>([
   [{ domainName: undefined }, "certificate"],
   [{ certificateArn: undefined }, "certificate"],
-  [{ domainName: undefined, certificateArn: undefined }, "hostedZoneId and edge are about domainName"],
-  [{ publicUrl: "https://other.example.com" }, "no other name"],
+  [{ domainName: undefined, certificateArn: undefined }, "hostedZoneId and edge need domainName"],
+  [{ publicUrl: "https://other.example.com" }, "Leave publicUrl out"],
   [{ certificateArn: "arn:aws:iam::1:server-certificate/x" }, "the ARN of a certificate"],
   [{ hostedZoneId: "/hostedzone/Z1" }, "hosted zone"],
-  [{ edge: { ...edgeOf(example), originDomainName: "api.example.com" } }, "another name"],
-  [{ edge: { ...edgeOf(example), certificateArn: example.certificateArn ?? "" } }, "us-east-1 only"],
+  [{ edge: { ...edgeOf(example), originDomainName: "api.example.com" } }, "must not be domainName"],
+  [{ edge: { ...edgeOf(example), certificateArn: example.certificateArn ?? "" } }, "needs a certificate of us-east-1"],
   [{ edge: "on" }, "edge"],
   [{ edge: "{" }, "edge"],
-  [{ routeThrottles: { "docs.get": { ratePerSecond: 1, burst: 1 } } }, "what is no function"],
+  [{ routeThrottles: { "docs.get": { ratePerSecond: 1, burst: 1 } } }, "routeThrottles has unknown functions"],
   [{ routeThrottles: { docs: { ratePerSecond: 0, burst: 1 } } }, "routeThrottles"],
   [{ trace: "yes" }, "trace"],
   [{ registrar: "gandi" as "embedded" }, "registrar"],
@@ -112,6 +112,7 @@ test("a misspelt setting of a stage's file is named", () => {
 
 test("the page on deploying has every setting in its table", () => {
   const page = readFileSync(resolve(import.meta.dirname, "../../../docs/deploy.md"), "utf8");
-  const named = [...page.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => name);
-  expect(named).toEqual(expect.arrayContaining(Object.keys(Settings.shape)));
+  const named = new Set([...page.matchAll(/^\| `(\w+)` +\|/gm)].map(([, name]) => name));
+  const missing = Object.keys(Settings.shape).filter((name) => !named.has(name));
+  expect(missing, "add these to the table of settings in docs/deploy.md").toEqual([]);
 });

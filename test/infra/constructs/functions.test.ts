@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { routes } from "../../../functions/routes.ts";
 import { lambdas, workers } from "../../../infra/entry-points.ts";
-import { onSecret, onSes } from "../port-grants.ts";
+import type { ProviderName } from "../../../shared/http/route.ts";
 import {
   functionLogsId,
   functions,
@@ -15,6 +15,7 @@ import {
   tableId,
   template,
 } from "../product-functions.ts";
+import { onSecret, onSes } from "../provider-grants.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
 const reads = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];
@@ -63,6 +64,25 @@ const zoneActions = [
 const onAny = (actions: string[]) => [actions, "*"];
 const onTable = (actions: string[]) => [actions.toSorted(), { "Fn::GetAtt": [tableId, "Arn"] }];
 
+/** The grant for each provider of a function that requests reach; `[]` for a provider that needs no right in AWS. */
+const doorGrants: Record<ProviderName, unknown[]> = {
+  secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
+  payments: onSecret("mail/stripe"),
+  files: onFiles("s3:GetObject"),
+  registrar: onAny(registrarActions),
+  dns: onAny(zoneActions),
+  mail: sends,
+  mail_servers: onSecret("mail/servers"),
+};
+const workerGrants: typeof doorGrants = {
+  ...doorGrants,
+  secrets: onSecretsKey("kms:Decrypt"),
+  files: onFiles("s3:AbortMultipartUpload", "s3:PutObject"),
+};
+
+const grantsFor = (uses: readonly ProviderName[], grants: typeof doorGrants): unknown[][] =>
+  uses.map((name) => grants[name]).filter((grant) => grant.length > 0);
+
 test.each(lambdas)(
   "$name may use what it declares, note its caller's requests and token, write its log, and no more",
   ({ name, access, uses = [] }) => {
@@ -70,18 +90,7 @@ test.each(lambdas)(
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
       ...grants[access],
-      ...uses.map(
-        (port) =>
-          ({
-            secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
-            payments: onSecret("mail/stripe"),
-            files: onFiles("s3:GetObject"),
-            registrar: onAny(registrarActions),
-            dns: onAny(zoneActions),
-            mail: sends,
-            mail_servers: onSecret("mail/servers"),
-          })[port],
-      ),
+      ...grantsFor(uses, doorGrants),
       ...(access === "read" ? [notesCallers] : []),
     ]);
   },
@@ -113,12 +122,7 @@ test.each(workers.filter(({ source }) => source !== "changes"))(
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
       [...onTable(access === "read" ? reads : writes), ...bound],
-      ...(uses.includes("secrets") ? [onSecretsKey("kms:Decrypt")] : []),
-      ...(uses.includes("payments") ? [onSecret("mail/stripe")] : []),
-      ...(uses.includes("registrar") ? [onAny(registrarActions)] : []),
-      ...(uses.includes("dns") ? [onAny(zoneActions)] : []),
-      ...(uses.includes("files") ? [onFiles("s3:AbortMultipartUpload", "s3:PutObject")] : []),
-      ...(uses.includes("mail") ? [sends] : []),
+      ...grantsFor(uses, workerGrants),
       sendsDeadLetters(name),
     ]);
   },

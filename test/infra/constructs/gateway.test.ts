@@ -80,7 +80,9 @@ test("every variable of a path is declared", () => {
 
 test("two Lambdas cannot have the same trigger", () => {
   const twice = [spec("a.get"), spec("b.get", { triggers: ["GET /v1/public/a.get"] })];
-  expect(() => synthesize(twice)).toThrow("Two Lambdas have the trigger GET /v1/public/a.get; the second is b.get");
+  expect(() => synthesize(twice)).toThrow(
+    "Two Lambdas have the trigger GET /v1/public/a.get. The second one is b.get.",
+  );
 });
 
 test("a route's role may be taken on by the gateway only, and invokes that route's function", () => {

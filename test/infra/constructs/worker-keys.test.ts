@@ -6,12 +6,12 @@ import { handler as checkLedgers } from "../../../functions/workers/check-ledger
 import { handler as makeMailboxExport } from "../../../functions/workers/make-mailbox-export.ts";
 import { handler as sendVerification } from "../../../functions/workers/send-verification.ts";
 import { workers } from "../../../infra/entry-points.ts";
-import { runtime } from "../../../shared/http/runtime.ts";
 import { exportKey } from "../../../shared/mail/mailboxes/export.ts";
 import { fund } from "../../support/billing.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { queuedExport } from "../../support/mailbox-examples.ts";
 import { home, stocked } from "../../support/mailboxes.ts";
+import { hookCalls } from "../../support/table-calls.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 const touched = new AsyncLocalStorage<Set<string>>();
@@ -25,14 +25,11 @@ function partitionsIn(value: unknown, into: Set<string>): void {
   }
 }
 
-runtime().client.middlewareStack.add(
-  (next) => (args) => {
-    const into = touched.getStore();
-    if (into) partitionsIn(args.input, into);
-    return next(args);
-  },
-  { step: "initialize", name: "touched" },
-);
+hookCalls(({ input }, next) => {
+  const into = touched.getStore();
+  if (into) partitionsIn(input, into);
+  return next();
+});
 
 const detailOf = ({ id: account_id }: Account, id: string) => ({ detail: { account_id, resource: { id } } });
 

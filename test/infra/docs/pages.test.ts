@@ -7,7 +7,7 @@ import { Marked, type Token, type Tokens } from "marked";
 import { describe, expect, test } from "vitest";
 
 import { docsPages, unpublished } from "../../../infra/docs-pages/pages.ts";
-import { addressOf, layOut, operatorsHeading, renderMarkdown, slugOf } from "../../../infra/docs-pages/render.ts";
+import { linkTarget, layOut, operatorsHeading, renderMarkdown, slugOf } from "../../../infra/docs-pages/render.ts";
 import { docsAssets } from "../../../infra/docs-pages/site.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
@@ -81,7 +81,7 @@ test.each(docsPages)("$name has what the content security policy lets through, a
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-/** Pages for customers; code mode's and who may do what are written for both, and the changelog for everybody. */
+/** Pages for customers; those on code mode and authorization are written for both, and the changelog for everybody. */
 const forCustomers = docsPages.filter(
   ({ name, file }) => file.startsWith("docs/") && !["code-mode", "authorization"].includes(name),
 );
@@ -98,7 +98,7 @@ test.each(forCustomers)("$name tells what only operators need in its last sectio
 });
 
 test("a long page lists its sections before the first, and a short one does not", () => {
-  expect(htmlOf("dedicated-ips")).toMatch(/On this page[^]*href="#domains"[^]*<h2 id="a-managed-one"/);
+  expect(htmlOf("dedicated-ips")).toMatch(/On this page[^]*href="#assign-domains"[^]*<h2 id="statuses"/);
   expect(htmlOf("idempotency")).not.toContain("On this page");
 });
 
@@ -150,8 +150,8 @@ describe("of what a document holds", () => {
     expect(rendered("See [`docs/webhooks.md`](webhooks.md).")).toContain('<a href="/docs/webhooks">Webhooks</a>');
     expect(rendered("See `docs/webhooks.md`.")).toContain('<a href="/docs/webhooks">Webhooks</a>');
     expect(rendered("See `/docs/errors`.")).toContain('<a href="/docs/errors">/docs/errors</a>');
-    expect(addressOf("promises.md#a-repeat", "docs/here.md")).toBe("/docs/promises#a-repeat");
-    expect(addressOf("../CHANGELOG.md", "docs/here.md")).toBe("/docs/changelog");
+    expect(linkTarget("promises.md#a-repeat", "docs/here.md")).toBe("/docs/promises#a-repeat");
+    expect(linkTarget("../CHANGELOG.md", "docs/here.md")).toBe("/docs/changelog");
   });
 
   test("a link to what is no page is its text alone", () => {

@@ -4,7 +4,7 @@ import { EditorState } from "@codemirror/state";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 
-import { parse } from "../../../functions/code/language/parser.ts";
+import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { playgroundFunctions } from "../../../infra/docs-pages/playground.ts";
 import { complete, functionAt } from "../../../infra/docs/playground/completion.ts";
 import { ValueShapes, type Catalogue } from "../../../infra/docs/playground/value-shapes.ts";
@@ -94,7 +94,7 @@ const valid = [
 ];
 
 test.each(valid)("the tree of a valid program has no errors: %j", (source) => {
-  expect(() => parse(source)).not.toThrow();
+  expect(() => parseProgram(source)).not.toThrow();
   const errors: number[] = [];
   syntaxTree(stateOf(source).state).iterate({ enter: ({ type, from }) => void (type.isError && errors.push(from)) });
   expect(errors).toEqual([]);

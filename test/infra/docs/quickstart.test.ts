@@ -12,8 +12,8 @@ import { newAccount } from "../../support/world.ts";
 
 const read = (file: string): string => readFileSync(resolve(import.meta.dirname, "../../..", file), "utf8");
 const quickstart = read("docs/quickstart.md");
-/** What the README has one try first. */
-const [, readme = ""] = /## What you can do with it\n\n```sh\n([^]*?)```/.exec(read("README.md")) ?? [];
+/** The first calls in the README. */
+const [, readme = ""] = /## Make your first calls\n\n```sh\n([^]*?)```/.exec(read("README.md")) ?? [];
 
 test(
   "the quickstart does what it says, line by line, also after what the README begins with",

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 
 import { expect, test, vi } from "vitest";
 
-import { engineNote } from "../../../infra/local/table/lock.ts";
+import { engineAddressFile } from "../../../infra/local/table/lock.ts";
 import { newFolder } from "../../support/folder.ts";
 import { failMain, get, startMain, type Product } from "./product.ts";
 import { gatewayFor } from "./wire.ts";
@@ -68,14 +68,14 @@ test("the engine's address is noted for the operator's command as long as it run
   const dataDir = newFolder();
   const { child, printed, exit } = await startMain({ DATA_DIR: dataDir });
   const [, endpoint = ""] = /embedded, at (\S+)/.exec(printed) ?? [];
-  expect(JSON.parse(await readFile(join(dataDir, engineNote), "utf8"))).toMatchObject({ endpoint });
+  expect(JSON.parse(await readFile(join(dataDir, engineAddressFile), "utf8"))).toMatchObject({ endpoint });
   expect((await fetch(endpoint)).status).toBe(200);
   child.kill("SIGINT");
   // npm and the terminal both hand on the same key press.
   child.kill("SIGINT");
   expect(await exit()).toBe(0);
   await expect(fetch(endpoint)).rejects.toThrow();
-  expect(existsSync(join(dataDir, engineNote))).toBe(false);
+  expect(existsSync(join(dataDir, engineAddressFile))).toBe(false);
 });
 
 test("a second start on the same data folder says who has it, exits 1 and disturbs nothing", async () => {
@@ -132,7 +132,7 @@ test("--reset --yes begins anew, and refuses what is in use or not ours; without
 test("with another's database --reset deletes nothing", async () => {
   const env = { DATA_DIR: newFolder(), AWS_ENDPOINT_URL_DYNAMODB: "http://127.0.0.1:1" };
   const { code, said } = await failMain(env, "--reset");
-  expect([code, said]).toEqual([1, expect.stringContaining("The table is yours")]);
+  expect([code, said]).toEqual([1, expect.stringContaining("The table is in your own DynamoDB")]);
 });
 
 test("data of an older version is refused with the command that begins anew; exit 1, and it stays", async () => {

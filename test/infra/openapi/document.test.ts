@@ -24,20 +24,23 @@ const document = openApiDocument() as {
   paths: Record<string, Record<string, Operation>>;
 };
 
-function operationOf({ method, path }: Pick<Route, "method" | "path">): Operation {
+/** A method and a path of the document. */
+type Endpoint = Pick<Route["http"], "method" | "path">;
+
+function operationOf({ method, path }: Endpoint): Operation {
   const operation = document.paths[path]?.[method.toLowerCase()];
   if (!operation) throw new Error(`the document has no ${method} ${path}`);
   return operation;
 }
 
-const headersOf = (route: Pick<Route, "method" | "path">): string[] =>
-  (operationOf(route).parameters ?? []).flatMap((parameter) => (parameter.in === "header" ? [parameter.name] : []));
+const headersOf = (endpoint: Endpoint): string[] =>
+  (operationOf(endpoint).parameters ?? []).flatMap((parameter) => (parameter.in === "header" ? [parameter.name] : []));
 
 const named = routes.map((route) => [route.name, route] as const);
 
 test.each(named)("%s documents the request header fields it honours, and no others", (_, route) => {
-  const { method, etag } = route;
-  expect(headersOf(route)).toEqual([
+  const { method, etag } = route.http;
+  expect(headersOf(route.http)).toEqual([
     "X-Request-Id",
     ...(method === "POST" ? ["Idempotency-Key"] : []),
     ...(etag ? ["If-Match"] : []),
@@ -46,18 +49,18 @@ test.each(named)("%s documents the request header fields it honours, and no othe
 });
 
 test.each(named)("%s documents what the core may answer for it", (_, route) => {
-  const { responses } = operationOf(route);
+  const { responses } = operationOf(route.http);
   const codes = Object.values(responses)
     .flatMap(({ description }) => [...description.matchAll(/`(\w+)`:/g)])
     .map(([, code]) => code);
-  const isPost = route.method === "POST";
+  const isPost = route.http.method === "POST";
   expect(codes).toContain("rate_limited");
   expect(codes.includes("idempotency_in_flight")).toBe(isPost);
   expect(codes.includes("secret_already_shown")).toBe(
     (isPost && route.shownOnce.length > 0) || route.problems.includes("secret_already_shown"),
   );
   expect(codes).toContain("precondition_failed");
-  expect("304" in responses).toBe(route.etag !== undefined && route.method === "GET");
+  expect("304" in responses).toBe(route.http.etag !== undefined && route.http.method === "GET");
   expect(responses["429"]?.headers).toHaveProperty("Retry-After");
   expect(responses["503"]?.headers).toHaveProperty("Retry-After");
   if (route.public) expect(responses).not.toHaveProperty("401");
@@ -68,7 +71,7 @@ test("a replay is documented where some answer holds no secret", () => {
   const mayRepeat = (name: string): boolean => {
     const route = routes.find((one) => one.name === name);
     if (!route) throw new Error(`${name} is gone`);
-    return "Idempotency-Replayed" in (operationOf(route).responses[String(route.status)]?.headers ?? {});
+    return "Idempotency-Replayed" in (operationOf(route.http).responses[String(route.http.status)]?.headers ?? {});
   };
   expect(["credentials.add", "dedicated_ips.authorize", "workspaces.add"].map(mayRepeat)).toEqual([true, true, true]);
   expect(["webhooks.add", "mailboxes.reveal_credentials"].map(mayRepeat)).toEqual([false, false]);
@@ -76,7 +79,7 @@ test("a replay is documented where some answer holds no secret", () => {
 
 test.each(named)("%s names its rate limit, which the document explains with its numbers", (_, route) => {
   const { perMinute, burst } = limitClasses[route.limit];
-  expect(operationOf(route).description).toContain(`Rate limit: \`${route.limit}\`.`);
+  expect(operationOf(route.http).description).toContain(`Rate limit: \`${route.limit}\`.`);
   expect(document.info.description).toContain(`| \`${route.limit}\` | ${perMinute} | ${burst} |`);
 });
 
@@ -90,7 +93,7 @@ test("code mode documents the key of a program, and MCP its header fields and th
   expect(headersOf(mcp)).toEqual(expect.arrayContaining(["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"]));
 });
 
-const creating = named.filter(([, { location }]) => location !== undefined);
+const creating = named.filter(([, { http }]) => http.location !== undefined);
 
 /** The value of one of OpenAPI's runtime expressions. */
 function valueOf(expression: string, given: Record<string, unknown>, answer: Record<string, unknown>): string {
@@ -102,18 +105,18 @@ test.each(creating)("%s links what it creates to the route that reads it, where 
   const account = await newAccount();
   const example = await exampleOf(route, account);
   const answer = await callRest(route, example, account.owner.token);
-  const links = Object.values(operationOf(route).responses[String(route.status)]?.links ?? {});
+  const links = Object.values(operationOf(route.http).responses[String(route.http.status)]?.links ?? {});
   expect(links).toHaveLength(1);
   const [{ operationId, parameters }] = links as [Link];
   const reading = routes.find(({ name }) => name === operationId);
-  const filled = reading?.path.replace(/\{(\w+)\}/g, (_, name: string) =>
+  const filled = reading?.http.path.replace(/\{(\w+)\}/g, (_, name: string) =>
     valueOf(parameters[name] ?? "", example, answer.body),
   );
-  expect([reading?.method, filled]).toEqual(["GET", answer.headers["location"]]);
+  expect([reading?.http.method, filled]).toEqual(["GET", answer.headers["location"]]);
 });
 
 test("what fits the documented If-Match is understood, and names tags or any", () => {
-  const parameters = named.flatMap(([, route]) => operationOf(route).parameters ?? []);
+  const parameters = named.flatMap(([, route]) => operationOf(route.http).parameters ?? []);
   const { schema } = parameters.find(({ name }) => name === "If-Match") as { schema: { pattern: string } };
   fc.assert(
     fc.property(fc.stringMatching(new RegExp(schema.pattern)), (field) => {
@@ -125,7 +128,7 @@ test("what fits the documented If-Match is understood, and names tags or any", (
 
 test("any X-Request-Id is taken, as the document says what becomes of each", () => {
   for (const [, route] of named) {
-    const field = operationOf(route).parameters?.find(({ name }) => name === "X-Request-Id");
+    const field = operationOf(route.http).parameters?.find(({ name }) => name === "X-Request-Id");
     expect(Object.keys(field?.schema ?? {}).toSorted()).toEqual(["description", "type"]);
     expect(field?.description).toMatch(/1 to 128 visible ASCII.*replaced/);
   }

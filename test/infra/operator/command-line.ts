@@ -1,17 +1,17 @@
 import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 
-import { operate, type Outcome } from "../../../infra/operator/operate.ts";
+import { operate, type CommandResult } from "../../../infra/operator/operate.ts";
 
 const main = resolve(import.meta.dirname, "../../../infra/operator/main.ts");
 
 /** Runs the operator's command as a person would, in a process and an environment of its own. */
 export const operatorIn = (env: NodeJS.ProcessEnv, ...args: string[]) =>
-  new Promise<Outcome>((settle) => {
+  new Promise<CommandResult>((settle) => {
     execFile(process.execPath, [main, ...args], { env }, (error, out, err) =>
       settle({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
     );
   });
 
 /** The same in this process, on the tests' table: what it says and would exit with. */
-export const operator = (...args: string[]): Promise<Outcome> => operate(args);
+export const operator = (...args: string[]): Promise<CommandResult> => operate(args);

@@ -6,11 +6,12 @@ import { deadLettersIn, eventsIn } from "../../../infra/local/events/event-log.t
 import { eventQueueIn } from "../../../infra/local/events/event-queue.ts";
 import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { localTableName } from "../../../infra/local/table/lock.ts";
-import type { Place } from "../../../infra/operator/commands.ts";
+import type { TableLocation } from "../../../infra/operator/commands.ts";
 import { eventCommands } from "../../../infra/operator/event-commands.ts";
 import { createAccount, createClient } from "../../../shared/access/operate-accounts.ts";
 import type { Event } from "../../../shared/changes/event.ts";
-import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
+import { TableClient } from "../../../shared/table/client.ts";
+import { openTable, type Table } from "../../../shared/table/table.ts";
 import { changeOf, labelOf, newTable, record, recordPoison } from "../../support/changes.ts";
 import { startEventBus, takeAll } from "../../support/event-bus.ts";
 import { newFolder } from "../../support/folder.ts";
@@ -19,7 +20,7 @@ import { operatorIn } from "./command-line.ts";
 afterEach(() => vi.unstubAllEnvs());
 
 /** Runs a command of this family on a table; what it answers. */
-const run = (name: string, table: Table, options: Record<string, string>, place: Place = {}) =>
+const run = (name: string, table: Table, options: Record<string, string>, place: TableLocation = {}) =>
   eventCommands[`events ${name}`]?.run(table, options, place);
 
 /** Runs the command with nothing in its environment but the tests' engine and what is given. */
@@ -31,7 +32,7 @@ function operator(env: NodeJS.ProcessEnv, ...args: string[]) {
 /** The table that a command without `--table` finds. */
 async function localTable(): Promise<Table> {
   await ensureTable(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", localTableName);
-  return openTable(documentClient(), localTableName);
+  return openTable(new TableClient(), localTableName);
 }
 
 /** An account, made long ago, whose thing `a` changed on each of three days. */
@@ -78,7 +79,7 @@ test("fails when the bus refuses, says how far it came, and sends nothing later 
   const table = await newTable();
   await accountIn(table);
   await expect(run("replay", table, { since: "2026-02-01" })).rejects.toThrow(
-    /1 events were published; 2 of account .* 2026-03-02T00:00:00\.000Z/,
+    /1 events were published\. 2 events of account .* 2026-03-02T00:00:00\.000Z/,
   );
   expect(bus.details().map(({ data }) => data)).toEqual([{ n: 1 }, { n: 2 }]);
 });

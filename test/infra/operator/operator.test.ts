@@ -36,7 +36,7 @@ test("adds and removes owners but not the last, and makes and unmakes super admi
   expect(await sees(`/v1/public/accounts/${id}/auth/groups`)).toBe(200);
   expect(await operator("owner", "remove", "--account", id, "--user", owner.id)).toMatchObject({ code: 0 });
   const last = await operator("owner", "remove", "--account", id, "--user", other.id);
-  expect(last).toMatchObject({ code: 1, err: expect.stringContaining("at least one user") });
+  expect(last).toMatchObject({ code: 1, err: expect.stringContaining("the last user who owns the account") });
   const foreign = `/v1/public/accounts/${(await newAccount()).id}`;
   await operator("super-admin", "add", "--user", other.id);
   expect(await sees(foreign)).toBe(200);
@@ -78,11 +78,11 @@ test("suspends and reopens an account; both can be repeated", async () => {
 });
 
 test.each([
-  [[], /Say what to do/],
+  [[], /Name a command/],
   [["account", "destroy"], /no command "account destroy"/],
   [["constructor"], /no command/],
   [["client", "create"], /--name/],
-  [["client", "create", "--name", "x", "--owner", "y"], /--owner does not belong here/],
+  [["client", "create", "--name", "x", "--owner", "y"], /--owner is not an option of this command/],
   [["account", "suspend", "--account", "42"], /--account: Not a UUID/],
   [["client", "create", "--nmae", "x"], /nmae/],
   [
@@ -103,7 +103,7 @@ test("ends with what it came to when it is a process", async () => {
 test("answers an unknown account with exit code 1", async () => {
   const { code, err } = await operator("account", "suspend", "--account", "99999999-9999-4999-8999-999999999999");
   expect(code).toBe(1);
-  expect(err).toMatch(/There is no such account/);
+  expect(err).toMatch(/This account, client, .* does not exist/);
 });
 
 test("shows its commands and exit codes with --help", async () => {

@@ -12,7 +12,8 @@ import {
 } from "@aws-sdk/client-dynamodb";
 
 import { ensureTable } from "../../../infra/local/table/engine.ts";
-import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
+import { TableClient } from "../../../shared/table/client.ts";
+import { openTable, type Table } from "../../../shared/table/table.ts";
 import { listen } from "../../support/listen.ts";
 
 type Row = Record<string, AttributeValue>;
@@ -86,7 +87,7 @@ export async function scene({ restored = (row) => row, recovery = "ENABLED", cre
     serve().catch(() => response.destroy());
   });
   const url = `http://127.0.0.1:${await listen(server)}`;
-  const table: Table = openTable(documentClient(), source);
+  const table: Table = openTable(new TableClient(), source);
   const tables = async (): Promise<string[]> => {
     const { TableNames = [] } = await direct.send(new ListTablesCommand({}));
     return TableNames.filter((name) => name.startsWith(source));

@@ -91,12 +91,12 @@ test.each<[string, (row: Row) => Row | undefined, RegExp]>([
   [
     "another entry",
     (row) => (isA("LEDGER#ENTRY#wallet", row) ? { ...row, code: { S: "forged" } } : row),
-    /other entries than in the source/,
+    /entries differ from the source table/,
   ],
   [
     "a lost row of a list",
     (row) => (isA("LIST#transactions#ROW", row) ? undefined : row),
-    /the list of transactions counts other rows than it has/,
+    /the count of the list of transactions differs from its rows/,
   ],
 ])("%s are found, account by account, and the scratch table is deleted all the same", async (_, restored, problem) => {
   const { source, result, tables } = await rehearsing({ restored });
@@ -134,7 +134,7 @@ test("interrupted while it is being restored, it says how to delete the scratch 
 
 test.each([
   [{ recovery: "DISABLED" as const }, {}, "point-in-time recovery is not enabled"],
-  [{}, { at: new Date("2020-01-01T00:00:00Z") }, "It can be restored to moments from"],
+  [{}, { at: new Date("2020-01-01T00:00:00Z") }, "Choose a time from"],
 ])("%j %j is refused before anything is made", async (options, more, reason) => {
   const { result, asked, source, tables } = await rehearsing(options, more);
   await expect(result).rejects.toThrow(reason);

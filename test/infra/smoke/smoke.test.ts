@@ -8,7 +8,7 @@ import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { checksFor } from "../../../infra/smoke/checks.ts";
-import { runChecks, type Check, type Outcome } from "../../../infra/smoke/run.ts";
+import { runChecks, type Check, type CheckResult } from "../../../infra/smoke/run.ts";
 import { Scene } from "../../../infra/smoke/scene.ts";
 import { request } from "../../support/request.ts";
 import { serveProduct } from "../../support/serve-product.ts";
@@ -23,15 +23,15 @@ beforeAll(async () => {
 });
 afterAll(() => product.close());
 
-type Options = { readOnly?: boolean; signal?: AbortSignal; onOutcome?: (outcome: Outcome) => void };
+type Options = { readOnly?: boolean; signal?: AbortSignal; onOutcome?: (outcome: CheckResult) => void };
 
-async function runAs(token: string, some: readonly Check[] = checks, options: Options = {}): Promise<Outcome[]> {
+async function runAs(token: string, some: readonly Check[] = checks, options: Options = {}): Promise<CheckResult[]> {
   const scene = new Scene({ url: product.base, token });
   const all = { readOnly: false, signal: new AbortController().signal, onOutcome: () => {}, ...options };
   return runChecks(some, scene, all);
 }
 
-const of = (outcomes: readonly Outcome[], state: Outcome["state"]): string[] =>
+const of = (outcomes: readonly CheckResult[], state: CheckResult["state"]): string[] =>
   outcomes.filter((outcome) => outcome.state === state).map(({ name, note }) => `${name}: ${note}`);
 
 /** How much there is of everything that the smoke test makes. */
@@ -131,7 +131,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
       expect.arrayContaining([
         "credentials.list: the token lacks credential.view",
         "workspaces: add, get, update: the token lacks workspace.manage",
-        "dns_records: add, update, delete: there is no domain of this run to do it in",
+        "dns_records: add, update, delete: this run has no domain",
       ]),
     );
   });
@@ -142,7 +142,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     const at = checks.findIndex(({ name }) => name.startsWith("dns_records: add"));
     const outcomes = await runAs(account.owner.token, [...checks.slice(0, at), breaking]);
     expect(of(outcomes, "failed")).toEqual(["breaks: as it should"]);
-    expect(of(outcomes, "ok").filter((line) => line.startsWith("take away"))).toHaveLength(2);
+    expect(of(outcomes, "ok").filter((line) => line.startsWith("delete "))).toHaveLength(2);
     expect(await inventory(account)).toMatchObject({ workspaces: 0, domains: 0 });
   });
 
@@ -169,7 +169,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     });
     losing.close();
     expect(losing.lost()).toBe(1);
-    expect(of(outcomes, "ok").some((line) => line.startsWith("take away"))).toBe(true);
+    expect(of(outcomes, "ok").some((line) => line.startsWith("delete "))).toBe(true);
     expect(await inventory(account)).toMatchObject({ "auth/service-accounts": 0, webhooks: 0 });
   });
 
@@ -181,7 +181,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
       run: async (scene) => void scene.made("a thing", () => Promise.reject(new Error("it is stuck"))),
     };
     const outcomes = await runAs(account.owner.token, [stuck]);
-    expect(of(outcomes, "failed")).toEqual(["take away a thing: LEFT BEHIND: it is stuck: it is stuck"]);
+    expect(of(outcomes, "failed")).toEqual(["delete a thing: LEFT BEHIND: it is stuck: it is stuck"]);
   });
 });
 
@@ -221,8 +221,8 @@ describe("the command", { timeout: 60_000 }, () => {
   });
 
   test.each([
-    [["--url", "http://127.0.0.1:1"], "go together"],
-    [["--url", "here", "--token", "t"], "no URL"],
+    [["--url", "http://127.0.0.1:1"], "Give both --url and --token"],
+    [["--url", "here", "--token", "t"], "is not a URL"],
     [["--tokn", "t"], "--tokn"],
     [["all"], "all"],
     [[], "npm start"],

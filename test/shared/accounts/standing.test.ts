@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { groupView } from "../../../shared/access/groups/group.ts";
+import { storedGroupView } from "../../../shared/access/groups/group.ts";
 import {
   accountOfGroup,
   claimedGroups,
@@ -12,7 +12,7 @@ import {
   withAncestors,
   type GroupsRecord,
 } from "../../../shared/accounts/standing.ts";
-import { capabilities, roles, viewOf } from "../../../shared/auth/capabilities.ts";
+import { capabilities, roles, viewCapability } from "../../../shared/auth/capabilities.ts";
 import {
   covers,
   holdsAnywhere,
@@ -150,13 +150,13 @@ test("each role is exactly these capabilities", () => {
 });
 
 test("what a capability acts on is seen with the view of its kind, or with that of the account", () => {
-  expect(capabilities.filter((one) => viewOf(one) === "account.view")).toEqual([
+  expect(capabilities.filter((one) => viewCapability(one) === "account.view")).toEqual([
     "account.view",
     "tag.manage",
     "webhook.manage",
     "auth.manage",
   ]);
-  expect(viewOf("domain.purchase")).toBe("domain.view");
+  expect(viewCapability("domain.purchase")).toBe("domain.view");
 });
 
 describe("a group as it is shown", () => {
@@ -192,7 +192,7 @@ describe("a group as it is shown", () => {
   const nameOf = (id: string) => id.toUpperCase();
 
   test("says what it holds itself and what it inherits, each once", () => {
-    expect(groupView(group, record, nameOf)).toMatchObject({
+    expect(storedGroupView(group, record, nameOf)).toMatchObject({
       attributes: { a: 1 },
       linked_scopes: [{ resource_id: "w", resource_type: "workspace" }],
       parent_id: "a",
@@ -208,7 +208,7 @@ describe("a group as it is shown", () => {
   });
 
   test("holds everything where it, or what it is inside of, owns the account", () => {
-    const view = (id: string) => groupView({ ...group, id }, record, nameOf);
+    const view = (id: string) => storedGroupView({ ...group, id }, record, nameOf);
     expect(view("o")).toMatchObject({
       parent_id: null,
       permission_context: { owner_assignments: [{ account_id: "account" }], resolved_capability_keys: capabilities },

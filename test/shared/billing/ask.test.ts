@@ -10,11 +10,11 @@ import { checkoutResult } from "../../../shared/billing/checkout-result.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
 import { runAccount, runAll } from "../../../shared/billing/run.ts";
 import { recorder } from "../../../shared/changes/recorder.ts";
-import { dayOf, plusDays } from "../../../shared/core/days.ts";
 import { Problem } from "../../../shared/core/errors.ts";
+import { dayOf, plusDays } from "../../../shared/core/time.ts";
 import { batchQueue } from "../../../shared/domains/domain.ts";
 import type { Context } from "../../../shared/http/route.ts";
-import { settle, type Act } from "../../../shared/providers/payments/embedded-checkout.ts";
+import { settleCheckout, type Act } from "../../../shared/providers/payments/embedded-checkout.ts";
 import { embeddedPayments } from "../../../shared/providers/payments/embedded.ts";
 import type { Payments } from "../../../shared/providers/payments/payments.ts";
 import { stripePayments } from "../../../shared/providers/payments/stripe.ts";
@@ -90,7 +90,7 @@ async function newScene() {
     topup: () => table.get(topupKey(accountId, token.slice(0, 36)), StoredTopup),
     posted: async () => (await readWallet(table, accountId)).posted,
     queued: (queue: Queue = checkoutQueue) => inQueue(queue, store),
-    act: (id: string, act: Act) => settle(openMemoryTable(store), id, act, now()),
+    act: (id: string, act: Act) => settleCheckout(openMemoryTable(store), id, act, now()),
   };
 }
 type Scene = Awaited<ReturnType<typeof newScene>>;

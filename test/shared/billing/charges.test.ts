@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { linesOf, totalOf, type Accrual } from "../../../shared/billing/charges.ts";
-import { daysInMonth, plusDays } from "../../../shared/core/days.ts";
+import { linesOf, totalAmount, type Accrual } from "../../../shared/billing/charges.ts";
+import { daysInMonth, plusDays } from "../../../shared/core/time.ts";
 import { plans, type PlanId } from "../../../shared/wallet/catalogue.ts";
 
 const nothing = { plan_id: "per_mailbox", mailboxes: 0, dedicated_ips: 0, sent_mails: 0 } as const;
@@ -31,7 +31,7 @@ const anyDays = fc.constantFrom("2026-01", "2026-02", "2028-02", "2026-04").chai
 test("a whole month costs its price, however long the month is", () => {
   for (const month of ["2026-01", "2026-02", "2028-02", "2026-04"]) {
     const days = daysOf(month, daysInMonth(`${month}-01`), { mailboxes: 7 });
-    expect(totalOf(linesOf(days))).toBe(7 * plans.per_mailbox.prices.mailbox);
+    expect(totalAmount(linesOf(days))).toBe(7 * plans.per_mailbox.prices.mailbox);
   }
 });
 
@@ -46,12 +46,12 @@ test.for([
   ["nothing on a plan with a minimum for 14 days of 28", "2026-02", 14, {}, 250],
   ["nothing on a plan with a minimum for 5 days of 31, 80.65,", "2026-01", 5, {}, 81],
 ] as const)("%s comes to what it says", ([, month, count, what, cents]) => {
-  expect(totalOf(linesOf(daysOf(month, count, what)))).toBe(cents);
+  expect(totalAmount(linesOf(daysOf(month, count, what)))).toBe(cents);
 });
 
 test("what is charged by the thousand is rounded once, not by the day", () => {
   const cost = (days: number, sent_mails: number) =>
-    totalOf(linesOf(daysOf("2026-04", days, { plan_id: "per_dedicated_ip", sent_mails })));
+    totalAmount(linesOf(daysOf("2026-04", days, { plan_id: "per_dedicated_ip", sent_mails })));
   expect([cost(1, 12), cost(2, 12), cost(25, 1), cost(30, 25_000_012)]).toEqual([0, 1, 1, 30_000_014]);
 });
 
@@ -77,10 +77,10 @@ test("lines are above zero, add up to the total, and reach the minimum", () => {
     fc.property(anyDays, (days) => {
       const lines = linesOf(days);
       for (const { amount } of lines) expect(amount).toBeGreaterThan(0);
-      expect(totalOf(lines)).toBe(lines.reduce((sum, { amount }) => sum + amount, 0));
+      expect(totalAmount(lines)).toBe(lines.reduce((sum, { amount }) => sum + amount, 0));
       const mailboxDays = days.filter(({ plan_id }) => plan_id === "per_mailbox");
       const least = (plans.per_mailbox.minimum * mailboxDays.length) / daysInMonth(days[0]?.day ?? "2026-01-01");
-      expect(totalOf(lines)).toBeGreaterThanOrEqual(Math.floor(least));
+      expect(totalAmount(lines)).toBeGreaterThanOrEqual(Math.floor(least));
     }),
   );
 });
@@ -93,7 +93,7 @@ test("using more never costs less, and a line is at most half a cent off", () =>
           ? { ...day, mailboxes: day.mailboxes + 1, sent_mails: day.sent_mails + 1 }
           : day,
       );
-      expect(totalOf(linesOf(more))).toBeGreaterThanOrEqual(totalOf(linesOf(days)));
+      expect(totalAmount(linesOf(more))).toBeGreaterThanOrEqual(totalAmount(linesOf(days)));
       const ips = days.filter(({ plan_id }) => plan_id === "per_dedicated_ip");
       const exact = ips.reduce((sum, { dedicated_ips, day }) => sum + (9_900 * dedicated_ips) / daysInMonth(day), 0);
       const line = linesOf(ips).find(({ description }) => description.endsWith("dedicated IPs"));

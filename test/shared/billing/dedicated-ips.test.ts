@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
 import { readUsage } from "../../../shared/billing/usage.ts";
-import { dayOf, plusDays, type Day } from "../../../shared/core/days.ts";
+import { dayOf, plusDays, type Day } from "../../../shared/core/time.ts";
 import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { firstState, stateKey } from "../../../shared/wallet/state.ts";
 import { closeDays, use } from "../../support/billing.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { changePlan } from "../../../shared/billing/plan.ts";
 import { walletBalance } from "../../../shared/billing/views.ts";
-import { plusDays } from "../../../shared/core/days.ts";
+import { plusDays } from "../../../shared/core/time.ts";
 import { newScene } from "./scene.ts";
 
 /** An account of 15 January with three mailboxes and enough in its wallet. */

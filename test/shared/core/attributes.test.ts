@@ -38,14 +38,14 @@ test("is bounded by the bytes of its JSON, not by its characters", () => {
   );
 });
 
-test("may be nested twenty levels deep, and never fails otherwise than by saying so", () => {
+test("can be nested twenty levels deep, and never fails otherwise than by saying so", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 40 }), (levels) => {
       expect(Attributes.safeParse({ a: nested(levels) }).success).toBe(levels <= 19);
     }),
   );
   const { error } = Attributes.safeParse({ a: nested(200_000) });
-  expect(error?.issues).toMatchObject([{ message: "Attributes may be nested 20 levels deep at most" }]);
+  expect(error?.issues).toMatchObject([{ message: "Attributes can be nested 20 levels deep at most" }]);
 });
 
 test.each([[[]], ["x"], [1], [true]])("is an object, not %j", (value) => {

@@ -11,15 +11,15 @@ import { added, home } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newUser, type Account } from "../../support/world.ts";
 
-const tagged = routes.filter(({ etag }) => etag);
-const getterOf = ({ path }: Route): Route => {
+const tagged = routes.filter(({ http }) => http.etag);
+const getterOf = ({ http: { path } }: Route): Route => {
   const getter = tagged.find(
-    (route) => route.method === "GET" && (path === route.path || path === `${route.path}/active`),
+    (route) => route.http.method === "GET" && (path === route.http.path || path === `${route.http.path}/active`),
   );
-  if (!getter) throw new Error(`nothing reads ${path} with its tag`);
+  if (!getter) throw new Error(`no GET of ${path} declares an \`http.etag\`, so no other route of this path can`);
   return getter;
 };
-const changers = tagged.filter(({ method }) => method !== "GET");
+const changers = tagged.filter(({ http }) => http.method !== "GET");
 
 test.each([
   ['"a"', ['"a"']],
@@ -36,15 +36,18 @@ test.each([
   ['*, "a"', undefined],
 ])("of If-Match: %s the tags are %j", (field, tags) => expect(parseTags(field)).toEqual(tags));
 
-test("what one reads with a tag is changed and deleted with it", () => {
-  expect(tagged.length).toBeGreaterThan(5);
-  for (const getter of tagged.filter(({ method }) => method === "GET")) {
-    const others = routes.filter(({ path, method }) => path === getter.path && method !== "GET");
-    expect(others.filter(({ etag }) => !etag)).toEqual([]);
-  }
+const getters = tagged.filter(({ http }) => http.method === "GET").map((getter) => [getter.name, getter] as const);
+
+test.each(getters)("what %s reads with a tag is changed and deleted with it", (name, { http: { path } }) => {
+  const others = routes.filter(({ http }) => http.path === path && http.method !== "GET");
+  const untagged = others.filter(({ http }) => !http.etag);
+  expect(
+    untagged.map((route) => route.name),
+    `declare the \`http.etag\` of ${name} on these routes too`,
+  ).toEqual([]);
 });
 
-describe.each(changers.filter(({ method }) => method === "PATCH").map((route) => [route.name, route] as const))(
+describe.each(changers.filter(({ http }) => http.method === "PATCH").map((route) => [route.name, route] as const))(
   "%s of what is so already",
   (_, route) => {
     test("keeps the tag, writes nothing and says nothing", async () => {
@@ -66,22 +69,25 @@ describe.each(changers.filter(({ method }) => method === "PATCH").map((route) =>
   },
 );
 
-describe.each(routes.filter(({ etag }) => !etag).map((route) => [route.name, route] as const))("%s", (_, route) => {
-  test("refuses If-Match, as it has no tag, and does nothing", async () => {
-    const account = await newAccount();
-    const example = (await examples[route.name]?.(account)) ?? {};
-    const before = await storedOf(account);
-    for (const tag of ['"any"', "*", "none"]) {
-      const { body } = await callRest(route, example, account.owner.token, { "if-match": tag });
-      expect(body).toMatchObject({
-        status: 412,
-        code: "precondition_failed",
-        detail: expect.stringMatching(/not honoured here/),
-      });
-    }
-    expect(await storedOf(account)).toEqual(before);
-  });
-});
+describe.each(routes.filter(({ http }) => !http.etag).map((route) => [route.name, route] as const))(
+  "%s",
+  (_, route) => {
+    test("refuses If-Match, as it has no tag, and does nothing", async () => {
+      const account = await newAccount();
+      const example = (await examples[route.name]?.(account)) ?? {};
+      const before = await storedOf(account);
+      for (const tag of ['"any"', "*", "none"]) {
+        const { body } = await callRest(route, example, account.owner.token, { "if-match": tag });
+        expect(body).toMatchObject({
+          status: 412,
+          code: "precondition_failed",
+          detail: expect.stringMatching(/does not support `If-Match`/),
+        });
+      }
+      expect(await storedOf(account)).toEqual(before);
+    });
+  },
+);
 
 test.each(["/v1/public/a2a", "/v1/public/mcp", "/v1/public/functions"])("%s refuses If-Match", async (path) => {
   const isList = path.endsWith("functions");
@@ -104,7 +110,7 @@ describe.each(changers.map((route) => [route.name, route] as const))("%s", (_, r
       const { account, example, etag } = await scene();
       const answer = await call(account, any ? "*" : `"other", ${etag}`, example);
       expect(answer.status).toBe(200);
-      if (route.method === "PATCH") {
+      if (route.http.method === "PATCH") {
         const read = await callRest(getterOf(route), example, account.owner.token);
         expect(answer.headers["etag"]).toBe(read.headers["etag"]);
       }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { checkDns } from "../../../shared/dedicated-ips/check-dns.ts";
 import type { StoredIp } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import type { Answer, Resolver } from "../../../shared/dns/answer.ts";
+import type { DnsAnswer, Resolver } from "../../../shared/dns/answer.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { reverseName } from "../../../shared/dns/reverse.ts";
 import { host, readyHost, storedIp } from "../../support/dedicated-ips.ts";
@@ -21,7 +21,7 @@ async function hostOf(ips: readonly string[], add: typeof host): Promise<StoredI
 }
 
 /** A DNS that says what it likes, and how often it was asked. */
-function dnsOf(answer: (name: string, type: string) => Answer): { resolver: Resolver; asked: string[] } {
+function dnsOf(answer: (name: string, type: string) => DnsAnswer): { resolver: Resolver; asked: string[] } {
   const asked: string[] = [];
   const resolve: Resolver["resolve"] = async (name, type) => {
     asked.push(`${name} ${type}`);
@@ -69,7 +69,7 @@ test("what is beyond could not be found out, and a host with one name for each o
   const three = names(3);
   expect(await checkDns(ip, three.resolver)).toMatchObject({
     status: "unknown",
-    message: "It could not be found out now: it takes too many questions to find out. Try again later.",
+    message: "The check could not be completed: it takes too many DNS queries. Try again later.",
   });
   expect(three.asked).toHaveLength(64);
 });
@@ -89,6 +89,6 @@ test("one look sends 320 messages at most, and a sound host with sixteen address
   const failing = await network.addAsLiked({});
   const roots = Array.from({ length: 60 }, () => failing.endpoint);
   const seen = await checkDns(ip, openResolver({ roots, route: network.route, tryTimeoutMs: 5 }));
-  expect(seen).toMatchObject({ status: "unknown", message: expect.stringContaining("too many queries") });
+  expect(seen).toMatchObject({ status: "unknown", message: expect.stringContaining("too many DNS queries") });
   expect(failing.asked.length).toBeLessThanOrEqual(320);
 });

@@ -33,7 +33,7 @@ export const replying =
     send(responseTo(query, packet(query)));
 
 export const silent = "the nameservers of example.test do not answer";
-const garbled = "the nameservers of example.test answer what cannot be read";
+const garbled = "the nameservers of example.test give an answer that cannot be read";
 const lame = "the nameservers of example.test do not know the zone";
 const failing = "the nameservers of example.test answer with an error";
 
@@ -170,5 +170,5 @@ export const bad: [is: string, reason: string, conduct: Conduct][] = [
 
 export const noAddress = {
   status: "unknown",
-  reason: "the nameservers of example.test have no address that can be asked",
+  reason: "the nameservers of example.test have no address that can be queried",
 };

@@ -60,7 +60,7 @@ test("stops when a question has sent as many messages as it may", async () => {
   const net = await internet(...delegated(name, { address: "8.8.0.99" }));
   expect(await net.open({ maxQueries: 2 }).resolve(name, "A")).toEqual({
     status: "unknown",
-    reason: "it takes too many queries to find out",
+    reason: "it takes too many DNS queries",
   });
 });
 

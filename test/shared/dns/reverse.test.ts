@@ -45,7 +45,7 @@ test("confirms an IPv4 address whose name has an A record of it, among others", 
   expect(state).toEqual({
     status: "confirmed",
     rdns: "mail.example.test",
-    message: "45.12.0.7 is mail.example.test, in both directions.",
+    message: "The reverse DNS of 45.12.0.7 is mail.example.test, which leads back to it.",
   });
 });
 
@@ -96,7 +96,7 @@ test("looks at three names at most, and says to keep one", async () => {
   expect(await forwardConfirmed(resolver, four)).toEqual({
     status: "unconfirmed",
     rdns: "h00.example.test",
-    message: "45.12.0.7 has 4 names, of which 3 were looked at and none leads back: keep one PTR record.",
+    message: "45.12.0.7 has 4 names. 3 of them were checked, and none leads back to it. Keep one PTR record.",
   });
   expect(asked).toHaveLength(4);
 });
@@ -104,7 +104,7 @@ test("looks at three names at most, and says to keep one", async () => {
 const withoutName = {
   status: "unconfirmed",
   rdns: null,
-  message: "45.12.0.7 has no name: have its provider set its PTR record to the host's name.",
+  message: "45.12.0.7 has no name. Ask its provider to set its PTR record to the host's name.",
 };
 
 test("says that an address without a PTR record has no name", async () => {
@@ -134,7 +134,7 @@ test.each(oddNames)("takes %j for no name, as it is none of a host", async (host
   };
   expect(await forwardConfirmed(resolver, four)).toEqual({
     ...withoutName,
-    message: "45.12.0.7 has a name that is no host name: have its provider set its PTR record to the host's name.",
+    message: "45.12.0.7 has a name that is not a host name. Ask its provider to set its PTR record to the host's name.",
   });
 });
 
@@ -157,8 +157,7 @@ test.each([
   expect(await stateOf(four, ptr(reverseName(four), "mail.example.test"), ...rrsets)).toEqual({
     status: "unconfirmed",
     rdns: "mail.example.test",
-    message:
-      "The PTR record says mail.example.test, which does not lead to 45.12.0.7: add the A record 45.12.0.7 there.",
+    message: "The PTR record names mail.example.test, but this name has no A record with 45.12.0.7. Add this record.",
   });
 });
 
@@ -167,7 +166,7 @@ test("names all names that do not lead back", async () => {
   expect(state).toMatchObject({
     rdns: "a.example.test",
     message:
-      "The PTR record says a.example.test or b.example.test, which does not lead to 2a01:4f8::7: add the AAAA record 2a01:4f8::7 there.",
+      "The PTR record names a.example.test or b.example.test, but this name has no AAAA record with 2a01:4f8::7. Add this record.",
   });
 });
 
@@ -195,7 +194,7 @@ test("knows the name, and no more, while the nameservers of the name are silent"
   expect(await forwardConfirmed(resolver, four)).toEqual({
     status: "unknown",
     rdns: "mail.example.test",
-    message: "It could not be found out now: the nameservers of example.test do not answer. Try again later.",
+    message: "The check could not be completed: the nameservers of example.test do not answer. Try again later.",
   });
 });
 

@@ -11,7 +11,7 @@ test("finds the name that one registers, not taking a company's suffix for a reg
 test("takes a new name below a suffix only, and says one thing that is wrong with it", () => {
   const faultsOf = (given: string) => NewDomainName.safeParse(given).error?.issues.map(({ message }) => message);
   expect(NewDomainName.parse("Shop.GitHub.io.")).toBe("shop.github.io");
-  expect(faultsOf("github.io")).toEqual(["github.io is a public suffix: names are registered under it"]);
-  expect(faultsOf("shop.test")).toEqual(["Names under .test are reserved: they are not on the public internet"]);
+  expect(faultsOf("github.io")).toEqual(["github.io is a public suffix. Write a name under it"]);
+  expect(faultsOf("shop.test")).toEqual(["Names under .test are reserved. They are not on the public internet"]);
   expect(faultsOf("com")).toEqual(["Write the name with its top-level domain, such as example.com"]);
 });

@@ -88,10 +88,10 @@ describe("what opens nothing on its resource is not given", () => {
       }
     }
     expect((await on("billing.view", "domain", domain.id)).body.detail[0].msg).toBe(
-      "billing.view opens nothing on a domain: it is given on the account",
+      "billing.view has no effect on a domain. Give it on the account",
     );
     expect((await on("mailbox.view", "tenant", domain.id)).body.detail[0].msg).toBe(
-      "mailbox.view opens nothing on a tenant: it is given on the account, or on one workspace or domain or mailbox",
+      "mailbox.view has no effect on a tenant. Give it on the account, or on one workspace or domain or mailbox",
     );
   });
 

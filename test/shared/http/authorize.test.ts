@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { route as getWorkspace } from "../../../functions/workspaces/get.ts";
 import { route as listWorkspaces } from "../../../functions/workspaces/list.ts";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import type { Capability } from "../../../shared/auth/capabilities.ts";
 import { authorize } from "../../../shared/http/authorize.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { uniqueName } from "../../support/domains.ts";
@@ -95,6 +96,25 @@ test("a stranger's call of a program is answered as it was, also when the link's
   expect((await send()).body.responses[0]).toEqual(first.body.responses[0]);
 });
 
+describe("who may not do something with a thing that is there", () => {
+  test.each<[string, number, Capability, boolean]>([
+    ["is told which capability it takes, where they see the thing", 403, "workspace.view", true],
+    ["is told so where they hold nothing of its kind anywhere", 403, "ip.view", false],
+    ["is told that it is not there, where they see other things of its kind", 404, "workspace.view", false],
+    ["is told that it is not there, where they may do that with other things", 404, "workspace.manage", false],
+  ])("%s", async (_, status, capability, isOnIt) => {
+    const account = await newAccount();
+    const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
+    const scope = { type: "workspace" as const, id: isOnIt ? workspace.id : nobodys };
+    const member = await newMember(account, { capability, scope });
+    const answer = await call(account, "PATCH", `workspaces/${workspace.id}`, { name: "Other" }, member);
+    expect([answer.status, answer.body.required_capability]).toEqual([
+      status,
+      status === 403 ? "workspace.manage" : undefined,
+    ]);
+  });
+});
+
 describe("what it costs to decide", () => {
   /** How many calls of the table it takes. */
   async function callsFor(route: Route, account: Account, { id }: User, params: object = {}): Promise<number> {
@@ -112,6 +132,13 @@ describe("what it costs to decide", () => {
     expect(await callsFor(listWorkspaces, account, account.owner)).toBe(1);
     expect(await callsFor(listWorkspaces, account, whole)).toBe(1);
     expect(await callsFor(listWorkspaces, account, part)).toBe(2);
+  });
+
+  test("is one call for a member of an account where that takes no capability", async () => {
+    const account = await newAccount();
+    const member = await newMember(account, { capability: "ip.view", scope: { type: "domain", id: nobodys } });
+    const { scope: _, ...whole } = listWorkspaces;
+    expect(await callsFor({ ...whole, capability: null }, account, member)).toBe(1);
   });
 
   test("is no more for the thing that it is about, however narrow the grant is that suffices", async () => {

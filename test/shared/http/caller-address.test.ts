@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 
-import { callerAddress } from "../../../shared/http/caller-address.ts";
+import { callerAddress } from "../../../shared/http/lambda.ts";
 
 const event = (headers: Record<string, string>) =>
   ({ headers, requestContext: { http: { sourceIp: "192.0.2.1" } } }) as unknown as Parameters<typeof callerAddress>[0];

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 
-import { answerOf, claimKey, findAnswer } from "../../../shared/http/idempotency.ts";
+import { storedAnswer, claimKey, findAnswer } from "../../../shared/http/idempotency.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
 const start = Date.parse("2026-03-01T00:00:00.250Z");
@@ -14,7 +14,13 @@ type Keyed = Parameters<typeof claimKey>[1];
 function scene() {
   const table = openMemoryTable(createMemoryStore());
   const output = z.object({ id: z.string(), secret: z.string().optional() });
-  const route = { name: "toys.make", method: "POST", output, kept: true, shownOnce: [] } as unknown as Keyed["route"];
+  const route: Keyed["route"] = {
+    name: "toys.make",
+    http: { method: "POST" },
+    output,
+    codeMode: { storesAnswer: true },
+    shownOnce: [],
+  };
   const principal = { type: "user" as const, id: "u", email: "", groups: [] };
   const keyed = (afterMs: number, more: object = {}): Keyed => ({
     principal,
@@ -41,7 +47,7 @@ function scene() {
       return claimed;
     },
     claimed: (afterMs: number, more: object = {}) => claimKey(table, keyed(afterMs, more)),
-    answer: (afterMs: number, more: object = {}) => answerOf(table, keyed(afterMs, more)),
+    answer: (afterMs: number, more: object = {}) => storedAnswer(table, keyed(afterMs, more)),
     found: (afterMs: number, more: object = {}) => findAnswer(table, keyed(afterMs, more)),
   };
 }
@@ -87,12 +93,52 @@ describe("while the first request runs", () => {
   });
 
   test("one that lapses is free for the same request at once, and one that was let go for any", async () => {
-    const { claim, claimed } = scene();
+    const { claim, claimed, table } = scene();
     await (await claim(0)).lapse();
+    expect(await table.between("PRINCIPAL#u", "IDEMPOTENCY#", "IDEMPOTENCY#~")).toMatchObject([{ lease_until: 0 }]);
     await expect(claimed(0, other)).rejects.toMatchObject(usedOtherwise);
     await (await claim(0)).release();
     await claim(0, other);
   });
+});
+
+test("of two requests that take over at the same time one runs, and the other is told so", async () => {
+  const { claimed, claim } = scene();
+  await claim(0);
+  const [one, other] = await Promise.allSettled([claimed(leaseMs), claimed(leaseMs)]);
+  expect(one).toMatchObject({ status: "fulfilled", value: { settle: expect.any(Function) } });
+  expect(other).toMatchObject({ status: "rejected", reason: inFlight });
+});
+
+test("a claim, or a takeover, that the SDK sends a second time is the same one", async () => {
+  const { table, keyed, claim } = scene();
+  const attempt: typeof table.attempt = async (write) => {
+    await table.attempt(write);
+    return table.attempt(write);
+  };
+  const twice = { ...table, attempt };
+  const first = await claimKey(twice, keyed(0));
+  expect(await claimKey(twice, keyed(leaseMs))).toHaveProperty("id", "id" in first ? first.id : "");
+  expect((await claim(2 * leaseMs)).id).toBe("id" in first ? first.id : "");
+});
+
+test("a claim whose answer was lost on the way is free for the next one at once, at the first try and at a takeover", async () => {
+  const { table, keyed, claim } = scene();
+  const outage = new Error("lost");
+  /** Writes, and loses the answer of the write with this place. */
+  const losing = (place: number) => {
+    let writes = 0;
+    const attempt: typeof table.attempt = async (write) => {
+      const answer = await table.attempt(write);
+      if (writes++ === place) throw outage;
+      return answer;
+    };
+    return { ...table, attempt };
+  };
+  await expect(claimKey(losing(0), keyed(0))).rejects.toBe(outage);
+  await claim(0, other);
+  await expect(claimKey(losing(1), keyed(leaseMs, other))).rejects.toBe(outage);
+  await claim(leaseMs);
 });
 
 describe("an answer", () => {
@@ -136,8 +182,9 @@ describe("an answer", () => {
     expect(await found(0, { weigh })).toBeDefined();
     expect(await claimed(0, { weigh, counts: async () => true })).toEqual({ replay: { id: "first" } });
     expect(await claimed(0, { weigh, counts: async () => false })).toHaveProperty("settle");
+    expect(await found(leaseMs, { weigh })).toBeUndefined();
     expect(await claimed(leaseMs, { weigh })).toHaveProperty("settle");
-    expect(weighed).toEqual([length, length, length, 0]);
+    expect(weighed).toEqual([length, length, length, 0, 0]);
   });
 
   test("that is replaced by one that says more is that one, until the key is another request's", async () => {
@@ -153,7 +200,7 @@ describe("an answer", () => {
   test("is stored nowhere where a program is not to keep it, or it shows a secret", async () => {
     const secret = { shownOnce: ["secret"] };
     for (const [more, answer, message] of [
-      [{ kept: false }, { id: "first" }, /it holds an address that is a key itself/],
+      [{ codeMode: { storesAnswer: false } }, { id: "first" }, /an address that works without a credential/],
       [secret, { id: "first", secret: "s" }, /a secret that is shown only once/],
     ] as const) {
       const { route, done, claimed, found, answer: look } = scene();
@@ -164,7 +211,7 @@ describe("an answer", () => {
       }
     }
     const { route, done, answer } = scene();
-    const outside = { route: { ...route, kept: false } };
+    const outside = { route: { ...route, codeMode: { storesAnswer: false } } };
     await done(outside);
     expect(await answer(0, outside)).toMatchObject({ replay: { id: "first" } });
   });
@@ -192,7 +239,9 @@ test("a claim that was settled is not let go, and one that was taken over settle
 
 test("every deletion answers the same, whatever it was settled with", async () => {
   const { route, claim } = scene();
-  const claimed = await claim(0, { route: { ...route, method: "DELETE", output: z.object({}) } });
+  const claimed = await claim(0, {
+    route: { ...route, http: { method: "DELETE" }, output: z.object({}) },
+  });
   expect(claimed.isSettledWith({})).toBe(false);
   claimed.settle(undefined);
   expect(claimed.isSettledWith({})).toBe(true);

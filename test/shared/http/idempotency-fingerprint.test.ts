@@ -18,6 +18,13 @@ test("requests that ask for the same have one fingerprint, whatever the order of
   expect(of({ a: 1, b: { c: [1, 2], d: null }, e: 2 }, "other")).not.toBe(one);
 });
 
+test("a request that was answered by an earlier version of the product has the same fingerprint", () => {
+  // HMAC-SHA256 under the key of {"body":{"a":1,"b":{"c":[1,2],"d":null}},"params":{},"query":{}}
+  expect(of({ b: { d: null, c: [1, 2] }, a: 1 })).toBe(
+    "70fbd52a013acaad5949cb1fb1ed3c6252a450fed863fe4a6924ca69a01cda54",
+  );
+});
+
 test("a request goes by its record and by who claimed it first, which earlier versions do not say", () => {
   const record = { PK: "p", SK: "s" };
   const ids = [requestIdOf(record, "a"), requestIdOf(record, "b"), requestIdOf(record, undefined)];

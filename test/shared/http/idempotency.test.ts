@@ -14,7 +14,7 @@ import { examples } from "../../support/examples.ts";
 import { request, strangerFor } from "../../support/request.ts";
 import { grant, newAccount, newMember, testTable, type Account, type User } from "../../support/world.ts";
 
-const posts = routes.filter(({ method }) => method === "POST");
+const posts = routes.filter(({ http }) => http.method === "POST");
 const add = posts.find(({ name }) => name === "workspaces.add");
 if (!add) throw new Error("workspaces.add is gone");
 
@@ -32,7 +32,7 @@ describe.each(posts.map((route) => [route.name, route] as const))("%s with an Id
     const example = await examples[route.name]?.(account);
     const headers = { "idempotency-key": randomUUID() };
     const first = await callRest(route, example ?? {}, account.owner.token, headers);
-    expect(first.status).toBe(route.status);
+    expect(first.status).toBe(route.http.status);
     expect(first.headers["idempotency-replayed"]).toBeUndefined();
     const after = await storedOf(account);
     const repeat = await callRest(route, example ?? {}, account.owner.token, headers);

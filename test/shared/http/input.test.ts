@@ -36,7 +36,14 @@ describe("what is required and left out is told as missing, whatever its type", 
 
 /** A route that takes this body, and whatever else is given. */
 const routeOf = (body: z.ZodObject, more: object = {}): Route =>
-  ({ method: "POST", access: "write", params: z.object({}), query: z.object({}), body, ...more }) as Route;
+  ({
+    http: { method: "POST" },
+    access: "write",
+    params: z.object({}),
+    query: z.object({}),
+    body,
+    ...more,
+  }) as unknown as Route;
 const sent = (more: Partial<RawInput>): RawInput => ({ params: {}, query: {}, body: {}, ...more });
 
 /** What is told of an input; nothing where it is taken. */
@@ -124,17 +131,20 @@ describe("the header fields that a route honours", () => {
   const none = z.object({});
   const headersOf = (more: object, raw: Partial<RawInput>) => parseInput(routeOf(none, more), sent(raw)).headers;
   const etag = () => "";
+  const tagged = { http: { method: "PATCH", etag } };
 
   test("an idempotency key counts for a POST, and is as good as not sent to another route", () => {
     const headers = { "idempotency-key": "k" };
-    expect(headersOf({ method: "POST", access: "read" }, { headers })).toEqual({ idempotencyKey: "k" });
-    expect(headersOf({ method: "PATCH" }, { headers })).toEqual({});
-    expect(headersOf({ method: "PATCH" }, { headers: { "idempotency-key": "a b" } })).toEqual({});
+    expect(headersOf({ http: { method: "POST" }, access: "read" }, { headers })).toEqual({ idempotencyKey: "k" });
+    expect(headersOf({ http: { method: "PATCH" } }, { headers })).toEqual({});
+    expect(headersOf({ http: { method: "PATCH" } }, { headers: { "idempotency-key": "a b" } })).toEqual({});
   });
 
   test("a program's key counts for every write, and for no read", () => {
-    expect(headersOf({ method: "PATCH", access: "write" }, { callKey: "c" })).toEqual({ idempotencyKey: "c" });
-    expect(headersOf({ method: "GET", access: "read" }, { callKey: "c" })).toEqual({});
+    expect(headersOf({ http: { method: "PATCH" }, access: "write" }, { callKey: "c" })).toEqual({
+      idempotencyKey: "c",
+    });
+    expect(headersOf({ http: { method: "GET" }, access: "read" }, { callKey: "c" })).toEqual({});
   });
 
   test.each(["", "a b", "ä", "\u007f", "a".repeat(256)])("the key %j is refused", (key) => {
@@ -148,10 +158,10 @@ describe("the header fields that a route honours", () => {
   });
 
   test("a condition counts where there is an entity tag, and is refused there when it is malformed", () => {
-    expect(headersOf({ etag }, { headers: { "if-match": '"a"' } })).toMatchObject({ ifMatch: { of: etag } });
+    expect(headersOf(tagged, { headers: { "if-match": '"a"' } })).toMatchObject({ ifMatch: { of: etag } });
     expect(headersOf({}, { headers: { "if-match": "a" } })).toEqual({});
-    expect(headersOf({ etag }, {})).toEqual({});
-    expect(told(routeOf(none, { etag }), { headers: { "if-match": "a" } })).toMatchObject([
+    expect(headersOf(tagged, {})).toEqual({});
+    expect(told(routeOf(none, tagged), { headers: { "if-match": "a" } })).toMatchObject([
       { loc: ["header", "if-match"], type: "value_error" },
     ]);
   });

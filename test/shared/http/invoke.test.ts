@@ -7,6 +7,7 @@ import { Problem } from "../../../shared/core/errors.ts";
 import { invoke, requireHonoured, type InvocationContext } from "../../../shared/http/invoke.ts";
 import { defineRoute, type Context, type Route } from "../../../shared/http/route.ts";
 import type { Charge } from "../../../shared/rate-limits/limiter.ts";
+import { workspaceKind } from "../../../shared/workspaces/workspace.ts";
 import { codeDoor } from "../../support/code-door.ts";
 import { newUser, testTable } from "../../support/world.ts";
 
@@ -21,8 +22,7 @@ const writing = (id: string): Run => {
 const toy = (run: Run, more: object = {}): Route =>
   defineRoute({
     name: "toys.make",
-    method: "POST",
-    path: "/v1/public/toys",
+    http: { method: "POST", path: "/v1/public/toys" },
     summary: "Make a toy",
     capability: null,
     open: "It is a toy.",
@@ -97,6 +97,7 @@ describe("what failed is tried again", () => {
   test("by the same request only, as the same, where it may be done in part", async () => {
     expect(await tried(outage, true)).toEqual({ other: "refused", isSame: true });
     expect(await tried(new Error("A mistake"), true)).toEqual({ other: "refused", isSame: true });
+    expect(await tried(new Problem("internal", "A mistake."), true)).toEqual({ other: "refused", isSame: true });
   });
 
   test("by any request, as another one, where nothing was done", async () => {
@@ -174,16 +175,46 @@ describe("who calls a public route", () => {
 });
 
 test("a condition is refused where it is not honoured, and only there", () => {
-  const etag = () => "";
   const headers = { "if-match": '"a"' };
-  expect(() => requireHonoured({}, { headers })).toThrow(/`If-Match` is not honoured/);
-  for (const [route, sent] of [
-    [{ etag }, { headers }],
-    [{}, { headers: {} }],
-    [{}, {}],
-  ] as [Pick<Route, "etag">, object][]) {
-    expect(() => requireHonoured(route, sent)).not.toThrow();
+  expect(() => requireHonoured(undefined, { headers })).toThrow(/does not support `If-Match`/);
+  for (const [kind, sent] of [
+    [workspaceKind, { headers }],
+    [undefined, { headers: {} }],
+    [undefined, {}],
+  ] as const) {
+    expect(() => requireHonoured(kind, sent)).not.toThrow();
   }
+});
+
+describe("nothing is done", () => {
+  const counted = (more: object = {}) => {
+    let runs = 0;
+    const route = toy((context) => writing(`run ${(runs += 1)}`)(context), more);
+    return { route, runs: () => runs };
+  };
+
+  test("for a caller without room, who is told so first, whatever else is wrong", async () => {
+    const limited = new Problem("rate_limited", "Wait.");
+    const at = door({ charge: () => Promise.reject(limited) });
+    const { route, runs } = counted();
+    await expect(invoke(route, plain, at)).rejects.toBe(limited);
+    await expect(invoke(route, { ...plain, body: { unknown: 1 } }, at)).rejects.toBe(limited);
+    expect(runs()).toBe(0);
+  });
+
+  test("on a condition that is not honoured", async () => {
+    const { route, runs } = counted();
+    const headers = { "if-match": '"a"' };
+    await expect(invoke(route, { ...plain, headers }, door())).rejects.toMatchObject({ code: "precondition_failed" });
+    expect(runs()).toBe(0);
+  });
+});
+
+test("a read of a program that is refused stays refused: reads have no key", async () => {
+  const refusal = new Problem("forbidden", "No.");
+  const subject = { at: "path", within: [], find: async () => Promise.reject(refusal) };
+  const route = toy(writing("a"), { subject, access: "read" });
+  await expect(invoke(route, { ...plain, callKey: "c" }, door())).rejects.toBe(refusal);
 });
 
 test("what a program sends again and is refused now is not answered where it was never done", async () => {

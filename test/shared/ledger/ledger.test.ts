@@ -201,6 +201,18 @@ test("a movement is between two accounts, whose names do not run into each other
   await expect(operate(between("outside", "wallet#0000000000"))).rejects.toBeInstanceOf(RangeError);
 });
 
+test("a refusal for want of money is read twice, as others may have moved it meanwhile; a conflict once", async () => {
+  const { ledger, operate: operateHere } = await ledgerWith(100);
+  await operateHere(spend("taken", 40));
+  const callsFor = async (operation: Operation) => {
+    const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+    await expect(operate(testTable(usage), ledger, [operation])).rejects.toThrow();
+    return usage.calls;
+  };
+  expect(await callsFor(spend("taken", 41))).toBe(2);
+  expect(await callsFor(spend("too much", 61))).toBe(4);
+});
+
 test("a spend that was made while its own refusal was being read is not refused", async () => {
   const { ledger, posted, operate } = await ledgerWith(100);
   const isMovement = ({ SK }: { SK: string }): boolean => SK === movementKey(ledger, "same").SK;

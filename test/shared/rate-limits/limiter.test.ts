@@ -13,7 +13,8 @@ import {
   type LimiterMemory,
 } from "../../../shared/rate-limits/limiter.ts";
 import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
-import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
+import { TableClient } from "../../../shared/table/client.ts";
+import { openTable, type Table } from "../../../shared/table/table.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newServiceAccount, newUser, testTable } from "../../support/world.ts";
@@ -127,7 +128,7 @@ test("who was refused something dear may have something cheap, and asking for th
   const table = testTable(usage);
   await ask({ memory, at, table });
   await expect(ask({ memory, at, table, cost: 240 })).rejects.toMatchObject({
-    message: "This counts as 240 requests of the class default, and 99 of 100 are left: try again in 1 s.",
+    message: "This counts as 240 requests of the class default, and 99 of 100 are left. Try again in 1 s.",
     extras: { retry_after: 1, cost: 240, remaining: 99 },
   });
   const { calls } = usage;
@@ -136,6 +137,15 @@ test("who was refused something dear may have something cheap, and asking for th
   expect(await passed(Array.from({ length: 99 }, () => ask({ memory, at, table })))).toBe(99);
   expect(await passed([ask({ memory, at, table })])).toBe(0);
   expect(await passed([ask({ memory, at: at + 10_000, table, cost: 240 })])).toBe(1);
+});
+
+test("who is refused is told why, in words for one request and for a dear one", async () => {
+  const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
+  await ask({ memory, at, cost: 100 });
+  await expect(ask({ memory, at })).rejects.toThrow("Too many requests of the class default. Try again in 1 s.");
+  await expect(ask({ memory, at, cost: 2 })).rejects.toThrow(
+    "This counts as 2 requests of the class default, and 0 of",
+  );
 });
 
 test("whoever is refused is let through after as long as they were told, however dear the request", async () => {
@@ -159,6 +169,17 @@ test("whoever is refused is let through after as long as they were told, however
   );
 });
 
+test("a bucket that the table has forgotten is as full as the process knows, and a new one for others", async () => {
+  const [store, at] = [createMemoryStore(), Date.now()];
+  const table = openMemoryTable(store);
+  const [ask, memory] = [newCaller(), newLimiterMemory()];
+  expect(await passed([ask({ memory, at, table, cost: 50 })])).toBe(1);
+  store.partitions.clear();
+  expect(await passed(Array.from({ length: 12 }, () => ask({ memory, at, table, cost: 10 })))).toBe(5);
+  expect(await passed([ask({ memory, at, table })])).toBe(0);
+  expect(await passed([ask({ at, table, cost: 100 })])).toBe(1);
+});
+
 test("classes and principals do not share a bucket", async () => {
   const [ask, memory, at] = [newCaller(), newLimiterMemory(), Date.now()];
   const { burst: outbound } = limitClasses.outbound;
@@ -177,7 +198,7 @@ test("an account's own limit holds in it and nowhere else", async () => {
 });
 
 test("when the table is gone, open classes let pass and closed ones do not", async () => {
-  const gone = openTable(documentClient({ endpoint: "http://127.0.0.1:1" }), "gone", noUsage());
+  const gone = openTable(new TableClient({ endpoint: "http://127.0.0.1:1" }), "gone", noUsage());
   const ask = newCaller();
   await expect(ask({ table: gone })).resolves.toEqual({
     class: "default",

@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
+import { TableClient } from "../../../shared/table/client.ts";
 import { openTable } from "../../../shared/table/table.ts";
+import { throughSdk } from "../../support/table-calls.ts";
 import { testTable } from "../../support/world.ts";
 
 const newKey = () => ({ PK: `TEST#${randomUUID()}`, SK: "s" });
@@ -29,8 +31,17 @@ describe("one conditional write", () => {
     expect(await table.attempt({ update: newKey(), set: { n: 2 }, if: "present" })).toEqual({ done: false, found: {} });
   });
 
+  test("stores no attribute that is undefined, nor a member of one", async () => {
+    const [table, key] = [openTable(new TableClient(), process.env["TABLE_NAME"] ?? ""), newKey()];
+    await throughSdk(() => table.attempt({ put: { ...key, n: 1, of: undefined, in: { a: undefined, b: [1] } } }));
+    await throughSdk(() => table.attempt({ update: key, set: { is: undefined, n: 2 } }));
+    expect(await throughSdk(() => table.getMany([key]))).toEqual([{ ...key, n: 2, in: { b: [1] } }]);
+  });
+
   test("is a write: a check alone is none, and what the table refuses otherwise is thrown", async () => {
-    await expect(testTable().attempt({ check: newKey(), if: "present" })).rejects.toThrow("a check alone is no write");
+    await expect(testTable().attempt({ check: newKey(), if: "present" })).rejects.toThrow(
+      "A check alone is not a write.",
+    );
     const client = { send: async () => Promise.reject(new Error("ours")) };
     await expect(openTable(client as never, "t").attempt({ put: newKey() })).rejects.toThrow("ours");
   });

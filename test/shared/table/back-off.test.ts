@@ -1,6 +1,8 @@
+import { TransactionCanceledException } from "@aws-sdk/client-dynamodb";
 import { afterEach, describe, expect, test, vi } from "vitest";
 
 import { backOff, fairBackOff } from "../../../shared/table/failures.ts";
+import { openTable } from "../../../shared/table/table.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -35,4 +37,29 @@ describe("a fair wait", () => {
     const of = (waitedMs: number) => waitOf(1, () => fairBackOff(1, waitedMs, 1_000));
     expect([await of(250), await of(500), await of(2_000)]).toEqual([7.5, 5, 0.2]);
   });
+});
+
+test("a transaction that others of another process win against waits longer each time, from 10 ms on", async () => {
+  const waited: number[] = [];
+  vi.spyOn(performance, "now").mockReturnValue(0);
+  vi.spyOn(Math, "random").mockReturnValue(1);
+  vi.spyOn(globalThis, "setTimeout").mockImplementation(((done: () => void, ms: number) => {
+    waited.push(ms);
+    done();
+  }) as typeof setTimeout);
+  const refused = { message: "canceled", $metadata: {}, CancellationReasons: [{ Code: "TransactionConflict" }] };
+  const named = (name: string) => Object.assign(new Error(name), { name });
+  const failures = [
+    ...Array.from({ length: 3 }, () => new TransactionCanceledException(refused)),
+    ...Array.from({ length: 2 }, () => named("TransactionInProgressException")),
+  ];
+  const send = async () => {
+    const failure = failures.shift();
+    if (failure) throw failure;
+    return {};
+  };
+  const table = openTable({ send } as never, "t");
+  const write = { put: { PK: "p", SK: "s" }, if: { version: 1 } };
+  expect(await table.commit(async () => ({ value: "done", writes: [write] }))).toBe("done");
+  expect(waited).toEqual([10, 20, 40, 10, 20]);
 });

@@ -3,7 +3,15 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import * as z from "zod";
 
-import { dueKey, dueWrite, forgetDue, moveDue, readDue, type Place, type Queue } from "../../../shared/table/due.ts";
+import {
+  dueKey,
+  dueWrite,
+  forgetDue,
+  moveDue,
+  readDue,
+  type TaskSubject,
+  type Queue,
+} from "../../../shared/table/due.ts";
 import { testTable } from "../../support/world.ts";
 
 const newQueue = (shards = 4): Queue => ({ name: `TEST#${randomUUID()}`, shards });
@@ -14,7 +22,7 @@ const dueAt = async (queue: Queue, at: string) => (await readDue(testTable(), qu
 
 test("what is due by an instant is found then and not before, with its place, the earliest first", async () => {
   const queue = newQueue();
-  const [one, other]: Place[] = [
+  const [one, other]: TaskSubject[] = [
     ["account", "domain", "one"],
     ["account", "domain", "two"],
   ];
@@ -33,6 +41,16 @@ test("an account's things are in one shard, and accounts are spread over all of 
   const shards = accounts.map((id) => dueKey(queue, [id, "a"], early).PK);
   expect(new Set(shards)).toEqual(new Set(Array.from({ length: 8 }, (_, shard) => `${queue.name}#${shard}`)));
   expect(accounts.map((id) => dueKey(queue, [id, "b"], late).PK)).toEqual(shards);
+});
+
+test("an account's things are where earlier versions of the product put them", () => {
+  const keyOf = (digit: number) =>
+    dueKey({ name: "Q", shards: 8 }, [`00000000-0000-4000-8000-00000000000${digit}`, "a"], early);
+  // The first byte of the SHA-256 of the account's id, modulo the number of shards.
+  expect([keyOf(1), keyOf(2)]).toEqual([
+    { PK: "Q#1", SK: `${early}#00000000-0000-4000-8000-000000000001#a` },
+    { PK: "Q#7", SK: `${early}#00000000-0000-4000-8000-000000000002#a` },
+  ]);
 });
 
 test("work that nobody takes up is forgotten 400 days after it was due", () => {

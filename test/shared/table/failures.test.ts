@@ -1,9 +1,10 @@
 import { createServer, type Socket } from "node:net";
 
-import { expect, onTestFinished, test } from "vitest";
+import { expect, test } from "vitest";
 import * as z from "zod";
 
-import { documentClient, openTable, type Table } from "../../../shared/table/table.ts";
+import { TableClient } from "../../../shared/table/client.ts";
+import { openTable, type Table } from "../../../shared/table/table.ts";
 import { listen } from "../../support/listen.ts";
 import { testTable } from "../../support/world.ts";
 
@@ -12,8 +13,7 @@ const key = { PK: "TEST#failures", SK: "x" };
 
 /** A table at an address where `onConnect` decides what becomes of a connection. */
 async function tableAt(onConnect: (socket: Socket) => void): Promise<Table> {
-  const client = documentClient({ endpoint: `http://127.0.0.1:${await listen(createServer(onConnect))}` });
-  onTestFinished(() => client.destroy());
+  const client = new TableClient({ endpoint: `http://127.0.0.1:${await listen(createServer(onConnect))}` });
   return openTable(client, "gone", usage());
 }
 
@@ -22,15 +22,20 @@ test("a table that never answers is a 503 within the life of a Lambda", { timeou
   await expect(table.get(key, z.unknown())).rejects.toMatchObject({ code: "upstream_unavailable", status: 503 });
 });
 
-test("a table that hangs up is a 503 that says when to try again", async () => {
-  const table = await tableAt((socket) => void socket.destroy());
+test("a table that hangs up on the lane and on three attempts of the SDK is a 503 that says when to try again", async () => {
+  let tries = 0;
+  const table = await tableAt((socket) => {
+    tries += 1;
+    socket.destroy();
+  });
   const failed = { code: "upstream_unavailable", extras: { retry_after: 2 } };
   await expect(table.get(key, z.unknown())).rejects.toMatchObject(failed);
+  expect(tries).toBe(4);
   await expect(table.commit(async () => ({ value: 1, writes: [{ delete: key }] }))).rejects.toMatchObject(failed);
 });
 
 test("a change that stays contested is a 503 busy, and changes nothing", async () => {
-  const stubborn = openTable(documentClient(), process.env["TABLE_NAME"] ?? "", usage(), 20);
+  const stubborn = openTable(new TableClient(), process.env["TABLE_NAME"] ?? "", usage(), 20);
   const mark = { PK: "TEST#failures", SK: "contested" };
   const writes = [{ put: mark }, { check: { PK: "TEST#failures", SK: "never there" }, if: "present" as const }];
   await expect(stubborn.commit(async () => ({ value: 1, writes }))).rejects.toMatchObject({

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 
+import { dayMs } from "../../../shared/core/time.ts";
 import {
   attributeOf,
-  dayMs,
   dayOfRank,
   daysIn,
   endOfTimeMs,
   isCut,
   monthOf,
-  totalOf,
+  entryCount,
 } from "../../../shared/table/journal.ts";
 
 const at = (text: string) => Date.parse(text);
@@ -48,7 +48,7 @@ describe("the days of a span", () => {
       { from: "01-31T00:00", until: "02-01T00:00", count: 7, isCut: false },
       { from: "01-30T00:00", until: "01-31T00:00", count: 2, isCut: false },
     ]);
-    expect(totalOf(daysIn(spanOf("2026-01-01T00:00Z", "2026-03-01T00:00Z"), counters))).toBe(14);
+    expect(entryCount(daysIn(spanOf("2026-01-01T00:00Z", "2026-03-01T00:00Z"), counters))).toBe(14);
   });
 
   test("end where the span does: a day that only touches it is not there", () => {

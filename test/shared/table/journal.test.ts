@@ -197,3 +197,19 @@ test("a filter over more than 20,000 entries is refused with their number, unles
   await expect(search("2100-01-01T00:00:00Z")).rejects.toThrow(expect.objectContaining({ errors: wrong }));
   expect(await search("2100-02-28T00:00:00.001Z")).toMatchObject({ total: 3 });
 });
+
+test("a filter over as many entries as may be searched is answered, and over one more it is not", async () => {
+  const journal = newJournal();
+  const count = async (entries: number) => {
+    const counters = appendEntries(journal, entriesAt(now, entries), now).filter((write) => "update" in write);
+    await table.commit(async () => ({ value: undefined, writes: counters }));
+  };
+  const search = () => readEntries(table, journal, { skip: 0, take: 10, keep: () => true }, now);
+  await count(20_000);
+  // Only the counters are there.
+  expect(await search()).toEqual({ rows: [], total: 0 });
+  await count(1);
+  await expect(search()).rejects.toThrow(
+    expect.objectContaining({ errors: [expect.objectContaining({ type: "value_error" })] }),
+  );
+});

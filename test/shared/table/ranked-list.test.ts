@@ -4,7 +4,15 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { notFound } from "../../../shared/core/errors.ts";
-import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../../../shared/table/ranked-list.ts";
+import {
+  appendRows,
+  readList,
+  readRows,
+  removeRows,
+  rowKey,
+  unchangedList,
+  type List,
+} from "../../../shared/table/ranked-list.ts";
 import type { Key } from "../../../shared/table/writes.ts";
 import { inTornBatch } from "../../support/between.ts";
 import { testTable } from "../../support/world.ts";
@@ -104,6 +112,22 @@ test("a page read while rows come and go is the page of one moment", async () =>
   const pages = await Promise.all(Array.from({ length: 15 }, () => readRows(table, list, { skip: 0, take: 50 })));
   await churn;
   for (const { rows, total } of pages) expect(rows).toHaveLength(total);
+});
+
+test("a transaction that needs a list as it was read is planned anew where the list has changed, and only there", async () => {
+  for (const before of [[], [1]]) {
+    for (const changes of [false, true]) {
+      const list = newList();
+      if (before.length > 0) await add(list, before);
+      let runs = 0;
+      const total = await table.commit(async () => {
+        const { state } = await readList(table, list);
+        if (runs++ === 0 && changes) await add(list, [2]);
+        return { value: state.live, writes: [unchangedList(state), { put: rowKey(newList(), 0) }] };
+      });
+      expect([runs, total]).toEqual(changes ? [2, before.length + 1] : [1, before.length]);
+    }
+  }
 });
 
 test("the same row is removed once, however many try", async () => {

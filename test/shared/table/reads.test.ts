@@ -1,18 +1,19 @@
-import type { BatchGetCommand, DynamoDBDocumentClient, GetCommand, QueryCommand } from "@aws-sdk/lib-dynamodb";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import * as z from "zod";
 
+import type { TableClient } from "../../../shared/table/client.ts";
+import type { Input } from "../../../shared/table/operations.ts";
 import { openTable } from "../../../shared/table/table.ts";
 
 /** A table whose answers are the test's, and what it was asked. */
 function tableOf<I>(answer: (input: I) => object) {
   const asked: I[] = [];
   const client = {
-    send: async ({ input }: { input: I }) => {
+    send: async (_: string, input: I) => {
       asked.push(input);
       return answer(input);
     },
-  } as unknown as DynamoDBDocumentClient;
+  } as unknown as TableClient;
   const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   return { table: openTable(client, "t", usage), asked, usage };
 }
@@ -21,7 +22,7 @@ const key = (index: number) => ({ PK: "p", SK: String(index) });
 const keys = (count: number) => Array.from({ length: count }, (_, index) => key(index));
 
 test("one item is read consistently, or at half the price as it was a moment ago, and parsed", async () => {
-  const { table, asked } = tableOf<GetCommand["input"]>(({ Key }) => (Key?.["SK"] === "0" ? { Item: { n: 1 } } : {}));
+  const { table, asked } = tableOf<Input<"GetItem">>(({ Key }) => (Key?.["SK"] === "0" ? { Item: { n: 1 } } : {}));
   const schema = z.object({ n: z.int().transform((n) => n + 1) });
   expect([await table.get(key(0), schema), await table.glimpse(key(0), schema)]).toEqual([{ n: 2 }, { n: 2 }]);
   expect([await table.get(key(1), schema), await table.glimpse(key(1), schema)]).toEqual([undefined, undefined]);
@@ -29,7 +30,7 @@ test("one item is read consistently, or at half the price as it was a moment ago
 });
 
 describe("many items", () => {
-  type Batch = BatchGetCommand["input"];
+  type Batch = Input<"BatchGetItem">;
   const keysIn = ({ RequestItems }: Batch) => RequestItems?.["t"]?.Keys ?? [];
 
   test.each([
@@ -79,7 +80,7 @@ describe("many items", () => {
 });
 
 describe("a range", () => {
-  type Query = QueryCommand["input"];
+  type Query = Input<"Query">;
   /** Answers two items at a time out of five, as a table whose pages are full by then. */
   const inPages = (input: Query) => {
     const all = input.ScanIndexForward ? keys(5) : keys(5).toReversed();

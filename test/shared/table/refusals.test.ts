@@ -95,7 +95,7 @@ describe("a transaction that the table is still at work on", () => {
   const plan = async () => ({ value: "done", writes: [{ put: { PK: "p", SK: "s" } }] });
   const busyFor = (times: number, limitMs: number) => {
     const tokens: unknown[] = [];
-    const send = async ({ input }: { input: { ClientRequestToken: string } }) => {
+    const send = async (_: string, input: { ClientRequestToken: string }) => {
       tokens.push(input.ClientRequestToken);
       if (tokens.length <= times) throw named("TransactionInProgressException");
       return { ConsumedCapacity: [{ CapacityUnits: 2 }, {}] };

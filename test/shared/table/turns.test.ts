@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
 import { newTurns } from "../../../shared/table/turns.ts";
 
@@ -67,4 +67,25 @@ test("who gives up stands in nobody's way at a thing that nobody has a turn at",
   endFirst?.();
   await new Promise((done) => setImmediate(done));
   expect(turns.wanted(["a", "b"])).toEqual([]);
+});
+
+test("a turn at what nobody wants is there at once, for all of it or for nothing", async () => {
+  const turns = newTurns();
+  const end = turns.takeFree(["a", "b", "a"]);
+  expect(turns.wanted(things)).toEqual(["a", "b"]);
+  expect([turns.takeFree(["b", "c"]), turns.wanted(things)]).toEqual([undefined, ["a", "b"]]);
+  const [endOther, endNone] = [turns.takeFree(["c"]), turns.takeFree([])];
+  end?.();
+  expect(turns.wanted(things)).toEqual(["c"]);
+  endNone?.();
+  endOther?.();
+  expect(turns.wanted(things)).toEqual([]);
+});
+
+test("who has a turn leaves no timer behind", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const turns = newTurns();
+  (await turns.take(["a"], 60_000))?.();
+  expect(vi.getTimerCount()).toBe(0);
 });

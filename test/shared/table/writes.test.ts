@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { keyOf, toTransactItem, type Write } from "../../../shared/table/writes.ts";
+import { itemKey, toTransactItem, type Write } from "../../../shared/table/writes.ts";
 
 const key = { PK: "p", SK: "s" };
 const orElse = () => new Error();
@@ -93,5 +93,5 @@ test.each<[Write, object]>([
   ],
 ])("%j is the action of a transaction that says exactly that", (write, action) => {
   expect(toTransactItem("t", write)).toEqual(action);
-  expect(keyOf(write)).toEqual(key);
+  expect(itemKey(write)).toEqual(key);
 });

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 
-import { linesOf, totalOf, type Accrual } from "../../../shared/billing/charges.ts";
+import { linesOf, totalAmount, type Accrual } from "../../../shared/billing/charges.ts";
 import { PriceLists, planAt, plans } from "../../../shared/wallet/catalogue.ts";
 import { firstDaysPrice } from "../../../shared/wallet/state.ts";
 
@@ -38,7 +38,7 @@ test("days before a list cost what they did before it was there, whenever they a
   const before = linesOf(january("2026-12-31"));
   withLists();
   expect(linesOf(january("2026-12-31"))).toEqual(before);
-  expect([totalOf(before), totalOf(linesOf(january("2027-01-01")))]).toEqual([3_000, 4_000]);
+  expect([totalAmount(before), totalAmount(linesOf(january("2027-01-01")))]).toEqual([3_000, 4_000]);
 });
 
 test("the first days of a dedicated IP cost what the plan does on the day of its claim", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { daysBetween, plusDays } from "../../../shared/core/days.ts";
+import { daysBetween, plusDays } from "../../../shared/core/time.ts";
 import type { PlanId } from "../../../shared/wallet/catalogue.ts";
 import {
   firstDaysPrice,

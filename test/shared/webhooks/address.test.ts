@@ -45,7 +45,7 @@ test("refuses credentials and fragments, even an empty one", () => {
 test("takes 2,048 characters and no more", () => {
   const base = "https://example.com/";
   expect(checkUrl(base.padEnd(2_048, "a"), strict)).toBeUndefined();
-  expect(checkUrl(base.padEnd(2_049, "a"), strict)).toBe("The URL has more than 2048 characters");
+  expect(checkUrl(base.padEnd(2_049, "a"), strict)).toBe("The URL is longer than 2048 characters");
 });
 
 test.each([
@@ -79,7 +79,7 @@ test.each([
   "255.255.255.255",
   "224.0.0.1",
 ])("refuses the host %s however it is spelled", (host) =>
-  expect(checkUrl(`https://${host}/`, strict)).toBe("The address is not one on the public internet"),
+  expect(checkUrl(`https://${host}/`, strict)).toBe("The address is not on the public internet"),
 );
 
 test.each(["localhost", "LOCALHOST", "metadata", "intranet"])("refuses %s, which is no full domain name", (host) =>
@@ -102,7 +102,7 @@ test.each(["127.0.0.1", "127.255.255.254", "[::1]", "localhost", "0x7f.1"])(
 
 test.each(["10.0.0.1", "169.254.169.254", "[::ffff:127.0.0.1]", "[fe80::1]", "0.0.0.0", "[::]"])(
   "refuses %s also where loopback is allowed",
-  (host) => expect(checkUrl(`https://${host}/`, local)).toBe("The address is not one on the public internet"),
+  (host) => expect(checkUrl(`https://${host}/`, local)).toBe("The address is not on the public internet"),
 );
 
 const address = (ip: string): Address => ({ address: ip, family: ip.includes(":") ? 6 : 4 });

@@ -8,18 +8,19 @@ import { defineRoute } from "../../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.members.add",
-  method: "POST",
-  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members",
-  summary: "Make a user or service account a member of a group",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members", status: 201 },
+  summary: "Add a user or service account to a group",
   description:
-    "The caller must hold all that the group gives, by itself and by the groups it is inside of. Who is a member already stays one.",
+    "You must hold everything that the group gives, by its own grants and by its parent groups. If the subject is already a member, nothing changes.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,
   body: z
-    .strictObject({ subject_id: SubjectId.meta({ description: "Whom to add." }), subject_type: MemberType })
-    .meta({ id: "GroupMemberAdd", description: "Whom to make a member." }),
-  status: 201,
+    .strictObject({
+      subject_id: SubjectId.meta({ description: "The id of the user or service account." }),
+      subject_type: MemberType,
+    })
+    .meta({ id: "GroupMemberAdd", description: "The member to add." }),
   output: GroupMember,
   problems: ["would_escalate", "limit_reached"],
   run: ({ params, body }, context) => {

@@ -8,10 +8,10 @@ import { defineRoute } from "../../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.members.list",
-  method: "GET",
-  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members" },
   summary: "List the explicit members of a group",
-  description: "In the order they were added; members by their token's `groups` claim are not listed.",
+  description:
+    "The members that were added with `auth.groups.members.add`, in the order in which they were added. Users who are members by the `groups` claim of their token are not listed.",
   capability: "auth.manage",
   access: "read",
   params: GroupParams,

@@ -6,11 +6,10 @@ import { defineRoute, Empty } from "../../../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "auth.groups.members.remove",
-  method: "DELETE",
-  path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members/{member_id}",
-  summary: "Take a member out of a group",
+  http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members/{member_id}" },
+  summary: "Remove a member from a group",
   description:
-    "What the group gives is gone from the next request on. Only owners take somebody out of a group that owns the account.",
+    "The member loses what the group gives from the next request on. Only owners remove a member from a group that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams.extend({ member_id: Id.meta({ description: "The user's or service account's id." }) }),

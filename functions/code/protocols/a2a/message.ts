@@ -10,7 +10,7 @@ import { A2aError } from "./errors.ts";
 export const dataType = "application/json";
 export const textType = "text/plain";
 
-/** As in ProtoJSON, unknown members are ignored, and an empty text counts as absent. */
+/** As in ProtoJSON, unknown members are ignored, and an empty text is treated as absent. */
 const Text = z.string().transform((text) => (text === "" ? undefined : text));
 const Part = z.looseObject({ text: z.string().optional(), data: z.unknown().optional(), mediaType: Text.optional() });
 const SendMessage = z.looseObject({
@@ -31,19 +31,19 @@ const SendMessage = z.looseObject({
 type Part = z.output<typeof Part>;
 
 /**
- * The content of a data part: the members of the specified envelope. All but the program are optional, as the message
- * has them too.
+ * The content of a data part: the members of the specified envelope. All but the program are optional, because the
+ * message has them too.
  */
 const Data = CodeRequest.partial({ request_id: true, session_id: true });
 
 /** A parsed A2A 1.0 message: the program to run, and the media type of the answer. */
-export type Asked = { run: Omit<Run, "key">; taskId: string; outputType: string };
+export type ParsedMessage = { run: Omit<Run, "key">; taskId: string; outputType: string };
 
 /**
- * Reads the parameters of `SendMessage`. A message without a context gets a context of its own, derived from the
- * message's id, so that a repeated message means the same. Throws `A2aError`.
+ * Reads the parameters of `SendMessage`. A message without a context gets a new context with an id that is derived from
+ * the message's id, so that a repeated message gets the same context. Throws `A2aError`.
  */
-export function readSendMessage(params: Record<string, unknown>, principalId: string): Asked {
+export function readSendMessage(params: Record<string, unknown>, principalId: string): ParsedMessage {
   const { message, configuration } = parsed(SendMessage, params, "params");
   if (message.taskId !== undefined) throw taskNotFound(message.taskId);
   if (configuration?.taskPushNotificationConfig) throw noPush();
@@ -100,7 +100,7 @@ export const noPush = (): A2aError =>
   new A2aError("pushNotSupported", "There are no push notifications: SendMessage answers the task when it is done.");
 
 /** Builds the task of a program that ran. The envelope is its artifact; an error's message is also in its status. */
-export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: Asked, now: Date): object {
+export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: ParsedMessage, now: Date): object {
   const { error } = envelope;
   const contextId = run.sessionId;
   const part =

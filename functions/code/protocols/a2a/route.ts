@@ -13,8 +13,7 @@ import { a2aRpc, isRpc } from "./rpc.ts";
  */
 export const route = defineRoute({
   name: "code.a2a",
-  method: "POST",
-  path: "/v1/public/a2a",
+  http: { method: "POST", path: "/v1/public/a2a" },
   summary: "Run a program of function calls",
   description:
     "Runs one or more calls of the API's functions, each authorized like its REST route. The whole program is checked before the first call runs. A program that fails is answered with 200 as well: the envelope says so, and keeps the results of the calls that completed.\n\nThe same program, sent again with the same `request_id` and `session_id` within an hour, is answered with the envelope of the first (`Idempotency-Replayed: true`). One that failed or was cut off runs again, and does what was left undone.\n\nA body that is JSON-RPC 2.0 is a message of the A2A protocol, version 1.0: see `/.well-known/agent-card.json`.",
@@ -29,16 +28,16 @@ export const route = defineRoute({
 });
 
 /** Answers a program in the specified envelope, or a JSON-RPC body by the A2A protocol. */
-export async function a2a(request: Request, door: InvocationContext): Promise<Response> {
+export async function a2a(request: Request, context: InvocationContext): Promise<Response> {
   const { body, headers, rawQueryString } = request;
-  if (isRpc(body)) return a2aRpc(request, door);
+  if (isRpc(body)) return a2aRpc(request, context);
   const query = fromStrings(route.query, new URLSearchParams(rawQueryString));
   const sent = { "idempotency-key": headers["idempotency-key"] };
   const input = parseInput(route, { params: {}, query, body, headers: sent });
   const { code, request_id: requestId, session_id: sessionId, dry_run: dryRun } = CodeRequest.parse(input.body);
   const { envelope, replayed } = await executeIdempotently(
     { code, requestId, sessionId, dryRun },
-    door,
+    context,
     input.headers.idempotencyKey,
   );
   return json(200, envelope, replayed ? { "idempotency-replayed": "true" } : {});

@@ -18,7 +18,7 @@ export const isRpc = (body: unknown): boolean => typeof body === "object" && bod
  * and answers its task, complete or failed. Errors are JSON-RPC errors, except those before the message is read (401,
  * 413, 429 …), which every route answers alike.
  */
-export async function a2aRpc(request: Request, door: InvocationContext): Promise<Response> {
+export async function a2aRpc(request: Request, context: InvocationContext): Promise<Response> {
   const id = idOf(request.body);
   try {
     const message = readMessage(request.body);
@@ -28,7 +28,7 @@ export async function a2aRpc(request: Request, door: InvocationContext): Promise
     checkVersion(request);
     const answer = methods.get(message.method);
     if (!answer) throw new A2aError("methodNotFound", `A2A ${a2aVersion} has no method ${clip(message.method)}.`);
-    return await answer({ ...message, id: message.id }, door, request);
+    return await answer({ ...message, id: message.id }, context, request);
   } catch (error) {
     if (!(error instanceof A2aError)) throw error;
     return a2aFailure(id, error);
@@ -49,7 +49,7 @@ function checkVersion({ headers, rawQueryString }: Request): void {
   );
 }
 
-type Answer = (message: RpcRequest, door: InvocationContext, request: Request) => Response | Promise<Response>;
+type Answer = (message: RpcRequest, context: InvocationContext, request: Request) => Response | Promise<Response>;
 
 const refuses = (why: () => A2aError) => (): never => {
   throw why();
@@ -80,16 +80,16 @@ const methods = new Map<string, Answer>([
 /** Runs the program of a message. A repeated message is recognised by its id, or by the `Idempotency-Key` header. */
 async function sendMessage(
   { id, params }: RpcRequest,
-  door: InvocationContext,
+  context: InvocationContext,
   { headers }: Request,
 ): Promise<Response> {
-  const asked = readSendMessage(params, (await door.authenticate()).id);
+  const message = readSendMessage(params, (await context.authenticate()).id);
   const { "idempotency-key": key } = headers;
   if (key !== undefined && !isIdempotencyKey(key)) {
     throw new A2aError("invalidParams", "Idempotency-Key: Write 1 to 255 visible ASCII characters.");
   }
-  const { envelope, replayed } = await executeIdempotently(asked.run, door, key);
-  const answer = result(id, { task: taskOf(envelope, asked, door.now()) });
+  const { envelope, replayed } = await executeIdempotently(message.run, context, key);
+  const answer = result(id, { task: taskOf(envelope, message, context.now()) });
   return replayed ? { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } } : answer;
 }
 

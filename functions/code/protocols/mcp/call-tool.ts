@@ -10,25 +10,25 @@ import { executeIdempotently } from "../../execution/replay.ts";
 import { clip } from "../../language/messages.ts";
 import { type RpcRequest, type Id, errorCodes, failure } from "../json-rpc.ts";
 import { summarizeResults } from "./results.ts";
-import { ToolArguments, queryName, resultsUnsaid, toolNames } from "./tools.ts";
+import { ToolArguments, queryName, defaultResults, toolNames } from "./tools.ts";
 
 /**
  * Runs the program of a `tools/call`.
  * - The text is the A2A response: whole, or summarized for `results: "last"`.
- * - Errors that a model can fix are tool errors (`isError`), as models do not see protocol errors.
+ * - Errors that a model can fix are tool errors (`isError`), because models do not see protocol errors.
  * - An unknown tool is a protocol error, for the client to fix.
  */
 export async function callTool(
   call: RpcRequest,
-  door: InvocationContext,
+  context: InvocationContext,
   respond: (id: Id, value: Record<string, unknown>) => Response,
 ): Promise<Response> {
   const { id, params } = call;
   const tool = toolNames.find((name) => name === params["name"]);
   if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
   const given = ToolArguments.safeParse(params["arguments"], { error: inWords });
-  const envelope = given.success ? await run(tool, id, given.data, door) : refuse(tool, id, given.error);
-  const results = given.data?.results ?? resultsUnsaid[tool];
+  const envelope = given.success ? await run(tool, id, given.data, context) : refuseArguments(tool, id, given.error);
+  const results = given.data?.results ?? defaultResults[tool];
   const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : summarizeResults(envelope));
   const content = [{ type: "text", text }];
   return respond(id, { content, isError: envelope.status === "failed" });
@@ -37,36 +37,38 @@ export async function callTool(
 const noTool = (name: unknown): string =>
   `${typeof name === "string" ? `There is no tool ${clip(name)}` : "name is a string"}; the tools are ${toolNames.join(" and ")}`;
 
-const refuse = (tool: string, id: Id, wrong: z.ZodError): CodeResponse =>
-  refused(String(id), "invalid_argument", complaint(tool, wrong));
+const refuseArguments = (tool: string, id: Id, wrong: z.ZodError): CodeResponse =>
+  refusalOf(String(id), "invalid_argument", argumentsMessage(tool, wrong));
 
 /** Only a `request_id` makes a program idempotent: clients reuse small JSON-RPC ids in each connection. */
 async function run(
   tool: string,
   id: Id,
   given: z.output<typeof ToolArguments>,
-  door: InvocationContext,
+  context: InvocationContext,
 ): Promise<CodeResponse> {
   const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = given;
   const requestId = sent ?? String(id);
   const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined };
   try {
-    return sent === undefined ? await execute(program, door) : (await executeIdempotently(program, door)).envelope;
+    return sent === undefined
+      ? await execute(program, context)
+      : (await executeIdempotently(program, context)).envelope;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     // The model has to wait, and it does not see HTTP errors, so it gets a tool error.
-    if (error.code === "idempotency_in_flight") return refused(requestId, error.code, error.message);
+    if (error.code === "idempotency_in_flight") return refusalOf(requestId, error.code, error.message);
     if (error.code !== "rate_limited") throw error;
     const { message, extras } = error;
-    return refused(requestId, error.code, message, problemBody(error, door.requestId), Number(extras["cost"]));
+    return refusalOf(requestId, error.code, message, problemBody(error, context.requestId), Number(extras["cost"]));
   }
 }
 
 /** The envelope of a call whose arguments hold no valid program, or whose program was not admitted. */
-const refused = (requestId: string, code: string, message: string, detail?: unknown, score = 0): CodeResponse =>
+const refusalOf = (requestId: string, code: string, message: string, detail?: unknown, score = 0): CodeResponse =>
   refusal(requestId, { code, message, ...(detail === undefined ? {} : { detail }), line: 1, column: 1 }, score);
 
-const complaint = (tool: string, { issues }: z.ZodError): string => {
+const argumentsMessage = (tool: string, { issues }: z.ZodError): string => {
   const wrong = issues
     .slice(0, 5)
     .map(({ path, message }) => clip(`${["arguments", ...path.map(String)].join(".")}: ${message}`, 200));

@@ -1,11 +1,11 @@
 import { isWrite } from "../../catalogue.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../../envelope.ts";
 
-/** The room for the last value and the results together, in bytes: as much as a model and its host can take at once. */
+/** The room for the last value and the results together, in bytes. Models and their hosts can use no more at once. */
 const roomBytes = 65_536;
 /** Results up to this total size are included unchanged, in bytes. */
 const smallBytes = 2_048;
-/** The room for results of writes when the program completed, in bytes: they may hold ids that the last value lacks. */
+/** The room for results of writes of a completed program, in bytes. They may contain ids that the last value lacks. */
 const writesBytes = 8_192;
 
 /**
@@ -17,16 +17,20 @@ const writesBytes = 8_192;
 export function summarizeResults(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
   const last = JSON.stringify(result.last_value ?? null);
-  const told = bytesOf(last) <= (error ? smallBytes : roomBytes);
-  const left = roomBytes - (told ? bytesOf(last) : 0);
+  const fits = byteLength(last) <= (error ? smallBytes : roomBytes);
+  const left = roomBytes - (fits ? byteLength(last) : 0);
   const room = error ? left : Math.min(left, writesBytes);
   return {
     ...envelope,
     result: {
-      last_value: told ? result.last_value : error ? unfinished(bytesOf(last)) : truncationNotice(bytesOf(last)),
+      last_value: fits
+        ? result.last_value
+        : error
+          ? unfinishedNotice(byteLength(last))
+          : truncationNotice(byteLength(last)),
     },
-    responses: entriesOf(responses, { told: told ? last : "", room }),
-    ...(error ? { error: shortened(error) } : {}),
+    responses: entriesOf(responses, { lastValue: fits ? last : "", room }),
+    ...(error ? { error: withoutRepeats(error) } : {}),
   };
 }
 
@@ -37,30 +41,31 @@ type Entry = Pick<CallResponse, "index" | "function" | "status"> & {
   calls?: number;
 };
 
-const bytesOf = (text: string): number => Buffer.byteLength(text);
-const textOf = (one: CallResponse): string => (one.status === "completed" ? JSON.stringify(one.result ?? null) : "");
+const byteLength = (text: string): number => Buffer.byteLength(text);
+const resultText = (one: CallResponse): string =>
+  one.status === "completed" ? JSON.stringify(one.result ?? null) : "";
 
-function entriesOf(responses: readonly CallResponse[], given: { told: string; room: number }): Entry[] {
-  const texts = responses.map(textOf);
-  const isSmall = texts.reduce((sum, text) => sum + bytesOf(text), 0) <= smallBytes;
-  let { room } = given;
-  const entries = responses.map((one, place): Entry => {
+function entriesOf(responses: readonly CallResponse[], shown: { lastValue: string; room: number }): Entry[] {
+  const texts = responses.map(resultText);
+  const isSmall = texts.reduce((sum, text) => sum + byteLength(text), 0) <= smallBytes;
+  let { room } = shown;
+  const entries = responses.map((one, position): Entry => {
     if (one.status === "failed") return { ...one, error: { code: one.error.code } };
     if (one.status === "skipped" || isSmall) return one;
     const { result: _, ...entry } = one;
-    const text = texts[place] ?? "";
-    const bytes = bytesOf(text);
-    if (!isWrite(one.function) || given.told.includes(text) || bytes > room) return { ...entry, bytes };
+    const text = texts[position] ?? "";
+    const bytes = byteLength(text);
+    if (!isWrite(one.function) || shown.lastValue.includes(text) || bytes > room) return { ...entry, bytes };
     room -= bytes;
     return one;
   });
-  return joined(entries);
+  return joinOmitted(entries);
 }
 
 /**
  * Joins neighbouring calls of one function whose results are omitted into one entry, with their number and total size.
  */
-function joined(entries: readonly Entry[]): Entry[] {
+function joinOmitted(entries: readonly Entry[]): Entry[] {
   const groups: Entry[] = [];
   for (const one of entries) {
     const before = groups.at(-1);
@@ -76,13 +81,13 @@ const truncationNotice = (bytes: number) => ({
   message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. Let the last line pick what you need, as in [x.id for x in page.items], ask for a smaller page_size, or for results: "all".`,
 });
 
-/** Replaces the last value of a program that failed before its last line: a large result of its last call. */
-const unfinished = (bytes: number) => ({
+/** Replaces a large last value of a program that failed. That value is only the result of the last call that ran. */
+const unfinishedNotice = (bytes: number) => ({
   omitted_bytes: bytes,
-  message: 'The program failed before its last line. results: "all" shows what its calls brought.',
+  message: 'The program failed before its last line. results: "all" shows the results of its calls.',
 });
 
 /** Drops the parts of an error that its message repeats: the signature and the list of details. */
-function shortened({ parameters: _, detail, ...error }: ProgramError): ProgramError {
+function withoutRepeats({ parameters: _, detail, ...error }: ProgramError): ProgramError {
   return { ...error, ...(detail === undefined || Array.isArray(detail) ? {} : { detail }) };
 }

@@ -58,7 +58,7 @@ const loopback = /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i;
  * Refuses requests from web pages that are not allowed (403), against DNS rebinding.
  * - `allowed` is a comma-separated list of origins.
  * - A server reached over loopback also allows pages from loopback addresses.
- * - Requests without `Origin` pass, as clients other than browsers send none.
+ * - Requests without `Origin` pass, because clients other than browsers send none.
  */
 export function checkOrigin(headers: Record<string, string | undefined>, allowed = ""): void {
   const { origin, host = "" } = headers;
@@ -79,7 +79,7 @@ const eras = {
  * object regardless of `Accept`. Supports revision 2026-07-28, and 2025-11-25, 2025-06-18 and 2025-03-26, which begin
  * with `initialize`.
  */
-export async function mcp(request: Request, door: InvocationContext): Promise<Response> {
+export async function mcp(request: Request, context: InvocationContext): Promise<Response> {
   const message = readMessage(request.body);
   if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, shape, 400);
   const { id, method } = message;
@@ -88,7 +88,7 @@ export async function mcp(request: Request, door: InvocationContext): Promise<Re
   const call: RpcRequest = { ...message, id };
   const era = protocolGeneration(message, request.headers);
   if (refused) return refused;
-  if (method === "tools/call") return callTool(call, door, eras[era].respond);
+  if (method === "tools/call") return callTool(call, context, eras[era].respond);
   return eras[era].methods.get(method)?.(call) ?? unknownMethod(call, era);
 }
 

@@ -5,9 +5,7 @@ import { catalogue } from "../../catalogue.ts";
 import type { CodeFunction } from "../../catalogue/function.ts";
 import { parametersOf } from "../../catalogue/signature.ts";
 import { CodeRequest } from "../../envelope.ts";
-import { budgetMs } from "../../execution/program.ts";
-import { sourceLimitBytes } from "../../language/lexer.ts";
-import { callLimit } from "../../language/parser.ts";
+import { budgetMs, callLimit, sourceLimitBytes } from "../../language/limits.ts";
 
 /**
  * Describes the language and lists every function. Some clients cut descriptions, so the parts that a model cannot look
@@ -16,21 +14,21 @@ import { callLimit } from "../../language/parser.ts";
 const executeDescription = (): string =>
   `Runs a program of calls to the ${productName} and answers each call's result and the last line's value; results="last": that value alone.
 
-${language(`ws = workspaces.add(account_id="…", name="Sales")`)}
+${describeLanguage(`ws = workspaces.add(account_id="…", name="Sales")`)}
 
-${notation([...catalogue.values()])} Those after | change something.
+${describeNotation([...catalogue.values()])} Those after | change something.
 ${catalogueText(() => true)}`;
 
 /** The description for programs that only read. `other` is the tool for all programs. */
 const queryDescription = (other: string): string =>
   `Runs a program of calls that only read and answers the last line's value; ${other} takes the same programs and calls that change something.
 
-${language(`ws = workspaces.list(account_id="…").items[0]`)}
+${describeLanguage(`ws = workspaces.list(account_id="…").items[0]`)}
 
-${notation(reading())}
+${describeNotation(readingFunctions())}
 ${catalogueText(({ route }) => route.access === "read")}`;
 
-const language = (
+const describeLanguage = (
   begin: string,
 ): string => `Starlark (Python) without def, for, if, x if y else z, methods and slices; f-strings are there. Each line is a call or name = …; let the last pick what you need.
 ${begin}
@@ -41,10 +39,10 @@ functions.explain(name="…") tells types, members and errors, functions.search(
 All is checked first: an error then names line and mending, and nothing was done. If a call fails later, those before it stand: send only what is left.
 Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
 
-const reading = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
+const readingFunctions = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
 
 /** Explains the notation of the function list, and names the functions that need no account. */
-function notation(functions: readonly CodeFunction[]): string {
+function describeNotation(functions: readonly CodeFunction[]): string {
   const free = [...byPrefix(functions)].flatMap(([prefix, members]) => {
     const without = members.filter((fn) => !needsAccount(fn));
     return without.length === members.length ? [`${prefix}.*`] : without.map(({ route }) => route.name);
@@ -89,7 +87,7 @@ const Results = z.enum(["all", "last"]);
 type Results = z.output<typeof Results>;
 
 /** The default of `results` for each tool. */
-export const resultsUnsaid: Readonly<Record<(typeof toolNames)[number], Results>> = {
+export const defaultResults: Readonly<Record<(typeof toolNames)[number], Results>> = {
   [executeName]: "all",
   [queryName]: "last",
 };
@@ -120,16 +118,16 @@ const annotationsOf = (readOnly: boolean) => ({
   openWorldHint: true,
 });
 
-let made: readonly object[] | undefined;
+let cachedTools: readonly object[] | undefined;
 
 /** The MCP tools that run programs (MCP 2026-07-28, "Tools"), always in the same order. */
 export function tools(): readonly object[] {
-  if (made) return made;
+  if (cachedTools) return cachedTools;
   const { $schema: _, ...inputSchema } = z.toJSONSchema(ToolArguments, {
     io: "input",
     override: ({ jsonSchema }) => void delete jsonSchema["example"],
   });
-  made = [
+  cachedTools = [
     {
       name: executeName,
       title: "Run API calls",
@@ -145,5 +143,5 @@ export function tools(): readonly object[] {
       annotations: annotationsOf(true),
     },
   ];
-  return made;
+  return cachedTools;
 }

@@ -33,8 +33,7 @@ const isLegacy = (revision: unknown): boolean => legacyRevisions.some((known) =>
  * The generation of a message (MCP 2026-07-28, "Versioning"), decided in this order:
  * - a revision named in `_meta`
  * - the method `initialize`
- * - the header `MCP-Protocol-Version`
- * `Mcp-Method` does not count, as clients of both generations send it.
+ * - the header `MCP-Protocol-Version` `Mcp-Method` does not count, because clients of both generations send it.
  */
 export function protocolGeneration(message: Message, headers: Headers): Generation {
   const meta = metaOf(message);
@@ -46,8 +45,8 @@ export function protocolGeneration(message: Message, headers: Headers): Generati
 }
 
 /**
- * Refuses a message whose revision or headers are wrong; undefined if they are fine. Headers must match the body, as
- * proxies may route or filter by headers (MCP 2026-07-28, "Server Validation").
+ * Refuses a message whose revision or headers are wrong; undefined if they are fine. Headers must match the body,
+ * because proxies may route or filter by headers (MCP 2026-07-28, "Server Validation").
  */
 export function refuseByHeaders(message: Message, headers: Headers): Response | undefined {
   const { method } = message;

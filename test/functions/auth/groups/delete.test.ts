@@ -134,6 +134,7 @@ describe.each(doors)("by %s", (door) => {
     expect(refused.body).toMatchObject({ status: 403, code: "would_escalate", missing: ["account_owner"] });
     expect(await storedOf(account)).toEqual(before);
     expect((await remove(account, group.id, account.owner)).status).toBe(200);
+    expect(await asOwner(account, "GET", `authorizations?subject_id=${group.id}`)).toEqual([]);
   });
 
   test("another account's group is a 404 with the bytes of a missing one, and stays", async () => {

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { capabilities } from "../../../../shared/auth/capabilities.ts";
 import { asOwner, giveGroup, makeOwner, newGroup, newWorkspace } from "../../../support/auth.ts";
 import { doors, masked, through } from "../../../support/doors.ts";
+import { request } from "../../../support/request.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 const assign = (account: Account, groupId: string, role_key: string, more: object = {}) =>
@@ -103,4 +104,22 @@ describe.each(doors)("by %s", (door) => {
     expect(masked(hidden.body)).toBe(masked(missing.body));
     expect((await get(account, own.id)).status).toBe(200);
   });
+});
+
+test("its entity tag covers the group's own state, and not what surrounds it or what it holds", async () => {
+  const account = await newAccount();
+  const [outer, inner] = [await newGroup(account, "Outer"), await newGroup(account, "Inner")];
+  const path = `/v1/public/accounts/${account.id}/auth/groups/${inner.id}`;
+  const tag = async () => (await request("GET", path, { token: account.owner.token })).headers["etag"];
+  const first = await tag();
+  const workspace = await newWorkspace(account, "One");
+  await newGroup(account, "Innermost", inner);
+  await giveGroup(account, inner, "dns.manage", workspace);
+  await asOwner(account, "PATCH", `groups/${outer.id}`, { name: "Other" });
+  expect(await tag()).toBe(first);
+  await asOwner(account, "PATCH", `groups/${inner.id}`, { parent_id: outer.id });
+  const moved = await tag();
+  expect(moved).not.toBe(first);
+  await asOwner(account, "PATCH", `groups/${outer.id}`, { name: "Another" });
+  expect(await tag()).toBe(moved);
 });

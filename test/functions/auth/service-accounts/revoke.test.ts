@@ -2,8 +2,10 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
+import { accessKey } from "../../../../shared/accounts/standing.ts";
 import { capabilities } from "../../../../shared/auth/capabilities.ts";
 import { asOwner, giveGroup, join, makeOwner, newGroup, newWorkspace, statusOf } from "../../../support/auth.ts";
+import { afterReading } from "../../../support/between.ts";
 import { doors, masked, storedOf, through } from "../../../support/doors.ts";
 import { newProgram, useOf } from "../../../support/programs.ts";
 import { request } from "../../../support/request.ts";
@@ -133,6 +135,23 @@ describe.each(doors)("by %s", (door) => {
       const left = await asOwner(account, "GET", `authorizations?subject_id=${program.id}`);
       expect(left).toEqual([]);
     }
+  });
+
+  test("what it is given while the revocation reads what it holds does not stay either", async () => {
+    const account = await newAccount();
+    const program = await newProgram(attempt, account);
+    await give(account, program.id, "dns.view");
+    const { SK } = accessKey(account.id, { type: "service_account", id: program.id });
+    // The first reading is for the caller's right to revoke it, the second for what it holds.
+    const { status } = await afterReading(
+      (key) => key.SK === SK,
+      async () => expect((await give(account, program.id, "ip.view")).status).toBe(201),
+      () => revoke(account, program.id, account.owner),
+      2,
+    );
+    expect(status).toBe(200);
+    expect(await asOwner(account, "GET", `authorizations?subject_id=${program.id}`)).toEqual([]);
+    expect((await give(account, program.id, "ip.view")).status).toBe(422);
   });
 
   test("concurrent revocations end as one does, and one that comes after finds nothing", async () => {

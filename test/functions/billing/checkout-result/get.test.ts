@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { getStored, settle } from "../../../../shared/providers/payments/embedded-checkout.ts";
+import { getStored, settleCheckout } from "../../../../shared/providers/payments/embedded-checkout.ts";
 import { topupKey } from "../../../../shared/wallet/topup.ts";
 import { newTopup } from "../../../support/billing-examples.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
@@ -42,7 +42,7 @@ test("finds a payment of which no webhook told, and credits it once, however man
   const account = await newAccount();
   const { checkoutId, token } = await opened(account);
   expect((await resultOf(account.id, token)).body.status).toBe("pending");
-  await settle(testTable(), checkoutId, "pay", new Date());
+  await settleCheckout(testTable(), checkoutId, "pay", new Date());
   await rested(account, token);
   const polled = await Promise.all(Array.from({ length: 8 }, () => resultOf(account.id, token)));
   expect(statusesOf(polled)).toEqual(polled.map(() => 200));

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { invoiceOfLink } from "../../../../shared/billing/invoice-links.ts";
 import { invoiceKey } from "../../../../shared/billing/invoice.ts";
-import { dayOf, monthOf, nextMonth, plusDays } from "../../../../shared/core/days.ts";
+import { dayOf, monthOf, nextMonth, plusDays } from "../../../../shared/core/time.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { textsOf } from "../../../shared/billing/pdf-text.ts";
 import { billing, closeDays, fund, use } from "../../../support/billing.ts";

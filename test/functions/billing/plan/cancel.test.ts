@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { dayOf, nextMonth } from "../../../../shared/core/days.ts";
+import { dayOf, nextMonth } from "../../../../shared/core/time.ts";
 import { ipsOf } from "../../../../shared/dedicated-ips/dedicated-ip.ts";
 import { stateKey } from "../../../../shared/wallet/state.ts";
 import { afterReading } from "../../../support/between.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { dayOf, monthOf, plusDays } from "../../../../shared/core/days.ts";
+import { dayOf, monthOf, plusDays } from "../../../../shared/core/time.ts";
 import { billing, closeDays, fund, use } from "../../../support/billing.ts";
 import { newAccount, newMember } from "../../../support/world.ts";
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { catalogue } from "../../../../functions/code/catalogue.ts";
 import { searchFunctions } from "../../../../functions/code/catalogue/search.ts";
 import { check } from "../../../../functions/code/checker/checker.ts";
-import { parse } from "../../../../functions/code/language/parser.ts";
+import { parseProgram } from "../../../../functions/code/interpreter/builtins.ts";
 import { runFor } from "../../../support/code-door.ts";
 import { newUser } from "../../../support/world.ts";
 
@@ -55,7 +55,7 @@ test("functions.explain tells all there is to know, and its example is a call th
   });
   for (const name of catalogue.keys()) {
     const { example }: { example: string } = await valueOf(`functions.explain(name="${name}")`);
-    const codes = check(parse(example), { catalogue, session: new Map() }).mistakes.map(({ code }) => code);
+    const codes = check(parseProgram(example), { catalogue, session: new Map() }).diagnostics.map(({ code }) => code);
     expect([name, codes]).toEqual([name, []]);
   }
 });

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { execute } from "../../../../functions/code/execution/execute.ts";
 import type { LogFields } from "../../../../shared/core/log.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
-import { documentClient, openTable } from "../../../../shared/table/table.ts";
+import { TableClient } from "../../../../shared/table/client.ts";
+import { openTable } from "../../../../shared/table/table.ts";
 import { codeDoor } from "../../../support/code-door.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
@@ -85,7 +86,7 @@ test("what went wrong on our side is logged, and leaves as internal", async () =
   const door = doorOf(account);
   const logged: unknown[] = [];
   const log = { ...door.log, error: (message: string, fields?: LogFields) => void logged.push({ message, ...fields }) };
-  const table = openTable(documentClient(), "no-such-table");
+  const table = openTable(new TableClient(), "no-such-table");
   const answer = await execute({ code: "me.get()", requestId: "r" }, { ...door, log, table });
   expect(answer.error).toMatchObject({ code: "internal", detail: { status: 500 } });
   expect(JSON.stringify(answer)).not.toMatch(/ResourceNotFound|no-such-table/);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 
-import { foldArgument } from "../../../../functions/code/checker/constants.ts";
+import { literalValue } from "../../../../functions/code/checker/literals.ts";
+import { parseProgram } from "../../../../functions/code/interpreter/builtins.ts";
 import type { Call, Expression } from "../../../../functions/code/language/ast.ts";
 import { LanguageError } from "../../../../functions/code/language/errors.ts";
-import { parse } from "../../../../functions/code/language/parser.ts";
 
 /** The call that is a program's first statement. */
 function callIn(program: string): Call {
-  const value = parse(program).statements[0]?.value;
+  const value = parseProgram(program).statements[0]?.value;
   if (value?.kind !== "call") throw new Error("it is no call");
   return value;
 }
@@ -15,12 +15,12 @@ function callIn(program: string): Call {
 /** The value that an argument's source text stands for. */
 function valueIn(text: string): unknown {
   const [argument] = callIn(`f(x=${text})`).args;
-  return argument && foldArgument(argument.value).value;
+  return argument && literalValue(argument.value).value;
 }
 
 function faultOf(program: string): string {
   try {
-    parse(program);
+    parseProgram(program);
   } catch (error) {
     if (error instanceof LanguageError) return error.diagnostic.message;
     throw error;
@@ -29,7 +29,7 @@ function faultOf(program: string): string {
 }
 
 const namesOf = (program: string) =>
-  parse(program).statements.map(({ value }) => (value.kind === "call" ? value.name : value.kind));
+  parseProgram(program).statements.map(({ value }) => (value.kind === "call" ? value.name : value.kind));
 
 describe("statements", () => {
   test("end at a line end or a semicolon, and comments, blank lines and a last semicolon do not matter", () => {
@@ -38,7 +38,7 @@ describe("statements", () => {
 
   test("spread over lines inside brackets, after a backslash, and with trailing commas", () => {
     const { args } = callIn('a.b(\n  x=[1,\n  2,], # two\n  y={"k":\n3,},\n)');
-    expect(args.map(({ name, value }) => [name, foldArgument(value).value])).toEqual([
+    expect(args.map(({ name, value }) => [name, literalValue(value).value])).toEqual([
       ["x", [1, 2]],
       ["y", { k: 3 }],
     ]);
@@ -51,10 +51,10 @@ describe("statements", () => {
   });
 
   test("carry their place: line and column, counted in characters from 1", () => {
-    const [, second] = parse('a(x="😀", y=1); b()\n\n').statements;
+    const [, second] = parseProgram('a(x="😀", y=1); b()\n\n').statements;
     expect(callIn('a(x="😀", y=1)').args[1]?.at).toEqual({ line: 1, column: 10 });
     expect(second?.at).toEqual({ line: 1, column: 16 });
-    expect(parse("\r\n\r\na()").statements[0]?.at).toEqual({ line: 3, column: 1 });
+    expect(parseProgram("\r\n\r\na()").statements[0]?.at).toEqual({ line: 3, column: 1 });
   });
 });
 
@@ -118,7 +118,7 @@ function bracketed(node: Expression): string {
     case "operation":
       return `(${node.operands.map(bracketed).join(` ${node.operator} `)})`;
     case "path":
-      return `${bracketed(node.of)}${node.steps.map((step) => (step.kind === "member" ? `.${step.name}` : `[${bracketed(step.index)}]`)).join("")}`;
+      return `${bracketed(node.of)}${node.accesses.map((step) => (step.kind === "member" ? `.${step.name}` : `[${bracketed(step.index)}]`)).join("")}`;
     default:
       return node.kind;
   }
@@ -142,7 +142,7 @@ describe("operators bind as in Starlark:", () => {
     ["(a < b) == (c > d)", "((a < b) == (c > d))"],
     ["a.b.c[d.e]['f'].g", 'a.b.c[d.e]["f"].g'],
   ])("%s", (program, expected) => {
-    const value = parse(program).statements[0]?.value;
+    const value = parseProgram(program).statements[0]?.value;
     expect(value && bracketed(value)).toBe(expected);
   });
 });

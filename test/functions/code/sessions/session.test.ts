@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
-import { sessionLimitBytes } from "../../../../functions/code/sessions/session.ts";
+import { sessionLimitBytes } from "../../../../functions/code/language/limits.ts";
 import { codeDoor, runFor } from "../../../support/code-door.ts";
 import { newAccount, newUser, testTable } from "../../../support/world.ts";
 

@@ -269,7 +269,7 @@ test("takes ip.assign on every domain, and an IP that the caller sees", async ()
     422,
     [1, 2].map((index) => ({
       loc: ["body", "domains", index],
-      msg: "There is no such domain in this account that you can see",
+      msg: "There is no such domain in this account, or you cannot see it",
       type: "not_found",
     })),
   ]);

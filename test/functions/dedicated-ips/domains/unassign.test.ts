@@ -62,7 +62,7 @@ test("a domain that another IP gets before what follows is done is counted and n
   await move(account, "assign", from.id, names);
   const { calls } = await withFault(undefined, -1, () => move(account, "unassign", from.id, names));
   await move(account, "assign", from.id, names);
-  const moving = calls.flatMap((command, at) => (command === "TransactWriteItemsCommand" ? [at] : [])).at(1) ?? -1;
+  const moving = calls.flatMap((command, at) => (command === "TransactWriteItems" ? [at] : [])).at(1) ?? -1;
   const { value: died } = await withFault("answer lost", moving, () => move(account, "unassign", from.id, names));
   expect(died.status).toBe(503);
   expect((await readOperation(testTable(), account.id, from.id))?.left).toHaveLength(3);
@@ -82,7 +82,7 @@ test("whatever one that dies has done, the worker does the rest", async () => {
   };
   const whole = await scene();
   const { calls } = await withFault(undefined, -1, () => move(account, "unassign", whole.id, whole.names));
-  const places = calls.flatMap((command, at) => (command === "TransactWriteItemsCommand" ? [at] : []));
+  const places = calls.flatMap((command, at) => (command === "TransactWriteItems" ? [at] : []));
   for (const at of places) {
     const { id, names } = await scene();
     await withFault("answer lost", at, () => move(account, "unassign", id, names));

@@ -33,7 +33,7 @@ test("a new mail is the end of the link and the code before it", async () => {
   expect(await mailsTo(rule.target_email)).toHaveLength(2);
 });
 
-test("an address gets one mail a minute, also when asked for at once, and is told when to try again", async () => {
+test("an address gets one mail a minute at most, also when asked for at once, and is told when to try again", async () => {
   const account = await newAccount();
   const rule = await ruleTo(account, stranger());
   const refused = await ask(account, rule.id);
@@ -43,7 +43,7 @@ test("an address gets one mail a minute, also when asked for at once, and is tol
   expect(statusesOf(await Promise.all([1, 2, 3].map(() => ask(account, rule.id))))).toEqual([200, 429, 429]);
 });
 
-test("an address gets five mails a day, whichever accounts ask, and however its owner sorts it", async () => {
+test("an address gets five mails in 24 hours at most, whichever accounts ask, and however its owner sorts it", async () => {
   const [account, other] = [await newAccount(), await newAccount()];
   const target = stranger("ada");
   const rule = await ruleTo(account, target);

@@ -61,7 +61,7 @@ test("the catch-all is `*` or `*@` the domain, and a domain has one", async () =
     expect((await create(account, mailbox, { alias: `*@${name}` })).body).toMatchObject({
       status: 409,
       code: "address_taken",
-      detail: `${name} has a catch-all already.`,
+      detail: `The domain ${name} has a catch-all already. Delete that alias first.`,
       conflicts_with: ids[0],
     });
   }
@@ -80,9 +80,9 @@ test("of two mailboxes that become the catch-all at the same time one does", asy
   expect(all).toEqual([`*@${name}`]);
 });
 
-const own = (name: string) => `An alias is in the mailbox's own domain: ${name}`;
+const own = (name: string) => `An alias must be in the mailbox's own domain, ${name}`;
 
-const notAnAddress = "Write an address such as sales@example.com, or its local part";
+const notAnAddress = "Write an address such as sales@example.com, or only its local part";
 
 test("refuses with what is wrong at its place, and changes nothing", async () => {
   const { account, id, name } = await scene();
@@ -95,18 +95,22 @@ test("refuses with what is wrong at its place, and changes nothing", async () =>
     [{ alias: " " }, "alias", "The local part is empty"],
     [{ alias: "a b" }, "alias", "Only letters, digits, dots, hyphens and underscores are allowed"],
     [{ alias: `a b@${name}` }, "alias", "Only letters, digits, dots, hyphens and underscores are allowed"],
-    [{ alias: "sales+x" }, "alias", "A + is for sub-addresses: mail to name+anything comes to name"],
-    [{ alias: `sales+x@${name}` }, "alias", "A + is for sub-addresses: mail to name+anything comes to name"],
-    [{ alias: "büro" }, "alias", "Only the letters a to z are given out in addresses"],
+    [{ alias: "sales+x" }, "alias", "A local part cannot contain a +. Mail to name+anything is delivered to name"],
+    [
+      { alias: `sales+x@${name}` },
+      "alias",
+      "A local part cannot contain a +. Mail to name+anything is delivered to name",
+    ],
+    [{ alias: "büro" }, "alias", "A local part can have no letters other than a to z"],
     [{ alias: `\ud800@${name}` }, "alias", notAnAddress],
     [{ alias: "@" }, "alias", notAnAddress],
     [{ alias: `@${name}` }, "alias", notAnAddress],
     [{ alias: "sales@" }, "alias", notAnAddress],
     [{ alias: "sales@localhost" }, "alias", notAnAddress],
     [{ alias: "a".repeat(65) }, "alias", "The local part is longer than 64 characters"],
-    [{ alias: "**" }, "alias", "It must begin and end with a letter or a digit"],
-    [{ alias: "sales", is_catch_all: true }, "is_catch_all", "The alias of a catch-all is *"],
-    [{ alias: "*", is_catch_all: false }, "is_catch_all", "An alias * is a catch-all"],
+    [{ alias: "**" }, "alias", "A local part must begin and end with a letter or a digit"],
+    [{ alias: "sales", is_catch_all: true }, "is_catch_all", "Only the alias * can be a catch-all"],
+    [{ alias: "*", is_catch_all: false }, "is_catch_all", "The alias * is always a catch-all"],
     [{ alias: "*@" }, "alias", notAnAddress],
   ];
   for (const [body, member, msg] of cases) {

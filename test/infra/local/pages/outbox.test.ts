@@ -81,7 +81,7 @@ test("answers JSON to who asks for it", async () => {
 
 test("says so where there is nothing, and where it is asked for nonsense", async () => {
   const { to, get } = await scene();
-  expect((await get(`?to=${to}`)).body).toContain("There is no mail here.");
+  expect((await get(`?to=${to}`)).body).toContain("The outbox has no mail.");
   expect(await get(`/${randomUUID()}`)).toMatchObject({ status: 404 });
   expect(await get(`/${randomUUID()}/html`)).toMatchObject({ status: 404 });
   expect(await get(`/${randomUUID()}?format=json`)).toMatchObject({ status: 404, body: expect.stringContaining("{") });

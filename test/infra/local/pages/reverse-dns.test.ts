@@ -30,7 +30,13 @@ test.each([4, 6] as const)(
     const [ip, rdns, before] = [publicIp(family), `mail.${uniqueName()}`, woken];
     expect(await post({ ip: ip.toUpperCase(), rdns: `${rdns.toUpperCase()}.`, forward: true, txt: "abc" })).toEqual({
       status: 200,
-      body: { message: `${ip} is called ${rdns}, and ${rdns} leads to it.`, ip, rdns, forward: true, txt: "abc" },
+      body: {
+        message: `The name of ${ip} is ${rdns}, and ${rdns} resolves to ${ip}.`,
+        ip,
+        rdns,
+        forward: true,
+        txt: "abc",
+      },
     });
     expect(await shown(ip)).toEqual({ ip, rdns, forward: true, txt: "abc" });
     expect(await state(ip)).toMatchObject({ status: "confirmed", rdns });
@@ -137,7 +143,7 @@ test("is a form on the registry's page, in which an empty text says nothing", as
   await form({ ip, rdns, forward: "on", txt: "kept" });
   const { status, text } = await form({ ip, rdns, forward: "on", txt: "" });
   expect(status).toBe(200);
-  expect(text).toContain(`${ip} is called ${rdns}, and ${rdns} leads to it.`);
+  expect(text).toContain(`The name of ${ip} is ${rdns}, and ${rdns} resolves to ${ip}.`);
   expect(await shown(ip)).toEqual({ ip, rdns, forward: true, txt: "kept" });
   await form({ ip, rdns: "" });
   expect(await shown(ip)).toEqual({ ip, rdns: null, forward: false, txt: null });

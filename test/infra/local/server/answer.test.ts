@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 
-import { answerOf } from "../../../../infra/local/server/http-message.ts";
+import { toAnswer } from "../../../../infra/local/server/http-message.ts";
 import { gatewayWith, sendRequest } from "../wire.ts";
 
-const bodyOf = (result: unknown): string => answerOf(result).body.toString();
+const bodyOf = (result: unknown): string => toAnswer(result).body.toString();
 
 test("without a statusCode the whole result is a JSON body", () => {
-  const answer = answerOf({ message: "hi" });
+  const answer = toAnswer({ message: "hi" });
   expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/json" } });
   expect(answer.body.toString()).toBe('{"message":"hi"}');
   expect(bodyOf("hi")).toBe('"hi"');
@@ -15,7 +15,7 @@ test("without a statusCode the whole result is a JSON body", () => {
 });
 
 test("status, headers in lower case, and body are the handler's", () => {
-  const answer = answerOf({ statusCode: 418, headers: { "Content-Type": "text/html", "X-Count": 3 }, body: "<p>" });
+  const answer = toAnswer({ statusCode: 418, headers: { "Content-Type": "text/html", "X-Count": 3 }, body: "<p>" });
   expect(answer).toEqual({
     status: 418,
     headers: { "content-type": "text/html", "x-count": "3" },
@@ -24,17 +24,17 @@ test("status, headers in lower case, and body are the handler's", () => {
 });
 
 test("a body without a content type is plain text, and no body has none", () => {
-  expect(answerOf({ statusCode: 200, body: "x" }).headers).toEqual({ "content-type": "text/plain; charset=utf-8" });
-  expect(answerOf({ statusCode: 200 }).headers).toEqual({});
+  expect(toAnswer({ statusCode: 200, body: "x" }).headers).toEqual({ "content-type": "text/plain; charset=utf-8" });
+  expect(toAnswer({ statusCode: 200 }).headers).toEqual({});
 });
 
 test("a base64 body leaves as its bytes", () => {
-  expect(answerOf({ statusCode: 200, body: "AP8K", isBase64Encoded: true }).body).toEqual(Buffer.from([0, 255, 10]));
+  expect(toAnswer({ statusCode: 200, body: "AP8K", isBase64Encoded: true }).body).toEqual(Buffer.from([0, 255, 10]));
 });
 
 test("the gateway alone decides about the connection and the length", () => {
   const headers = { Connection: "close", "Transfer-Encoding": "chunked", "Content-Length": "99", "x-a": "b" };
-  expect(answerOf({ statusCode: 200, headers }).headers).toEqual({ "x-a": "b" });
+  expect(toAnswer({ statusCode: 200, headers }).headers).toEqual({ "x-a": "b" });
 });
 
 test.each([
@@ -45,7 +45,7 @@ test.each([
   { statusCode: 200, headers: "a" },
   { statusCode: 200, cookies: "a=b" },
 ])("%j is no answer", (result) => {
-  expect(() => answerOf(result)).toThrow();
+  expect(() => toAnswer(result)).toThrow();
 });
 
 test("each cookie is a Set-Cookie line", async () => {

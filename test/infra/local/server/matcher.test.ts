@@ -57,9 +57,9 @@ test("$default has the route key $default and no parameters", () => {
   });
 });
 
-test("two triggers that take the same requests are refused, under whatever parameter names", () => {
-  expect(() => matcherOf("GET /a/{x}", "GET /a/{y}")).toThrow("take the same requests");
-  expect(() => matcherOf("GET /a", "GET /a")).toThrow("take the same requests");
+test("two triggers that match the same requests are refused, under whatever parameter names", () => {
+  expect(() => matcherOf("GET /a/{x}", "GET /a/{y}")).toThrow("match the same requests");
+  expect(() => matcherOf("GET /a", "GET /a")).toThrow("match the same requests");
   expect(() => matcherOf("GET /a/{x}", "POST /a/{x}")).not.toThrow();
 });
 

@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { expect, test } from "vitest";
@@ -5,6 +6,7 @@ import { expect, test } from "vitest";
 import { StartProblem } from "../../../../infra/local/command-line.ts";
 import { banner, servedLine } from "../../../../infra/local/start/banner.ts";
 import { checkEnvironment } from "../../../../infra/local/start/check-environment.ts";
+import { providerVariables } from "../../../../infra/local/start/environment.ts";
 import { readSettings } from "../../../../infra/local/start/settings.ts";
 
 test("without a word from the environment: port 8080, DNS on 5353, .data in the project, no CORS, no other names", () => {
@@ -33,25 +35,39 @@ test.each(["x", "65536"])("DNS_PORT=%s is refused by name", (DNS_PORT) => {
 
 test.each([
   [{ MAIL_PROVIDER: "smtp" }, "such as SMTP_URL=smtp://127.0.0.1:1025"],
-  [{ MAIL_PROVIDER: "smtp", SMTP_URL: "http://user:hunter2@host" }, "SMTP_URL cannot be read"],
+  [{ MAIL_PROVIDER: "smtp", SMTP_URL: "http://user:hunter2@host" }, "SMTP_URL is not valid"],
   [{ MAIL_PROVIDER: "post" }, "MAIL_PROVIDER"],
   [{ MAIL_FROM: "Hosted Mail" }, "MAIL_FROM"],
-  [{ LOG_LEVEL: "loud" }, 'LOG_LEVEL is "loud"; it must be debug, info, error or silent.'],
-  [{ LOG_FORMAT: "" }, 'LOG_FORMAT is ""; it must be json or text.'],
-  [{ WEBHOOK_LOOPBACK: "yes" }, 'WEBHOOK_LOOPBACK is "yes"; it must be allow or deny.'],
-  [{ MAIL_SECRET: "hunter2" }, "MAIL_SECRET is too short; it must have 16 characters or more."],
-  [{ READ_ONLY: "yes" }, "READ_ONLY cannot be used as it is: Write the reason"],
-  [{ PUBLIC_URL: "here" }, "PUBLIC_URL cannot be used as it is: Invalid URL."],
+  [{ LOG_LEVEL: "loud" }, 'LOG_LEVEL is "loud". It must be debug, info, error or silent.'],
+  [{ LOG_FORMAT: "" }, 'LOG_FORMAT is "". It must be json or text.'],
+  [{ WEBHOOK_LOOPBACK: "yes" }, 'WEBHOOK_LOOPBACK is "yes". It must be allow or deny.'],
+  [{ MAIL_SECRET: "hunter2" }, "MAIL_SECRET is too short. It must have 16 characters or more."],
+  [{ READ_ONLY: "yes" }, "READ_ONLY is not valid: Write the reason"],
+  [{ PUBLIC_URL: "here" }, "PUBLIC_URL is not valid: Invalid URL."],
   [{ NS_ZONE: "" }, "NS_ZONE is empty"],
   [{ DNS_KNOWN: "example=hunter2" }, "DNS_KNOWN"],
   [{ PLAN_PRICES: "[" }, "PLAN_PRICES"],
   [{ PLAN_PRICES: '[{"from": "2026-11-02", "plans": {}}]' }, "the first day of a month"],
-  [{ SECRETS_KEY: "hunter2" }, "SECRETS_KEY cannot be used as it is: Not 32 bytes as base64."],
+  [{ SECRETS_KEY: "hunter2" }, "SECRETS_KEY is not valid: Write 32 bytes as base64."],
 ])("%j is refused at the start, without its passwords", (source, reason) => {
   const start = (): unknown => checkEnvironment(source);
   expect(start).toThrow(StartProblem);
   expect(start).toThrow(reason);
   expect(start).not.toThrow("hunter2");
+});
+
+const productRoot = resolve(import.meta.dirname, "../../../..");
+/** The variables of shared/providers that can choose an embedded provider. */
+const choices = globSync("shared/providers/**/*.ts", { cwd: productRoot })
+  .map((file) => readFileSync(resolve(productRoot, file), "utf8"))
+  .flatMap((text) => [...text.matchAll(/(\w+): z\.enum\(\[[^\]]*"embedded"[^\]]*\]\)/g)].map(([, name = ""]) => name));
+
+test("every provider that can be embedded is the embedded one by default: providerVariables has its variable", () => {
+  expect([...providerVariables].toSorted()).toEqual(choices.toSorted());
+});
+
+test.each(choices)("a value of %s that names no provider is refused at the start: a schema is listed", (name) => {
+  expect(() => checkEnvironment({ [name]: "nowhere" })).toThrow(`${name} is "nowhere"`);
 });
 
 test("mail may go to a server of one's own", () => {

@@ -34,7 +34,7 @@ test("a folder with files of somebody else is refused, and left as it is", async
   const folder = newFolder();
   await mkdir(join(folder, "docs"));
   await writeFile(join(folder, "version.json"), '{"name":"my project"}');
-  expect(await problemOf(prepareDataDir(folder))).toMatch(/not empty \(docs, version.json\): set DATA_DIR/);
+  expect(await problemOf(prepareDataDir(folder))).toMatch(/not empty \(docs, version.json\). Set DATA_DIR/);
   expect(await readFile(join(folder, "version.json"), "utf8")).toBe('{"name":"my project"}');
   expect(await readdir(folder)).toEqual(["docs", "version.json"]);
 });

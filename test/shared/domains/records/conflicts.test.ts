@@ -14,40 +14,50 @@ const noMail = { name: "www", type: "MX", value: ".", priority: 0 } as const;
 const dmarc = { name: "_dmarc", type: "TXT", value: "v=DMARC1; p=none" } as const;
 const caa = { name: "www", type: "CAA", tag: "issue", value: "ca.example" } as const;
 
-const alone = "A CNAME record shares its name with no other record";
-const delegated = "A delegated name has NS records and nothing else (DS is not offered)";
+const alone = "A CNAME record cannot share its name with another record";
+const delegated = "A delegated name can have NS records only (DS is not offered)";
 
 test.each<[candidate: RecordInput, other: RecordInput, kind: string, message: string]>([
-  [a, a, "duplicate", "This record is there already"],
-  [a, { ...a, ttl: 60 }, "duplicate", "This record is there already"],
-  [cname, { ...cname, value: "A.Example.ORG." }, "duplicate", "This record is there already"],
-  [spf, { ...spf, value: '"v=spf1 " "-all"' }, "duplicate", "This record is there already"],
-  [caa, { ...caa, flags: 0 }, "duplicate", "This record is there already"],
-  [cname, a, "cname", `${alone}, and it has a record of type A`],
-  [cname, ns, "cname", `${alone}, and it has a record of type NS`],
-  [a, cname, "cname", `${alone}, and it has a CNAME record`],
+  [a, a, "duplicate", "The domain has this record already"],
+  [a, { ...a, ttl: 60 }, "duplicate", "The domain has this record already"],
+  [cname, { ...cname, value: "A.Example.ORG." }, "duplicate", "The domain has this record already"],
+  [spf, { ...spf, value: '"v=spf1 " "-all"' }, "duplicate", "The domain has this record already"],
+  [caa, { ...caa, flags: 0 }, "duplicate", "The domain has this record already"],
+  [cname, a, "cname", `${alone}. The name has a record of type A`],
+  [cname, ns, "cname", `${alone}. The name has a record of type NS`],
+  [a, cname, "cname", `${alone}. The name has a CNAME record`],
   [
     cname,
     { ...cname, value: "b.example.org" },
     "cname",
-    "A name is an alias of one other name only: change its CNAME record",
+    "A name can have only one CNAME record. Change the existing one",
   ],
-  [ns, a, "ns", `${delegated}, and it has a record of type A`],
-  [txt, ns, "ns", `${delegated}, and the name is delegated by NS records`],
+  [ns, a, "ns", `${delegated}. The name has a record of type A`],
+  [txt, ns, "ns", `${delegated}. The name is delegated by NS records`],
   [
     spf,
     { ...spf, value: "v=spf1 mx -all" },
     "spf",
-    "A name has one SPF record, or receivers accept none: add the terms to the one that is there",
+    "A name can have only one SPF record, or receivers accept none. Add the terms to the existing one",
   ],
   [
     dmarc,
     { ...dmarc, value: "v=DMARC1; p=reject" },
     "dmarc",
-    "A name has one DMARC record, or receivers ignore all: change the one that is there",
+    "A name can have only one DMARC record, or receivers ignore all of them. Change the existing one",
   ],
-  [mx, noMail, "null_mx", 'An MX record with the value "." refuses all mail, and stands alone (RFC 7505)'],
-  [noMail, mx, "null_mx", 'An MX record with the value "." refuses all mail, and stands alone (RFC 7505)'],
+  [
+    mx,
+    noMail,
+    "null_mx",
+    'An MX record with the value "." refuses all mail, and must be the only MX record (RFC 7505)',
+  ],
+  [
+    noMail,
+    mx,
+    "null_mx",
+    'An MX record with the value "." refuses all mail, and must be the only MX record (RFC 7505)',
+  ],
 ])("%j cannot be beside %j", (candidate, other, kind, message) => {
   const neighbour = { ...parsed({ name: "www", type: "A", value: "192.0.2.99" }), name: "elsewhere", id: 1 };
   const conflict = conflictOf(parsed(candidate), [neighbour, { ...parsed(other), id: 7 }]);

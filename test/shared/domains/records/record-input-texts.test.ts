@@ -3,40 +3,44 @@ import { expect, test } from "vitest";
 import type { RecordInput } from "../../../../shared/domains/records/record.ts";
 import { faultsOf, parsed, www } from "./records.ts";
 
-const issuer = 'is not the domain of a certification authority: write one, such as letsencrypt.org, or ";" for nobody';
+const issuer = 'is not the domain of a certification authority. Write one, such as letsencrypt.org, or ";" for nobody';
 test.each([
   ["issue", "", "value: The value is empty"],
   ["issue", '""', "value: The value is empty"],
   ["issue", "https://ca.example", `value: "https://ca.example" ${issuer}`],
   ["issuewild", "a b", `value: "a b" ${issuer}`],
   ["issuemail", "-a.example", `value: "-a.example" ${issuer}`],
-  ["issue", "ca.example; account", 'value: "account" is not a parameter: write name=value after the semicolon'],
-  ["issue", "ca.example;; a=b", 'value: "" is not a parameter: write name=value after the semicolon'],
-  ["issue", '0 issue "ca.example"', "value: Write only the value here: flags and tag are members of their own"],
-  ["issue", 'ca.example; a="b"', "value: The value has a quotation mark in it"],
-  ["issue", "bücher.example", "value: The value of a CAA record is ASCII, in one line"],
-  ["issue", "ca.example\na.example", "value: The value of a CAA record is ASCII, in one line"],
+  ["issue", "ca.example; account", 'value: "account" is not a parameter. Write name=value after the semicolon'],
+  ["issue", "ca.example;; a=b", 'value: "" is not a parameter. Write name=value after the semicolon'],
+  ["issue", '0 issue "ca.example"', "value: Write only the value here. flags and tag are separate members"],
+  ["issue", 'ca.example; a="b"', "value: The value has a quotation mark. Remove it"],
+  ["issue", "bücher.example", "value: The value of a CAA record must be ASCII, in one line"],
+  ["issue", "ca.example\na.example", "value: The value of a CAA record must be ASCII, in one line"],
   ["iodef", "security@example.com", "value: Write mailto: before the address: mailto:security@example.com"],
   [
     "iodef",
     "ftp://example.com",
-    "value: The value of iodef is a mailto:, https: or http: URL, such as mailto:security@example.com",
+    "value: The value of iodef must be a mailto:, https: or http: URL, such as mailto:security@example.com",
   ],
   [
     "iodef",
     "https://a b",
-    "value: The value of iodef is a mailto:, https: or http: URL, such as mailto:security@example.com",
+    "value: The value of iodef must be a mailto:, https: or http: URL, such as mailto:security@example.com",
   ],
   [
     "iodef",
     "mailto:security",
-    "value: The value of iodef is a mailto:, https: or http: URL, such as mailto:security@example.com",
+    "value: The value of iodef must be a mailto:, https: or http: URL, such as mailto:security@example.com",
   ],
-  ["contactemail", "security", "value: The value of contactemail is one email address, such as security@example.com"],
+  [
+    "contactemail",
+    "security",
+    "value: The value of contactemail must be one email address, such as security@example.com",
+  ],
   [
     "contactphone",
     "555-0100",
-    "value: The value of contactphone is one phone number with its country, such as +1-555-0100",
+    "value: The value of contactphone must be one phone number with its country, such as +1-555-0100",
   ],
   [
     "issuer",
@@ -67,22 +71,26 @@ test.each([
   ["", "The text is empty"],
   [" ", "The text is empty"],
   ['""', "The text is empty"],
-  ["a\nb", "The text has a control character, U+000A: remove it"],
-  ["a\tb", "The text has a control character, U+0009: remove it"],
-  ['"a\\010b"', "The text has a control character, U+000A: remove it"],
-  ["\ud800", "The text has half of a character (an unpaired surrogate)"],
-  ['"\\195"', "The text has escapes that are not UTF-8: write it without quotes"],
-  ['"\\256"', "The text has escapes that are not UTF-8: write it without quotes"],
-  ['"\\"a\\""', "The text is in quotes twice: write it without them"],
-  ['"v=spf1 -all', "Remove what is before v=: nobody finds the record behind it"],
-  ["“v=DMARC1; p=none”", "Remove what is before v=: nobody finds the record behind it"],
+  ["a\nb", "The text has a control character, U+000A. Remove it"],
+  ["a\tb", "The text has a control character, U+0009. Remove it"],
+  ['"a\\010b"', "The text has a control character, U+000A. Remove it"],
+  ["\ud800", "The text has half of a surrogate pair, which is not a character"],
+  ['"\\195"', "The text has escapes that are not UTF-8. Write the text without quotes"],
+  ['"\\256"', "The text has escapes that are not UTF-8. Write the text without quotes"],
+  ['"\\"a\\""', "The text is in quotes twice. Write it without quotes"],
+  ['"v=spf1 -all', "Remove the characters before v=. Receivers do not find a record behind them"],
+  ["“v=DMARC1; p=none”", "Remove the characters before v=. Receivers do not find a record behind them"],
 ])("refuses a TXT record with %j: %s", (value, message) =>
   expect(faultsOf(www("TXT")({ value }))).toEqual([`value: ${message}`]),
 );
 
 test.each<[string, RecordInput, string]>([
-  ["a text of 2049 bytes", www("TXT")({ value: "a".repeat(2_049) }), "The text is 2049 bytes long: the most is 2048"],
-  ["a text of 1025 é", www("TXT")({ value: "é".repeat(1_025) }), "The text is 2050 bytes long: the most is 2048"],
+  [
+    "a text of 2049 bytes",
+    www("TXT")({ value: "a".repeat(2_049) }),
+    "The text is 2049 bytes long. The maximum is 2048",
+  ],
+  ["a text of 1025 é", www("TXT")({ value: "é".repeat(1_025) }), "The text is 2050 bytes long. The maximum is 2048"],
   ["what could be no text", www("TXT")({ value: "a".repeat(100_000) }), "The text is longer than 2048 bytes"],
   [
     "a long CAA value",
@@ -105,6 +113,6 @@ test.each(['a"', "\\", "é", "字", "😀", "a", " b", ";"])("takes a text of 20
   const whole = value + "a".repeat(2_048 - Buffer.byteLength(value));
   expect(faultsOf(www("TXT")({ value: whole }))).toEqual([]);
   expect(faultsOf(www("TXT")({ value: `${whole}a` }))).toEqual([
-    "value: The text is 2049 bytes long: the most is 2048",
+    "value: The text is 2049 bytes long. The maximum is 2048",
   ]);
 });

@@ -72,15 +72,15 @@ test("an entry that begins with a blank belongs to the name before it, whatever 
     "1: a A 192.0.2.1 -",
     "2: a A 192.0.2.2 -",
     "3: a A 192.0.2.3 300",
-    "5: A quotation mark is not closed in its line",
+    "5: A quotation is not closed in its line",
     "6: b A 192.0.2.4 300",
-    "7: Records of type HTTPS are not offered: the types are A, AAAA, CNAME, MX, TXT, SRV, CAA, NS",
+    "7: Records of type HTTPS are not offered. The types are A, AAAA, CNAME, MX, TXT, SRV, CAA, NS",
     "8: c A 192.0.2.5 300",
   ]);
   expect(outcomes(" A 192.0.2.1", '" A 192.0.2.1', " A 192.0.2.1")).toEqual([
-    "1: There is no name, nor a name before it",
-    "2: A quotation mark is not closed in its line",
-    "3: There is no name, nor a name before it",
+    "1: The entry has no name, and no entry before it has one",
+    "2: A quotation is not closed in its line",
+    "3: The entry has no name, and no entry before it has one",
   ]);
 });
 
@@ -125,46 +125,46 @@ test("names go by the last $ORIGIN, which may itself be relative or the root", (
     "5: sub A 192.0.2.2 -",
     "6: b.a A 192.0.2.3 -",
     "8: c CNAME example.org. -",
-    '10: "d.example.org." is not a name in example.com: a final dot makes a name absolute',
+    '10: "d.example.org." is not a name in example.com. A final dot makes a name absolute',
   ]);
 });
 
 test.each([
   ["@ SOA ns1 hostmaster ( 1 2h 3 4w 5 )", "The zone has an SOA record of its own"],
-  ["@ NS ns1.example.org.", "The nameservers of the zone itself are set"],
-  ["Example.com. NS ns1.example.org.", "The nameservers of the zone itself are set"],
+  ["@ NS ns1.example.org.", "The nameservers of the zone itself are fixed"],
+  ["Example.com. NS ns1.example.org.", "The nameservers of the zone itself are fixed"],
   [
     "www.example.org. A 192.0.2.1",
-    '"www.example.org." is not a name in example.com: a final dot makes a name absolute',
+    '"www.example.org." is not a name in example.com. A final dot makes a name absolute',
   ],
-  ["w\\119w A 192.0.2.1", '"\\" is not allowed in names: only letters, digits, hyphens and dots are'],
+  ["w\\119w A 192.0.2.1", '"\\" is not allowed in names. Use letters, digits, hyphens and dots only'],
   ["www DS 1 13 2 00", "DNSSEC records are not offered"],
   ["www NSEC3PARAM 1 0 0 -", "DNSSEC records are not offered"],
-  ['www SPF "v=spf1 -all"', "Records of type SPF are obsolete (RFC 7208): write it as TXT"],
-  ["www TYPE65 \\# 0", "Records of type TYPE65 are not offered: the types are A, AAAA, CNAME, MX, TXT, SRV, CAA, NS"],
+  ['www SPF "v=spf1 -all"', "Records of type SPF are obsolete (RFC 7208). Write the record as TXT"],
+  ["www TYPE65 \\# 0", "Records of type TYPE65 are not offered. The types are A, AAAA, CNAME, MX, TXT, SRV, CAA, NS"],
   ["www CH TXT a", "Records of class CH are not offered"],
-  ["www 300 IN", "There is no type"],
-  ["www", "There is no type"],
-  ["www A", "The data of a record of type A are a value"],
-  ["www A 192.0.2.1 192.0.2.2", "The data of a record of type A are a value"],
-  ["@ MX mail", "The data of a record of type MX are priority, a host"],
+  ["www 300 IN", "The entry has no type"],
+  ["www", "The entry has no type"],
+  ["www A", "The data of a record of type A must be a value"],
+  ["www A 192.0.2.1 192.0.2.2", "The data of a record of type A must be a value"],
+  ["@ MX mail", "The data of a record of type MX must be priority, a host"],
   ["@ MX high mail", "priority is not a number"],
-  ["_sip._tcp SRV 1 2 sip", "The data of a record of type SRV are priority, weight, port, a host"],
-  ["www TXT", "There is no text"],
-  ['www TXT "a', "A quotation mark is not closed in its line"],
+  ["_sip._tcp SRV 1 2 sip", "The data of a record of type SRV must be priority, weight, port, a host"],
+  ["www TXT", "The record has no text"],
+  ['www TXT "a', "A quotation is not closed in its line"],
   ["www TXT a\\", "There is nothing after a backslash"],
-  ["www A 192.0.2.1 )", "A parenthesis is closed that was not opened"],
-  ["www A ( 192.0.2.1", "A parenthesis is never closed, so that this entry has no end"],
-  ["$INCLUDE other.zone", "Other files are not included: import them by themselves"],
-  ["$GENERATE 1-9 h$ A 192.0.2.$", "$GENERATE is not offered: write the records out"],
-  ["$TTL soon", "$TTL has one number of seconds"],
+  ["www A 192.0.2.1 )", "A closing parenthesis has no opening parenthesis"],
+  ["www A ( 192.0.2.1", "A parenthesis is not closed, so this entry has no end"],
+  ["$INCLUDE other.zone", "Other files are not included. Import them separately"],
+  ["$GENERATE 1-9 h$ A 192.0.2.$", "$GENERATE is not offered. Write the records out"],
+  ["$TTL soon", "$TTL needs one number of seconds"],
   ["$FOO", "This directive is not known"],
 ])("skips %j: %s", (line, reason) => {
   expect(read(line)).toEqual({ records: [], skipped: [{ line: 1, text: line, reason }] });
 });
 
 test("a $ORIGIN that is none ends the file, for the names after it would be wrong", () => {
-  const reason = "$ORIGIN needs one name: without it nothing from here on was read";
+  const reason = "$ORIGIN needs one name. Nothing from this line on was read";
   expect(outcomes("a A 192.0.2.1", "$ORIGIN", "b A 192.0.2.1")).toEqual(["1: a A 192.0.2.1 -", `2: ${reason}`]);
   expect(outcomes(`$ORIGIN ${"a.".repeat(1_000)}`, "b A 192.0.2.1")).toEqual([`1: ${reason}`]);
 });
@@ -173,13 +173,13 @@ test("reads at most 1 MiB and 5,000 entries, and says where it ended", () => {
   const line = "a A 192.0.2.1\n";
   const many = readZoneFile(line.repeat(6_000), zone);
   expect(many.records).toHaveLength(5_000);
-  const reason = "There are more than 5000 records: nothing from here on was read";
+  const reason = "There are more than 5000 records. Nothing from this line on was read";
   expect(many.skipped).toEqual([{ line: 5_001, text: line.trim(), reason }]);
   expect(readZoneFile(line.repeat(5_000), zone).skipped).toEqual([]);
   expect(readZoneFile("x\n".repeat(9_000), zone).skipped).toHaveLength(5_001);
   const large = `; ${"é".repeat(524_287)}`;
   expect(readZoneFile(large, zone)).toEqual({ records: [], skipped: [] });
   expect(readZoneFile(`${large}x`, zone).skipped).toEqual([
-    { line: 1, text: large.slice(0, 200), reason: "The file is larger than 1 MiB (1048576 bytes): nothing was read" },
+    { line: 1, text: large.slice(0, 200), reason: "The file is larger than 1 MiB (1048576 bytes). Nothing was read" },
   ]);
 });

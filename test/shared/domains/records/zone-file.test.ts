@@ -51,8 +51,8 @@ test("what is written is ASCII and is read as the same records", () => {
       expect(records.map(({ input }) => parsed(input))).toEqual(written);
       expect(skipped.map(({ reason }) => reason)).toEqual([
         "The zone has an SOA record of its own",
-        "The nameservers of the zone itself are set",
-        "The nameservers of the zone itself are set",
+        "The nameservers of the zone itself are fixed",
+        "The nameservers of the zone itself are fixed",
       ]);
     }),
     { numRuns: 300 },

@@ -5,10 +5,10 @@ import { weakness } from "../../../../shared/mail/credentials/secret.ts";
 import { newPassword } from "../../../../shared/mail/mailboxes/password.ts";
 import { anyString } from "../../../support/text.ts";
 
-const repeats = "It repeats itself: choose one that does not";
-const sequence = "It is a sequence of characters: choose one that is not";
+const repeats = "The password is one text repeated. Choose another";
+const sequence = "The password is a sequence of neighbouring characters. Choose another";
 const few = "Use at least 6 different characters";
-const untypable = "Use characters that can be typed: no control characters";
+const untypable = "Use only characters that can be typed, no control characters";
 
 test.each([
   ["correct horse battery", undefined],

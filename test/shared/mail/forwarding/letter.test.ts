@@ -2,9 +2,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { escapeHtml } from "../../../../shared/core/text.ts";
-import { verificationLetter, type Asked, type LetterScope } from "../../../../shared/mail/forwarding/letter.ts";
+import {
+  verificationLetter,
+  type VerificationLetter,
+  type LetterScope,
+} from "../../../../shared/mail/forwarding/letter.ts";
 
-const asked: Asked = {
+const asked: VerificationLetter = {
   accountName: "Initech",
   scope: { isAll: false, domains: ["initech.example"], hasOthers: false },
   link: "https://api.example.com/verify#Zm9vYmFyYmF6cXV4MTIzNA",
@@ -12,7 +16,7 @@ const asked: Asked = {
   linkHours: 48,
   codeMinutes: 15,
 };
-const letterOf = (more: Partial<Asked> = {}) => verificationLetter({ ...asked, ...more });
+const letterOf = (more: Partial<VerificationLetter> = {}) => verificationLetter({ ...asked, ...more });
 
 /** What one reads of a part, whichever it is. */
 const shownOf = (html: string): string =>

@@ -53,7 +53,9 @@ test("a worker that died while it sent is waited for a minute, and then another 
   const never: Mail = { send: () => new Promise(() => undefined) };
   void sendVerification(account.id, rule.id, sendWork(new Date(), { mail: never }));
   await expect.poll(async () => (await getProof(testTable(), account.id, rule.id))?.state).toBe("sending");
-  await expect(sendVerification(account.id, rule.id, sendWork())).rejects.toThrow("it is being sent");
+  await expect(sendVerification(account.id, rule.id, sendWork())).rejects.toThrow(
+    "Another worker is sending this mail.",
+  );
   await sendVerification(account.id, rule.id, sendWork(new Date(Date.now() + 61_000)));
   expect(await count(rule.target_email)).toBe(1);
 });

@@ -52,7 +52,7 @@ test.each([
   `${nobodysHash}A`,
   nobodysHash.replace("v=19", "v=16"),
 ])("what is no hash is an error, and not a wrong password: %s", async (hash) => {
-  await expect(isPassword("any", hash)).rejects.toThrow("A stored password hash is not one.");
+  await expect(isPassword("any", hash)).rejects.toThrow("A stored password hash is not in the PHC format.");
 });
 
 test("nobody has the hash that stands in for one that is not there", async () => {

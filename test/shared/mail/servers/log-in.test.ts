@@ -55,7 +55,7 @@ test("a use that is noted already costs one call of the table", async () => {
   const { at } = await scene(ofAccount);
   const writesOf = async (seconds: number): Promise<number> => {
     const { calls } = await withFault(undefined, -1, () => at(after(seconds)));
-    return calls.filter((call) => call === "UpdateItemCommand").length;
+    return calls.filter((call) => call === "UpdateItem").length;
   };
   expect(await writesOf(0)).toBe(2);
   expect(await writesOf(60)).toBe(1);
@@ -64,7 +64,7 @@ test("a use that is noted already costs one call of the table", async () => {
 test("whether the use can be noted is nobody's concern", async () => {
   const { at, lastUsed } = await scene(ofAccount);
   const { calls } = await withFault(undefined, -1, () => at(after(0)));
-  const place = calls.indexOf("UpdateItemCommand");
+  const place = calls.indexOf("UpdateItem");
   const { value } = await withFault("throttled", place, () => at(after(400)));
   expect(value).toMatchObject({ domain: { status: "active" } });
   expect(await lastUsed()).toBe(after(0).toISOString());

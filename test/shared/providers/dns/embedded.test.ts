@@ -114,14 +114,16 @@ test("a change that is refused changes nothing", async () => {
   const refused: [ZoneChange, string][] = [
     [{ put: address(`${name}.net`) }, "not in the zone"],
     [{ put: address(`x${name}`) }, "not in the zone"],
-    [{ put: { ...cname, name } }, "a CNAME record and others"],
-    [{ remove: { name, type: "NS" } }, "keeps its nameservers"],
+    [{ put: { ...cname, name } }, "a CNAME record, so it can have no other records"],
+    [{ remove: { name, type: "NS" } }, "cannot be removed"],
   ];
   for (const [change, message] of refused) {
     await expect(dns.changeZone(zoneId, [...put(...many(name, 20)), change])).rejects.toThrow(message);
   }
   await dns.changeZone(zoneId, put(cname));
-  await expect(dns.changeZone(zoneId, put(address(cname.name)))).rejects.toThrow("a CNAME record and others");
+  await expect(dns.changeZone(zoneId, put(address(cname.name)))).rejects.toThrow(
+    "a CNAME record, so it can have no other records",
+  );
   await dns.changeZone(zoneId, [...put(address(cname.name)), { remove: { name: cname.name, type: "CNAME" } }]);
   expect(await rrsetsAt(name)).toEqual(byName([apex(name), address(cname.name)]));
 });
@@ -156,7 +158,7 @@ test("a zone of a thousand RRsets is gone at once, for good; one that is gone is
   expect(await rrsetsAt(name)).toHaveLength(1_001);
   await dns.deleteZone(zoneId);
   expect(await zoneAt(table, name)).toBeUndefined();
-  await expect(dns.changeZone(zoneId, put(address(name)))).rejects.toThrow("no such zone");
+  await expect(dns.changeZone(zoneId, put(address(name)))).rejects.toThrow("The zone does not exist");
   await dns.deleteZone(zoneId);
   const later = await make(name, "domain-2");
   await dns.deleteZone(zoneId);
@@ -174,7 +176,7 @@ test("whatever is put while a zone is deleted is not in the next one of the name
 });
 
 test.each(["", "example.com", ":", "example.com:0123456789abcdef"])("%j is no zone's id", async (zoneId) => {
-  await expect(dns.changeZone(zoneId, put(address("example.com")))).rejects.toThrow("no such zone");
+  await expect(dns.changeZone(zoneId, put(address("example.com")))).rejects.toThrow("The zone does not exist");
   await dns.deleteZone(zoneId);
 });
 
@@ -216,7 +218,7 @@ test.each(["", ".", "..", "#", "\u0000\uffff", "x".repeat(255), "com"])("%j is i
 test("without configuration only the first use fails, and says what to set", async () => {
   const none = dnsOf(DnsEnvironment.parse({}))(table);
   for (const use of [none.isInSync("a"), none.deleteZone("a"), none.changeZone("a", [])]) {
-    await expect(use).rejects.toThrow("set DNS_PROVIDER to route53 or embedded");
+    await expect(use).rejects.toThrow("Set DNS_PROVIDER to route53 or embedded");
   }
 });
 

@@ -127,7 +127,7 @@ test("200 RRsets fit; what no batch can hold is refused before anything is sent"
   const tooMany = [{ put: a("a.example.com", ...crowd) }];
   const tooLong = many(5).map(({ name }) => text(name, 3_300));
   for (const changes of [tooMany, tooLong]) {
-    await expect(one.dns.changeZone(one.zoneId, changes)).rejects.toThrow("more than one request to Route 53 can hold");
+    await expect(one.dns.changeZone(one.zoneId, changes)).rejects.toThrow("do not fit in one request to Route 53");
   }
   expect(callsOf(one)).toEqual(["POST hostedzone/Z1/rrset"]);
 });

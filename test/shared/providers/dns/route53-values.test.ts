@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { RecordData } from "../../../../shared/dns/rrset.ts";
-import { relaxed, setOf, valueOf } from "../../../../shared/providers/dns/route53-changes.ts";
+import { fromRoute53Name, setOf, valueOf } from "../../../../shared/providers/dns/route53-changes.ts";
 
 /** The bytes of a value of quoted strings, read as Route 53 documents them. */
 function bytesOf(value: string): Buffer[] {
@@ -67,7 +67,7 @@ test.each([
   ["_Dmarc.Example.com.", "_dmarc.example.com"],
   ["a\\057b.example.com.", "a/b.example.com"],
 ])("%s in an answer is %s", (given, name) => {
-  expect(relaxed(given)).toBe(name);
+  expect(fromRoute53Name(given)).toBe(name);
 });
 
 test("an RRset has an absolute name, its TTL and all its records", () => {

@@ -63,7 +63,9 @@ test("a zone that was made a moment ago and is not listed yet is 503", async () 
 test("a conflict on the delegation set is another zone of the name, or an Error of its own", async () => {
   const conflict = fault("ConflictingDomainExists");
   const parent = await scene([() => undefined, conflict]);
-  await expect(parent.dns.createZone(input)).rejects.toThrow("A zone above or below example.com is on the same");
+  await expect(parent.dns.createZone(input)).rejects.toThrow(
+    "The same nameservers have a zone of a parent or subdomain of example.com",
+  );
   const same = await scene([() => undefined, conflict]);
   same.troubles.push(() => void same.zones.set("Z9", newZone("Z9", "example.com.", "another")));
   await expect(same.dns.createZone(input)).rejects.toThrow(ZoneExists);

@@ -108,7 +108,7 @@ test("by SMTP a letter goes to the server of the environment, from its sender", 
 
 test("without a provider the first letter says what is missing, not the start", async () => {
   const mail = mailOf(MailEnvironment.parse({}))(table, () => start);
-  await expect(mail.send(letterTo(newAddress()))).rejects.toThrow("set MAIL_PROVIDER to ses, smtp or embedded");
+  await expect(mail.send(letterTo(newAddress()))).rejects.toThrow("Set MAIL_PROVIDER to ses, smtp or embedded");
 });
 
 test.each([

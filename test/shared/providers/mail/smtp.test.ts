@@ -110,7 +110,7 @@ test("a server that does not take mail from us is a mistake of ours, not of the 
   const error = await thrownBy(mailTo(`smtp://127.0.0.1:${port}`).send(letter));
   expect(error).not.toBeInstanceOf(MailRefused);
   expect(error).not.toBeInstanceOf(Problem);
-  expect(error).toMatchObject({ message: "The mail server takes no mail from us: 553 5.7.1 to MAIL FROM." });
+  expect(error).toMatchObject({ message: "The mail server refuses our mail: it answered 553 5.7.1 to MAIL FROM." });
 });
 
 test.each([
@@ -149,7 +149,7 @@ test("a wrong password is a mistake of ours, and is not told", async () => {
   const url = `smtp://relay:hunter2@localhost:${port}?tls=required`;
   const error = await thrownBy(mailTo(url, { ca: tls.cert }).send(letter));
   expect(error).not.toBeInstanceOf(MailRefused);
-  expect(error).toMatchObject({ message: "The mail server takes no mail from us: 535 5.7.8 to AUTH PLAIN." });
+  expect(error).toMatchObject({ message: "The mail server refuses our mail: it answered 535 5.7.8 to AUTH PLAIN." });
   expect(error instanceof Error ? error.stack : "").not.toContain("hunter2");
 });
 
@@ -161,7 +161,7 @@ test("nothing is sent to a server that offers no STARTTLS, unless the URL says s
   };
   const { port, received } = await startSmtp({ onAuth, authOptional: false, allowInsecureAuth: true });
   const error = await thrownBy(mailTo(`smtp://a:b@127.0.0.1:${port}?tls=required`).send(letter));
-  expect(error).toMatchObject({ message: "The mail server takes no mail from us: 500 to STARTTLS." });
+  expect(error).toMatchObject({ message: "The mail server refuses our mail: it answered 500 to STARTTLS." });
   expect([logins, received]).toEqual([0, []]);
   await mailTo(`smtp://a:b@127.0.0.1:${port}?tls=off`).send(letter);
   expect(only(received)).toMatchObject({ user: "a", isSecure: false });
@@ -208,7 +208,9 @@ test.each([
   "smtp://mx.example.net?pool=true",
   "smtps://mx.example.net?tls=off",
 ])("%j is no server, and is not repeated", (url) => {
-  expect(() => readSmtpUrl(url)).toThrow(/^This is not smtp:\/\/user:password@host:port, or smtps:\/\/…\.$/);
+  expect(() => readSmtpUrl(url)).toThrow(
+    /^The URL is not of the form smtp:\/\/user:password@host:port or smtps:\/\/…\.$/,
+  );
 });
 
 test("the server of an environment is the one in SMTP_URL; without any it says what is missing", async () => {

@@ -2,7 +2,12 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { eventBodyOf, settle, signatureOf, type Act } from "../../../../shared/providers/payments/embedded-checkout.ts";
+import {
+  eventBodyOf,
+  settleCheckout,
+  stripeSignature,
+  type Act,
+} from "../../../../shared/providers/payments/embedded-checkout.ts";
 import { embeddedPayments } from "../../../../shared/providers/payments/embedded.ts";
 import { PaymentsEnvironment, paymentsOf } from "../../../../shared/providers/payments/factory.ts";
 import type { CheckoutInput } from "../../../../shared/providers/payments/payments.ts";
@@ -32,9 +37,11 @@ const open = () => paymentsAt(start).createCheckout(input());
 
 /** What the product reads in the event that an act sends at that time; undefined when it cannot be done. */
 async function eventOf(id: string, act: Act, now = start) {
-  const checkout = await settle(table, id, act, now);
+  const checkout = await settleCheckout(table, id, act, now);
   const body = checkout && eventBodyOf(checkout);
-  return body && paymentsAt(now).readEvent(body, { "stripe-signature": signatureOf(body, webhookSecret, now) }, now);
+  return (
+    body && paymentsAt(now).readEvent(body, { "stripe-signature": stripeSignature(body, webhookSecret, now) }, now)
+  );
 }
 
 test("a checkout has a page on this machine, and is there for whoever asks with the same table", async () => {
@@ -97,7 +104,7 @@ test.each<[Act, string, string]>([
 test("of all that is done to it at once, one happens", async () => {
   const { id } = await open();
   const acts: Act[] = ["pay", "decline", "close", "pay", "decline", "close"];
-  const settled = await Promise.all(acts.map((act) => settle(table, id, act, start)));
+  const settled = await Promise.all(acts.map((act) => settleCheckout(table, id, act, start)));
   expect(settled.filter((one) => one !== undefined)).toHaveLength(1);
 });
 
@@ -125,9 +132,9 @@ test("its time runs out by itself: from then on it can only be closed, or found 
 
 test("another secret's webhook is refused", async () => {
   const { id } = await open();
-  const checkout = await settle(table, id, "pay", start);
+  const checkout = await settleCheckout(table, id, "pay", start);
   const body = checkout ? eventBodyOf(checkout) : "";
-  const forged = { "stripe-signature": signatureOf(body, "whsec_other", start) };
+  const forged = { "stripe-signature": stripeSignature(body, "whsec_other", start) };
   await expect(paymentsAt(start).readEvent(body, forged, start)).rejects.toMatchObject({ code: "malformed_request" });
 });
 

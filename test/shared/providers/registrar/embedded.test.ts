@@ -147,7 +147,7 @@ test("an operation that began before is not found, and none of another name", as
 });
 
 test.each(["", "/", "a.com", "a.com/", "a.com/2026#x", "a.com/#", "../a/b"])("%j is no operation", async (id) => {
-  await expect(at(start).operation(id)).rejects.toThrow("no such operation");
+  await expect(at(start).operation(id)).rejects.toThrow("The operation does not exist");
 });
 
 test("a name that is not renewed is free after its year, to the millisecond; one that is renewed is not", async () => {
@@ -221,14 +221,16 @@ test("nobody else gets a name that is ours, or is about to be", async () => {
   const [ours, slow] = [newName(), newName("slow-")];
   await Promise.all([register(ours), register(slow)]);
   for (const name of [ours, slow]) {
-    await expect(delegate(table, name, nameservers, () => start)).rejects.toThrow("through this registrar");
+    await expect(delegate(table, name, nameservers, () => start)).rejects.toThrow(
+      "already registered through this registrar",
+    );
   }
 });
 
 test("without configuration only the first use fails, and says what to set", async () => {
   const none = registrarOf(RegistrarEnvironment.parse({}))(table, () => start);
   for (const use of [none.tlds(), none.offer("example.com"), none.release("example.com")]) {
-    await expect(use).rejects.toThrow("set REGISTRAR to route53 or embedded");
+    await expect(use).rejects.toThrow("Set REGISTRAR to route53 or embedded");
   }
 });
 

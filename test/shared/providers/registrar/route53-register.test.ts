@@ -70,10 +70,10 @@ test("a phone number that is none is refused before anything is sent", async () 
 });
 
 test.each([
-  ["UnsupportedTLD", "under this ending cannot be registered"],
+  ["UnsupportedTLD", "under this top-level domain cannot be registered"],
   ["TLDRulesViolation", "rules of the registry"],
   ["DomainLimitExceeded", "No more names can be registered"],
-  ["InvalidInput", "It says: Zip code … is wrong for 111-222"],
+  ["InvalidInput", "Its message: Zip code … is wrong for 111-222"],
 ])("%s is a refusal, in a sentence", async (code, sentence) => {
   const one = await scene([refusal(code, "Zip code 111122223333 is wrong\nfor 111-222")]);
   const error = await thrownBy(one.registrar.register(input));

@@ -33,12 +33,12 @@ test.each([
   [{ account_id: 'a1","webhook_id":"w1' }],
 ])("does not open with the context %j", async (other) => {
   const sealed = await secrets.seal("hush", context);
-  await expect(secrets.open(sealed, other)).rejects.toThrow("does not open");
+  await expect(secrets.open(sealed, other)).rejects.toThrow("cannot be opened");
 });
 
 test("does not open with another key", async () => {
   const sealed = await secrets.seal("hush", context);
-  await expect(secretsOf({ SECRETS_KEY: newKey() }).open(sealed, context)).rejects.toThrow("does not open");
+  await expect(secretsOf({ SECRETS_KEY: newKey() }).open(sealed, context)).rejects.toThrow("cannot be opened");
 });
 
 test("does not open when any byte was changed or its end was cut off", async () => {
@@ -51,12 +51,12 @@ test("does not open when any byte was changed or its end was cut off", async () 
   });
   const cut = [...bytes.keys()].map((length) => bytes.subarray(0, length));
   for (const broken of [...changed, ...cut]) {
-    await expect(secrets.open(`aes1:${broken.toString("base64")}`, context)).rejects.toThrow("does not open");
+    await expect(secrets.open(`aes1:${broken.toString("base64")}`, context)).rejects.toThrow("cannot be opened");
   }
 });
 
 test.each(["", "aes1:", "aes2:AAAA", "kms1:AAAA", "hush"])("does not open %j", async (text) => {
-  await expect(secrets.open(text, context)).rejects.toThrow("does not open");
+  await expect(secrets.open(text, context)).rejects.toThrow("cannot be opened");
 });
 
 test("the same secret is never sealed to the same text, and no sealed text shows it", async () => {
@@ -94,6 +94,6 @@ test("the environment has a KMS key, or a key of 32 bytes, or none, but not both
 
 test.each([16, 31, 33])("a key of %i bytes is refused without being shown", (bytes) => {
   const key = randomBytes(bytes).toString("base64");
-  expect(() => readEnvironment({ ...environment, SECRETS_KEY: key })).toThrow(/Not 32 bytes as base64/);
+  expect(() => readEnvironment({ ...environment, SECRETS_KEY: key })).toThrow(/Write 32 bytes as base64/);
   expect(() => readEnvironment({ ...environment, SECRETS_KEY: key })).not.toThrow(key);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { dayOf, daysBetween, daysInMonth, monthOf, nextMonth, plusDays, startOf } from "../../../shared/core/days.ts";
+import { dayOf, daysBetween, daysInMonth, monthOf, nextMonth, plusDays, startOf } from "../../../shared/core/time.ts";
 
 const anyDay = fc
   .date({ min: new Date("1999-01-01T00:00:00Z"), max: new Date("2101-01-01T00:00:00Z"), noInvalidDate: true })

@@ -1,38 +1,40 @@
 import { expect, test } from "vitest";
 
 import { lambdas, workers } from "../../../infra/entry-points.ts";
-import { onSecret, onSes, payments } from "../port-grants.ts";
 import { functions, idOf, keyId } from "../product-functions.ts";
+import { onSecret, onSes, payments } from "../provider-grants.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
 test.each([
   {
-    ports: ["secrets"],
+    providers: ["secrets"],
     variable: "SECRETS_KEY_ID",
     value: { "Fn::GetAtt": [keyId, "Arn"] },
     some: ["code", "webhooks.add", "workers.dispatch_event", "workers.retry_deliveries"],
   },
   {
-    ports: ["payments"],
+    providers: ["payments"],
     variable: "PAYMENTS_SECRET_NAME",
     value: "mail/stripe",
     some: ["code", "billing.topup_session.create", "billing.checkout_result.get", "workers.ask_checkouts"],
   },
-  { ports: ["mail"], variable: "MAIL_PROVIDER", value: "ses", some: ["workers.send_verification"] },
-  { ports: ["mail_servers"], variable: "MAIL_SECRET_NAME", value: "mail/servers", some: ["mail.auth"] },
+  { providers: ["mail"], variable: "MAIL_PROVIDER", value: "ses", some: ["workers.send_verification"] },
+  { providers: ["mail_servers"], variable: "MAIL_SECRET_NAME", value: "mail/servers", some: ["mail.auth"] },
   {
-    ports: ["files"],
+    providers: ["files"],
     variable: "FILES_BUCKET",
     value: { Ref: "FilesBucket" },
     some: ["code", "mailboxes.exports.get", "workers.make_mailbox_export"],
   },
-])("who uses $ports is told $variable, and nobody else", ({ ports, variable, value, some }) => {
+])("who uses $providers is told $variable, and nobody else", ({ providers, variable, value, some }) => {
   const told = Object.entries(functions).filter(([, { Properties }]) => {
     const given: unknown = Properties.Environment.Variables[variable];
     if (given !== undefined) expect(given).toEqual(value);
     return given !== undefined;
   });
-  const declared = [...lambdas, ...workers].filter(({ uses = [] }) => uses.some((port) => ports.includes(port)));
+  const declared = [...lambdas, ...workers].filter(({ uses = [] }) =>
+    uses.some((provider) => providers.includes(provider)),
+  );
   expect(told.map(([id]) => id).toSorted()).toEqual(declared.map(({ name }) => idOf(name)).toSorted());
   expect(declared.map(({ name }) => name)).toEqual(expect.arrayContaining(some));
 });

@@ -1,0 +1,48 @@
+import { type Constant, dictOf } from "../interpreter/values.ts";
+import type { Expression, Position } from "../language/ast.ts";
+
+/** A placeholder for a value that only the run knows. Every schema rejects a symbol. */
+export const unknownValue = Symbol("unknown");
+
+type Path = (string | number)[];
+
+/** The value of an argument as far as the program writes it out, and the paths of its unknown parts. */
+export type LiteralValue = { value: unknown; unknown: Path[] };
+
+/** Looks up the value of a literal, or of a variable that was assigned a literal; undefined if the value is unknown. */
+export type LiteralOf = (node: Expression) => Constant | undefined;
+
+const ownLiteral: LiteralOf = (node) => (node.kind === "literal" ? node.value : undefined);
+
+/** Reads the literals, lists and dicts that an argument is made of. Without `literalOf` no variable is known. */
+export function literalValue(node: Expression, literalOf = ownLiteral): LiteralValue {
+  const unknown: Path[] = [];
+  const read = (part: Expression, path: Path): unknown => {
+    if (part.kind === "list") return part.items.map((item, index) => read(item, [...path, index]));
+    if (part.kind === "dict" && part.members.every(({ key }) => key.kind === "literal")) {
+      return dictOf(
+        part.members.map(({ key, value }) => {
+          const name = key.kind === "literal" ? String(key.value) : "";
+          return [name, read(value, [...path, name])] as const;
+        }),
+      );
+    }
+    const value = literalOf(part);
+    if (value === undefined) unknown.push(path);
+    return value === undefined ? unknownValue : value;
+  };
+  return { value: read(node, []), unknown };
+}
+
+/** The position of the part at a path of keys and indexes. For a member, this is the position of its key. */
+export function positionIn(node: Expression, [step, ...rest]: readonly (string | number)[]): Position {
+  if (node.kind === "list" && typeof step === "number") {
+    const item = node.items[step];
+    if (item) return positionIn(item, rest);
+  }
+  if (node.kind === "dict") {
+    const member = node.members.find(({ key }) => key.kind === "literal" && key.value === step);
+    if (member) return rest.length === 0 ? member.key.at : positionIn(member.value, rest);
+  }
+  return node.at;
+}

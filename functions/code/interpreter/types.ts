@@ -1,0 +1,168 @@
+import type * as z from "zod";
+
+import type { typeOf } from "./values.ts";
+
+export type Schema = z.core.JSONSchema.BaseSchema;
+/** The name of a type, as messages show it. */
+export type TypeName = ReturnType<typeof typeOf>;
+
+/** The static type of a value: all that is known before the run. A value without a schema could be anything. */
+export type StaticType = {
+  schema?: Schema;
+  definitions?: Record<string, Schema>;
+  /** For a page: the most items that it can hold. */
+  pageSize?: number;
+  /** For a list: the most items that it can hold. */
+  most?: number;
+  /** Whether a list that the program makes has exactly `most` items. */
+  isExact?: true;
+  /** The type of a value that the program itself makes. */
+  type?: TypeName;
+  /** Whether the program itself wrote None. Its `type` stays unset, because `and` may test for it. */
+  none?: true;
+  /** For a dict that the program makes: its members, if all their names are known. */
+  members?: ReadonlyMap<string, StaticType>;
+  /** For a list that the program makes: the common type of its items. */
+  item?: StaticType;
+};
+
+const choices = new WeakMap<Schema, Schema[]>();
+
+/** The alternatives of a schema without null; empty when one of them allows any value. */
+function choicesOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): Schema[] {
+  if (typeof schema !== "object") return [];
+  const cached = choices.get(schema) ?? findChoices(schema, definitions);
+  choices.set(schema, cached);
+  return cached;
+}
+
+function findChoices(schema: Schema | boolean | undefined, definitions: Record<string, Schema>, depth = 0): Schema[] {
+  if (typeof schema !== "object" || depth > 8) return [];
+  if (schema.$ref !== undefined)
+    return findChoices(definitions[schema.$ref.replace("#/$defs/", "")], definitions, depth + 1);
+  const choices = schema.anyOf ?? schema.oneOf;
+  if (!choices) return schema.type === "null" ? [schema] : schema.type === undefined ? [] : [schema];
+  const all = choices.map((choice) => findChoices(choice, definitions, depth + 1));
+  return all.some((some) => some.length === 0) ? [] : all.flat().filter(({ type }) => type !== "null");
+}
+
+const typeNames = new Map<unknown, TypeName>([
+  ["array", "list"],
+  ["object", "dict"],
+  ["integer", "number"],
+]);
+
+/** The types that a schema allows; undefined if it allows any. */
+export function schemaTypeNames(
+  schema: Schema | boolean,
+  definitions: Record<string, Schema>,
+): ReadonlySet<TypeName> | undefined {
+  const choices = choicesOf(schema, definitions);
+  if (choices.length === 0) return undefined;
+  return new Set(choices.flatMap(({ type }) => [type].flat().map((one) => typeNames.get(one) ?? (one as TypeName))));
+}
+
+/** The possible types of a value without null; undefined if it could be any. */
+export function typeNamesOf({ type, schema, definitions = {} }: StaticType): ReadonlySet<TypeName> | undefined {
+  if (type !== undefined) return new Set([type]);
+  return schema === undefined ? undefined : schemaTypeNames(schema, definitions);
+}
+
+/** The possible types of an operand, including None if the program itself made it None. */
+export const operandTypes = (type: StaticType): ReadonlySet<TypeName> | undefined =>
+  type.none ? none : typeNamesOf(type);
+const none: ReadonlySet<TypeName> = new Set<TypeName>(["null"]);
+
+/** The operand's first possible type, if none of its possible types is among `types`; else undefined. */
+export function wrongType(operand: StaticType, types: readonly TypeName[]): TypeName | undefined {
+  const possible = operandTypes(operand);
+  return possible && types.every((type) => !possible.has(type)) ? ([...possible][0] ?? "null") : undefined;
+}
+
+/**
+ * The type reached by an access, or why the access is invalid:
+ * - `members`: the names that exist
+ * - `typeName`: the value's type, which has no members or items
+ * - `index`: a message about a wrong index or key
+ */
+export type AccessResult = { type: StaticType } | InvalidAccess;
+export type InvalidAccess = { members: () => string[] } | { typeName: string } | { index: string };
+
+/** Follows a member by name. A dict that allows additional members may have any. */
+export function memberType(of: StaticType, name: string): AccessResult {
+  const { definitions = {}, type, members } = of;
+  if (type !== undefined && type !== "dict") return { typeName: type };
+  if (members) {
+    const member = members.get(name);
+    return member ? { type: member } : { members: () => [...members.keys()] };
+  }
+  const choices = choicesOf(of.schema, definitions);
+  const dicts = choices.filter(({ type }) => type === "object");
+  if (dicts.length === 0) return choices[0] ? { typeName: schemaTypeName(choices[0]) } : { type: {} };
+  const schemas = dicts.map((dict) => {
+    if (dict.properties && Object.hasOwn(dict.properties, name)) return dict.properties[name];
+    return dict.additionalProperties === false || (dict.properties && dict.additionalProperties === undefined)
+      ? undefined
+      : true;
+  });
+  const found = schemas.filter((schema) => schema !== undefined);
+  if (found.length === 0)
+    return { members: () => [...new Set(dicts.flatMap((dict) => Object.keys(dict.properties ?? {})))] };
+  const [only] = found;
+  if (typeof only !== "object" || found.length > 1) return { type: {} };
+  const most = name === "items" ? of.pageSize : undefined;
+  return { type: { schema: only, definitions, ...(most === undefined ? {} : { most }) } };
+}
+
+/** Follows an index into a list. A dict has no indexes. */
+export function itemType(of: StaticType): AccessResult {
+  const { definitions = {}, type, item } = of;
+  if (type !== undefined) return type === "list" ? { type: item ?? {} } : { typeName: type };
+  const choices = choicesOf(of.schema, definitions);
+  const list = choices.find(({ type }) => type === "array");
+  if (!list) return choices[0] ? { typeName: schemaTypeName(choices[0]) } : { type: {} };
+  const { items } = list;
+  return { type: typeof items === "object" && !Array.isArray(items) ? { schema: items, definitions } : {} };
+}
+
+const schemaTypeName = ({ type }: Schema): string => {
+  const [name = "value"] = [type].flat();
+  return typeNames.get(name) ?? name;
+};
+
+/** Tells whether this is a page. Comprehensions then iterate over its `items`. */
+export const isPage = (type: StaticType): boolean =>
+  choicesOf(type.schema, type.definitions ?? {}).some(({ properties }) => properties?.["items"] !== undefined);
+
+const plainTypes = new Map<TypeName, StaticType>([
+  ...(["boolean", "number", "string"] as const).map((type): [TypeName, StaticType] => [type, { type }]),
+  ["null", { none: true }],
+]);
+
+/** The static type of a value whose members and items are unknown. */
+export const plainType = (type: TypeName): StaticType => plainTypes.get(type) ?? {};
+
+/** The type of a dict display. Its members are known if all their names are. */
+export function dictType(members: readonly (readonly [string | undefined, StaticType])[]): StaticType {
+  const types = new Map<string, StaticType>();
+  for (const [key, type] of members) if (key !== undefined) types.set(key, type);
+  return types.size === members.length ? { type: "dict", members: types } : { type: "dict" };
+}
+
+/** The type of a list display. */
+export function listType(items: readonly StaticType[]): StaticType {
+  const [first = {}, ...others] = items;
+  return { type: "list", most: items.length, isExact: true, item: others.reduce(commonType, first) };
+}
+
+/** The type that two types have in common. Of two dicts or lists that differ, the members and items are unknown. */
+export function commonType(a: StaticType, b: StaticType): StaticType {
+  if (a === b) return a;
+  const { type, schema, definitions = {} } = a;
+  const most = a.most === undefined || b.most === undefined ? {} : { most: Math.max(a.most, b.most) };
+  if (schema && schema === b.schema) {
+    const sizes = [a.pageSize, b.pageSize].filter((size) => size !== undefined);
+    return { schema, definitions, ...most, ...(sizes.length === 2 ? { pageSize: Math.max(...sizes) } : {}) };
+  }
+  return type !== undefined && type === b.type ? { type, ...most } : {};
+}

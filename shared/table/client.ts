@@ -1,0 +1,38 @@
+import { openLane, type Lane } from "./lane.ts";
+import type { Input, TableOperation, Output, Send } from "./operations.ts";
+
+/** Whether a call can be sent again after its answer was lost. An update that adds to a number would add twice. */
+const isRepeatable = (input: object): boolean =>
+  !("UpdateExpression" in input && /\bADD\b/.test(String(input.UpdateExpression)));
+
+/**
+ * The client of the table. It sends each operation through a lean lane first, and through the AWS SDK whenever that did
+ * not answer with a 200. So the SDK alone decides about retries, errors, credentials and clock skew.
+ */
+export class TableClient {
+  readonly #place: { endpoint?: string };
+  #lane: Lane | undefined;
+  #sdk: Promise<Send> | undefined;
+
+  /** `endpoint` overrides the environment's. `TABLE_LANE=sdk` in the environment sends everything through the SDK. */
+  constructor(place: { endpoint?: string } = {}) {
+    this.#place = place;
+  }
+
+  /**
+   * Sends one operation. Throws the errors of the AWS SDK. A transaction needs a `ClientRequestToken`, because both ways
+   * may send it.
+   */
+  async send<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
+    this.#lane ??= openLane(process.env, this.#place.endpoint);
+    const answer = isRepeatable(input) ? await this.#lane(operation, input) : undefined;
+    return answer ?? this.sendBySdk(operation, input);
+  }
+
+  /** Sends one operation through the AWS SDK. */
+  async sendBySdk<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
+    this.#sdk ??= import("./sdk.ts").then(({ sdkSender }) => sdkSender(this.#place));
+    const send = await this.#sdk;
+    return send(operation, input);
+  }
+}

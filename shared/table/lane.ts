@@ -1,0 +1,116 @@
+import { request as httpRequest, Agent as HttpAgent } from "node:http";
+import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
+
+import aws4 from "aws4";
+
+import type { Input, TableOperation, Output } from "./operations.ts";
+import { readResponse, requestBody } from "./wire-format.ts";
+
+/** One attempt to send an operation; undefined if anything went wrong, so that the AWS SDK has to send it. */
+export type Lane = <O extends TableOperation>(operation: O, input: Input<O>) => Promise<Output<O> | undefined>;
+
+type ProcessEnvironment = Record<string, string | undefined>;
+
+/** Settings by which the AWS SDK would use another endpoint or other credentials. */
+const sdkOnly = ["AWS_PROFILE", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_CREDENTIAL_EXPIRATION"];
+
+/** The regions of the partition whose endpoints are below amazonaws.com. */
+const publicRegion = /^(?!cn-|us-gov-|us-iso|eu-isoe-|eusc-)[a-z]{2,}-[a-z]+-\d$/;
+
+/** The address of the table's service; undefined where only the AWS SDK knows. */
+function endpointOf(env: ProcessEnvironment, given: string | undefined): { url: URL; region: string } | undefined {
+  const { AWS_REGION: region, AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL } = env;
+  if (region === undefined || sdkOnly.some((name) => env[name] !== undefined)) return undefined;
+  const endpoint = given ?? AWS_ENDPOINT_URL_DYNAMODB ?? AWS_ENDPOINT_URL;
+  if (endpoint === undefined) {
+    return publicRegion.test(region) ? { url: new URL(`https://dynamodb.${region}.amazonaws.com`), region } : undefined;
+  }
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  return url && /^https?:$/.test(url.protocol) && url.pathname === "/" && url.search === ""
+    ? { url, region }
+    : undefined;
+}
+
+/** The credentials in the environment, where Lambda puts those of its role. */
+function credentialsOf({ AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN }: ProcessEnvironment) {
+  if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) return undefined;
+  return {
+    accessKeyId: AWS_ACCESS_KEY_ID,
+    secretAccessKey: AWS_SECRET_ACCESS_KEY,
+    ...(AWS_SESSION_TOKEN ? { sessionToken: AWS_SESSION_TOKEN } : {}),
+  };
+}
+
+/** The longest silence on a connection, in milliseconds. A call of the table takes some ten of them. */
+const silenceMs = 1_000;
+
+/** The errors of a request over a connection that the service has closed. */
+const closed = new Set(["ECONNRESET", "EPIPE"]);
+
+type Post = (headers: Record<string, string>, body: string) => Promise<string | undefined>;
+
+/**
+ * Posts to a URL over kept-alive connections. Answers the body of a 200; undefined for anything else. The service may
+ * have closed a kept connection meanwhile: then the request is sent again, over another one.
+ */
+function poster(url: URL): Post {
+  const isSecure = url.protocol === "https:";
+  const agent = new (isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: 50 });
+  const begin = isSecure ? httpsRequest : httpRequest;
+  const { hostname, port } = url;
+  const post: Post = (headers, body) =>
+    new Promise((resolve) => {
+      const fail = (): void => resolve(undefined);
+      const options = { method: "POST", hostname, port, path: "/", headers, agent, timeout: silenceMs };
+      const request = begin(options, (response) => {
+        const parts: Buffer[] = [];
+        response.on("data", (part: Buffer) => parts.push(part));
+        response.on("end", () => {
+          resolve(response.statusCode === 200 && response.complete ? Buffer.concat(parts).toString() : undefined);
+        });
+        response.on("error", fail);
+        response.on("close", fail);
+      });
+      request.on("timeout", () => request.destroy(Object.assign(new Error("No answer"), { code: "ETIMEDOUT" })));
+      request.on("error", (error: NodeJS.ErrnoException) => {
+        if (request.reusedSocket && closed.has(error.code ?? "")) resolve(post(headers, body));
+        else fail();
+      });
+      request.end(body);
+    });
+  return post;
+}
+
+/**
+ * Opens a lane to DynamoDB: it signs a request, sends it once, and reads a 200. It decides nothing. Any other status, a
+ * broken connection, a time-out and an answer that it cannot read are left to the AWS SDK; so is every operation where
+ * the environment has a setting that the lane does not know, or no credentials.
+ */
+export function openLane(env: ProcessEnvironment, given?: string): Lane {
+  const place = env["TABLE_LANE"] === "sdk" ? undefined : endpointOf(env, given);
+  if (!place) return async () => undefined;
+  const { url, region } = place;
+  const post = poster(url);
+  return async <O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O> | undefined> => {
+    const credentials = credentialsOf(env);
+    if (!credentials) return undefined;
+    try {
+      const body = requestBody<O>(input);
+      const unsigned = {
+        service: "dynamodb",
+        region,
+        host: url.host,
+        path: "/",
+        method: "POST",
+        headers: { "Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": `DynamoDB_20120810.${operation}` },
+        body,
+      };
+      const { headers } = aws4.sign(unsigned, credentials);
+      const answer = await post(headers as Record<string, string>, body);
+      return answer === undefined ? undefined : readResponse<O>(answer);
+    } catch {
+      // A value that cannot be written, a header that cannot be sent, or an answer that cannot be read.
+      return undefined;
+    }
+  };
+}

@@ -1,0 +1,107 @@
+import { describe, expect, test } from "vitest";
+
+import { handedByGroup, handedByServiceAccount, rankOf, requireToHold } from "../../../shared/access/escalation.ts";
+import { accessKey, groupsKey, userKey, type GroupsRecord } from "../../../shared/accounts/standing.ts";
+import type { HeldGrant, Permissions } from "../../../shared/auth/permissions.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
+
+const account = "account";
+const gone = { type: "workspace" as const, id: "99999999-9999-4999-8999-999999999999" };
+const permissionsOf = (more: Partial<Permissions>): Permissions => ({
+  member: true,
+  everything: false,
+  superAdmin: false,
+  grants: [],
+  ...more,
+});
+
+/** Whether somebody may give something, or what they lack for it. */
+async function tried(permissions: Partial<Permissions>, handed: Parameters<typeof requireToHold>[2], isSuper = false) {
+  const table = openMemoryTable(createMemoryStore());
+  const principal = { type: "user" as const, id: "u", email: "", groups: [] };
+  if (isSuper) await table.attempt({ put: { ...userKey("u"), super_admin_grants: ["g"], version: 1 } });
+  const giver = { permissions: permissionsOf(permissions), principal, table };
+  return requireToHold(giver, account, handed).then(
+    () => "may",
+    ({ code, message, extras }: { code: string; message: string; extras: { missing: string[] } }) => {
+      expect(code).toBe("would_escalate");
+      for (const name of extras.missing) expect(message).toContain(name);
+      return extras.missing;
+    },
+  );
+}
+
+describe("who gives", () => {
+  const holder = { grants: [{ id: "g", role: "dns_manager" as const }] };
+
+  test("a capability or a role holds all of it, and is told all that they lack, each once, in order", async () => {
+    expect(await tried(holder, [{ capability: "dns.view" }, { role: "dns_manager" }])).toBe("may");
+    expect(
+      await tried(holder, [{ role: "ip_manager" }, { capability: "dns.view" }, { capability: "ip.view" }]),
+    ).toEqual(["ip.assign", "ip.manage", "ip.view"]);
+    expect(await tried(holder, [])).toBe("may");
+  });
+
+  test("something on what is not there any more gives nothing", async () => {
+    expect(await tried({}, [{ capability: "ip.view", scope: gone }])).toBe("may");
+    expect(await tried({}, [{ capability: "ip.view", scope: { type: "account", id: "other" } }])).toBe("may");
+    expect(await tried({}, [{ capability: "ip.view", scope: { type: "account", id: account } }])).toEqual(["ip.view"]);
+    expect(await tried({}, [{ capability: "ip.view", scope: { type: "proxy", id: "x" } }])).toBe("may");
+  });
+
+  test("ownership is an owner, and super admin a super admin", async () => {
+    expect(await tried(holder, ["account_owner"])).toEqual(["account_owner"]);
+    expect(await tried({ everything: true }, ["account_owner", { role: "manager" }])).toBe("may");
+    expect(await tried({ everything: true }, ["super_admin"])).toEqual(["super_admin"]);
+    expect(await tried({ everything: true, superAdmin: true }, ["super_admin", "account_owner"])).toBe("may");
+  });
+
+  test("anything at all may be a super admin, also one who came in by what they hold in the account", async () => {
+    expect(await tried(holder, ["super_admin", "account_owner", { role: "manager" }], true)).toBe("may");
+  });
+});
+
+const [a, b, c]: HeldGrant[] = ["a", "b", "c"].map((id) => ({ id, capability: "ip.view" as const }));
+const grants = (...all: (HeldGrant | undefined)[]) => all.filter((one) => one !== undefined);
+const record: GroupsRecord = {
+  version: 7,
+  groups: {
+    inner: { grants: grants(a), parent_id: "outer" },
+    outer: { grants: grants(b), owner_grant_id: "o" },
+    other: { grants: grants(c) },
+  },
+};
+
+test("a group hands on what it holds and what is above it holds, ownership included", () => {
+  expect(handedByGroup(record, "inner")).toEqual([a, b, "account_owner"]);
+  expect(handedByGroup(record, "other")).toEqual([c]);
+  expect(handedByGroup(record, "gone")).toEqual([]);
+  expect(rankOf(handedByGroup(record, "inner"))).toEqual(["account_owner"]);
+  expect(rankOf([{ capability: "ip.view" }, "super_admin"])).toEqual([]);
+});
+
+describe("the token of a service account allows", () => {
+  const key = accessKey(account, { type: "service_account", id: "s" });
+  const handed = async (stored: object | undefined, groups?: GroupsRecord) => {
+    const table: Table = openMemoryTable(createMemoryStore());
+    if (stored) await table.attempt({ put: { ...key, grants: [], version: 3, ...stored } });
+    if (groups) await table.attempt({ put: { ...groupsKey(account), ...groups } });
+    return handedByServiceAccount(table, account, "s");
+  };
+  const own = { check: key, if: { version: 3 } };
+  const ofGroups = { check: groupsKey(account), if: { version: 7 } };
+
+  test("what it holds, and what its groups do, as long as none of that changes", async () => {
+    expect(await handed({ grants: [c] }, record)).toEqual({ handed: [c], unchanged: [own] });
+    expect(await handed({ owner_grant_id: "o" })).toEqual({ handed: ["account_owner"], unchanged: [own] });
+    expect(await handed({ grants: [c], groups: ["inner"] }, record)).toEqual({
+      handed: [c, a, b, "account_owner"],
+      unchanged: [own, ofGroups],
+    });
+  });
+
+  test("nothing where there is none", async () => {
+    await expect(handed(undefined, record)).rejects.toMatchObject({ code: "not_found" });
+  });
+});

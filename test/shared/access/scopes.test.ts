@@ -1,0 +1,44 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { locate } from "../../../shared/access/scopes.ts";
+import { ResourceType } from "../../../shared/auth/permissions.ts";
+import { ruleTo, stranger } from "../../support/forwarding.ts";
+import { added, home } from "../../support/mailboxes.ts";
+import { newAccount, testTable } from "../../support/world.ts";
+
+const table = testTable();
+
+test("a resource is found with all that contains it, and with what fails a transaction once it is gone", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  const domain = await home(account);
+  const mailbox = await added(account, domain.name);
+  const rule = await ruleTo(account, stranger(), { domain: domain.name });
+  const workspaceScope = { type: "workspace" as const, id: domain.workspace_id };
+  const domainScope = { type: "domain" as const, id: domain.id };
+  for (const scopes of [
+    [{ type: "forwarding" as const, id: rule.id }, domainScope, workspaceScope],
+    [{ type: "mailbox" as const, id: mailbox.id }, domainScope, workspaceScope],
+    [domainScope, workspaceScope],
+    [workspaceScope],
+  ]) {
+    const [scope = workspaceScope] = scopes;
+    const located = await locate(table, account.id, scope);
+    expect(located?.scopes).toEqual(scopes);
+    const present = located?.present;
+    if (!present || !("check" in present)) throw new Error("nothing fails the transaction");
+    const commit = () =>
+      table.commit(async () => ({ value: "done", writes: [{ ...present, orElse: () => new Error("gone") }] }));
+    expect(await commit()).toBe("done");
+    await table.attempt({ delete: present.check });
+    await expect(commit()).rejects.toThrow("gone");
+    expect(await locate(table, other.id, scope)).toBeUndefined();
+  }
+});
+
+test("what an account does not have is not found, whatever its type", async () => {
+  const { id } = await newAccount();
+  for (const type of ResourceType.options) expect(await locate(table, id, { type, id: randomUUID() })).toBeUndefined();
+  expect(await locate(table, id, { type: "account", id })).toEqual({ scopes: [] });
+});

@@ -1,0 +1,119 @@
+import { createServer } from "node:net";
+
+import { describe, expect, test } from "vitest";
+
+import { createIssuer } from "../../../infra/local/start/issuer.ts";
+import { authenticate } from "../../../shared/auth/authenticate.ts";
+import { capabilitiesOf } from "../../../shared/auth/permissions.ts";
+import { userVerifier } from "../../../shared/auth/user-token.ts";
+import { listen } from "../../support/listen.ts";
+import { testTable } from "../../support/world.ts";
+
+const issuer = createIssuer();
+const config = { ...issuer.issuerConfig(), issuer: "https://one.example", audience: ["api"] };
+const verify = userVerifier([config]);
+const id = "00000000-0000-4000-8000-00000000beef";
+
+/** The principal of a token with these claims. */
+const principalOf = (claims: object, as = verify) => {
+  const expires = Math.floor(Date.now() / 1_000) + 60;
+  const payload = { iss: "https://one.example", aud: "api", sub: id, exp: expires, ...claims };
+  return as(issuer.sign({ alg: "ES256", typ: "at+jwt", kid: issuer.kid }, payload));
+};
+
+describe("what a token says about a person", () => {
+  test("is taken where it is a text of 1 to 320 characters", async () => {
+    const long = "a".repeat(320);
+    const all = { email: long, given_name: long, family_name: "b", locale: "c" };
+    expect(await principalOf(all)).toEqual({
+      type: "user",
+      id,
+      email: long,
+      groups: [],
+      first_name: long,
+      last_name: "b",
+      locale: "c",
+    });
+  });
+
+  test.each([
+    ["nothing", ""],
+    ["more", "a".repeat(321)],
+    ["a number", 7],
+    ["a list", ["a"]],
+    ["null", null],
+  ])("is as good as not said where it is %s", async (_, value) => {
+    const claims = { email: value, given_name: value, family_name: value, locale: value };
+    expect(await principalOf(claims)).toEqual({ type: "user", id, email: `${id}@users.invalid`, groups: [] });
+  });
+
+  test("and their groups is the texts of a list", async () => {
+    expect(await principalOf({ groups: ["a", 7, null, "b"] })).toMatchObject({ groups: ["a", "b"] });
+    for (const groups of ["a", { a: "b" }, 7]) expect(await principalOf({ groups })).toMatchObject({ groups: [] });
+  });
+});
+
+describe("the id of a person", () => {
+  test("is the subject where that is a UUID of the primary issuer, in lower case", async () => {
+    expect(await principalOf({ sub: id.toUpperCase() })).toMatchObject({ id });
+  });
+
+  test("is another one where the issuer is not the primary one, or the subject no UUID", async () => {
+    const second = userVerifier([{ ...config, primary: false }]);
+    const ids = [
+      await principalOf({}, second),
+      await principalOf({ sub: "ada" }),
+      await principalOf({ sub: `${id}0` }),
+    ];
+    expect(new Set([id, ...ids.map((one) => one.id)]).size).toBe(4);
+  });
+});
+
+test("an issuer whose keys cannot be fetched is asked for them, and told apart from a token that is not valid", async () => {
+  let asked = 0;
+  const server = createServer((socket) => {
+    asked += 1;
+    socket.destroy();
+  });
+  const port = await listen(server);
+  const { jwks: _, ...remote } = config;
+  const silent = userVerifier([{ ...remote, jwksUri: `https://127.0.0.1:${port}/keys` }]);
+  await expect(principalOf({}, silent)).rejects.toMatchObject({
+    code: "upstream_unavailable",
+    extras: { retry_after: 5 },
+  });
+  expect(asked).toBeGreaterThan(0);
+});
+
+test("each of an issuer's algorithms is taken", async () => {
+  const several = userVerifier([{ ...config, algorithms: ["RS256", "ES256", "EdDSA"] }]);
+  expect(await principalOf({}, several)).toMatchObject({ id });
+});
+
+test.each([
+  ["OIDC's hash of the access token", { at_hash: "h" }],
+  ["OIDC's hash of the code", { c_hash: "h" }],
+  ["Keycloak's typ", { typ: "ID" }],
+])("an ID token is none of ours by %s", async (_, mark) => {
+  await expect(principalOf(mark)).rejects.toMatchObject({ code: "unauthenticated" });
+});
+
+test("a claim of that name which says that it is an access token does no harm", async () => {
+  for (const claim of [{ token_use: "access" }, { typ: "Bearer" }])
+    expect(await principalOf(claim)).toMatchObject({ id });
+});
+
+test("whatever is no bearer token is told how to send one", async () => {
+  const tried = (header?: string) => authenticate(header, verify, testTable(), new Date());
+  for (const header of [undefined, "", "Basic dTpw", "Bearer a b", "xBearer a"]) {
+    await expect(tried(header)).rejects.toMatchObject({ message: expect.stringContaining("Authorization: Bearer") });
+  }
+  for (const header of ["Bearer a", "bearer   a ", "BEARER a"]) {
+    await expect(tried(header)).rejects.toMatchObject({ message: "This access token is not valid here." });
+  }
+});
+
+test("a grant of neither a capability nor a role gives nothing", () => {
+  expect(capabilitiesOf({})).toEqual([]);
+  expect(capabilitiesOf({ capability: "ip.view" })).toEqual(["ip.view"]);
+});

@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+
+import { assignmentChange, type Assignment } from "../../../shared/grants/assignment.ts";
+import { assignmentsOn, planAssignments, planRevocation, type Grantable } from "../../../shared/grants/assignments.ts";
+import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
+
+const id = "00000000-0000-4000-8000-000000000001";
+const now = new Date("2026-03-01T00:00:00.000Z");
+const common = { id, subject_type: "user" as const, subject_id: id, created_at: now.toISOString(), created_by: "x" };
+const assignments: [string, Assignment][] = [
+  ["auth.grant", { ...common, kind: "capability", capability: "ip.view" }],
+  ["auth.grant", { ...common, kind: "account_owner" }],
+  ["auth.role_assignment", { ...common, kind: "role", role: "viewer", scope: { type: "workspace", id } }],
+];
+
+test.each(assignments)("a change of %s is recorded with what held before it and after", (type, assignment) => {
+  const created = assignmentChange("created", assignment);
+  expect(created).toMatchObject({ type: `${type}.created`, resource: { type, id }, before: null });
+  expect(created.after).toMatchObject({ subject_id: id, revoked_at: null });
+  const revoked = assignmentChange("revoked", assignment, now);
+  expect(revoked.type).toBe(`${type}.revoked`);
+  expect(revoked.before).toEqual(created.after);
+  expect(revoked.after).toEqual({ ...created.after, revoked_at: now.toISOString() });
+});
+
+test("a grant that is narrowed to a thing is found by it until it is revoked, and leaves only itself behind", async () => {
+  const table = openMemoryTable(createMemoryStore());
+  const [user, scope] = [
+    { type: "user" as const, id },
+    { type: "workspace" as const, id },
+  ];
+  const given: Grantable = { kind: "capability", capability: "ip.view", scope };
+  const planned = await table.commit(async () => {
+    const { assignments, writes } = await planAssignments(table, "account", user, [given], { by: "x", now });
+    return { value: assignments, writes };
+  });
+  expect(await assignmentsOn(table, "account", scope)).toEqual(planned);
+  expect(await assignmentsOn(table, "account", { ...scope, id: "other" })).toEqual([]);
+  await table.commit(async () => ({ value: 0, ...(await planRevocation(table, "account", planned, now)) }));
+  const rows = await table.between("ACCOUNT#account", "A", "Z");
+  expect(rows.map(({ SK }) => SK)).toEqual([`REVOKED#${planned[0]?.id}`]);
+});

@@ -20,7 +20,7 @@ export type AskWork = {
 };
 
 /** Bank debits take up to two weeks. After this time, only the result page still asks about a checkout. */
-const askedForMs = 30 * dayMs;
+export const askedForMs = 30 * dayMs;
 
 /** The time after the last question about a checkout before its result page may cause another one. */
 const pageRestMs = 4_000;
@@ -78,11 +78,11 @@ export const isSilence = (error: unknown): boolean => error instanceof Problem &
  * When to ask again: the older a checkout is, the less often. Undefined once it is too old and the provider has
  * answered.
  */
-function nextAsk({ created_at }: StoredTopup, now: Date, isAnswered: boolean): string | undefined {
-  const ageMs = now.getTime() - Date.parse(created_at);
+function nextAsk({ created_at }: StoredTopup, askedAt: Date, isAnswered: boolean): string | undefined {
+  const ageMs = askedAt.getTime() - Date.parse(created_at);
   if (isAnswered && ageMs > askedForMs) return undefined;
   const mostMs = ageMs < 2 * dayMs ? hourMs : dayMs;
-  return new Date(now.getTime() + Math.min(mostMs, Math.max(2 * minuteMs, ageMs / 2))).toISOString();
+  return new Date(askedAt.getTime() + Math.min(mostMs, Math.max(2 * minuteMs, ageMs / 2))).toISOString();
 }
 
 /** Asks about a top-up that is due, and puts it back into the queue until it is settled or too old. */
@@ -90,6 +90,7 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   const { table, now } = work;
   const key = topupKey(accountId, reference);
   const topup = await table.get(key, StoredTopup);
+  const askedAt = now();
   let failure: unknown;
   if (topup?.status === "pending") {
     await ask(accountId, topup, work).catch((error: unknown) => void (failure = error));
@@ -99,7 +100,7 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   }
   const after = await table.get(key, StoredTopup);
   const isOpen = after?.status === "pending" && !isMissing(failure);
-  await putBack([accountId, reference], at, isOpen ? nextAsk(after, now(), failure === undefined) : undefined, table);
+  await putBack([accountId, reference], at, isOpen ? nextAsk(after, askedAt, failure === undefined) : undefined, table);
   if (failure !== undefined) throw failure;
 }
 

@@ -1,5 +1,5 @@
 import { noPermissions } from "../../shared/auth/permissions.ts";
-import type { AskWork } from "../../shared/billing/ask.ts";
+import { askedForMs, type AskWork } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { recorder, type Commit } from "../../shared/changes/recorder.ts";
 import { Problem } from "../../shared/core/errors.ts";
@@ -113,10 +113,11 @@ export function askingOf(scene: Scene, world: World): AskWork {
   };
 }
 
-/** Whether a webhook comes to nobody: of a checkout that somebody can ask about. */
-function isLost({ accountId, reference, stands }: Checkout, world: World, random: Random): boolean {
-  const isNoted = world.peek(topupKey(accountId, reference)) !== undefined;
-  return isNoted && stands === "open" && random.chance(0.3);
+/** Whether a webhook is lost. Only those of checkouts that the product still asks about are. */
+function isLost({ accountId, reference, stands }: Checkout, scene: Scene, world: World, random: Random): boolean {
+  const topup = world.peek(topupKey(accountId, reference));
+  const ageMs = nowOf(scene, world)().getTime() - Date.parse(String(topup?.["created_at"]));
+  return topup !== undefined && ageMs < askedForMs && stands === "open" && random.chance(0.3);
 }
 
 /** A payer does something on the page of a checkout, and the provider has something to tell. */
@@ -136,7 +137,7 @@ export function visitCheckout(scene: Scene, world: World, random: Random): void 
   ]).type;
   // Of a payment that nobody was told of nothing else is told either: that would be the end of asking.
   const type = wasPaid && ofIt.every(({ isLost }) => isLost) ? "paid" : drawn;
-  const lost = isLost(checkout, world, random);
+  const lost = isLost(checkout, scene, world, random);
   if (checkout.stands !== "paid")
     checkout.stands = ({ paid: "paid", failed: "processing", expired: "expired" } as const)[type];
   // A second event of one payment has another id; one in a hundred says another amount, which must not count.

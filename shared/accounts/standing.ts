@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { HeldGrant, type Permissions } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
+import type { SeenItems } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Key } from "../table/writes.ts";
 import { accountKey, StoredAccount } from "./account.ts";
@@ -52,9 +53,33 @@ const StoredUser = z.object({ super_admin_grants: z.array(z.string()) });
 /** Whether the principal is a super admin; only users can be. */
 export async function isSuperAdmin(table: Reader, principal: Principal): Promise<boolean> {
   if (principal.type !== "user") return false;
-  const user = await table.get(userKey(principal.id), StoredUser);
-  return user !== undefined && user.super_admin_grants.length > 0;
+  const key = userKey(principal.id);
+  const user = await table.get(key, StoredUser);
+  const isSuper = user !== undefined && user.super_admin_grants.length > 0;
+  if (isSuper) table.seen?.note({ ...key, ...user });
+  return isSuper;
 }
+
+/**
+ * The items by which the permissions of a principal in an account were decided before, beside those that are always
+ * read: whether it is a super admin, and its groups. Empty if they were not needed, or if this process has not seen the
+ * principal.
+ */
+export function expectedItems(seen: SeenItems | undefined, principal: Principal, accountId: string): Key[] {
+  const record = AccessRecord.safeParse(seen?.recall(accessKey(accountId, principal))).data;
+  const user = userKey(principal.id);
+  const isSuper = seen?.recall(user) !== undefined;
+  const isAsked = isSuper || (principal.type === "user" && isNarrow(record));
+  return [
+    ...(isAsked ? [user] : []),
+    ...(isSuper ? [accountKey(accountId)] : []),
+    ...(record && record.groups.length > 0 ? [groupsKey(accountId)] : []),
+  ];
+}
+
+/** Whether a record allows something on a part of the account only. */
+const isNarrow = (record: AccessRecord | undefined): boolean =>
+  record !== undefined && record.owner_grant_id === undefined && record.grants.some(({ scope }) => scope !== undefined);
 
 /**
  * The name of a group in the `groups` claim of a token. It consists of the ids of account and group, so that no other
@@ -114,6 +139,7 @@ export async function standingOf(
     claimed.length > 0 ? groupsKey(accountId) : undefined,
   ]);
   const record = accessItem && AccessRecord.parse(accessItem);
+  if (accessItem && (isNarrow(record) || (record?.groups.length ?? 0) > 0)) table.seen?.note(accessItem);
   const named = [...claimed, ...(record?.groups ?? [])];
   const missing = groupsItem === undefined && record !== undefined && record.groups.length > 0;
   const groups = groupsItem ?? (missing ? (await table.getMany([groupsKey(accountId)]))[0] : undefined);
@@ -129,12 +155,10 @@ export async function asSuperAdmin(
   standing: Standing,
 ): Promise<Standing> {
   if (!(await isSuperAdmin(table, principal))) return standing;
-  const account = await table.get(accountKey(accountId), StoredAccount);
-  if (!account) return standing;
-  return {
-    permissions: { member: true, everything: true, superAdmin: true, grants: [] },
-    accountStatus: account.status,
-  };
+  const read = async () => (await table.get(accountKey(accountId), StoredAccount))?.status;
+  const accountStatus = standing.accountStatus ?? (await read());
+  if (accountStatus === undefined) return standing;
+  return { permissions: { member: true, everything: true, superAdmin: true, grants: [] }, accountStatus };
 }
 
 /** Reads the given keys in one round trip. An undefined key gives undefined at its place. */

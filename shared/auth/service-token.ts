@@ -4,6 +4,7 @@ import { crc32 } from "node:zlib";
 import * as z from "zod";
 
 import { Problem } from "../core/errors.ts";
+import type { SeenItems } from "../table/seen-items.ts";
 import type { Reader, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import type { Principal } from "./principal.ts";
@@ -23,8 +24,9 @@ const StoredToken = z.object({
   revoked_at: z.string().optional(),
   last_used_at: z.string().optional(),
 });
+type StoredToken = z.output<typeof StoredToken>;
 
-const isExpired = ({ expires_at }: z.output<typeof StoredToken>, now: Date): boolean =>
+const isExpired = ({ expires_at }: StoredToken, now: Date): boolean =>
   expires_at !== undefined && expires_at <= now.toISOString();
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -119,14 +121,37 @@ export async function lastUses(table: Reader, publicIds: readonly string[]): Pro
 const useIsNotedEveryMs = 3_600_000;
 
 /** Stores when a token was last used, at most once an hour. A failure of this write does not fail the request. */
-async function noteUse(
-  table: Table,
-  { public_id, last_used_at }: z.output<typeof StoredToken>,
-  now: Date,
-): Promise<void> {
+async function noteUse(table: Table, { public_id, last_used_at }: StoredToken, now: Date): Promise<void> {
   if (last_used_at !== undefined && now.getTime() - Date.parse(last_used_at) < useIsNotedEveryMs) return;
   const note: Write = { update: tokenKey(public_id), set: { last_used_at: now.toISOString() }, if: "present" };
   await table.attempt(note).catch(() => undefined);
+}
+
+/** The two parts of a token whose checksum is right: its public id and its secret. */
+function partsOf(token: string): { publicId: string; secret: string } | undefined {
+  const [, publicId = "", secret = "", sum = ""] = shape.exec(token) ?? [];
+  return publicId !== "" && checksum(`sat_${publicId}_${secret}`) === sum ? { publicId, secret } : undefined;
+}
+
+const isSecretOf = (secret: string, stored: StoredToken): boolean =>
+  timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(stored.secret_hash));
+
+const principalOf = ({ id, account_id, public_id }: StoredToken): Principal => ({
+  type: "service_account",
+  id,
+  account_id,
+  email: `${public_id}@service-accounts.invalid`,
+  groups: [],
+});
+
+/**
+ * The service account of a token that this process has accepted before; undefined for other tokens. The token may be
+ * revoked since. Use this only to guess which items to read.
+ */
+export function expectedService(token: string, seen: SeenItems): Principal | undefined {
+  const parts = partsOf(token);
+  const stored = StoredToken.safeParse(parts && seen.recall(tokenKey(parts.publicId)));
+  return parts && stored.success && isSecretOf(parts.secret, stored.data) ? principalOf(stored.data) : undefined;
 }
 
 /**
@@ -135,13 +160,14 @@ async function noteUse(
  */
 export async function servicePrincipal(token: string, table: Table, now: Date): Promise<Principal> {
   const invalid = new Problem("unauthenticated", "This access token is not valid here.");
-  const [, publicId = "", secret = "", sum = ""] = shape.exec(token) ?? [];
-  if (publicId === "" || checksum(`sat_${publicId}_${secret}`) !== sum) throw invalid;
-  const stored = await table.get(tokenKey(publicId), StoredToken);
-  if (!stored || !timingSafeEqual(Buffer.from(hash(secret)), Buffer.from(stored.secret_hash))) throw invalid;
+  const parts = partsOf(token);
+  if (!parts) throw invalid;
+  const key = tokenKey(parts.publicId);
+  const stored = await table.get(key, StoredToken);
+  if (!stored || !isSecretOf(parts.secret, stored)) throw invalid;
   if (stored.revoked_at !== undefined) throw new Problem("token_revoked", "This access token was revoked.");
   if (isExpired(stored, now)) throw new Problem("token_expired", "This access token has expired.");
+  table.seen?.note({ ...key, ...stored });
   await noteUse(table, stored, now);
-  const email = `${publicId}@service-accounts.invalid`;
-  return { type: "service_account", id: stored.id, account_id: stored.account_id, email, groups: [] };
+  return principalOf(stored);
 }

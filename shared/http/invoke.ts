@@ -1,3 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
+
+import { expectedItems } from "../accounts/standing.ts";
 import type { Permissions } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Author } from "../changes/record.ts";
@@ -6,6 +9,7 @@ import { InvalidInput, Problem } from "../core/errors.ts";
 import type { Own } from "../core/etag.ts";
 import { clientNetwork } from "../core/ip.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
+import { readAhead, type Ahead } from "../table/read-ahead.ts";
 import type { Table } from "../table/table.ts";
 import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
 import { storedAnswer, claimKey } from "./idempotency.ts";
@@ -19,6 +23,11 @@ import type { Context, LocatedResource, Route } from "./route.ts";
 export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "address"> & {
   table: Table;
   authenticate: () => Promise<Principal>;
+  /**
+   * The principal that `authenticate` will probably find, if it needs a round trip for it. Used only to read the
+   * principal's permissions in the same round trip.
+   */
+  expected?: Principal | undefined;
   /** Charges the caller's rate limit; 429 when there is no room. */
   charge: (what: Charge) => Promise<void>;
   /** Whether calls of the default class are paid for already. A program pays for its calls by its score. */
@@ -44,17 +53,21 @@ export type InvokeResult = {
  */
 export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {
   // The sender of a program is authenticated, and is charged for all of its calls.
-  const principal = route.public && invocation.paid !== true ? stranger(invocation) : await invocation.authenticate();
+  const isStranger = route.public && invocation.paid !== true;
+  const { expected } = invocation;
+  const early = expected && !isStranger ? settled(decide(route, raw, expected, invocation.table)) : undefined;
+  const principal = isStranger ? stranger(invocation) : await invocation.authenticate();
+  const isExpected = isDeepStrictEqual(principal, expected);
   // Both run at the same time, so that a caller far from the limit does not wait for it.
-  const [charged, decided] = await Promise.allSettled([
-    chargeFor(route, raw, principal, invocation),
-    decide(route, raw, principal, invocation.table),
+  const [charged, decided] = await Promise.all([
+    settled(chargeFor(route, raw, principal, invocation)),
+    (isExpected && early) || settled(decide(route, raw, principal, invocation.table)),
   ]);
   if (charged.status === "rejected") throw charged.reason;
   if (invocation.readOnly !== undefined && route.access === "write") throw stopped(invocation.readOnly);
   if (decided.status === "rejected") return refusedOrDone(route, raw, principal, invocation, decided.reason);
   requireHonoured(route.http.etag, raw);
-  const { input, permissions, found } = decided.value;
+  const { input, permissions, found, table } = decided.value;
   const key = input.headers.idempotencyKey;
   const inProgram = raw.callKey !== undefined;
   const scopes = inProgram ? decided.value.scopes : undefined;
@@ -63,7 +76,7 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
       ? undefined
       : await claimKey(invocation.table, { principal, route, key, input, scopes, inProgram, now: invocation.now() });
   if (claimed && "replay" in claimed) return { input, output: claimed.replay, replayed: true, permissions };
-  const caller = { principal, permissions, claim: claimed, found };
+  const caller = { principal, permissions, claim: claimed, found, table };
   const output = await runRoute(
     route,
     { ...input, found: found?.thing },
@@ -136,11 +149,24 @@ async function chargeFor(
   });
 }
 
-type Decided = Authorized & { input: ParsedInput };
+/** A promise of how another promise ends. */
+const settled = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> =>
+  (await Promise.allSettled([promise]))[0];
 
-async function decide(route: Route, raw: RawInput, principal: Principal, table: Table): Promise<Decided> {
+/** `table` has the items that were read ahead for `run`. */
+type Decided = Authorized & { input: ParsedInput; table: Table };
+
+async function decide(route: Route, raw: RawInput, principal: Principal, plain: Table): Promise<Decided> {
   const input = parseInput(route, raw);
-  return { input, ...(await authorize(route, input, principal, table)) };
+  const table = readAhead(plain, aheadOf(route, input, principal, plain));
+  return { input, table, ...(await authorize(route, input, principal, table)) };
+}
+
+/** What a call reads whose input and principal are known, except for the items that authorization always reads. */
+function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen }: Table): Ahead {
+  const accountId = route.public ? undefined : accountIn(input);
+  const { keys = [], ranges = [] } = (seen && route.ahead?.(input, seen)) ?? {};
+  return { keys: [...keys, ...(accountId === undefined ? [] : expectedItems(seen, principal, accountId))], ranges };
 }
 
 type Caller = {
@@ -148,6 +174,7 @@ type Caller = {
   permissions: Permissions;
   claim: Claim | undefined;
   found: LocatedResource<unknown> | undefined;
+  table: Table;
 };
 
 function contextOf(
@@ -156,8 +183,8 @@ function contextOf(
   caller: Caller,
   invocation: InvocationContext,
 ): Context {
-  const { principal, permissions, claim, found } = caller;
-  const { table, requestId, log, now, address } = invocation;
+  const { principal, permissions, claim, found, table } = caller;
+  const { requestId, log, now, address } = invocation;
   const author = authorOf(route, principal, invocation);
   const [accountId = found?.accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
     typeof id === "string" ? id : undefined,

@@ -2,13 +2,14 @@ import middy from "@middy/core";
 import jsonBodyParser from "@middy/http-json-body-parser";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { authenticate } from "../auth/authenticate.ts";
+import { authenticate, expectedPrincipal } from "../auth/authenticate.ts";
 import type { Principal } from "../auth/principal.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
 import { addressOf } from "../core/product.ts";
 import { clock } from "../core/time.ts";
 import { type Charge, type RateState, charge, rateHeaders, rateStateOf } from "../rate-limits/limiter.ts";
+import { batchReads } from "../table/batch-reads.ts";
 import type { Usage } from "../table/connection.ts";
 import { openTable } from "../table/table.ts";
 import type { InvocationContext } from "./invoke.ts";
@@ -36,6 +37,8 @@ type Call = { startedAt: number; usage: Usage; invocation: InvocationContext; pr
 type LambdaOptions = {
   /** Accepts requests without a credential. */
   public?: boolean;
+  /** Whether `answer` calls `invoke` for this request, which authenticates the caller before anything else happens. */
+  invokes?: boolean;
   /** Throws for a request that is refused no matter who sends it. */
   guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
   /** Throws for a body that is valid JSON but is refused. */
@@ -57,10 +60,21 @@ export function lambda(
   options: LambdaOptions = {},
 ): Handler {
   const parseBody = jsonBodyParser().before;
-  const chain = middy((request: Request, call: Call) => answer(request, call.invocation))
+  const authenticated = async ({ invocation }: Call) => options.public || (await invocation.authenticate());
+  const chain = middy(async (request: Request, call: Call) => {
+    try {
+      return await answer(request, call.invocation);
+    } catch (error) {
+      // An error tells nothing to a caller without a valid credential.
+      await authenticated(call);
+      throw error;
+    }
+  })
     .before(async (run) => {
       options.guard?.(run.event);
-      if (!options.public) await run.context.invocation.authenticate();
+      const { invocation } = run.context;
+      // `invoke` authenticates too, and reads an expected caller's permissions in the same round trip.
+      if (!(options.invokes && invocation.expected)) await authenticated(run.context);
       const { body, headers, isBase64Encoded } = run.event;
       if (typeof body !== "string" || body === "") return;
       try {
@@ -69,9 +83,10 @@ export function lambda(
         parseBody?.(run as never);
         options.checkBody?.(text);
       } catch (error) {
+        await authenticated(run.context);
         // A request with an unreadable body is charged too, so that such requests cannot be sent for free.
         const principalId = run.context.principal?.id;
-        if (principalId !== undefined) await run.context.invocation.charge({ principalId, class: "default", cost: 1 });
+        if (principalId !== undefined) await invocation.charge({ principalId, class: "default", cost: 1 });
         throw error;
       }
     })
@@ -92,10 +107,10 @@ export function lambda(
 }
 
 function openCall(name: string, event: APIGatewayProxyEventV2): Call {
-  const { env, client, verifyUser, limiterMemory } = runtime();
+  const { env, client, verifyUser, limiterMemory, seen } = runtime();
   const requestId = requestIdOf(event);
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
-  const table = openTable(client, env.TABLE_NAME, usage);
+  const table = batchReads(openTable(client, env.TABLE_NAME, usage), seen);
   const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
   const authenticated = async () =>
     (call.principal ??= await authenticate(event.headers["authorization"], verifyUser, table, clock()));
@@ -120,6 +135,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
       now: clock,
       address: addressOf(event),
       authenticate: authenticated,
+      expected: expectedPrincipal(event.headers["authorization"], seen),
       charge: charged,
       readOnly: env.READ_ONLY,
       sourceIp: callerAddress(event),

@@ -22,7 +22,7 @@ export const http = (route: Route): Handler =>
       };
       return respond(route, await invoke(route, raw, invocation), headers);
     },
-    { public: route.public, checkBody: checkFit },
+    { public: route.public, invokes: true, checkBody: checkFit },
   );
 
 /** Parses a query string. Throws 400 for an escape that is not UTF-8. A `?` in it is part of a name or value. */

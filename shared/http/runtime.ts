@@ -2,12 +2,14 @@ import { userVerifier, type UserVerifier } from "../auth/user-token.ts";
 import { readEnvironment, type Environment } from "../core/environment.ts";
 import { newLimiterMemory, type LimiterMemory } from "../rate-limits/limiter.ts";
 import { TableClient } from "../table/client.ts";
+import { SeenItems } from "../table/seen-items.ts";
 
 export type Runtime = {
   env: Environment;
   client: TableClient;
   verifyUser: UserVerifier;
   limiterMemory: LimiterMemory;
+  seen: SeenItems;
 };
 
 let currentRuntime: Runtime | undefined;
@@ -23,6 +25,7 @@ export function runtime(): Runtime {
       client: new TableClient(),
       verifyUser: userVerifier(env.ISSUERS),
       limiterMemory: newLimiterMemory(),
+      seen: new SeenItems(),
     };
   }
   return currentRuntime;

@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from "node:util";
+
 import * as z from "zod";
 
 import { Problem } from "../core/errors.ts";
 import type { Log } from "../core/log.ts";
+import { remember } from "../core/memory.ts";
 import type { Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import {
@@ -34,6 +37,8 @@ export const AccountLimits = z.object({
   classes: z.object(Object.fromEntries(limitClassNames.map((name) => [name, OwnLimit.optional()]))),
 });
 
+type OwnLimits = z.output<typeof AccountLimits> | undefined;
+
 /** One request to charge: its principal, the class of its route, its account, and its cost. */
 export type Charge = {
   principalId: string;
@@ -52,21 +57,13 @@ export type RateState = { class: LimitClass; limit: Limit; remaining: number; re
 /** What a process remembers between requests, so that few requests have to read the table. */
 export type LimiterMemory = {
   buckets: Map<string, Bucket>;
-  ownLimits: Map<string, { limits: z.output<typeof AccountLimits> | undefined; readAt: number }>;
+  ownLimits: Map<string, { limits: OwnLimits; readAt: number }>;
 };
 
 export const newLimiterMemory = (): LimiterMemory => ({ buckets: new Map(), ownLimits: new Map() });
 
-const maxEntries = 10_000;
 const ownLimitsTtlMs = 60_000;
 const bucketTtlSeconds = 3_600;
-
-/** Adds an entry to a map. The oldest entry is deleted if the map is full, so that it does not grow for ever. */
-function remember<T>(map: Map<string, T>, key: string, value: T): T {
-  if (map.size >= maxEntries) map.delete(map.keys().next().value ?? "");
-  map.set(key, value);
-  return value;
-}
 
 type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
 
@@ -88,9 +85,39 @@ export async function charge(request: Charge, context: LimiterContext): Promise<
   }
 }
 
+/** While the account's own limits are read, the request is charged to the limit that held before or the usual one. */
 async function chargeTable(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
-  const { limit, own } = await limitOf(request, context);
+  const { accountId } = request;
+  if (accountId === undefined) return chargeBucket(request, undefined, context);
+  const known = context.memory.ownLimits.get(accountId);
+  const assumed = known?.limits?.classes[request.class];
+  if (known && context.now().getTime() - known.readAt < ownLimitsTtlMs) return chargeBucket(request, assumed, context);
+  const [read, charged] = await Promise.allSettled([
+    readOwnLimits(accountId, context),
+    chargeBucket(request, assumed, context),
+  ]);
+  if (read.status === "rejected") throw read.reason;
+  const own = read.value?.classes[request.class];
+  if (!isDeepStrictEqual(own, assumed)) return chargeBucket(request, own, context);
+  if (charged.status === "rejected") throw charged.reason;
+  return charged.value;
+}
+
+/** Reads the own limits of an account, and remembers them for a minute. */
+async function readOwnLimits(accountId: string, { table, memory, now }: LimiterContext): Promise<OwnLimits> {
+  const limits = await table.get(limitsKey(accountId), AccountLimits);
+  remember(memory.ownLimits, accountId, { limits, readAt: now().getTime() });
+  return limits;
+}
+
+/** Charges a request to the bucket of the account's own limit, or without one to that of the class. */
+async function chargeBucket(
+  request: Charge,
+  own: Limit | undefined,
+  context: LimiterContext,
+): Promise<RateState | undefined> {
   if (request.onlyOwn && !own) return undefined;
+  const limit = own ?? limitClasses[request.class];
   const now = context.now().getTime();
   const name = [request.principalId, request.class, ...(own ? [request.accountId] : [])].join("#");
   const bucket = context.memory.buckets.get(name) ?? remember(context.memory.buckets, name, newBucket());
@@ -140,22 +167,6 @@ function writeOf(name: string, { tat }: Bucket, addMs: number, ceiling: number, 
   return tat <= now
     ? { update: rateKey(name), set: { tat: now + addMs, ttl }, if: { absentOr: { tat: { atMost: now } } } }
     : { update: rateKey(name), add: { tat: addMs }, set: { ttl }, if: { tat: { atMost: ceiling } } };
-}
-
-/** The account's own limit, read once a minute, or else the limit of the class. */
-async function limitOf(
-  request: Charge,
-  { table, memory, now }: LimiterContext,
-): Promise<{ limit: Limit; own: boolean }> {
-  const { accountId } = request;
-  if (accountId === undefined) return { limit: limitClasses[request.class], own: false };
-  const at = now().getTime();
-  const known = memory.ownLimits.get(accountId);
-  const fresh = known !== undefined && at - known.readAt < ownLimitsTtlMs;
-  const limits = fresh ? known.limits : await table.get(limitsKey(accountId), AccountLimits);
-  if (!fresh) remember(memory.ownLimits, accountId, { limits, readAt: at });
-  const own = limits?.classes[request.class];
-  return own ? { limit: own, own: true } : { limit: limitClasses[request.class], own: false };
 }
 
 const rateState = (request: Charge, limit: Limit, bucket: Bucket, now: number): RateState => ({

@@ -1,41 +1,43 @@
+import type { SeenItems } from "./seen-items.ts";
 import type { Table } from "./table.ts";
-import type { Item, Key } from "./writes.ts";
+import { anyItem, type Item, type Key } from "./writes.ts";
 
-type Waiting = {
-  keys: Key[];
-  resolve: (items: (Item | undefined)[]) => void;
-  reject: (error: unknown) => void;
-};
+type Waiting = { key: Key; resolve: (item: Item | undefined) => void; reject: (error: unknown) => void };
 
 /**
  * Wraps a table so that all items requested in one turn of the event loop are read in one round trip. An item that is
- * requested twice is read once. Each read is as fresh as a separate read.
+ * requested twice is read once. Each read is as fresh as a separate read. `glimpse` takes an item from `seen` if it is
+ * there.
  */
-export function batchReads(table: Table): Table {
+export function batchReads(table: Table, seen: SeenItems): Table {
   let waiting: Waiting[] = [];
   const flush = (): void => {
-    const now = waiting;
+    const asked = waiting;
     waiting = [];
-    table.getMany(now.flatMap(({ keys }) => keys)).then(
-      (items) => {
-        let start = 0;
-        for (const { keys, resolve } of now) resolve(items.slice(start, (start += keys.length)));
-      },
-      (error: unknown) => {
-        for (const { reject } of now) reject(error);
-      },
+    table.getMany(asked.map(({ key }) => key)).then(
+      (found) => asked.forEach(({ resolve }, index) => resolve(found[index])),
+      (error: unknown) => asked.forEach(({ reject }) => reject(error)),
     );
   };
-  const getMany = (keys: Key[]): Promise<(Item | undefined)[]> =>
-    new Promise((resolve, reject) => {
+  const read = async (key: Key): Promise<Item | undefined> => {
+    const item = await new Promise<Item | undefined>((resolve, reject) => {
       if (waiting.length === 0) setImmediate(flush);
-      waiting.push({ keys, resolve, reject });
+      waiting.push({ key, resolve, reject });
     });
+    seen.update(key, item);
+    return item;
+  };
   return {
     ...table,
-    getMany,
+    seen,
     get: async (key, schema) => {
-      const [item] = await getMany([key]);
+      const item = await read(key);
+      return item === undefined ? undefined : schema.parse(item);
+    },
+    getMany: (keys) => Promise.all(keys.map(read)),
+    glimpse: async (key, schema) => {
+      const item = seen.recall(key) ?? (await table.glimpse(key, anyItem));
+      if (item) seen.note(item);
       return item === undefined ? undefined : schema.parse(item);
     },
   };

@@ -1,13 +1,10 @@
 import { openLane, type Lane } from "./lane.ts";
 import type { Input, TableOperation, Output, Send } from "./operations.ts";
 
-/** Whether a call can be sent again after its answer was lost. An update that adds to a number would add twice. */
-const isRepeatable = (input: object): boolean =>
-  !("UpdateExpression" in input && /\bADD\b/.test(String(input.UpdateExpression)));
-
 /**
  * The client of the table. It sends each operation through a lean lane first, and through the AWS SDK whenever that did
- * not answer with a 200. So the SDK alone decides about retries, errors, credentials and clock skew.
+ * not answer with a 200. So the SDK alone decides about retries, errors, credentials and clock skew. Like the SDK's own
+ * retries, this sends an operation again whose answer was lost.
  */
 export class TableClient {
   readonly #place: { endpoint?: string };
@@ -25,8 +22,7 @@ export class TableClient {
    */
   async send<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
     this.#lane ??= openLane(process.env, this.#place.endpoint);
-    const answer = isRepeatable(input) ? await this.#lane(operation, input) : undefined;
-    return answer ?? this.sendBySdk(operation, input);
+    return (await this.#lane(operation, input)) ?? this.sendBySdk(operation, input);
   }
 
   /** Sends one operation through the AWS SDK. */

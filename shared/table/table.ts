@@ -5,6 +5,7 @@ import type { TableClient } from "./client.ts";
 import { commit, type Plan } from "./commit.ts";
 import type { Connection, Usage } from "./connection.ts";
 import { between, get, getMany, type RangeOptions } from "./reads.ts";
+import type { SeenItems } from "./seen-items.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /** The reads of the table. All but `glimpse` are strongly consistent. */
@@ -12,10 +13,12 @@ export type Reader = {
   /** One item, parsed; undefined when there is none. */
   get: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /**
-   * Like `get`, but eventually consistent, at half the price. Use it only for a pointer that the caller checks against
-   * its target.
+   * Like `get`, but eventually consistent, at half the price, or as this process saw the item last. Use it only for a
+   * pointer that the caller checks against its target.
    */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
+  /** The items that this process saw last; undefined for a table that does not remember any. */
+  seen?: SeenItems;
   /** Items unparsed, in the order of `keys`; one round trip for every 100. */
   getMany: (keys: Key[]) => Promise<(Item | undefined)[]>;
   /** The items of a partition with sort keys from `from` to `to`, both included, in ascending or descending order. */

@@ -1,7 +1,11 @@
 import type { TransactWriteCommandInput } from "@aws-sdk/lib-dynamodb";
+import * as z from "zod";
 
 export type Key = { PK: string; SK: string };
 export type Item = Key & Record<string, unknown>;
+
+/** Any item, unparsed. */
+export const anyItem = z.custom<Item>();
 
 type Scalar = string | number | boolean;
 

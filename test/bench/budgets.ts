@@ -81,11 +81,12 @@ export async function run({ write }: Options): Promise<Result> {
 function chapterOf(costs: Record<string, Cost>): string {
   const all = Object.entries(costs).map(([name, cost]) => ({ name, ...cost, dollars: dollarsPerMillion(cost) }));
   const most = Math.max(...all.map(({ dollars }) => dollars.table));
-  const rows = all.map(({ name, reads, writes, calls, events, dollars }) => [
+  const rows = all.map(({ name, reads, writes, calls, trips, events, dollars }) => [
     `\`${name}\``,
     `${reads}`,
     `${writes}`,
     `${calls}`,
+    `${trips}`,
     `${events}`,
     `$${shown(dollars.table, 2)}`,
     blocks(dollars.table, most),
@@ -108,12 +109,15 @@ The prices are in dollars for a million requests, in us-east-1, on demand (\`tes
 
 It leaves out the later work of workers, storage, backups, transfer, and the prices of others (the registrar, Stripe, SES, KMS).
 
-${tableOf(["Route", "Read units", "Write units", "Calls", "Events", "Table, $/M", "", "All, $/M"], rows)}
+${tableOf(["Route", "Read units", "Write units", "Calls", "In a row", "Events", "Table, $/M", "", "All, $/M"], rows)}
 `;
 }
 
-/** What one request of a route consumes: DynamoDB units, calls of the table, and changes that are published as events. */
-export type Cost = { reads: number; writes: number; calls: number; events: number };
+/**
+ * What one request of a route consumes: DynamoDB units, calls of the table, how many of them wait for one another, and
+ * changes that are published as events.
+ */
+export type Cost = { reads: number; writes: number; calls: number; trips: number; events: number };
 
 const counting = new AsyncLocalStorage<Cost>();
 let isInstalled = false;
@@ -126,9 +130,12 @@ function install(): void {
   isInstalled = true;
   hookCalls(async ({ operation, input }, next) => {
     const cost = counting.getStore();
-    if (cost) cost.calls += 1;
-    const answer = await next();
-    if (!cost) return answer;
+    if (!cost) return next();
+    cost.calls += 1;
+    // One more than the calls in a row that ended before it began. The charge of the limit goes beside the others.
+    const isCharge = operation === "UpdateItem" && String(input.Key?.["SK"]) === "RATE";
+    const trip = isCharge ? 1 : cost.trips + 1;
+    const answer = await next().finally(() => (cost.trips = Math.max(cost.trips, trip)));
     const { ConsumedCapacity } = answer as { ConsumedCapacity?: Spent | Spent[] };
     const units = [ConsumedCapacity ?? []].flat().reduce((sum, { CapacityUnits = 0 }) => sum + CapacityUnits, 0);
     cost[/^(?:Get|BatchGet|Query)/.test(operation) ? "reads" : "writes"] += units;
@@ -150,7 +157,7 @@ async function costOf(route: Route): Promise<Cost> {
   // Another owner's bucket is new: how much of the first one's is charged in advance depends on the time.
   const caller = await newMember(account, { owner: true });
   runtime().limiterMemory.ownLimits.delete(account.id);
-  const cost: Cost = { reads: 0, writes: 0, calls: 0, events: 0 };
+  const cost: Cost = { reads: 0, writes: 0, calls: 0, trips: 0, events: 0 };
   const { status, text } = await counting.run(cost, () => callRest(route, example, caller.token));
   if (status !== route.http.status) throw new Error(`${route.name} answers ${status} ${text}`);
   return cost;

@@ -2,7 +2,6 @@ import type { Permissions } from "../../../shared/auth/permissions.ts";
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { reachOf } from "../../../shared/http/may-call.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { batchReads } from "../../../shared/table/batch-reads.ts";
 import type { CheckedCall } from "../checker/checker.ts";
 import type { DryCall } from "../envelope.ts";
 import { permissionsOf } from "./held-permissions.ts";
@@ -12,10 +11,9 @@ import { permissionsOf } from "./held-permissions.ts";
  * This is null if the account, or the resource that a grant may be limited to, is known only during the run.
  */
 export async function dryRun(checkedCalls: readonly CheckedCall[], context: InvocationContext): Promise<DryCall[]> {
-  const reading = { ...context, table: batchReads(context.table) };
   const permissionsByAccount = new Map(
     await Promise.all(
-      accountsIn(checkedCalls).map(async (accountId) => [accountId, await permissionsOf(accountId, reading)] as const),
+      accountsIn(checkedCalls).map(async (accountId) => [accountId, await permissionsOf(accountId, context)] as const),
     ),
   );
   const calls: DryCall[] = [];

@@ -1,5 +1,4 @@
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
-import { batchReads } from "../../../shared/table/batch-reads.ts";
 import { catalogue, isWrite } from "../catalogue.ts";
 import { type Checked, check } from "../checker/checker.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../envelope.ts";
@@ -129,7 +128,7 @@ async function runChecked(
   const { score } = checked;
   const evaluation = await runProgram(
     checked,
-    { ...context, paid: true, table: batchReads(context.table) },
+    { ...context, paid: true },
     {
       explain: (diagnostic) => explain([diagnostic], code, catalogue),
       key,

@@ -11,7 +11,6 @@ import {
 import { accountIn } from "../../../shared/http/authorize.ts";
 import type { InvocationContext, InvokeResult } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import { batchReads } from "../../../shared/table/batch-reads.ts";
 
 /** The permissions a caller held in an account when a program ran. */
 export const Held = z.object({
@@ -108,9 +107,8 @@ export async function stillHolds(
   held: readonly Held[],
   context: Pick<InvocationContext, "table" | "authenticate">,
 ): Promise<boolean> {
-  const reading = { ...context, table: batchReads(context.table) };
   const still = await Promise.all(
-    held.map(async (then) => stillIncludes(await permissionsOf(then.account_id, reading), then)),
+    held.map(async (then) => stillIncludes(await permissionsOf(then.account_id, context), then)),
   );
   return still.every(Boolean);
 }

@@ -5,6 +5,7 @@ import * as z from "zod";
 
 import { batchReads } from "../../../shared/table/batch-reads.ts";
 import type { Usage } from "../../../shared/table/connection.ts";
+import { SeenItems } from "../../../shared/table/seen-items.ts";
 import { testTable } from "../../support/world.ts";
 
 const Stored = z.object({ text: z.string() });
@@ -20,7 +21,7 @@ async function scene() {
     await plain.commit(async () => ({ writes, value: undefined }));
   }
   usage.calls = 0;
-  return { table: batchReads(plain), plain, keys, usage, missing: { PK, SK: "MISSING" } };
+  return { table: batchReads(plain, new SeenItems()), plain, keys, usage, missing: { PK, SK: "MISSING" } };
 }
 
 test("items that are asked for at the same time are read in one round trip, each asker getting its own", async () => {
@@ -55,10 +56,13 @@ test("a read sees what was written before it began", async () => {
 test("a failure is everybody's who asked at the time, and nobody's after that", async () => {
   const { plain, keys, missing } = await scene();
   let isAway = true;
-  const table = batchReads({
-    ...plain,
-    getMany: (wanted) => (isAway ? Promise.reject(new Error("the table is away")) : plain.getMany(wanted)),
-  });
+  const table = batchReads(
+    {
+      ...plain,
+      getMany: (wanted) => (isAway ? Promise.reject(new Error("the table is away")) : plain.getMany(wanted)),
+    },
+    new SeenItems(),
+  );
   const key = keys[0] ?? missing;
   const settled = await Promise.allSettled([table.get(key, Stored), table.getMany([key])]);
   expect(settled.map(({ status }) => status)).toEqual(["rejected", "rejected"]);

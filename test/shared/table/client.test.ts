@@ -116,17 +116,6 @@ describe("the SDK sends a call at once", () => {
     await client.send("GetItem", get).catch(() => undefined);
     expect(ways()).not.toContain("lane");
   });
-
-  test("if an update adds to a number, so that it cannot be sent twice", async () => {
-    const { client, ways } = await scene(answering({}));
-    const named = { ...get, ExpressionAttributeNames: { "#n": "n" }, ExpressionAttributeValues: { ":n": 1 } };
-    await client.send("UpdateItem", { ...named, UpdateExpression: "SET #n = :n" });
-    await client.send("PutItem", { TableName: "t", Item: { PK: "p", SK: "ADD" } });
-    await client.send("DeleteItem", get);
-    expect(ways()).toEqual(["lane", "lane", "lane"]);
-    await client.send("UpdateItem", { ...named, UpdateExpression: "SET #m = :n ADD #n :n" });
-    expect(ways().at(-1)).toBe("sdk");
-  });
 });
 
 test("a kept connection that the service has closed costs another one, and not the SDK", async () => {

@@ -1,0 +1,78 @@
+import { keyText } from "./seen-items.ts";
+import type { Table } from "./table.ts";
+import type { Item, Key } from "./writes.ts";
+
+/**
+ * The sort keys of a partition from `from` to `to`, both included. `newest` limits the range to that many items from
+ * its end.
+ */
+export type Range = { partition: string; from: string; to: string; newest?: number };
+
+/** Items and ranges that a request will read. */
+export type Ahead = { keys?: readonly Key[]; ranges?: readonly Range[] };
+
+/**
+ * Begins to read items and ranges, and returns the table for the one who needs them.
+ * - The first read of each takes what was read ahead. A later one reads it again.
+ * - What was read ahead is dropped by a write, and when a plan runs again.
+ */
+export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Table {
+  const items = new Map(keys.map((key) => [keyText(key), handled(table.getMany([key]))]));
+  const parts = ranges.map((range) => ({ ...range, items: handled(readRange(table, range)) }));
+  const drop = (): void => {
+    items.clear();
+    parts.length = 0;
+  };
+  const read = async (key: Key): Promise<Item | undefined> => {
+    const early = items.get(keyText(key));
+    items.delete(keyText(key));
+    return (await (early ?? table.getMany([key])))[0];
+  };
+  return {
+    ...table,
+    get: async (key, schema) => {
+      const item = await read(key);
+      return item === undefined ? undefined : schema.parse(item);
+    },
+    getMany: (all) => (items.size === 0 ? table.getMany(all) : Promise.all(all.map(read))),
+    between: async (partition, from, to, options) => {
+      const early = options ? undefined : await take(parts, { partition, from, to });
+      return early ?? table.between(partition, from, to, options);
+    },
+    attempt: (write) => table.attempt(write).finally(drop),
+    commit: (plan) => {
+      let runs = 0;
+      const planned: typeof plan = () => {
+        runs += 1;
+        if (runs > 1) drop();
+        return plan();
+      };
+      return table.commit(planned).finally(drop);
+    },
+  };
+}
+
+type Part = Range & { items: Promise<Item[]> };
+
+/** The items of a range in ascending order. */
+async function readRange(table: Table, { partition, from, to, newest }: Range): Promise<Item[]> {
+  if (newest === undefined) return table.between(partition, from, to);
+  return (await table.between(partition, from, to, { limit: newest, newestFirst: true })).toReversed();
+}
+
+/** Takes the items of a range out of those that were read ahead; undefined if they were not all read. */
+async function take(parts: Part[], { partition, from, to }: Range): Promise<Item[] | undefined> {
+  const place = parts.findIndex((part) => part.partition === partition && part.from <= from && to <= part.to);
+  const [part] = place === -1 ? [] : parts.splice(place, 1);
+  if (!part) return undefined;
+  const items = await part.items;
+  const isCut = items.length === part.newest;
+  if (isCut && from < (items[0]?.SK ?? "")) return undefined;
+  return items.filter(({ SK }) => from <= SK && SK <= to);
+}
+
+/** Marks a rejection as handled. The reader of the promise still sees it. */
+function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}

@@ -1,0 +1,29 @@
+import { remember } from "../core/memory.ts";
+import type { Item, Key } from "./writes.ts";
+
+export const keyText = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
+
+/** What can be recalled of items that were seen before. */
+export type Seen = Pick<SeenItems, "recall">;
+
+/** Items as this process saw them last. They may be stale: use them only to guess which items to read. */
+export class SeenItems {
+  readonly #items = new Map<string, Item>();
+
+  /** The item at a key; undefined if it was not noted. */
+  recall(key: Key): Item | undefined {
+    return this.#items.get(keyText(key));
+  }
+
+  /** Notes an item for later requests. */
+  note(item: Item): void {
+    remember(this.#items, keyText(item), item);
+  }
+
+  /** Replaces a noted item by what was read at its key. Ignores a key that was not noted. */
+  update(key: Key, item: Item | undefined): void {
+    if (!this.#items.has(keyText(key))) return;
+    if (item) this.note(item);
+    else this.#items.delete(keyText(key));
+  }
+}

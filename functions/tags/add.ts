@@ -1,7 +1,8 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { addTag, NewTag, Tag } from "../../shared/tags/tag.ts";
+import { aheadOfList } from "../../shared/table/ranked-list.ts";
+import { addTag, NewTag, Tag, tagsOf } from "../../shared/tags/tag.ts";
 
 export const route = defineRoute({
   name: "tags.add",
@@ -14,6 +15,7 @@ export const route = defineRoute({
   body: NewTag,
   output: Tag,
   problems: ["tag_name_taken", "limit_reached"],
+  ahead: ({ params }) => aheadOfList(tagsOf(params.account_id)),
   run: ({ params, body }, context) => addTag(params.account_id, body, context),
 });
 

@@ -1,6 +1,6 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
-import { deleteTag, TagParams } from "../../shared/tags/tag.ts";
+import { deleteTag, TagParams, aheadOfTag } from "../../shared/tags/tag.ts";
 
 export const route = defineRoute({
   name: "tags.delete",
@@ -11,6 +11,7 @@ export const route = defineRoute({
   access: "write",
   params: TagParams,
   output: Empty,
+  ahead: ({ params }) => aheadOfTag(params.account_id, params.tag_id),
   run: async ({ params }, context) => {
     await deleteTag(params.account_id, params.tag_id, context);
     return {};

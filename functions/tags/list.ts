@@ -1,10 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import { pageOf, pageQuery, spanOf } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { listTags, Tag } from "../../shared/tags/tag.ts";
+import { aheadOfRows } from "../../shared/table/ranked-list.ts";
+import { listTags, Tag, tagsOf } from "../../shared/tags/tag.ts";
 
 export const route = defineRoute({
   name: "tags.list",
@@ -16,6 +17,7 @@ export const route = defineRoute({
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Tag, "tags").meta({ id: "TagListResponse", description: "A page of tags." }),
+  ahead: ({ params, query }) => aheadOfRows(tagsOf(params.account_id), spanOf(query)),
   run: async ({ params, query }, context) => ({ ...(await listTags(params.account_id, query, context)), ...query }),
 });
 

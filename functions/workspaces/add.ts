@@ -3,7 +3,8 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { addWorkspace, Workspace, WorkspaceName } from "../../shared/workspaces/workspace.ts";
+import { aheadOfList } from "../../shared/table/ranked-list.ts";
+import { addWorkspace, Workspace, WorkspaceName, workspacesOf } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "workspaces.add",
@@ -20,6 +21,7 @@ export const route = defineRoute({
   body: z.strictObject({ name: WorkspaceName }).meta({ id: "WorkspaceCreate", description: "A workspace to create." }),
   output: Workspace,
   problems: ["workspace_name_taken"],
+  ahead: ({ params }) => aheadOfList(workspacesOf(params.account_id)),
   run: ({ params, body }, context) => addWorkspace(params.account_id, body.name, context),
 });
 

@@ -6,6 +6,7 @@ import {
   workspaceKind,
   WorkspaceParams,
   workspaceScope,
+  workspaceKey,
 } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
@@ -17,6 +18,7 @@ export const route = defineRoute({
   access: "read",
   params: WorkspaceParams,
   output: Workspace,
+  ahead: ({ params }) => ({ keys: [workspaceKey(params.account_id, params.workspace_id)] }),
   run: ({ params }, context) => getWorkspace(params.account_id, params.workspace_id, context),
 });
 

@@ -4,7 +4,7 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { listWorkspaces, Workspace } from "../../shared/workspaces/workspace.ts";
+import { aheadOfWorkspaces, listWorkspaces, Workspace } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
   name: "workspaces.list",
@@ -17,6 +17,7 @@ export const route = defineRoute({
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Workspace, "workspaces").meta({ id: "WorkspaceListResponse", description: "A page of workspaces." }),
+  ahead: ({ params, query }, expected) => aheadOfWorkspaces(params.account_id, query, expected),
   run: async ({ params, query }, context) => ({
     ...(await listWorkspaces(params.account_id, query, context)),
     ...query,

@@ -9,6 +9,7 @@ import {
   WorkspaceName,
   WorkspaceParams,
   workspaceScope,
+  workspaceKey,
 } from "../../shared/workspaces/workspace.ts";
 
 export const route = defineRoute({
@@ -24,6 +25,7 @@ export const route = defineRoute({
     .meta({ id: "WorkspaceUpdate", description: "The workspace's new name." }),
   output: Workspace,
   problems: ["workspace_name_taken"],
+  ahead: ({ params }) => ({ keys: [workspaceKey(params.account_id, params.workspace_id)] }),
   run: ({ params, body }, context) => renameWorkspace(params.account_id, params.workspace_id, body.name, context),
 });
 

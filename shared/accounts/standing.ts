@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { HeldGrant, type Permissions } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
-import type { SeenItems } from "../table/seen-items.ts";
+import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Key } from "../table/writes.ts";
 import { accountKey, StoredAccount } from "./account.ts";
@@ -61,21 +61,29 @@ export async function isSuperAdmin(table: Reader, principal: Principal): Promise
 }
 
 /**
- * The items by which the permissions of a principal in an account were decided before, beside those that are always
- * read: whether it is a super admin, and its groups. Empty if they were not needed, or if this process has not seen the
- * principal.
+ * The permissions that a principal probably has in an account, and the keys by which they were decided before, beside
+ * those that are always read. Everything, and no keys, if this process has not seen the principal, or if the permissions
+ * were for the whole account.
  */
-export function expectedItems(seen: SeenItems | undefined, principal: Principal, accountId: string): Key[] {
-  const record = AccessRecord.safeParse(seen?.recall(accessKey(accountId, principal))).data;
+export function expectedStanding(
+  seen: Seen,
+  principal: Principal,
+  accountId: string,
+): { permissions: Permissions; keys: Key[] } {
+  const record = AccessRecord.safeParse(seen.recall(accessKey(accountId, principal))).data;
   const user = userKey(principal.id);
-  const isSuper = seen?.recall(user) !== undefined;
+  const isSuper = seen.recall(user) !== undefined;
   const isAsked = isSuper || (principal.type === "user" && isNarrow(record));
-  return [
+  const keys = [
     ...(isAsked ? [user] : []),
     ...(isSuper ? [accountKey(accountId)] : []),
     ...(record && record.groups.length > 0 ? [groupsKey(accountId)] : []),
   ];
+  const permissions = isNarrow(record) && !isSuper ? permissionsOf(record, noGroups, []) : everyPermission;
+  return { permissions, keys };
 }
+
+const everyPermission: Permissions = { member: true, everything: true, superAdmin: false, grants: [] };
 
 /** Whether a record allows something on a part of the account only. */
 const isNarrow = (record: AccessRecord | undefined): boolean =>
@@ -158,7 +166,7 @@ export async function asSuperAdmin(
   const read = async () => (await table.get(accountKey(accountId), StoredAccount))?.status;
   const accountStatus = standing.accountStatus ?? (await read());
   if (accountStatus === undefined) return standing;
-  return { permissions: { member: true, everything: true, superAdmin: true, grants: [] }, accountStatus };
+  return { permissions: { ...everyPermission, superAdmin: true }, accountStatus };
 }
 
 /** Reads the given keys in one round trip. An undefined key gives undefined at its place. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 
-import { expectedItems } from "../accounts/standing.ts";
+import { expectedStanding } from "../accounts/standing.ts";
 import type { Permissions } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Author } from "../changes/record.ts";
@@ -165,8 +165,10 @@ async function decide(route: Route, raw: RawInput, principal: Principal, plain: 
 /** What a call reads whose input and principal are known, except for the items that authorization always reads. */
 function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen }: Table): Ahead {
   const accountId = route.public ? undefined : accountIn(input);
-  const { keys = [], ranges = [] } = (seen && route.ahead?.(input, seen)) ?? {};
-  return { keys: [...keys, ...(accountId === undefined ? [] : expectedItems(seen, principal, accountId))], ranges };
+  if (!seen || accountId === undefined) return {};
+  const { permissions, keys } = expectedStanding(seen, principal, accountId);
+  const wanted = route.ahead?.(input, { permissions, seen }) ?? {};
+  return { ...wanted, keys: [...keys, ...(wanted.keys ?? [])] };
 }
 
 type Caller = {

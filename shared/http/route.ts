@@ -80,6 +80,14 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> 
   body: z.output<B>;
 };
 
+/** What this process saw in earlier requests, to guess what a request will read. It may be wrong. */
+export type Expected = {
+  /** The permissions of the caller; everything if they were not seen. */
+  permissions: Permissions;
+  /** Items that pointed to others. */
+  seen: Seen;
+};
+
 /** How a route answers over REST. */
 type Http = {
   method: Method;
@@ -191,9 +199,9 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   codeMode?: Partial<CodeMode>;
   /**
    * The items and ranges that `run` will read, as far as the input tells. They are read together with the caller's
-   * permissions, so that the call needs one round trip less. `seen` has pointers that this process saw before.
+   * permissions, so that the call needs one round trip less.
    */
-  ahead?: (input: Input<P, Q, B>, seen: Seen) => Ahead;
+  ahead?: (input: Input<P, Q, B>, expected: Expected) => Ahead;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 } & Needed &
   Access &
@@ -228,7 +236,7 @@ export type Route = {
   whileSuspended: boolean;
   lambda: LambdaNeeds;
   codeMode: CodeMode;
-  ahead?: (input: AnyInput, seen: Seen) => Ahead;
+  ahead?: (input: AnyInput, expected: Expected) => Ahead;
   run: (input: AnyInput & { found: unknown }, context: Context) => Promise<unknown>;
 };
 

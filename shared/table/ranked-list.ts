@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { readAgain } from "./read-again.ts";
+import type { Ahead } from "./read-ahead.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
@@ -103,6 +104,7 @@ export type List = { partition: string; name: string };
 export type ListState = Ranks & { list: List; live: number; version: number };
 
 const ordinalDigits = 10;
+const lastOrdinal = 10 ** ordinalDigits - 1;
 
 const Head = z.object({ next: z.int(), live: z.int(), version: z.int(), holes: z.instanceof(Uint8Array).optional() });
 const Bitmap = z.object({ bits: z.instanceof(Uint8Array) });
@@ -283,4 +285,22 @@ async function readRanks(table: Reader, state: ListState, first: number, last: n
   const [from, to] = [first, last].map((rank) => rowKey(state.list, ordinalAt(state, rank)).SK);
   const rows = await table.between(state.list.partition, from ?? "", to ?? "");
   return rows.length === last - first + 1 ? rows : undefined;
+}
+
+/** What `readList` reads. */
+export const aheadOfList = (list: List, ordinals: readonly number[] = [], others: readonly Key[] = []): Ahead => ({
+  keys: [headKey(list), ...[...new Set(ordinals.map(blockOf))].map((block) => bitmapKey(list, block)), ...others],
+});
+
+/**
+ * What `readRows` reads, with the rows as they stand if nothing was deleted before them. The first page is right also
+ * after deletions; of a newest-first list only the first page is known.
+ */
+export function aheadOfRows(list: List, { skip, take, order = "oldest" }: Span): Ahead {
+  const isFirst = skip === 0;
+  const known = isFirst || order === "oldest";
+  const [from, to] = isFirst ? [0, lastOrdinal] : [skip, skip + take - 1];
+  const range = { partition: list.partition, from: rowKey(list, from).SK, to: rowKey(list, to).SK };
+  const options = isFirst ? { limit: take, newestFirst: order === "newest" } : {};
+  return { keys: [headKey(list)], ranges: known && take > 0 ? [{ ...range, ...options }] : [] };
 }

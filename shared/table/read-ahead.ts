@@ -1,15 +1,13 @@
+import type { RangeOptions } from "./reads.ts";
 import { keyText } from "./seen-items.ts";
 import type { Table } from "./table.ts";
 import type { Item, Key } from "./writes.ts";
 
-/**
- * The sort keys of a partition from `from` to `to`, both included. `newest` limits the range to that many items from
- * its end.
- */
-export type Range = { partition: string; from: string; to: string; newest?: number };
+/** The sort keys of a partition from `from` to `to`, both included. */
+type Range = { partition: string; from: string; to: string };
 
 /** Items and ranges that a request will read. */
-export type Ahead = { keys?: readonly Key[]; ranges?: readonly Range[] };
+export type Ahead = { keys?: readonly Key[]; ranges?: readonly (Range & RangeOptions)[] };
 
 /**
  * Begins to read items and ranges, and returns the table for the one who needs them.
@@ -18,7 +16,10 @@ export type Ahead = { keys?: readonly Key[]; ranges?: readonly Range[] };
  */
 export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Table {
   const items = new Map(keys.map((key) => [keyText(key), handled(table.getMany([key]))]));
-  const parts = ranges.map((range) => ({ ...range, items: handled(readRange(table, range)) }));
+  const parts = ranges.map((range) => ({
+    ...range,
+    items: handled(table.between(range.partition, range.from, range.to, range)),
+  }));
   const drop = (): void => {
     items.clear();
     parts.length = 0;
@@ -52,13 +53,7 @@ export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Tabl
   };
 }
 
-type Part = Range & { items: Promise<Item[]> };
-
-/** The items of a range in ascending order. */
-async function readRange(table: Table, { partition, from, to, newest }: Range): Promise<Item[]> {
-  if (newest === undefined) return table.between(partition, from, to);
-  return (await table.between(partition, from, to, { limit: newest, newestFirst: true })).toReversed();
-}
+type Part = Range & RangeOptions & { items: Promise<Item[]> };
 
 /** Takes the items of a range out of those that were read ahead; undefined if they were not all read. */
 async function take(parts: Part[], { partition, from, to }: Range): Promise<Item[] | undefined> {
@@ -66,9 +61,10 @@ async function take(parts: Part[], { partition, from, to }: Range): Promise<Item
   const [part] = place === -1 ? [] : parts.splice(place, 1);
   if (!part) return undefined;
   const items = await part.items;
-  const isCut = items.length === part.newest;
-  if (isCut && from < (items[0]?.SK ?? "")) return undefined;
-  return items.filter(({ SK }) => from <= SK && SK <= to);
+  const last = items.length === part.limit ? items.at(-1)?.SK : undefined;
+  const isWhole = last === undefined || (part.newestFirst ? last <= from : to <= last);
+  const inside = items.filter(({ SK }) => from <= SK && SK <= to);
+  return isWhole ? (part.newestFirst ? inside.toReversed() : inside) : undefined;
 }
 
 /** Marks a rejection as handled. The reader of the promise still sees it. */

@@ -9,7 +9,8 @@ import { spanOf, type PageQuery } from "../core/page.ts";
 import { foldedName, line, orNothing } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
-import { appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
+import { aheadOfList, appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
 
@@ -18,7 +19,7 @@ import type { Key } from "../table/writes.ts";
  *   tags of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#tags
  *   whether a name is taken                                ACCOUNT#<id> / TAG_NAME#<SHA-256 of the folded name>
  */
-const tagsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "tags" });
+export const tagsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "tags" });
 const tagKey = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 function tagNameKey(accountId: string, name: string): Key {
@@ -103,6 +104,10 @@ export async function listTags(
   const { rows, total } = await readRows(table, tagsOf(accountId), spanOf(page));
   return { items: rows.map((row) => Tag.parse(row)), total };
 }
+
+/** What `deleteTag` reads. */
+export const aheadOfTag = (accountId: string, id: string): Ahead =>
+  aheadOfList(tagsOf(accountId), [ordinalOf(id) ?? 0], [tagKey(accountId, id)]);
 
 /** Deletes a tag, which also removes it from everything that has it. Throws 404. */
 export function deleteTag(accountId: string, id: string, { table, commit }: Context): Promise<void> {

@@ -9,8 +9,9 @@ import { Id, idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { type PageQuery, spanOf } from "../core/page.ts";
 import { foldedName, line } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";
-import type { Context, LocatedResource, ResourceLookup } from "../http/route.ts";
-import { type List, appendRows, readList, readRows, rowKey } from "../table/ranked-list.ts";
+import type { Context, Expected, LocatedResource, ResourceLookup } from "../http/route.ts";
+import { type List, aheadOfRows, appendRows, readList, readRows, rowKey } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
@@ -127,6 +128,13 @@ export const domainCountWrite = (accountId: string, workspaceId: string, by: num
   if: { id: workspaceId },
   orElse: () => new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]),
 });
+
+/** What `listWorkspaces` reads. */
+export function aheadOfWorkspaces(accountId: string, page: PageQuery, { permissions }: Expected): Ahead {
+  const visible = scopesHeld(permissions, "workspace.view", "workspace");
+  if (visible === "all") return aheadOfRows(workspacesOf(accountId), spanOf(page));
+  return { keys: visible.map((id) => workspaceKey(accountId, id)) };
+}
 
 /** A page of the workspaces that the principal may see, oldest first. */
 export async function listWorkspaces(

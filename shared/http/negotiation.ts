@@ -1,5 +1,3 @@
-import { brotliCompressSync, constants, gzipSync } from "node:zlib";
-
 import type { APIGatewayProxyStructuredResultV2 as Response } from "aws-lambda";
 
 /** One element of a field with a client's preferences, and its weight. A weight of 0 refuses the value. */
@@ -44,13 +42,14 @@ const compressible = /^(?:text\/|application\/(?:[\w.-]+\+)?json\b|image\/svg)/;
 
 type Coding = "br" | "gzip";
 
-const encoders: Record<Coding, (body: string) => Buffer> = {
-  br: (body) =>
-    brotliCompressSync(body, {
-      params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_SIZE_HINT]: body.length },
-    }),
-  gzip: (body) => gzipSync(body),
-};
+/** Compresses a text. The module for it is loaded at the first long answer, not at every cold start. */
+function encode(coding: Coding, body: string): Buffer {
+  const { brotliCompressSync, constants, gzipSync } = process.getBuiltinModule("node:zlib");
+  const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants;
+  return coding === "gzip"
+    ? gzipSync(body)
+    : brotliCompressSync(body, { params: { [BROTLI_PARAM_QUALITY]: 4, [BROTLI_PARAM_SIZE_HINT]: body.length } });
+}
 
 /**
  * The coding that an `Accept-Encoding` prefers (RFC 9110 §12.5.3), `br` if it gives both the same weight; undefined for
@@ -80,7 +79,7 @@ export function compressed(response: Response, accepted = ""): Response {
   return {
     ...response,
     headers: { ...headers, vary, "content-encoding": coding },
-    body: encoders[coding](body).toString("base64"),
+    body: encode(coding, body).toString("base64"),
     isBase64Encoded: true,
   };
 }

@@ -148,10 +148,10 @@ const words: Record<TypeName, string> = {
   list: "a list",
   dict: "a dict",
 };
-const disjunction = new Intl.ListFormat("en-GB", { type: "disjunction" });
+const anyOf = (names: readonly string[]): string => new Intl.ListFormat("en-GB", { type: "disjunction" }).format(names);
 
 const wrongArgument = (builtin: Builtin, { types, takes }: Parameter, found: TypeName): string =>
-  `${builtin.name} takes ${takes ?? disjunction.format(types.map((type) => words[type]))}, not a ${found}.`;
+  `${builtin.name} takes ${takes ?? anyOf(types.map((type) => words[type]))}, not a ${found}.`;
 
 /** The static type of a builtin's result, or the reason why a call with these arguments always fails. */
 export function checkBuiltin(builtin: Builtin, args: readonly StaticArgument[]): StaticType | InvalidArgument {

@@ -2,8 +2,8 @@ import { openLane, type Lane } from "./lane.ts";
 import type { Input, TableOperation, Output, Send } from "./operations.ts";
 
 /**
- * The client of the table. It sends each operation through a lean lane first, and through the AWS SDK whenever that did
- * not answer with a 200. So the SDK alone decides about retries, errors, credentials and clock skew. Like the SDK's own
+ * The client of the table. It sends each operation through a lean lane first, and through the AWS SDK whenever that has
+ * no output and no failed condition to return. So the SDK alone decides about retries, errors, credentials and clock skew. Like the SDK's own
  * retries, this sends an operation again whose answer was lost.
  */
 export class TableClient {
@@ -22,7 +22,10 @@ export class TableClient {
    */
   async send<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
     this.#lane ??= openLane(process.env, this.#place.endpoint);
-    return (await this.#lane(operation, input)) ?? this.sendBySdk(operation, input);
+    const answer = await this.#lane(operation, input);
+    if (!answer) return this.sendBySdk(operation, input);
+    if ("refusal" in answer) throw answer.refusal;
+    return answer.output;
   }
 
   /** Sends one operation through the AWS SDK. */

@@ -4,10 +4,13 @@ import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
 import aws4 from "aws4";
 
 import type { Input, TableOperation, Output } from "./operations.ts";
-import { readResponse, requestBody } from "./wire-format.ts";
+import { readRefusal, readResponse, requestBody } from "./wire-format.ts";
+
+/** An answer of the table: the output of an operation, or the error of a condition that failed. */
+export type TableAnswer<O extends TableOperation> = { output: Output<O> } | { refusal: Error };
 
 /** One attempt to send an operation; undefined if anything went wrong, so that the AWS SDK has to send it. */
-export type Lane = <O extends TableOperation>(operation: O, input: Input<O>) => Promise<Output<O> | undefined>;
+export type Lane = <O extends TableOperation>(operation: O, input: Input<O>) => Promise<TableAnswer<O> | undefined>;
 
 type ProcessEnvironment = Record<string, string | undefined>;
 
@@ -47,11 +50,14 @@ const silenceMs = 1_000;
 /** The errors of a request over a connection that the service has closed. */
 const closed = new Set(["ECONNRESET", "EPIPE"]);
 
-type Post = (headers: Record<string, string>, body: string) => Promise<string | undefined>;
+type Post = (
+  headers: Record<string, string>,
+  body: string,
+) => Promise<{ status: number | undefined; body: string } | undefined>;
 
 /**
- * Posts to a URL over kept-alive connections. Answers the body of a 200; undefined for anything else. The service may
- * have closed a kept connection meanwhile: then the request is sent again, over another one.
+ * Posts to a URL over kept-alive connections. Answers undefined if there is no complete response. The service may have
+ * closed a kept connection meanwhile: then the request is sent again, over another one.
  */
 function poster(url: URL): Post {
   const isSecure = url.protocol === "https:";
@@ -66,7 +72,8 @@ function poster(url: URL): Post {
         const parts: Buffer[] = [];
         response.on("data", (part: Buffer) => parts.push(part));
         response.on("end", () => {
-          resolve(response.statusCode === 200 && response.complete ? Buffer.concat(parts).toString() : undefined);
+          const body = Buffer.concat(parts).toString();
+          resolve(response.complete ? { status: response.statusCode, body } : undefined);
         });
         response.on("error", fail);
         response.on("close", fail);
@@ -82,16 +89,16 @@ function poster(url: URL): Post {
 }
 
 /**
- * Opens a lane to DynamoDB: it signs a request, sends it once, and reads a 200. It decides nothing. Any other status, a
- * broken connection, a time-out and an answer that it cannot read are left to the AWS SDK; so is every operation where
- * the environment has a setting that the lane does not know, or no credentials.
+ * Opens a lane to DynamoDB: it signs a request, sends it once, and reads a 200 or the refusal of a condition. It decides
+ * nothing. Any other status, a broken connection, a time-out and an answer that it cannot read are left to the AWS SDK;
+ * so is every operation where the environment has a setting that the lane does not know, or no credentials.
  */
 export function openLane(env: ProcessEnvironment, given?: string): Lane {
   const place = env["TABLE_LANE"] === "sdk" ? undefined : endpointOf(env, given);
   if (!place) return async () => undefined;
   const { url, region } = place;
   const post = poster(url);
-  return async <O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O> | undefined> => {
+  return async <O extends TableOperation>(operation: O, input: Input<O>): Promise<TableAnswer<O> | undefined> => {
     const credentials = credentialsOf(env);
     if (!credentials) return undefined;
     try {
@@ -107,7 +114,9 @@ export function openLane(env: ProcessEnvironment, given?: string): Lane {
       };
       const { headers } = aws4.sign(unsigned, credentials);
       const answer = await post(headers as Record<string, string>, body);
-      return answer === undefined ? undefined : readResponse<O>(answer);
+      if (answer?.status === 200) return { output: readResponse<O>(answer.body) };
+      const refusal = answer?.status === 400 ? readRefusal(answer.body) : undefined;
+      return refusal && { refusal };
     } catch {
       // A value that cannot be written, a header that cannot be sent, or an answer that cannot be read.
       return undefined;

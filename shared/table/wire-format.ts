@@ -65,3 +65,14 @@ export function readResponse<O extends TableOperation>(body: string): Output<O> 
     }),
   ) as Output<O>;
 }
+
+/** The errors of failed conditions. The SDK never sends an operation again after one of them. */
+const conditionFailures = new Set(["ConditionalCheckFailedException", "TransactionCanceledException"]);
+
+/** The error of a failed condition, with the members that the SDK's error has; undefined for any other error. */
+export function readRefusal(body: string): Error | undefined {
+  const { __type, message, Message = message, ...members } = JSON.parse(body) as Json;
+  const name = typeof __type === "string" ? (__type.split("#").at(-1) ?? "") : "";
+  if (!conditionFailures.has(name) || typeof Message !== "string") return undefined;
+  return Object.assign(new Error(Message), members, { name });
+}

@@ -90,6 +90,40 @@ describe("the SDK sends a call again, with the same token, and decides", () => {
   });
 });
 
+test("a failed condition is thrown as the SDK throws it, with the stored item, and not sent again", async () => {
+  const Item = { PK: { S: "p" }, n: { N: "1" } };
+  const type = (name: string) => ({ __type: `com.amazonaws.dynamodb.v20120810#${name}` });
+  const reasons = [{ Code: "ConditionalCheckFailed", Message: "No.", Item }, { Code: "None" }];
+  const failures: Record<string, object> = {
+    PutItem: { ...type("ConditionalCheckFailedException"), message: "The condition failed", Item },
+    TransactWriteItems: {
+      ...type("TransactionCanceledException"),
+      Message: "Transaction cancelled",
+      CancellationReasons: reasons,
+    },
+  };
+  const { client, ways } = await scene(({ target }, response) => {
+    response.writeHead(400, json).end(JSON.stringify(failures[target.split(".").at(-1) ?? ""]));
+  });
+  const put = { TableName: "t", Item: { PK: "p", SK: "s" } };
+  const thrown = async (send: Promise<unknown>) => {
+    const { name, message, Item, CancellationReasons } = (await send.catch((error: unknown) => error)) as Record<
+      string,
+      unknown
+    >;
+    return { name, message, Item, CancellationReasons };
+  };
+  const byLane = [thrown(client.send("PutItem", put)), thrown(client.send("TransactWriteItems", transaction()))];
+  const seen = await Promise.all(byLane);
+  expect(ways()).toEqual(["lane", "lane"]);
+  const bySdk = [
+    thrown(client.sendBySdk("PutItem", put)),
+    thrown(client.sendBySdk("TransactWriteItems", transaction())),
+  ];
+  expect(await Promise.all(bySdk)).toEqual(seen);
+  expect(seen).toMatchObject([{ Item }, { CancellationReasons: reasons }]);
+});
+
 describe("the SDK sends a call at once", () => {
   test.each([
     { TABLE_LANE: "sdk" },

@@ -1,5 +1,5 @@
 import { type InvocationContext, requireHonoured } from "../../shared/http/invoke.ts";
-import { type Handler, type Request, lambda } from "../../shared/http/lambda.ts";
+import { type Handler, type LambdaHandler, type Request, lambda } from "../../shared/http/lambda.ts";
 import type { Response } from "../../shared/http/response.ts";
 import { http } from "../../shared/http/rest.ts";
 import { catalogue } from "./catalogue.ts";
@@ -28,5 +28,7 @@ async function answer(request: Request, context: InvocationContext): Promise<Res
 const listFunctions = http(functionsRoute);
 
 /** Serves MCP, A2A, and the list of callable functions. */
-export const handler: Handler = (event) =>
-  event.rawPath === functionsRoute.http.path ? listFunctions(event) : run(event);
+export const handler: LambdaHandler = Object.assign(
+  (event: Parameters<Handler>[0]) => (event.rawPath === functionsRoute.http.path ? listFunctions(event) : run(event)),
+  { prime: run.prime },
+);

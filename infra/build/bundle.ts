@@ -59,7 +59,7 @@ const withRequire: BuildOptions = {
 export const bundleDir = join(root, "dist/lambda");
 
 /**
- * Bundles Lambdas. Each `<outdir>/<name>/index.js` exports `handler` and needs no other file.
+ * Bundles Lambdas. Each `<outdir>/<name>/index.js` exports `handler`; Lambda loads `init.mjs` beside it.
  * - Empties `outdir` first.
  * - `<outdir>/meta.json` is esbuild's report of the contents of each bundle.
  * - The same sources give the same bytes.
@@ -95,7 +95,9 @@ export async function bundleLambdas(
   };
   await writeFile(join(outdir, "meta.json"), JSON.stringify(metafile));
   await shareTableSdk(outdir, metafile, sdk);
-  const files = specs.map(({ name }) => writeAssets(join(outdir, name), [packageOf[format], ...(assets[name] ?? [])]));
+  const files = specs.map(({ name }) =>
+    writeAssets(join(outdir, name), [packageOf[format], initFile, ...(assets[name] ?? [])]),
+  );
   await Promise.all(files);
   return metafile;
 }
@@ -145,6 +147,18 @@ async function buildAll(entryPoints: Entries, settings: BuildOptions): Promise<M
 const packageOf: Record<"cjs" | "esm", Asset> = {
   cjs: { to: "package.json", content: '{"type":"commonjs"}' },
   esm: { to: "package.json", content: '{"type":"module"}' },
+};
+
+/**
+ * The module that Lambda loads. It lets the handler work ahead during the init, and waits for that, as only an ES module
+ * can. The code is loaded by `require`: an `import` of CommonJS reads the whole text for names of exports first.
+ */
+const initFile: Asset = {
+  to: "init.mjs",
+  content: `import { createRequire } from "node:module";
+export const { handler } = createRequire(import.meta.url)("./index.js");
+await handler.prime?.();
+`,
 };
 
 /** The fonts of invoices, at the paths where Node finds them from a bundle as well as from the project. */

@@ -95,7 +95,7 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
   const added = new lambda.Function(scope, spec.name, {
     description: spec.description,
     code: lambda.Code.fromAsset(join(common.bundleDir, spec.name)),
-    handler: "index.handler",
+    handler: "init.handler",
     runtime: lambda.Runtime.NODEJS_24_X,
     architecture: lambda.Architecture.ARM_64,
     memorySize: spec.memoryMb ?? 512,

@@ -14,7 +14,10 @@ import { remember } from "../core/memory.ts";
 import type { Principal } from "./principal.ts";
 
 /** Turns a JWT access token into its principal. Throws 401, or 503 if the issuer's keys cannot be fetched. */
-export type UserVerifier = (token: string) => Promise<Principal>;
+export type UserVerifier = ((token: string) => Promise<Principal>) & {
+  /** Loads the keys of all issuers, as the first token of each would. */
+  loadKeys: () => Promise<void>;
+};
 
 /**
  * Whether a token has claims that only ID tokens carry: OpenID Connect Core §2, Cognito's `token_use`, Keycloak's
@@ -100,7 +103,7 @@ export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
   );
   const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
   const verified = new Map<string, { principal: Principal; until: number }>();
-  return async (token) => {
+  const verify = async (token: string): Promise<Principal> => {
     const name = createHash("sha256").update(token).digest("base64url");
     const known = verified.get(name);
     if (known && Date.now() < known.until) return known.principal;
@@ -122,4 +125,5 @@ export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
       throw new Problem("unauthenticated", "This access token is not valid here.");
     }
   };
+  return Object.assign(verify, { loadKeys: () => verifier.hydrate() });
 }

@@ -1,6 +1,7 @@
 import middy from "@middy/core";
 import jsonBodyParser from "@middy/http-json-body-parser";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
+import type * as z from "zod";
 
 import { authenticate, expectedPrincipal } from "../auth/authenticate.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -14,6 +15,7 @@ import type { Usage } from "../table/connection.ts";
 import { openTable } from "../table/table.ts";
 import type { InvocationContext } from "./invoke.ts";
 import { bodyText } from "./json-body.ts";
+import { prime } from "./prime.ts";
 import { metadataUrlOf } from "./protected-resource.ts";
 import { type Response, bearerChallenge, failureResponse, requestIdOf, withStandardHeaders } from "./response.ts";
 import { runtime } from "./runtime.ts";
@@ -31,6 +33,9 @@ export function callerAddress({ headers, requestContext }: Pick<APIGatewayProxyE
 export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 
+/** A handler, and what its Lambda does at the end of its init to spare the first request the time. */
+export type LambdaHandler = Handler & { prime: () => Promise<void> };
+
 /** The state of one request. Middy carries it in place of Lambda's context. */
 type Call = { startedAt: number; usage: Usage; invocation: InvocationContext; principal?: Principal; rate?: RateState };
 
@@ -39,6 +44,8 @@ type LambdaOptions = {
   public?: boolean;
   /** Whether `answer` calls `invoke` for this request, which authenticates the caller before anything else happens. */
   invokes?: boolean;
+  /** The schemas that a request needs. */
+  schemas?: readonly z.ZodType[];
   /** Throws for a request that is refused no matter who sends it. */
   guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
   /** Throws for a body that is valid JSON but is refused. */
@@ -58,7 +65,7 @@ export function lambda(
   name: string,
   answer: (request: Request, invocation: InvocationContext) => Promise<Response>,
   options: LambdaOptions = {},
-): Handler {
+): LambdaHandler {
   const parseBody = jsonBodyParser().before;
   const authenticated = async ({ invocation }: Call) => options.public || (await invocation.authenticate());
   const chain = middy(async (request: Request, call: Call) => {
@@ -97,13 +104,14 @@ export function lambda(
       run.response =
         options.failure?.(problem, run.event) ?? failureResponse(problem, run.context.invocation.requestId, challenge);
     });
-  return async (event) => {
+  const handle = async (event: APIGatewayProxyEventV2): Promise<Response> => {
     const call = openCall(name, event);
     const response = await chain({ ...event }, call);
     logRequest(event, call, response);
     const headers = { ...(call.rate ? rateHeaders(call.rate) : {}), ...response.headers };
     return withStandardHeaders({ ...response, headers }, event);
   };
+  return Object.assign(handle, { prime: () => prime(options.schemas ?? []) });
 }
 
 function openCall(name: string, event: APIGatewayProxyEventV2): Call {

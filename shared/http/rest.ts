@@ -3,13 +3,13 @@ import { hasTag, parseTags, requireMatch, tagOf } from "../core/etag.ts";
 import { fromStrings } from "./input.ts";
 import { invoke, type InvokeResult } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
-import { lambda, type Handler } from "./lambda.ts";
+import { lambda, type LambdaHandler } from "./lambda.ts";
 import { weightOfType } from "./negotiation.ts";
 import { json, type Response } from "./response.ts";
 import type { Route } from "./route.ts";
 
 /** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */
-export const http = (route: Route): Handler =>
+export const http = (route: Route): LambdaHandler =>
   lambda(
     route.name,
     async (request, invocation) => {
@@ -22,7 +22,12 @@ export const http = (route: Route): Handler =>
       };
       return respond(route, await invoke(route, raw, invocation), headers);
     },
-    { public: route.public, invokes: true, checkBody: checkFit },
+    {
+      public: route.public,
+      invokes: true,
+      checkBody: checkFit,
+      schemas: [route.params, route.query, route.body, route.output],
+    },
   );
 
 /** Parses a query string. Throws 400 for an escape that is not UTF-8. A `?` in it is part of a name or value. */

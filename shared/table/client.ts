@@ -28,6 +28,12 @@ export class TableClient {
     return answer.output;
   }
 
+  /** Opens a connection of the lane by a read of a key that no item has, so that the next operation finds it open. */
+  async connect(table: string): Promise<void> {
+    this.#lane ??= openLane(process.env, this.#place.endpoint);
+    await this.#lane("GetItem", { TableName: table, Key: { PK: "NONE", SK: "NONE" } });
+  }
+
   /** Sends one operation through the AWS SDK. */
   async sendBySdk<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
     this.#sdk ??= import("./sdk.ts").then(({ sdkSender }) => sdkSender(this.#place));

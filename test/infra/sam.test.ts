@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -41,10 +41,9 @@ test("the folder of a function's code lies beside the template, and has the hand
     const code = join(folder, "out", Metadata["aws:asset:path"]);
     expect(Metadata["aws:asset:property"]).toBe("Code");
     expect(basename(code)).toBe(Metadata["aws:asset:path"]);
-    expect(readdirSync(code)).toEqual(expect.arrayContaining(["index.js", "package.json"]));
+    expect(readdirSync(code)).toEqual(expect.arrayContaining(["index.js", "init.mjs", "package.json"]));
     const [file = "", exported = ""] = Properties.Handler.split(".");
-    expect(existsSync(join(code, `${file}.js`))).toBe(true);
-    expect(createRequire(import.meta.url)(join(code, file))).toHaveProperty(exported, expect.any(Function));
+    expect(await import(join(code, `${file}.mjs`))).toHaveProperty(exported, expect.any(Function));
   }
 });
 
@@ -52,7 +51,7 @@ test.each(lambdas)(
   "$name is a function of a runtime that SAM has, under the name that a person would guess",
   (spec) => {
     expect(functions[functionId(spec.name)]).toMatchObject({
-      Properties: { Runtime: "nodejs24.x", Handler: "index.handler", Environment: { Variables: expect.any(Object) } },
+      Properties: { Runtime: "nodejs24.x", Handler: "init.handler", Environment: { Variables: expect.any(Object) } },
       Metadata: { "aws:asset:path": expect.stringMatching(/^asset\.[0-9a-f]{64}/), "aws:asset:property": "Code" },
     });
   },

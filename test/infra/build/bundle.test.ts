@@ -1,17 +1,20 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
+import { promisify } from "node:util";
 
-import { afterAll, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 
 import { bundleLambdas, invoiceAssets } from "../../../infra/build/bundle.ts";
 import { workers } from "../../../infra/entry-points.ts";
 import { dayOf, nextMonth, plusDays } from "../../../shared/core/time.ts";
 import { billing, closeDays, use } from "../../support/billing.ts";
+import { listen } from "../../support/listen.ts";
 import { eventOf, handlerOf } from "../../support/request.ts";
-import { newAccount } from "../../support/world.ts";
+import { issuer, newAccount } from "../../support/world.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "bundle-"));
 afterAll(() => rm(folder, { recursive: true }));
@@ -39,6 +42,38 @@ test("the AWS SDK's client of the table lies beside the bundle, and is loaded wh
   expect(inBundles.filter((input) => /@aws-sdk\/(?:client|lib)-dynamodb/.test(input))).toEqual([]);
   const sender = `import("./me.get/table-sdk.js").then(({ sdkSender }) => process.stdout.write(typeof sdkSender({})))`;
   expect(execFileSync(process.execPath, ["-e", sender], { cwd: outdir, encoding: "utf8" })).toBe("function");
+});
+
+describe("what Lambda loads", () => {
+  const load = async (env: Record<string, string>) => {
+    const outdir = join(folder, `init-${Object.keys(env).length}`);
+    await bundleLambdas(lambdas, outdir);
+    const program = 'import("./me.get/init.mjs").then(({ handler }) => process.stdout.write(typeof handler))';
+    const options = { cwd: outdir, env: { PATH: process.env["PATH"] ?? "", ...env } };
+    return (await promisify(execFile)(process.execPath, ["-e", program], options)).stdout;
+  };
+
+  test("connects to the table before the first request", async () => {
+    const asked: string[] = [];
+    const table = createServer((request, response) => {
+      asked.push(String(request.headers["x-amz-target"]));
+      response.end("{}");
+    });
+    const env = {
+      TABLE_NAME: "table",
+      ISSUERS: JSON.stringify([issuer.issuerConfig()]),
+      AWS_REGION: "eu-west-1",
+      AWS_ACCESS_KEY_ID: "local",
+      AWS_SECRET_ACCESS_KEY: "local",
+      AWS_ENDPOINT_URL_DYNAMODB: `http://127.0.0.1:${await listen(table)}`,
+    };
+    expect(await load(env)).toBe("function");
+    expect(asked).toEqual(["DynamoDB_20120810.GetItem", "DynamoDB_20120810.GetItem"]);
+  });
+
+  test("has its handler even if the environment is wrong, so that the first request says it", async () => {
+    expect(await load({})).toBe("function");
+  });
 });
 
 test("every worker is bundled, and its bundle opens nothing and needs no environment to be loaded", async () => {
@@ -79,7 +114,7 @@ test("the same sources give the same bytes, so that nothing unchanged is deploye
   const [first, second] = [join(folder, "first"), join(folder, "second", "elsewhere")];
   await bundleLambdas(lambdas, first);
   await bundleLambdas(lambdas.toReversed(), second);
-  const files = ["index.js", "package.json", "table-sdk.js"];
+  const files = ["index.js", "init.mjs", "package.json", "table-sdk.js"];
   for (const { name } of lambdas) {
     expect(readdirSync(join(first, name)).toSorted()).toEqual(files);
     for (const file of files) {

@@ -168,7 +168,7 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
     expect(Properties).toMatchObject({
       Runtime: "nodejs24.x",
       Architectures: ["arm64"],
-      Handler: "index.handler",
+      Handler: "init.handler",
       // What computes a hundred passwords' hashes has a whole processor.
       MemorySize: id === "MailboxesBulkFunction" ? 1_769 : 512,
       LoggingConfig: { LogGroup: { Ref: functionLogsId }, LogFormat: "JSON" },

@@ -1,0 +1,19 @@
+import type * as z from "zod";
+
+import { runtime } from "./runtime.ts";
+
+/**
+ * Does at the end of a Lambda's init what its first request would do otherwise: connects to the table, loads the issuers'
+ * keys, and prepares schemas. A failure is left to the first request.
+ */
+export async function prime(schemas: readonly z.ZodType[]): Promise<void> {
+  try {
+    const { env, client, verifyUser } = runtime();
+    for (const schema of schemas) schema.safeParse({});
+    // The charge of a request's limit goes beside its reads, over a connection of its own.
+    const connected = [1, 2].map(() => client.connect(env.TABLE_NAME));
+    await Promise.allSettled([...connected, verifyUser.loadKeys()]);
+  } catch {
+    // The environment is wrong. The first request says how.
+  }
+}

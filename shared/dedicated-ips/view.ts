@@ -46,7 +46,7 @@ const shownDomains = 100;
 export type Moving = { added: readonly string[]; removed: readonly string[] };
 const noMoves: Moving = { added: [], removed: [] };
 
-/** A dedicated IP with the domains that the reader may see; domains in `moving` are shown as already moved. */
+/** A dedicated IP with the domains that the reader may see. The domains in `moving` are shown as already moved. */
 export async function ipDetail(
   ip: StoredIp,
   context: Pick<Context, "table" | "permissions">,

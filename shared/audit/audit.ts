@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { ActorType, changesOf, StoredChange } from "../changes/record.ts";
+import { ActorType, changeJournalOf, StoredChange } from "../changes/record.ts";
 import { Id } from "../core/ids.ts";
 import { spanOf, type PageQuery } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
@@ -87,6 +87,6 @@ export async function listAuditEntries(
     ...(until === undefined ? {} : { until: new Date(until) }),
     ...(wanted.length === 0 ? {} : { keep }),
   };
-  const { rows, total } = await readEntries(table, changesOf(accountId), options, now());
+  const { rows, total } = await readEntries(table, changeJournalOf(accountId), options, now());
   return { items: rows.map((row) => entryOf(StoredChange.parse(row))), total };
 }

@@ -153,7 +153,7 @@ export const drop = (operation: StoredOperation, { table, commit }: Mover, fence
     };
   });
 
-/** Resumes an abandoned operation: drops it if it moved nothing, and completes it otherwise or if its domains are gone. */
+/** Resumes an abandoned operation: drops it if it moved nothing. Completes it if it moved its domains, or if they are gone. */
 export async function resumeOperation(operation: StoredOperation, mover: Mover): Promise<void> {
   const { table, commit, now } = mover;
   const domains = await domainsByIds(table, operation.account_id, operation.left);

@@ -5,8 +5,8 @@ import { exact, type Amount } from "./movement.ts";
 const Total = z.int().min(0);
 
 /**
- * The totals of one account of a ledger. Posted totals only grow: each is the sum of the account's entries on that
- * side. Pending totals are what unresolved holds have reserved.
+ * The totals of one account of a ledger. A posted total is the sum of the account's debits or credits, and only grows.
+ * A pending total is the sum that unresolved holds reserve.
  */
 export const Balance = z.object({
   debits_posted: Total,

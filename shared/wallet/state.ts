@@ -51,16 +51,16 @@ export function firstState(createdAt: string): BillingState {
 export const planOn = ({ plans }: Pick<BillingState, "plans">, day: Day): PlanId | null =>
   plans.findLast(({ from }) => from <= day)?.plan_id ?? null;
 
-/** The next plan that begins after a day, or null for none; undefined if no change is planned. */
+/** The next change of plan after a day; undefined if none is planned. Its `plan_id` is null if the plan ends. */
 export const plannedAfter = ({ plans }: Pick<BillingState, "plans">, day: Day) => plans.find(({ from }) => from > day);
 
-/** Whether the account is on this plan, or on none, from a day on without a later change. */
-export const isForGood = (state: Pick<BillingState, "plans">, plan_id: PlanId | null, day: Day): boolean =>
+/** Whether the account has this plan (null: no plan) from a day on, without a later change. */
+export const keepsPlanFrom = (state: Pick<BillingState, "plans">, plan_id: PlanId | null, day: Day): boolean =>
   planOn(state, day) === plan_id && plannedAfter(state, day) === undefined;
 
 /** Whether the plan was cancelled at once today: today is charged already, and there is no plan after it. */
 export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): boolean =>
-  state.accrue_from > today && isForGood(state, null, plusDays(today, 1));
+  state.accrue_from > today && keepsPlanFrom(state, null, plusDays(today, 1));
 
 /**
  * Returns the state with a plan that begins on a day. It replaces all plans that were to begin then or later, so that
@@ -81,12 +81,12 @@ const plansSince = ({ plans }: Pick<BillingState, "plans">, day: Day): BillingSt
   );
 
 /**
- * How many days of past plans are kept. Today is the last day that may be settled, and the price of a dedicated IP
- * depends on the plans of the `dedicatedIpFirstDays` days before.
+ * How many days of plans before `settle_from` are kept. The price of a dedicated IP depends on the plans of the
+ * `dedicatedIpFirstDays` days before today, and `settle_from` is tomorrow at the latest.
  */
 const historyDays = dedicatedIpFirstDays + 1;
 
-/** Drops the plans that ended so long before the unsettled days that nothing follows from them. */
+/** Drops the plans that ended more than `historyDays` before the first unsettled day. */
 export const withoutHistory = (state: BillingState): BillingState => ({
   ...state,
   plans: plansSince(state, plusDays(state.settle_from, -historyDays)),

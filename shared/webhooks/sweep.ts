@@ -11,7 +11,7 @@ type AttemptOutcome = Turn | "stale" | "error";
 /** The number of due deliveries, and the number of attempts by result. */
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
-/** The most deliveries of a failing webhook in one run. The first one that fails ends the run for its webhook. */
+/** The most deliveries of a failing webhook in one run. After a failed one, no other follows in this run. */
 const failingLimit = 3;
 
 /**

@@ -118,7 +118,7 @@ const programOf = ({ code, sessionId, readOnly }: Run): string =>
     .update(JSON.stringify([sessionId, readOnly === true, code]))
     .digest("base64url");
 
-/** The program is part of the key, since a model may fix its program and send it again under the same id. */
+/** The program is part of the key, because a model may correct its program and send it with the same id. */
 function byRequestId(run: Run) {
   const key = `${programOf(run)}/${run.requestId}`;
   const input = { params: {}, query: {}, body: {} };

@@ -81,7 +81,7 @@ function parameterOption({ name, type, required, description }: Parameter): Comp
 const valueOptions = ({ type, description }: Parameter): Completion[] =>
   valuesOf(type).map((label) => ({ label, info: description, type: "constant" }));
 
-/** The values of a parameter inside quotes that are already written: the closing quote is added if it is missing. */
+/** The values of a parameter between quotes that are already written. The closing quote is added if it is missing. */
 function quotedOptions(parameter: Parameter, quote: string): Completion[] {
   const apply = (view: EditorView, { label }: Completion, from: number, to: number): void => {
     const end = view.state.sliceDoc(to, to + 1) === quote ? to + 1 : to;

@@ -107,7 +107,8 @@ function nameBoundBy(doc: Text, node: SyntaxNode): string | undefined {
 }
 
 /**
- * The loops whose variable a node can use, the innermost first. A clause sees the clauses before it; the element all.
+ * The loops whose variable a node can use, the innermost first. A clause can use the variables of earlier clauses, the
+ * element those of all clauses.
  */
 function loopsAround(node: SyntaxNode): SyntaxNode[] {
   const loops: SyntaxNode[] = [];

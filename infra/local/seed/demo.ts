@@ -53,8 +53,8 @@ export const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `
 
 /**
  * Creates the demo accounts and their people if they are missing, and writes `demo.json` (mode 0600) with new user
- * tokens. Service accounts keep their tokens as long as `demo.seed` exists. The big account is included once it was
- * requested.
+ * tokens. Service accounts keep their tokens as long as `demo.seed` exists. The big account is included if it exists or
+ * `withBig` is set.
  */
 export async function seedDemo(options: {
   table: Table;

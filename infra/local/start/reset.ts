@@ -67,7 +67,8 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
   try {
     const question = `Delete the accounts, the mailboxes and the keys in ${folder}?`;
     if (!(await confirm(question))) throw new StartProblem("Nothing was deleted.");
-    // An interrupted reset leaves a folder with a mark of unreadable data, which can be reset again but not started.
+    // If the reset is interrupted, the mark says that the data is unreadable. The product then does not start on it, and it
+    // can be reset again.
     await writeMark(folder, unreadable);
     for (const name of ours.flatMap(spellings)) await rm(join(folder, name), { recursive: true, force: true });
     await writeMark(folder, dataVersion);
@@ -77,6 +78,6 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
   } finally {
     await unlock();
   }
-  const left = (await readdir(folder)).filter((name) => name !== markFile);
-  say(`The data in ${folder} is deleted.${left.length === 0 ? "" : ` Other files stay: ${left.join(", ")}.`}`);
+  const others = (await readdir(folder)).filter((name) => name !== markFile);
+  say(`The data in ${folder} is deleted.${others.length === 0 ? "" : ` Other files stay: ${others.join(", ")}.`}`);
 }

@@ -64,7 +64,7 @@ async function run(
   }
 }
 
-/** The envelope of a call whose arguments hold no valid program, or whose program was not admitted. */
+/** The envelope of a call whose arguments are not valid, or whose program was refused. */
 const refusalOf = (requestId: string, code: string, message: string, detail?: unknown, score = 0): CodeResponse =>
   refusal(requestId, { code, message, ...(detail === undefined ? {} : { detail }), line: 1, column: 1 }, score);
 
@@ -72,5 +72,5 @@ const argumentsMessage = (tool: string, { issues }: z.ZodError): string => {
   const wrong = issues
     .slice(0, 5)
     .map(({ path, message }) => clip(`${["arguments", ...path.map(String)].join(".")}: ${message}`, 200));
-  return `${tool} takes code, a string that holds the program, and if you like dry_run, session_id, request_id and results. ${wrong.join("; ")}`;
+  return `${tool} takes code, a string with the program, and optionally dry_run, session_id, request_id and results. ${wrong.join("; ")}`;
 };

@@ -102,14 +102,14 @@ export function changePlan(
   return commit(async () => {
     const at = now();
     const today = dayOf(at);
-    const asked = effective ?? today;
-    if (asked < today) throw badDay("This day is over. Write today or a later day");
-    if (asked > plusDays(today, furthestDays)) throw badDay("This day is more than a year away. Write an earlier day");
+    const wanted = effective ?? today;
+    if (wanted < today) throw badDay("This day is over. Write today or a later day");
+    if (wanted > plusDays(today, furthestDays)) throw badDay("This day is more than a year away. Write an earlier day");
     let answer: PlanAnswer | undefined;
     const { writes, changes } = await planBilling(table, accountId, at, (book) => {
       requireNothingDue(book);
       // A day that is charged already stays on the plan it was charged by.
-      const from = asked < book.state.accrue_from ? book.state.accrue_from : asked;
+      const from = wanted < book.state.accrue_from ? book.state.accrue_from : wanted;
       const previous = planOn(book.state, from);
       if (keepsPlanFrom(book.state, target, from)) {
         throw new Problem("plan_unchanged", `The account already has the plan ${plans[target].name} on that day.`);

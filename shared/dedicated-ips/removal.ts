@@ -48,7 +48,7 @@ export async function planUnassigned(
   if (!found || !ip) return { writes: [{ check: entry, if: "absent" }], changes: [] };
   const { version } = ip;
   const updated_at = now.toISOString();
-  // A count below zero comes from reads at different moments, and such a transaction fails anyway.
+  // The reads are of different moments, so the count can be below zero here. Such a transaction fails.
   const after = { ...ip, domain_count: Math.max(0, ip.domain_count - 1), updated_at };
   return {
     writes: [

@@ -44,7 +44,7 @@ export async function planBatch(
   const listing = kind === "assign" ? planListing(ip, domains) : await planUnlisting(table, ip, settled);
   const after = {
     ...ip,
-    // A count below zero comes from reads at different moments, and such a transaction fails anyway.
+    // The reads are of different moments, so the count can be below zero here. Such a transaction fails.
     domain_count: Math.max(0, ip.domain_count + listing.count),
     updated_at: now.toISOString(),
     version: ip.version + 1,

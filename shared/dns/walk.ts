@@ -84,7 +84,7 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
 
 /**
  * Asks from the root down, by referrals, until the outcome is not a referral. `zone` is the zone whose servers gave the
- * outcome. With `until`, the referral to that zone is an outcome too, and the cached zone of that name is not used.
+ * outcome. With `until`, the referral to the zone `until` is an outcome too, and a cached zone of that name is not used.
  */
 export async function walkDown(
   question: Question,
@@ -92,8 +92,8 @@ export async function walkDown(
   until?: string,
 ): Promise<{ zone: string; outcome: Outcome }> {
   const { cuts, places, root } = walk.ground;
-  const kept = cuts.find(question.name);
-  let zone = kept === undefined || kept.name === until ? root : kept;
+  const cachedZone = cuts.find(question.name);
+  let zone = cachedZone === undefined || cachedZone.name === until ? root : cachedZone;
   for (let referrals = 0; referrals < maxReferrals; referrals += 1) {
     const outcome = await askZone(zone, question, walk);
     if (isFaulty(outcome)) cuts.drop(zone.name);

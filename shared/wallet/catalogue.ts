@@ -72,8 +72,8 @@ const Prices = z.strictObject({
 
 /**
  * Lists of plan prices, each valid from a month on, the oldest first. Before the first list, and for plans that a list
- * leaves out, the earlier prices apply. An invoice covers a month, and prices change only at the beginning of a month.
- * So a recorded day never gets another price, as long as nobody edits the lists of months that have begun.
+ * leaves out, the earlier prices apply. Prices change only at the beginning of a month. So a recorded day keeps its
+ * price, as long as the lists of months that have begun are not edited.
  */
 export const PriceLists = z
   .array(

@@ -54,12 +54,12 @@ export function createDelivery(
   dueMs: number = firstDueMs,
 ): Promise<Loaded | undefined> {
   const body = bodyOf(event);
-  const place = { id: event.id, account_id: event.account_id, webhook_id: webhook.id, event_type: event.type };
+  const ref = { id: event.id, account_id: event.account_id, webhook_id: webhook.id, event_type: event.type };
   return table.commit(async () => {
-    const [existing] = await table.getMany([deliveryKey(place)]);
+    const [existing] = await table.getMany([deliveryKey(ref)]);
     if (existing) return { value: undefined, writes: [] };
     const at = now();
-    const delivery = newDelivery(place, new Date(at.getTime() + dueMs), at);
+    const delivery = newDelivery(ref, new Date(at.getTime() + dueMs), at);
     return { value: { delivery, body, webhook }, writes: createWrites(delivery, body, at) };
   });
 }

@@ -48,9 +48,9 @@ export async function testWebhook(
     data: Webhook.parse(webhook),
   };
   const body = bodyOf(event);
-  const place = { id: event.id, account_id: accountId, webhook_id: webhookId, event_type: event.type };
+  const ref = { id: event.id, account_id: accountId, webhook_id: webhookId, event_type: event.type };
   const tried = await tryOnce(webhook, event, body, { ...services, log, now });
-  const sent = { ...afterManual(newDelivery(place, null, at), tried, now()), version: 1 };
+  const sent = { ...afterManual(newDelivery(ref, null, at), tried, now()), version: 1 };
   const delivery: StoredDelivery = sent.status === "pending" ? { ...sent, status: "failed" } : sent;
   const { check, changes } = manualAttempt(webhook, "tested");
   return commit(async () => ({
@@ -65,13 +65,13 @@ export async function testWebhook(
  * the delivery keeps its status, and its retries continue as planned. Throws 404.
  */
 export async function redeliver(
-  place: { account_id: string; webhook_id: string; id: string },
+  ref: { account_id: string; webhook_id: string; id: string },
   context: Context,
   services: WebhookServices,
 ): Promise<StoredDelivery> {
   const { table, commit, now, log } = context;
   const load = async () => {
-    const loaded = await loadDelivery(table, place, now());
+    const loaded = await loadDelivery(table, ref, now());
     if (!loaded?.webhook) throw notFound();
     return { ...loaded, webhook: loaded.webhook };
   };

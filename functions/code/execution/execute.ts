@@ -44,7 +44,7 @@ function withPartialFailure({ responses, completed, error }: ProgramRun, outcome
     outcome.isKeyed && temporaryErrors.has(error.code)
       ? "send the same program with the same request_id again, and only the rest is done"
       : `leave ${isOne ? "it" : "them"} out of the corrected program`;
-  const stands = `${writes} earlier ${isOne ? "call" : "calls"} took effect, ${places.join(", and ")}: ${advice}.`;
+  const stands = `${writes} earlier ${isOne ? "call" : "calls"} took effect; ${places.join(", and ")}: ${advice}.`;
   const advised: ProgramError = { ...error, message: `${error.message}\n${stands}` };
   const entryOf = (one: CallResponse): CallResponse => (one.status === "failed" ? { ...one, error: advised } : one);
   return { responses: responses.map(entryOf), error: advised };

@@ -267,7 +267,7 @@ function withChanges(
 /** The message for each reason why a variable was dropped. */
 export const dropMessages: Record<DropReason, string> = {
   secret:
-    "Its value has a secret, or an address that is itself a key. A session never keeps these: call the function and use its result in one program.",
+    "Its value holds a secret, or an address that is itself a key. A session never keeps these: call the function and use its result in one program.",
   session_too_large: `Its value does not fit into the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
 };
 

@@ -8,8 +8,7 @@ export const CallerId = z.string().regex(/^[\x21-\x7e]{1,128}$/, { error: "Write
 export const CodeRequest = z
   .strictObject({
     request_id: CallerId.meta({
-      description:
-        "Your id for this request. For an hour, the same program with the same id gets the same envelope.",
+      description: "Your id for this request. For an hour, the same program with the same id gets the same envelope.",
       example: "request-1",
     }),
     session_id: CallerId.meta({
@@ -78,9 +77,13 @@ const DryCall = z.object({
   line: z.int().meta({ description: "The line of the call, from 1." }),
   column: z.int().meta({ description: "The character in the line, from 1." }),
   access: z.enum(["read", "write"]).meta({ description: "Whether the function only reads." }),
-  capability: z.string().nullable().meta({ description: "The capability that the caller needs. Null if a token is enough." }),
+  capability: z
+    .string()
+    .nullable()
+    .meta({ description: "The capability that the caller needs. Null if a token is enough." }),
   held: z.boolean().nullable().meta({
-    description: "Whether the caller holds the capability. Null if the account or the resource is known only during the run.",
+    description:
+      "Whether the caller holds the capability. Null if the account or the resource is known only during the run.",
   }),
 });
 export type DryCall = z.output<typeof DryCall>;
@@ -125,10 +128,11 @@ export const CodeResponse = z
       .meta({ description: "Only after a dry run: the calls that the program would make." }),
     session: z
       .object({
-        not_kept: z
-          .array(NotKept)
-          .meta({ description: "The variables that the session did not keep, the first 20." }),
-        not_kept_total: z.int().optional().meta({ description: "The number of these variables, if there are more than 20." }),
+        not_kept: z.array(NotKept).meta({ description: "The variables that the session did not keep, the first 20." }),
+        not_kept_total: z
+          .int()
+          .optional()
+          .meta({ description: "The number of these variables, if there are more than 20." }),
       })
       .optional()
       .meta({ description: "Only if a variable was not kept. The effects of the program remain." }),

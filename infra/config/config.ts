@@ -81,12 +81,14 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
   {
     // The gateway's definition names the functions, so CloudFormation cannot tell them the gateway's address.
     when: ({ paymentsSecretName, publicUrl }) => paymentsSecretName !== undefined && publicUrl === undefined,
-    message: "paymentsSecretName needs publicUrl (such as the output ApiUrl) or domainName, because the checkout leads back to the API.",
+    message:
+      "paymentsSecretName needs publicUrl (such as the output ApiUrl) or domainName, because the checkout leads back to the API.",
   },
   {
     when: ({ mailFrom, smtpSecretName, sesConfigurationSet, publicUrl }) =>
       publicUrl === undefined && [mailFrom, smtpSecretName, sesConfigurationSet].some((one) => one !== undefined),
-    message: "mailFrom, smtpSecretName and sesConfigurationSet need publicUrl or domainName, because the links in mails lead to the API.",
+    message:
+      "mailFrom, smtpSecretName and sesConfigurationSet need publicUrl or domainName, because the links in mails lead to the API.",
   },
   {
     when: ({ smtpSecretName, sesConfigurationSet }) =>

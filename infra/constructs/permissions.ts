@@ -108,7 +108,10 @@ export const providerPolicies = (
   );
 
 /** The environment variables for the providers that a function uses. */
-export const providerEnvironment = (uses: readonly ProviderName[], outside: ProviderResources): Record<string, string> =>
+export const providerEnvironment = (
+  uses: readonly ProviderName[],
+  outside: ProviderResources,
+): Record<string, string> =>
   Object.fromEntries(
     uses
       .flatMap((name) => Object.entries(grants[name].environment(outside)))

@@ -100,7 +100,12 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   }
   const after = await table.get(key, StoredTopup);
   const isOpen = after?.status === "pending" && !isMissing(failure);
-  await reschedule([accountId, reference], at, isOpen ? nextAsk(after, askedAt, failure === undefined) : undefined, table);
+  await reschedule(
+    [accountId, reference],
+    at,
+    isOpen ? nextAsk(after, askedAt, failure === undefined) : undefined,
+    table,
+  );
   if (failure !== undefined) throw failure;
 }
 

@@ -204,7 +204,8 @@ export type InvoiceDocument = {
 function checkDocument({ number, lines, total, periodStart, periodEnd }: InvoiceDocument): void {
   const sum = lines.reduce((before, { amount }) => before + amount, 0);
   if (sum !== total) throw new Error(`The lines of invoice ${number} add up to ${sum}, but its total is ${total}.`);
-  if (!(Date.parse(periodStart) < Date.parse(periodEnd))) throw new Error(`The period of invoice ${number} has no days.`);
+  if (!(Date.parse(periodStart) < Date.parse(periodEnd)))
+    throw new Error(`The period of invoice ${number} has no days.`);
 }
 
 /**

@@ -119,7 +119,8 @@ async function planStatus(
   if (ranks[topup.status] >= ranks[status]) return { value: "known", writes: [], changes: [] };
   const after = { ...topup, status, version: topup.version + 1 };
   const batchId = status === "paid" ? topup.purchase_batch_id : undefined;
-  const batchWrites = batchId === undefined ? [] : [dueWrite(batchQueue, [event.accountId, batchId], now.toISOString())];
+  const batchWrites =
+    batchId === undefined ? [] : [dueWrite(batchQueue, [event.accountId, batchId], now.toISOString())];
   return {
     value: "known",
     writes: [{ put: { ...key, ...after }, if: { version: topup.version } }, ...batchWrites],

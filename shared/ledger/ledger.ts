@@ -74,7 +74,12 @@ const maxReads = 10;
  * old read. Movements are read before balances. In between, another process may have made the same movement, and the
  * balance then lacks its amount. So an operation is refused only if two reads see the same versions.
  */
-async function readForOperations(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<ReadItems> {
+async function readForOperations(
+  table: Reader,
+  ledger: Ledger,
+  operations: readonly Operation[],
+  now: Date,
+): Promise<ReadItems> {
   let seen = await readBook(table, ledger, operations, now);
   for (let reads = 1; reads < maxReads; reads++) {
     const overdraft = overdraftOf(seen, operations);
@@ -101,7 +106,12 @@ function overdraftOf(seen: ReadItems, operations: readonly Operation[]): Overdra
 const versionsOf = ({ movements, balances }: ReadItems): string =>
   JSON.stringify([movements, balances].map((all) => [...all].map(([name, item]) => [name, item?.version ?? 0])));
 
-async function readBook(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<ReadItems> {
+async function readBook(
+  table: Reader,
+  ledger: Ledger,
+  operations: readonly Operation[],
+  now: Date,
+): Promise<ReadItems> {
   const ids = [...new Set(operations.map(({ id }) => id))];
   const items = await table.getMany(ids.map((id) => movementKey(ledger, id)));
   const known = items.map((item) => (item ? StoredMovement.parse(item) : undefined));

@@ -69,7 +69,12 @@ function switched({ status }: StoredWebhook, active: boolean | undefined, at: st
  * Changes the given members of a webhook. Throws 404. Throws 403 `would_escalate` if the change sets the URL or the event
  * types, or enables the webhook, and the caller may not see all of its events.
  */
-export function updateWebhook(accountId: string, id: string, given: WebhookPatch, context: Context): Promise<StoredWebhook> {
+export function updateWebhook(
+  accountId: string,
+  id: string,
+  given: WebhookPatch,
+  context: Context,
+): Promise<StoredWebhook> {
   const { table, commit, now } = context;
   return commit(async () => {
     const old = await getWebhook(table, accountId, id);

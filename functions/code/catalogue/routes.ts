@@ -27,10 +27,11 @@ const functions = (description: string) =>
 
 const FunctionExplanation = FunctionSummary.extend({
   description: z.string().meta({ description: "The full description." }),
-  capability: z.string().nullable().meta({ description: "The capability that the caller needs. Null if a token is enough." }),
-  score: z
-    .number()
-    .meta({ description: "The complexity score of one call. For a list: with the default page size." }),
+  capability: z
+    .string()
+    .nullable()
+    .meta({ description: "The capability that the caller needs. Null if a token is enough." }),
+  score: z.number().meta({ description: "The complexity score of one call. For a list: with the default page size." }),
   parameters: z.array(Parameter).meta({ description: "Its parameters." }),
   output: z.string().meta({ description: "The answer in words: the members of a dict with their types." }),
   problems: z
@@ -66,7 +67,11 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
       "Every function that a program can call. With `prefix`, only those whose names begin with it. With `account_id`, exactly those that you may call in that account, even if for some of its resources only. For a suspended or closed account, functions that change it are left out.",
     scope: "visible",
     query: z.strictObject({
-      prefix: z.string().max(100).optional().meta({ description: "The beginning of the names.", example: "mailboxes." }),
+      prefix: z
+        .string()
+        .max(100)
+        .optional()
+        .meta({ description: "The beginning of the names.", example: "mailboxes." }),
       account_id: Id.optional().meta({ description: "The account in which you want to call them." }),
     }),
     output: functions("The functions, in the order of the reference.").meta({ id: "FunctionList" }),

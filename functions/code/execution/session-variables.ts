@@ -70,7 +70,10 @@ export async function saveVariables(
   try {
     if (readOnly || changes.size === 0) {
       if (session) await renewSession(place, session);
-      return lost("read_only", "A program that may only read keeps no variables: send it to a tool or endpoint that may write.");
+      return lost(
+        "read_only",
+        "A program that may only read keeps no variables: send it to a tool or endpoint that may write.",
+      );
     }
     const { variables } = await saveSession(place, changes, (bytes) => charges.charge(unitsToWrite(bytes)));
     return unsavedVariables(

@@ -32,7 +32,9 @@ const CodeSession = z
         z.object({
           name: z.string().meta({ description: "The variable's name." }),
           type: z.string().meta({ description: "The type of the value: string, number, boolean, null, list or dict." }),
-          bytes: z.int().meta({ description: `How many of the session's ${sessionLimitBytes} bytes the variable takes.` }),
+          bytes: z
+            .int()
+            .meta({ description: `How many of the session's ${sessionLimitBytes} bytes the variable takes.` }),
         }),
       )
       .meta({ description: "The variables that earlier programs assigned." }),
@@ -79,7 +81,8 @@ const authenticate = defineRoute({
   ...common,
   name: "auth.session.authenticate",
   summary: "Begin or renew the session",
-  description: "Begins the session of this program, or renews it for an hour. The session belongs to the principal of the caller's token.",
+  description:
+    "Begins the session of this program, or renews it for an hour. The session belongs to the principal of the caller's token.",
   access: "write",
   output: CodeSession,
   run: inPrograms,

@@ -5,7 +5,9 @@ const stringOf = (value: unknown): string | undefined => (typeof value === "stri
 
 const placesOf = (detail: unknown): string[] =>
   Array.isArray(detail)
-    ? (detail as InvalidPlace[]).map(({ loc, msg }) => `${Array.isArray(loc) ? loc.join(".") : ""}: ${stringOf(msg) ?? ""}`)
+    ? (detail as InvalidPlace[]).map(
+        ({ loc, msg }) => `${Array.isArray(loc) ? loc.join(".") : ""}: ${stringOf(msg) ?? ""}`,
+      )
     : [];
 
 /** An error answer of the API: an RFC 9457 problem, or a 422 that lists every invalid place. */

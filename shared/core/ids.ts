@@ -26,10 +26,10 @@ export function idOfWords(...words: string[]): string {
  */
 export function idWithOrdinal(ordinal: number): string {
   const random = randomBytes(12).toString("hex");
-  const place = ordinal.toString(16).padStart(10, "0");
+  const prefix = ordinal.toString(16).padStart(10, "0");
   const variant = ((Number.parseInt(random.charAt(20), 16) & 3) | 8).toString(16);
   return dashed(
-    `${place}${random.slice(0, 2)}8${random.slice(2, 5)}${variant}${random.slice(5, 8)}${random.slice(8, 20)}`,
+    `${prefix}${random.slice(0, 2)}8${random.slice(2, 5)}${variant}${random.slice(5, 8)}${random.slice(8, 20)}`,
   );
 }
 

@@ -43,16 +43,16 @@ function distinct(endpoints: readonly Endpoint[]): Endpoint[] {
  * The zone that a referral leads to. A server inside that zone without glue is left out: its address could only be
  * found in the zone itself.
  */
-export function zoneOf({ zone: name, nameservers }: Referral, places: AddressSettings): Zone {
+export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressSettings): Zone {
   const knownOf = (host: string): Endpoint | undefined =>
-    places.known.find(({ suffix }) => isWithin(host, suffix))?.endpoint;
+    settings.known.find(({ suffix }) => isWithin(host, suffix))?.endpoint;
   const known = nameservers.flatMap(({ host }) => knownOf(host) ?? []);
   const others = nameservers.filter(({ host }) => !knownOf(host));
   const glued = byFamily(others.flatMap(({ glue }) => glue.filter(isPublicUnicast)));
   const hosts = others.filter(({ host, glue }) => glue.length === 0 && !isWithin(host, name)).map(({ host }) => host);
   return {
     name,
-    endpoints: distinct([...known, ...glued.map(places.route)]).slice(0, maxServers),
+    endpoints: distinct([...known, ...glued.map(settings.route)]).slice(0, maxServers),
     hosts: hosts.slice(0, maxHosts),
   };
 }

@@ -51,9 +51,9 @@ export async function tryOnce(
 export type DeliveryContext = Sending & { table: Table; random?: () => number };
 
 /** The status of a delivery after it was tried; `skipped` when another worker has the delivery. */
-export type Turn = StoredDelivery["status"] | "skipped";
+export type DeliverResult = StoredDelivery["status"] | "skipped";
 
-/** How long no other worker can claim a claimed delivery: longer than an attempt takes. */
+/** How long a claim keeps other workers from a delivery. It is longer than an attempt takes. */
 const leaseMs = 60_000;
 
 /** Thrown when another worker changed the delivery in the meantime. */
@@ -80,7 +80,7 @@ async function settleDelivery(
   before: StoredDelivery,
   after: StoredDelivery,
   { table, now }: DeliveryContext,
-): Promise<Turn> {
+): Promise<DeliverResult> {
   const at = now();
   const { account_id } = before;
   try {
@@ -104,7 +104,7 @@ async function settleDelivery(
  * Tries a pending delivery once and writes the result, unless another worker has claimed it. Throws when the table
  * fails; the delivery then stays due.
  */
-export async function deliver({ delivery, body, webhook }: Loaded, work: DeliveryContext): Promise<Turn> {
+export async function deliver({ delivery, body, webhook }: Loaded, work: DeliveryContext): Promise<DeliverResult> {
   const { lease_until } = delivery;
   if (lease_until !== null && lease_until > work.now().toISOString()) return "skipped";
   if (webhook?.status !== "active") {

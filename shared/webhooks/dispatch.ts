@@ -1,5 +1,5 @@
 import { mapConcurrently } from "../core/concurrency.ts";
-import { deliver, type Turn, type DeliveryContext } from "./deliver.ts";
+import { deliver, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
 import { failingAmong } from "./outcome.ts";
@@ -18,7 +18,7 @@ const firstDueMs = 120_000;
  *   others.
  * - Throws when a delivery could not be written; dispatching the same event again creates what is missing.
  */
-export async function dispatch(event: PublishedEvent, work: DeliveryContext): Promise<Turn[]> {
+export async function dispatch(event: PublishedEvent, work: DeliveryContext): Promise<DeliverResult[]> {
   const { items } = await listWebhooks(work.table, event.account_id, { page: 1, page_size: webhookLimit });
   const subscribed = items.filter(
     ({ status, event_types, created_at }) =>

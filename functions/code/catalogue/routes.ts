@@ -67,11 +67,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
       "Every function that a program can call. With `prefix`, only those whose names begin with it. With `account_id`, exactly those that you may call in that account, even if for some of its resources only. For a suspended or closed account, functions that change it are left out.",
     scope: "visible",
     query: z.strictObject({
-      prefix: z
-        .string()
-        .max(100)
-        .optional()
-        .meta({ description: "The beginning of the names.", example: "mailboxes." }),
+      prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
       account_id: Id.optional().meta({ description: "The account in which you want to call them." }),
     }),
     output: functions("The functions, in the order of the reference.").meta({ id: "FunctionList" }),

@@ -49,9 +49,9 @@ const fileKinds = ["exports/*"];
 /** The rights and variables that a function gets for a provider. */
 type Grant = {
   /** Its rights in AWS; undefined when it needs none. */
-  policy: (outside: ProviderResources, side: Side) => PolicyDocument | undefined;
+  policy: (provided: ProviderResources, side: Side) => PolicyDocument | undefined;
   /** Its environment variables. An undefined variable is left out. */
-  environment: (outside: ProviderResources) => Record<string, string | undefined>;
+  environment: (provided: ProviderResources) => Record<string, string | undefined>;
 };
 
 /** A function for requests seals secrets and signs the URLs of files. A worker opens secrets and writes files. */
@@ -99,22 +99,22 @@ const grants: Record<ProviderName, Grant> = {
 export const providerPolicies = (
   side: Side,
   uses: readonly ProviderName[],
-  outside: ProviderResources,
+  provided: ProviderResources,
 ): Record<string, PolicyDocument> =>
   Object.fromEntries(
     uses
-      .map((name) => [name, grants[name].policy(outside, side)] as const)
+      .map((name) => [name, grants[name].policy(provided, side)] as const)
       .filter((entry): entry is [ProviderName, PolicyDocument] => entry[1] !== undefined),
   );
 
 /** The environment variables for the providers that a function uses. */
 export const providerEnvironment = (
   uses: readonly ProviderName[],
-  outside: ProviderResources,
+  provided: ProviderResources,
 ): Record<string, string> =>
   Object.fromEntries(
     uses
-      .flatMap((name) => Object.entries(grants[name].environment(outside)))
+      .flatMap((name) => Object.entries(grants[name].environment(provided)))
       .filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
 

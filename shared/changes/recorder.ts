@@ -96,7 +96,7 @@ export type Claim = {
   /** The write that stores the answer made from `value`, for the transaction that has the effect. */
   settle: (value: unknown) => Write;
   /**
-   * The write that stores `body` as the answer, if no single transaction makes it. With undefined it stores only that
+   * The write that stores `body` as the answer, for a call of several transactions. With undefined it stores only that
    * there was an answer.
    */
   settleWith: (body: unknown) => Write;

@@ -28,8 +28,8 @@ export type ResolverOptions = {
   /** The root's nameservers; IANA's by default. */
   roots?: readonly Endpoint[];
   /**
-   * The endpoint of the nameservers whose names are within a suffix. It is configured, so it is trusted, also on this
-   * machine.
+   * The endpoint of the nameservers whose names are within a suffix. It is configured, so it is trusted, even if it is
+   * on this machine.
    */
   known?: readonly { suffix: string; endpoint: Endpoint }[];
   /** The endpoint for an address from the DNS, after it was found to be public. For tests. */

@@ -8,7 +8,7 @@ export type LambdaSpec = {
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: "none" | "read" | "write";
-  /** The providers that it uses besides the table. Of `secrets` it may seal and open, of `files` sign addresses. */
+  /** The providers that it uses besides the table. It may seal and open secrets, and sign URLs of files. */
   uses?: readonly ProviderName[];
   /** The time limit of a request, by default 10 seconds. */
   timeoutSeconds?: number;
@@ -102,7 +102,7 @@ export type WorkerSpec = {
   access: LambdaSpec["access"];
   /** The kinds of partitions that it may reach. Its role allows no others. Undefined allows all. */
   keys?: readonly string[];
-  /** The providers that it uses besides the table. Of `secrets` it may only open, of `files` only write. */
+  /** The providers that it uses besides the table. It may open secrets and write files. */
   uses?: LambdaSpec["uses"];
   /** The time limit of a call, by default a minute. */
   timeoutSeconds?: number;

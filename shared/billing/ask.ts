@@ -95,7 +95,7 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   if (topup?.status === "pending") {
     await ask(accountId, topup, work).catch((error: unknown) => void (failure = error));
   } else if (topup?.status === "paid") {
-    // The process that credited it may have died before it paid what was owed.
+    // The process that credited the top-up may have died before it paid what was owed.
     await payOwed(accountId, `asked/${topup.checkout_id}`, work);
   }
   const after = await table.get(key, StoredTopup);

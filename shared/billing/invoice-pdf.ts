@@ -222,7 +222,7 @@ export async function renderInvoice(invoice: InvoiceDocument): Promise<Buffer> {
     margin: 0,
     bufferPages: true,
     lang: "en",
-    // With a default font, pdfkit would look for Helvetica's metrics beside itself. A bundle has none there.
+    // For its default font, pdfkit would read a file that the bundle does not have.
     font: "",
     info: {
       Title: `Invoice ${legible(invoice.number, regular)}`,

@@ -103,7 +103,7 @@ async function checkProof(resolver: Asking, ip: string, hash: string): Promise<A
  * Asks the DNS about all addresses of a dedicated IP at the same time, for 4.5 seconds at most.
  * - It checks the reverse DNS, and whether a host with a setup key publishes its hash.
  * - It limits questions and messages; anything beyond is `unknown`.
- * - No answer from the DNS makes it throw.
+ * - It never throws because of what the DNS answers.
  */
 export async function checkDns(ip: StoredIp, resolver: Resolver): Promise<DnsCheck> {
   const { type, rdns, key_hash } = ip;

@@ -153,7 +153,7 @@ export const drop = (operation: StoredOperation, { table, commit }: Mover, fence
     };
   });
 
-/** Resumes an abandoned operation: drops it if it moved nothing. Completes it if it moved its domains, or if they are gone. */
+/** Drops an abandoned operation that moved nothing. Completes one that moved its domains, or whose domains are gone. */
 export async function resumeOperation(operation: StoredOperation, mover: Mover): Promise<void> {
   const { table, commit, now } = mover;
   const domains = await domainsByIds(table, operation.account_id, operation.left);

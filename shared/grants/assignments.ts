@@ -116,8 +116,8 @@ async function rankWrites(
 }
 
 /**
- * Plans the revocation of assignments, which then are in the list of revoked assignments. `also` has further changes of
- * what subjects hold.
+ * Plans the revocation of assignments, and moves them to the list of revoked assignments. `also` are further changes of
+ * holders in the same transaction.
  */
 export async function planRevocation(
   table: Reader,

@@ -11,7 +11,7 @@ import { PlanId, dedicatedIpFirstDays, defaultPlan, planAt } from "./catalogue.t
  */
 export const stateKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "BILLING" });
 
-/** The billing state of an account. Days are in UTC; a plan holds from its first day on, that day included. */
+/** The billing state of an account. Days are in UTC; a plan is valid from its first day on. */
 export const BillingState = z.object({
   /** The plans of the account, oldest first, each with its first day; null is no plan. The last one may begin later. */
   plans: z.array(z.object({ plan_id: PlanId.nullable(), from: Day })).min(1),
@@ -93,9 +93,9 @@ export const withoutHistory = (state: BillingState): BillingState => ({
 });
 
 /**
- * The price of the first days of a managed IP that is claimed on a day, in minor units. It is a month's price on the
- * most expensive plan of that day, of as many days before it, and of the days to come, so that a change of plan for one
- * day gives no discount. Without any such plan it is the price of the default plan.
+ * The price of the first days of a managed IP that is claimed on a day, in minor units. It is the price of a month on
+ * the most expensive plan of that day, the `dedicatedIpFirstDays` days before it, and all days after it. So a change of
+ * plan for one day gives no discount. Without any such plan it is the price of the default plan.
  */
 export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day): number {
   const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);

@@ -81,7 +81,7 @@ export const successKey = (accountId: string, webhookId: string): Key => ({
 });
 
 const betweenMs = 60_000;
-/** Longer than a delivery is retried. An older success decides nothing. */
+/** Longer than a delivery is retried. An older success does not matter. */
 const keptSeconds = 40 * 86_400;
 
 const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
@@ -100,32 +100,32 @@ export const successWrite = ({ account_id, webhook_id }: WebhookRef, now: Date):
 });
 
 /** Records a success, unless one was recorded within the last minute and nothing has failed since. */
-export async function noteSuccess(table: Table, place: WebhookRef, now: Date): Promise<void> {
-  const success = await readOutcome(table, place);
+export async function noteSuccess(table: Table, webhook: WebhookRef, now: Date): Promise<void> {
+  const success = await readOutcome(table, webhook);
   const atMost = new Date(now.getTime() - betweenMs).toISOString();
   const isNoted = success?.last_success_at !== undefined && success.last_success_at > atMost;
-  if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(place, now));
+  if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(webhook, now));
 }
 
 /** Records that a webhook is failing, unless that is recorded already. */
-export async function noteFailure(table: Table, place: WebhookRef, now: Date): Promise<void> {
-  const success = await readOutcome(table, place);
+export async function noteFailure(table: Table, webhook: WebhookRef, now: Date): Promise<void> {
+  const success = await readOutcome(table, webhook);
   if (success?.failing_since !== undefined) return;
-  const update = successKey(place.account_id, place.webhook_id);
+  const update = successKey(webhook.account_id, webhook.webhook_id);
   await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
 }
 
 /** Whether a success was recorded at or after a given time. */
-async function hasSucceededSince(table: Reader, place: WebhookRef, since: string): Promise<boolean> {
-  const { last_success_at } = (await readOutcome(table, place)) ?? {};
+async function hasSucceededSince(table: Reader, webhook: WebhookRef, since: string): Promise<boolean> {
+  const { last_success_at } = (await readOutcome(table, webhook)) ?? {};
   return last_success_at !== undefined && last_success_at >= since;
 }
 
-/** The ids of those of the webhooks, all different, that are recorded as failing. */
-export async function failingAmong(table: Reader, places: readonly WebhookRef[]): Promise<Set<string>> {
-  const rows = await table.getMany(places.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
+/** The ids of the webhooks that are recorded as failing. No webhook may be given twice. */
+export async function failingAmong(table: Reader, webhooks: readonly WebhookRef[]): Promise<Set<string>> {
+  const rows = await table.getMany(webhooks.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
   const isFailing = (index: number): boolean => rows[index]?.["failing_since"] !== undefined;
-  return new Set(places.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
+  return new Set(webhooks.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
 }
 
 /** A `commit` for the changes that the delivery of webhooks makes in an account by itself. */

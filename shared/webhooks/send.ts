@@ -132,7 +132,7 @@ async function post(message: Message, options: SendOptions, signal: AbortSignal)
  * - Everything ends after `timeoutMs`, by default ten seconds.
  * - Only the status of the answer is used. Up to 16 KiB of the body are read and dropped, for at most `bodyTimeoutMs`, by
  *   default a second.
- * - No failure of the receiver makes it throw.
+ * - It never throws because of the receiver.
  */
 export async function send(message: Message, options: SendOptions): Promise<Sent> {
   const startedMs = performance.now();

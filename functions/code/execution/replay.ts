@@ -25,7 +25,7 @@ const plainChars = 700;
 /** An item of the table holds at most 400 KB. */
 const packedLimitChars = 380_000;
 
-/** Envelopes repeat long parts far apart, so the compression window spans both. */
+/** A long text can occur twice in an envelope, far apart. The compression window is large enough to find both. */
 const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
 /** Compresses a text for one item of the table; undefined if it does not fit into one. */

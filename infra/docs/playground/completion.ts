@@ -125,7 +125,7 @@ function quotesAround(text: string, offset: number): { opening: string; quotes: 
 const result = (from: number, options: Completion[], validFor: RegExp): CompletionResult | null =>
   options.length > 0 ? { from, options, validFor } : null;
 
-/** Completions between the quotes of a text, which the value of an argument can be. */
+/** Completions between the quotes of a text. The text can be the value of an argument. */
 function completeText(doc: Text, text: SyntaxNode, position: number, called?: FunctionEntry): CompletionResult | null {
   const { opening, quotes } = quotesAround(sourceOf(doc, text), position - text.from) ?? {};
   const parameter = parameterBefore(doc, text.from, called);

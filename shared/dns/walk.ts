@@ -63,8 +63,7 @@ const worse = (one: Fault, other: Fault): Fault =>
   faults.findIndex((fault) => fault === one) > faults.findIndex((fault) => fault === other) ? one : other;
 
 /**
- * The answer of the first server of a zone that gives a usable one. Servers that were silent or failed are asked once
- * more.
+ * The first usable answer from the servers of a zone. Servers that were silent or failed are asked once more.
  */
 async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outcome> {
   let fault: Fault = "unreachable";

@@ -42,7 +42,7 @@ export const bigAccount = {
 } as const;
 type Role = (typeof cast)[number] | typeof bigAccount;
 
-/** The options that can be claimed; `first` is the last number of the first of four addresses. */
+/** The options that can be claimed, each with four addresses. `first` is the last number of the first address. */
 const stock = [
   { option_id: "eu-frankfurt", country_code: "DE", asn: 64_500, first: 10 },
   { option_id: "us-ashburn", country_code: "US", asn: 64_501, first: 20 },

@@ -33,7 +33,7 @@ export const AuditEntry = z
     before: StoredView.meta({ description: "The resource before the change. Null if it was created." }),
     after: StoredView.meta({ description: "The resource after the change. Null if it was deleted." }),
     source_ip: z.string().nullable().meta({ description: "The IP address that the request came from, if known." }),
-    user_agent: z.string().nullable().meta({ description: "The `User-Agent` of the program that sent the request." }),
+    user_agent: z.string().nullable().meta({ description: "The `User-Agent` of the client that sent the request." }),
     request_id: z.string().meta({ description: "The id of the request, as in the `X-Request-Id` of its answer." }),
   })
   .meta({ id: "AuditEntry", description: "One change of one resource: who changed what, when and from where." });

@@ -38,7 +38,7 @@ export const postedOf = ({ credits_posted, debits_posted }: Balance): number => 
 export const availableOf = (balance: Balance): number => postedOf(balance) - balance.debits_pending;
 
 /** Adds amounts to the totals of a balance. */
-export function moved(balance: Balance, by: Partial<Record<keyof Omit<Balance, "version">, Amount>>): Balance {
+export function addAmounts(balance: Balance, by: Partial<Record<keyof Omit<Balance, "version">, Amount>>): Balance {
   const next = { ...balance };
   for (const [name, amount] of Object.entries(by) as [keyof Balance, number][]) next[name] = exact(next[name] + amount);
   return next;

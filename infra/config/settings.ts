@@ -53,7 +53,7 @@ const PerSecond = z.coerce.number<number | string>({ error: "a whole number from
 
 const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
 
-/** CloudFront with AWS WAF before the gateway: docs/deploy.md. */
+/** CloudFront with AWS WAF in front of the gateway: docs/deploy.md. */
 const Edge = z.strictObject({
   /** The gateway's own name, which only CloudFront calls; customers call `domainName`. */
   originDomainName: HostName,

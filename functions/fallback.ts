@@ -21,10 +21,11 @@ function allowedMethods(path: string): string[] {
   const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
   methods ??= JSON.parse(readFileSync(join(folder, "methods.json"), "utf8")) as Methods;
   const matching = Object.entries(methods).filter(([template]) => patternOf(template).test(path));
-  const allowed = new Set(matching.flatMap(([, allowed]) => allowed));
+  const allowed = new Set(matching.flatMap(([, names]) => names));
   return allowed.size === 0 ? [] : [...allowed, "OPTIONS"];
 }
 
+/** A pattern for the paths of a template. A parameter is one segment; a greedy one (`{name+}`) is the rest. */
 const patternOf = (template: string): RegExp => {
   const literal = template.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
   return new RegExp(`^${literal.replace(/\{\w+\\\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+")}$`);
@@ -32,9 +33,9 @@ const patternOf = (template: string): RegExp => {
 
 /**
  * Answers requests that match no route:
- * - the root, or the path of a page with a slash at the end: a redirect to the page
- * - a known path: 405 with `Allow`
- * - OPTIONS of a known path: 204, to which the gateway adds the CORS headers of a preflight if origins are configured
+ * - GET or HEAD of the root, or of the path of a page with a slash at the end: a redirect to the page
+ * - OPTIONS of a known path: 204; the gateway adds the CORS headers of a preflight if origins are configured
+ * - another method of a known path: 405 with `Allow`
  * - everything else: the same 404 as for a missing resource
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {

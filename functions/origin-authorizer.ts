@@ -7,7 +7,7 @@ import { namedSecret } from "../shared/providers/named-secret.ts";
 
 const Environment = z.object({ ORIGIN_SECRET_NAME: z.string().min(1) });
 
-/** Several named secrets, so that one can be replaced while another is in use. */
+/** Several named values, so that one can be replaced while another is in use. */
 const OriginSecret = z.record(z.string(), z.string().min(32));
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();

@@ -8,10 +8,7 @@ export type LambdaSpec = {
   /** The entry file, relative to the project; it exports `handler`. */
   file: string;
   access: "none" | "read" | "write";
-  /**
-   * The providers that it uses besides the table: `secrets` seals and opens, `payments` takes money, `files` signs
-   * addresses.
-   */
+  /** The providers that it uses besides the table. It may seal and open secrets, and sign URLs of files. */
   uses?: readonly ProviderName[];
   /** The time limit of a request, by default 10 seconds. */
   timeoutSeconds?: number;
@@ -41,7 +38,8 @@ export const lambdas: readonly LambdaSpec[] = [
     file: fileOf(route.name),
     access: route.lambda.table ?? route.access,
     uses: route.lambda.uses,
-    // A function that calls other services waits up to ten seconds for them; one that writes waits for other writers.
+    // A function that calls other services waits for them up to ten seconds. A function that writes waits for others that
+    // write.
     ...(route.access === "write" ? { timeoutSeconds: 25 } : route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
     ...(route.lambda.heavy ? { timeoutSeconds: 29, memoryMb: 1_769 } : {}),
     triggers: [`${route.http.method} ${route.http.path as `/${string}`}`],
@@ -104,7 +102,7 @@ export type WorkerSpec = {
   access: LambdaSpec["access"];
   /** The kinds of partitions that it may reach. Its role allows no others. Undefined allows all. */
   keys?: readonly string[];
-  /** The providers that it uses besides the table: `secrets` opens sealed secrets, `files` writes, `mail` sends. */
+  /** The providers that it uses besides the table. It may open secrets and write files. */
   uses?: LambdaSpec["uses"];
   /** The time limit of a call, by default a minute. */
   timeoutSeconds?: number;

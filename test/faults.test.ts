@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { routes } from "../functions/routes.ts";
-import { changesOf } from "../shared/changes/record.ts";
+import { changeJournalOf } from "../shared/changes/record.ts";
 import type { Route } from "../shared/http/route.ts";
 import { readEntries } from "../shared/table/journal.ts";
 import { callRest } from "./support/call.ts";
@@ -26,7 +26,7 @@ async function sceneOf(route: Route): Promise<Scene> {
 /** What a function has changed in an account, as the account's own record has it: by which requests, and in all. */
 async function effectsOf(route: Route, { id }: Account): Promise<{ requests: number; changes: number }> {
   const keep = (row: Record<string, unknown>) => row["action"] === route.name && row["resource_type"] !== "account";
-  const { rows } = await readEntries(testTable(), changesOf(id), { skip: 0, take: 1_000, keep }, new Date());
+  const { rows } = await readEntries(testTable(), changeJournalOf(id), { skip: 0, take: 1_000, keep }, new Date());
   return { requests: new Set(rows.map((row) => row["request_id"])).size, changes: rows.length };
 }
 

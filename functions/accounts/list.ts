@@ -12,7 +12,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts" },
   summary: "List the accounts you can see",
   description:
-    "The accounts of which you are a member, oldest membership first. A service account sees its own account only. A super admin sees all accounts, oldest first.",
+    "The accounts of which you are a member, oldest membership first. Accounts that you can see only through the groups in your token follow, by id. A service account sees only its own account. A super admin sees all accounts, oldest first.",
   capability: null,
   open: "Every caller may ask. The answer has only the accounts that the caller can see.",
   access: "read",

@@ -8,18 +8,17 @@ export const CallerId = z.string().regex(/^[\x21-\x7e]{1,128}$/, { error: "Write
 export const CodeRequest = z
   .strictObject({
     request_id: CallerId.meta({
-      description:
-        "The caller's correlation id, echoed in the response. The same program with the same id is answered with the same envelope for an hour.",
+      description: "Your id for this request. For an hour, the same program with the same id gets the same envelope.",
       example: "request-1",
     }),
     session_id: CallerId.meta({
-      description: "The session's identifier: programs of one session share their variables.",
+      description: "The session's id. Programs of one session share their variables.",
       example: "session-1",
     }),
     code: z
       .string()
       .refine((code) => Buffer.byteLength(code) <= sourceLimitBytes, {
-        error: `A program may hold ${sourceLimitBytes} bytes at most`,
+        error: `A program can have ${sourceLimitBytes} bytes at most`,
       })
       .meta({
         description: "One or more function calls, written as `function.name(arg=value, ...)`.",
@@ -28,29 +27,29 @@ export const CodeRequest = z
     dry_run: z
       .boolean()
       .optional()
-      .meta({ description: "Checks the program and says what it would call and whether you may: nothing is done." }),
+      .meta({ description: "Whether to only check the program and list its calls. Nothing is done." }),
   })
   .meta({ id: "CodeRequest", description: "A program to run." });
 
 const ProgramError = z
   .object({
-    code: z.string().meta({ description: "What went wrong: stable, snake_case." }),
+    code: z.string().meta({ description: "The stable code of the error." }),
     message: z
       .string()
-      .meta({ description: "How to mend it: what is wrong, the parameters, and the line with a caret." }),
-    detail: z.unknown().optional().meta({ description: "What REST would have answered for this call." }),
-    line: z.int().meta({ description: "The one-based line of the program." }),
-    column: z.int().meta({ description: "The one-based character in that line." }),
+      .meta({ description: "What is wrong and how to correct it, with the parameters, and the line with a caret." }),
+    detail: z.unknown().optional().meta({ description: "The body that REST answers for the same call." }),
+    line: z.int().meta({ description: "The line of the program, from 1." }),
+    column: z.int().meta({ description: "The character in the line, from 1." }),
     parameters: z
       .array(Parameter)
       .optional()
-      .meta({ description: "The parameters of the function that was called or probably meant." }),
+      .meta({ description: "The parameters of the function that was called, or that was probably meant." }),
   })
   .meta({ id: "ProgramError", description: "Why a program or a call failed." });
 export type ProgramError = z.output<typeof ProgramError>;
 
 const call = {
-  index: z.int().min(0).meta({ description: "The call's zero-based place among those made." }),
+  index: z.int().min(0).meta({ description: "The number of the call, from 0." }),
   function: z.string().meta({ description: "The dotted name." }),
 };
 const CallResponse = z
@@ -60,7 +59,7 @@ const CallResponse = z
       status: z.literal("completed").meta({ description: "The call ran." }),
       result: z.unknown().meta({
         description:
-          "What the function returned; `omitted_bytes` and `message` instead where the answer had no room for it.",
+          "The value that the function returned. If the answer has no room for the value: `omitted_bytes` and `message`.",
       }),
     }),
     z.object({
@@ -70,17 +69,21 @@ const CallResponse = z
     }),
     z.object({ ...call, status: z.literal("skipped").meta({ description: "The call did not run." }) }),
   ])
-  .meta({ id: "CallResponse", description: "What came of one call." });
+  .meta({ id: "CallResponse", description: "The result of one call." });
 export type CallResponse = z.output<typeof CallResponse>;
 
 const DryCall = z.object({
   ...call,
-  line: z.int().meta({ description: "The one-based line of the call." }),
-  column: z.int().meta({ description: "The one-based character in that line." }),
+  line: z.int().meta({ description: "The line of the call, from 1." }),
+  column: z.int().meta({ description: "The character in the line, from 1." }),
   access: z.enum(["read", "write"]).meta({ description: "Whether the function only reads." }),
-  capability: z.string().nullable().meta({ description: "What the caller must hold; null when a token is enough." }),
+  capability: z
+    .string()
+    .nullable()
+    .meta({ description: "The capability that the caller needs. Null if a token is enough." }),
   held: z.boolean().nullable().meta({
-    description: "Whether the caller holds that; null where only the run tells which thing or account it is about.",
+    description:
+      "Whether the caller holds the capability. Null if the account or the resource is known only during the run.",
   }),
 });
 export type DryCall = z.output<typeof DryCall>;
@@ -89,7 +92,7 @@ const NotKept = z.object({
   name: z.string().meta({ description: "The variable's name." }),
   code: z.enum(["secret", "session_too_large", "not_stored", "read_only"]).meta({
     description:
-      "Why: it may hold a secret or a signed address, the session is full, it could not be stored just now, or the program may only read.",
+      "The reason: the value may contain a secret or a signed address, the session is full, the value could not be stored, or the program may only read.",
   }),
   message: z.string().meta({ description: "What to do instead." }),
 });
@@ -102,37 +105,38 @@ export type NotKept = z.output<typeof NotKept>;
 export const CodeResponse = z
   .object({
     request_id: z.string().meta({ description: "The request's `request_id`." }),
-    status: z.enum(["completed", "failed"]).meta({ description: "Whether every call completed." }),
+    status: z.enum(["completed", "failed"]).meta({ description: "`completed` if every call completed." }),
     result: z
       .object({
         last_value: z.unknown().meta({
           description:
-            "The value of the last line that holds a call, or of the last line where that is an expression; after a failure of the last call that completed; or null.",
+            "The value of the last line if that is a value alone, or else of the last line with a call. After a failure: the value of the last call that completed. Null if there is none.",
         }),
       })
       .meta({ description: "The program's result." }),
     responses: z.array(CallResponse).meta({
       description:
-        "One entry per call that was made, in source order, and after a failure one per call left; none when none could run.",
+        "One entry for each call that was made, in source order. After a failure also one for each remaining call. Empty if no call could run.",
     }),
     complexity_score: z.number().min(0).meta({
       description:
-        "1 per call, 5 for one that reaches an outside provider, page_size / 25 (at least 1) for a list; times the items of a comprehension.",
+        "The sum over the calls: 1 for a call, 5 for one that uses an outside provider, page_size / 25 (at least 1) for a list. In a comprehension, multiplied by the number of items.",
     }),
     dry_run: z
       .object({ calls: z.array(DryCall).meta({ description: "The calls, in the order in which they would be made." }) })
       .optional()
-      .meta({ description: "What the program would do, when it was only checked: there is no effect." }),
+      .meta({ description: "Only after a dry run: the calls that the program would make." }),
     session: z
       .object({
-        not_kept: z
-          .array(NotKept)
-          .meta({ description: "The variables the session did not keep, the first 20 of them." }),
-        not_kept_total: z.int().optional().meta({ description: "How many they are, where they are more." }),
+        not_kept: z.array(NotKept).meta({ description: "The variables that the session did not keep, the first 20." }),
+        not_kept_total: z
+          .int()
+          .optional()
+          .meta({ description: "The number of these variables, if there are more than 20." }),
       })
       .optional()
-      .meta({ description: "Only where a variable was not kept: the program's effects stand all the same." }),
+      .meta({ description: "Only if a variable was not kept. The effects of the program remain." }),
     error: ProgramError.optional().meta({ description: "Why the program failed." }),
   })
-  .meta({ id: "CodeResponse", description: "What came of a program." });
+  .meta({ id: "CodeResponse", description: "The result of a program." });
 export type CodeResponse = z.output<typeof CodeResponse>;

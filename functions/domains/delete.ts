@@ -22,8 +22,8 @@ export const route = defineRoute({
   run: async ({ params, found }, context) => {
     await beginRelease(found, context);
     try {
-      const outside = { dns: dnsHere(), registrar: registrarHere() };
-      await finishRelease(params.account_id, found.id, context, outside);
+      const services = { dns: dnsHere(), registrar: registrarHere() };
+      await finishRelease(params.account_id, found.id, context, services);
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 503) throw error;
       context.log.info("release left to the worker", { domain_id: found.id, reason: error.message });

@@ -34,10 +34,10 @@ export const route = defineRoute({
 /** Requires the target workspace to exist, and the caller to see it and be allowed to move domains there. */
 async function requireTarget(accountId: string, id: string, { table, permissions }: Context): Promise<void> {
   const target = [{ type: "workspace" as const, id }];
-  const isThere = (await findWorkspace(table, accountId, id)) !== undefined;
+  const exists = (await findWorkspace(table, accountId, id)) !== undefined;
   const mayMove = covers(permissions, "domain.move", target);
-  if (isThere && mayMove) return;
-  if (!isThere || !covers(permissions, "workspace.view", target)) {
+  if (exists && mayMove) return;
+  if (!exists || !covers(permissions, "workspace.view", target)) {
     throw new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]);
   }
   throw new Problem("forbidden", "This needs the capability domain.move on the target workspace.", {

@@ -9,7 +9,7 @@ export const route = defineRoute({
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/feedback", status: 201 },
   summary: "Submit feedback on the product",
   description:
-    "Tell us about a mistake you found, something you miss, or anything else we should know. People read your feedback. When they answer it or change its status, you get the event `feedback.updated`.",
+    "Tell us about a mistake you found, something you miss, or anything else we should know. People read your feedback. When they answer your feedback or change its status, you get the event `feedback.updated`.",
   capability: null,
   open: "Every member of the account may submit feedback.",
   access: "write",

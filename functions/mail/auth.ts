@@ -21,11 +21,10 @@ function unescaped(text: string): string {
   }
 }
 
-const said = (headers: Record<string, string>): Response => ({ statusCode: 200, headers });
+const loginAnswer = (headers: Record<string, string>): Response => ({ statusCode: 200, headers });
 
 /**
- * The delay before an answer, in seconds. It doubles with each attempt on a connection, to slow down guessing; at most
- * 30.
+ * The delay before an answer, in seconds, to slow down guessing. It doubles with each attempt on a connection, up to 30.
  */
 const waitSeconds = (attempt: number): number =>
   Math.min(30, mailServers().loginWaitSeconds * 2 ** Math.min(attempt - 1, 4));
@@ -35,7 +34,7 @@ const attemptOf = (text = ""): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(t
 
 function refusedLogin(attempt: number): Response {
   const wait = waitSeconds(attempt);
-  return said({
+  return loginAnswer({
     "auth-status": "Invalid login or password",
     "auth-error-code": "535 5.7.8",
     ...(wait === 0 ? {} : { "auth-wait": String(wait) }),
@@ -43,14 +42,14 @@ function refusedLogin(attempt: number): Response {
 }
 
 const tryLater = (): Response =>
-  said({
+  loginAnswer({
     "auth-status": "Temporary server problem, try again later",
     "auth-error-code": "451 4.3.2",
     "auth-wait": "3",
   });
 
 function accepted({ address }: LoggedIn, server: Endpoint): Response {
-  return said({
+  return loginAnswer({
     "auth-status": "OK",
     "auth-server": server.address,
     "auth-port": String(server.port),
@@ -58,7 +57,7 @@ function accepted({ address }: LoggedIn, server: Endpoint): Response {
   });
 }
 
-/** The server for a mailbox. Sending uses the domain's dedicated IP, if it has a healthy one. */
+/** The server for a mailbox. Mail to send goes by the domain's dedicated IP, if it has an active one. */
 async function serverFor({ domain }: LoggedIn, protocol: Protocol, { table }: MailWork): Promise<Endpoint> {
   const own = protocol === "smtp" ? await relayOf(table, domain) : undefined;
   return own ?? mailServers()[protocol];

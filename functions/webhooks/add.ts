@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { outside } from "../../shared/webhooks/services.ts";
+import { webhookServices } from "../../shared/webhooks/services.ts";
 import { EventTypes, eventTypesNote, WebhookDescription, WebhookUrl } from "../../shared/webhooks/subscription.ts";
 import { addWebhook } from "../../shared/webhooks/webhook-changes.ts";
 import { WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
@@ -29,7 +29,7 @@ export const route = defineRoute({
     .meta({ id: "WebhookCreate", description: "A webhook to create." }),
   output: WebhookWithSecret,
   problems: ["would_escalate", "limit_reached", "upstream_unavailable"],
-  run: ({ params, body }, context) => addWebhook(params.account_id, body, context, outside()),
+  run: ({ params, body }, context) => addWebhook(params.account_id, body, context, webhookServices()),
 });
 
 export const handler = http(route);

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { gracePeriodSeconds } from "../../shared/core/fields.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { outside } from "../../shared/webhooks/services.ts";
+import { webhookServices } from "../../shared/webhooks/services.ts";
 import { rotateSecret } from "../../shared/webhooks/webhook-changes.ts";
 import { WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
 
@@ -27,7 +27,7 @@ export const route = defineRoute({
   output: WebhookWithSecret,
   problems: ["would_escalate", "upstream_unavailable"],
   run: ({ params, body }, context) =>
-    rotateSecret(params.account_id, params.webhook_id, body.overlap_seconds, context, outside()),
+    rotateSecret(params.account_id, params.webhook_id, body.overlap_seconds, context, webhookServices()),
 });
 
 export const handler = http(route);

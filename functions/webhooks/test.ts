@@ -2,7 +2,7 @@ import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { Delivery } from "../../shared/webhooks/delivery.ts";
 import { testWebhook } from "../../shared/webhooks/redeliver.ts";
-import { outside } from "../../shared/webhooks/services.ts";
+import { webhookServices } from "../../shared/webhooks/services.ts";
 import { WebhookParams } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
@@ -17,7 +17,7 @@ export const route = defineRoute({
   limit: "outbound",
   params: WebhookParams,
   output: Delivery,
-  run: ({ params }, context) => testWebhook(params.account_id, params.webhook_id, context, outside()),
+  run: ({ params }, context) => testWebhook(params.account_id, params.webhook_id, context, webhookServices()),
 });
 
 export const handler = http(route);

@@ -104,8 +104,8 @@ const manifest = (version: string): object => ({
 });
 
 /**
- * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Answers false when the
- * folder already has the package generated from the same sources.
+ * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Returns false when the
+ * folder already has the package of the same sources.
  */
 export async function generateClient(folder: string): Promise<boolean> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };

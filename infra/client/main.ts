@@ -1,6 +1,6 @@
-import { wordsGiven } from "../openapi/command-line.ts";
+import { readWords } from "../openapi/command-line.ts";
 import { clientFolder, generateClient } from "./generate.ts";
 
-wordsGiven("Usage: npm run client\n\nWrites the TypeScript client to dist/client.");
+readWords("Usage: npm run client\n\nWrites the TypeScript client to dist/client.");
 const isNew = await generateClient(clientFolder);
 process.stdout.write(`${clientFolder}${isNew ? "" : " (unchanged)"}\n`);

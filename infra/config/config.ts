@@ -13,7 +13,8 @@ export type Config = Settings & {
 };
 
 /**
- *  Refuses every token, because `.invalid` resolves nowhere (RFC 2606), so that a synthesis needs no identity provider.
+ * Issuers for a synthesis without an identity provider. Every token is refused, because `.invalid` resolves nowhere (RFC
+ * 2606).
  */
 const placeholderIssuers = JSON.stringify([
   {
@@ -31,18 +32,18 @@ type Context = (key: string) => unknown;
 type Variables = Record<string, string | undefined>;
 
 /** A setting from CDK context (`-c stage=prod`), or else from the environment (`STAGE=prod`). */
-export const given = (key: string, context: Context, env: Variables): unknown =>
+export const settingFrom = (key: string, context: Context, env: Variables): unknown =>
   context(key) ?? (env[variableOf(key)] || undefined);
 
 /**
- * Reads a deployment's settings: from CDK context, else from the environment, else from the stage's own file. Throws an
- * error that lists every malformed setting, and throws when the CDK CLI uses an AWS account but no issuer is
+ * Reads the settings of a deployment: from CDK context, else from the environment, else from the stage's file. Throws
+ * `BadConfig` with every malformed setting. Also throws it when the CDK CLI uses an AWS account and no issuer is
  * configured.
  */
 export function readConfig(context: Context, env: Variables, file: Record<string, unknown> = {}): Config {
   const unknown = Object.keys(file).filter((key) => key === "stage" || !Object.hasOwn(Settings.shape, key));
   if (unknown.length > 0) throw new BadConfig(`The stage's file has unknown settings: ${unknown.join(", ")}`);
-  const all = Object.keys(Settings.shape).map((key) => [key, given(key, context, env) ?? file[key]]);
+  const all = Object.keys(Settings.shape).map((key) => [key, settingFrom(key, context, env) ?? file[key]]);
   const result = Settings.safeParse(Object.fromEntries(all));
   if (!result.success)
     throw new BadConfig(`Some settings of the deployment are missing or not valid:\n${prettySettings(result.error)}`);
@@ -53,7 +54,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
     );
   }
   const problem = problems.find(({ when }) => when(settings));
-  if (problem) throw new BadConfig(problem.says);
+  if (problem) throw new BadConfig(problem.message);
   const misspelt = Object.keys(settings.routeThrottles).filter((name) => !functionNames.has(name));
   if (misspelt.length > 0) {
     throw new BadConfig(
@@ -66,7 +67,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   return { ...settings, issuers, isNobodys: settings.issuers === undefined };
 }
 
-/** By default the public URL is the customers' domain name. */
+/** The settings with the default of `publicUrl`, which is `https://<domainName>`. */
 const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
   const { domainName } = settings;
   const url = publicUrl ?? (domainName === undefined ? undefined : `https://${domainName}`);
@@ -76,40 +77,42 @@ const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
 const functionNames = new Set(lambdas.map(({ name }) => name));
 
 /** Combinations of settings that are not possible. */
-const problems: readonly { when: (settings: Settings) => boolean; says: string }[] = [
+const problems: readonly { when: (settings: Settings) => boolean; message: string }[] = [
   {
     // The gateway's definition names the functions, so CloudFormation cannot tell them the gateway's address.
     when: ({ paymentsSecretName, publicUrl }) => paymentsSecretName !== undefined && publicUrl === undefined,
-    says: "paymentsSecretName needs publicUrl (such as the output ApiUrl) or domainName, because the checkout leads back to the API.",
+    message:
+      "paymentsSecretName needs publicUrl (such as the output ApiUrl) or domainName, because the checkout leads back to the API.",
   },
   {
     when: ({ mailFrom, smtpSecretName, sesConfigurationSet, publicUrl }) =>
       publicUrl === undefined && [mailFrom, smtpSecretName, sesConfigurationSet].some((one) => one !== undefined),
-    says: "mailFrom, smtpSecretName and sesConfigurationSet need publicUrl or domainName, because the links in mails lead to the API.",
+    message:
+      "mailFrom, smtpSecretName and sesConfigurationSet need publicUrl or domainName, because the links in mails lead to the API.",
   },
   {
     when: ({ smtpSecretName, sesConfigurationSet }) =>
       smtpSecretName !== undefined && sesConfigurationSet !== undefined,
-    says: "Give either sesConfigurationSet or smtpSecretName, because mail is sent by SES or by SMTP.",
+    message: "Give either sesConfigurationSet or smtpSecretName, because mail is sent by SES or by SMTP.",
   },
   {
     when: ({ domainName, certificateArn }) => (domainName === undefined) !== (certificateArn === undefined),
-    says: "Give both domainName and certificateArn, or neither, because a domain name needs a certificate.",
+    message: "Give both domainName and certificateArn, or neither, because a domain name needs a certificate.",
   },
   {
     when: ({ domainName, hostedZoneId, edge }) => domainName === undefined && (hostedZoneId ?? edge) !== undefined,
-    says: "hostedZoneId and edge need domainName.",
+    message: "hostedZoneId and edge need domainName.",
   },
   {
     when: ({ domainName, edge }) => edge !== undefined && edge.originDomainName === domainName,
-    says: "edge.originDomainName must not be domainName, because CloudFront has that name.",
+    message: "edge.originDomainName must not be domainName, because CloudFront has that name.",
   },
   {
     when: ({ domainName, publicUrl }) => domainName !== undefined && new URL(publicUrl ?? "").host !== domainName,
-    says: "Leave publicUrl out if you give domainName, because the API has only that name then.",
+    message: "Leave publicUrl out if you give domainName, because the API has only that name then.",
   },
   {
     when: ({ issuers = "[]" }) => issuers.includes('"issuer":"http:'),
-    says: "Each issuer must be an https URL, because its keys decide which tokens are valid.",
+    message: "Each issuer must be an https URL, because its keys decide which tokens are valid.",
   },
 ];

@@ -53,7 +53,7 @@ const PerSecond = z.coerce.number<number | string>({ error: "a whole number from
 
 const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
 
-/** CloudFront with AWS WAF before the gateway: docs/deploy.md. */
+/** CloudFront with AWS WAF in front of the gateway: docs/deploy.md. */
 const Edge = z.strictObject({
   /** The gateway's own name, which only CloudFront calls; customers call `domainName`. */
   originDomainName: HostName,
@@ -63,7 +63,7 @@ const Edge = z.strictObject({
    * A secret in us-east-1, with a replica in the stack's region: JSON of named values, each of 32 characters or more.
    */
   secretName: SecretName,
-  /** The value in the secret that CloudFront sends to the gateway; the gateway accepts all of them. */
+  /** The name of the value that CloudFront sends to the gateway. The gateway accepts every value of the secret. */
   secretKey: z.string().regex(/^[a-z0-9_-]{1,32}$/, "the name of a value in the secret"),
   /** The most requests of one address in five minutes; checked before any of the API's own limits. */
   requestsPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
@@ -81,7 +81,7 @@ export const Settings = z.object({
   issuers: z
     .union([z.string(), z.array(z.custom<IssuerSetting>()).transform((list) => JSON.stringify(list))])
     .optional(),
-  /** The web origins that may call the API from a browser; CORS is off without any. */
+  /** The web origins that may call the API from a browser. Without any, CORS is off. */
   allowedOrigins: Origins.default([]),
   /** The name under which customers reach the API, instead of API Gateway's. */
   domainName: HostName.optional(),
@@ -125,10 +125,7 @@ export const Settings = z.object({
    * begun must not change.
    */
   planPrices: orJson(PriceLists).default([]),
-  /**
-   * A secret in Secrets Manager, as shared/providers/payments/payments.ts expects it; without it top-ups answer an
-   * error.
-   */
+  /** A secret in Secrets Manager with Stripe's keys (docs/deploy.md). Without it top-ups answer an error. */
   paymentsSecretName: SecretName.optional(),
   /** The page that payers return to when a checkout names none. */
   paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),

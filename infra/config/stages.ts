@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { BadConfig, given, readConfig, type Config } from "./config.ts";
+import { BadConfig, settingFrom, readConfig, type Config } from "./config.ts";
 import type { StageSettings } from "./settings.ts";
 
 const folder = join(import.meta.dirname, "../stages");
@@ -21,7 +21,7 @@ export async function readStage(
   context: (key: string) => unknown,
   env: Record<string, string | undefined>,
 ): Promise<Config> {
-  const stage = given("stage", context, env) ?? "dev";
+  const stage = settingFrom("stage", context, env) ?? "dev";
   const stages = stageNames();
   if (typeof stage !== "string" || !stages.includes(stage)) {
     throw new BadConfig(

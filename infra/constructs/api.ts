@@ -38,7 +38,7 @@ export const corsRules = {
   maxAgeSeconds: 3600,
 } as const;
 
-/** The gateway's own name: with an edge, the customers' name belongs to CloudFront. */
+/** The gateway's own name. With an edge this is not `domainName`, which belongs to CloudFront. */
 const gatewayName = ({ domainName, edge }: Pick<Config, "domainName" | "edge">): string | undefined =>
   edge?.originDomainName ?? domainName;
 
@@ -88,9 +88,9 @@ export function addGateway(
     body: {
       openapi: "3.0.1",
       info: { title: `hosted-mail-${config.stage}`, version: "1" },
-      ...(name === undefined ? {} : onlyBy(name)),
+      ...(name === undefined ? {} : withoutDefaultEndpoint(name)),
       paths: pathsOf(lambdas, invokeRoles, authorizer === undefined ? {} : { security: [{ [scheme]: [] }] }),
-      ...(authorizer === undefined ? {} : { components: { securitySchemes: { [scheme]: asking(authorizer) } } }),
+      ...(authorizer === undefined ? {} : { components: { securitySchemes: { [scheme]: originScheme(authorizer) } } }),
       ...(config.allowedOrigins.length > 0 ? { "x-amazon-apigateway-cors": cors(config.allowedOrigins) } : {}),
     },
   });
@@ -123,7 +123,7 @@ const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config)
   );
 
 /** Turns API Gateway's own name for the API off. */
-const onlyBy = (name: string): Record<string, unknown> => ({
+const withoutDefaultEndpoint = (name: string): Record<string, unknown> => ({
   servers: [
     { url: `https://${name}`, "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true } },
   ],
@@ -134,9 +134,10 @@ const scheme = "origin";
 const originSecretHeader = "x-origin-secret";
 
 /**
- * Makes the gateway ask whether a request came through CloudFront: once in five minutes for each value of the header.
+ * Makes the gateway ask the authorizer whether a request came through CloudFront, once in five minutes for each value of
+ * the header.
  */
-const asking = (credentials: string): Record<string, unknown> => ({
+const originScheme = (credentials: string): Record<string, unknown> => ({
   type: "apiKey",
   name: originSecretHeader,
   in: "header",

@@ -10,7 +10,7 @@ import type { Construct } from "constructs";
 import type { LambdaSpec } from "../entry-points.ts";
 import { setLogicalId } from "./logical-id.ts";
 import {
-  type Outside,
+  type ProviderResources,
   type Side,
   acknowledgeProviders,
   allow,
@@ -21,7 +21,7 @@ import {
 /** The properties that all functions share. `bundleDir` holds a folder for each function's name. */
 export type Common = {
   table: Table;
-  outside: Outside;
+  outside: ProviderResources;
   logGroup: LogGroup;
   bundleDir: string;
   environment: Record<string, string>;
@@ -80,7 +80,7 @@ export const addFunctions = (
         name,
         access,
         uses,
-        side: "door",
+        side: "request",
         description: triggers.join(", "),
         timeoutSeconds,
         memoryMb,

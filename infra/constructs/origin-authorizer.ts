@@ -22,7 +22,7 @@ export function addOriginAuthorizer(
     {
       name,
       access,
-      side: "door",
+      side: "request",
       description: "Checks that a request came through CloudFront",
       timeoutSeconds,
       policies: { secret: allow(readSecret, secretArnOf(scope, secretName)) },

@@ -14,10 +14,10 @@ export const allow = (actions: readonly string[], ...resources: string[]): Polic
   new PolicyDocument({ statements: [new PolicyStatement({ actions: [...actions], resources })] });
 
 /** The key and the bucket of a stack, and the settings of its deployment. */
-export type Outside = { secretsKey: IKey; files: Bucket; config: Config };
+export type ProviderResources = { secretsKey: IKey; files: Bucket; config: Config };
 
-/** Whether requests reach a function (`door`) or not (`worker`). */
-export type Side = "door" | "worker";
+/** Whether a function handles requests or is a worker. */
+export type Side = "request" | "worker";
 
 const registrarActions = [
   "CheckDomainAvailability",
@@ -46,19 +46,19 @@ export const readSecret = ["secretsmanager:GetSecretValue"];
 
 const fileKinds = ["exports/*"];
 
-/** What a function gets that uses a provider. */
+/** The rights and variables that a function gets for a provider. */
 type Grant = {
-  /** What it may do in AWS; undefined when it needs no right. */
-  policy: (outside: Outside, side: Side) => PolicyDocument | undefined;
+  /** Its rights in AWS; undefined when it needs none. */
+  policy: (provided: ProviderResources, side: Side) => PolicyDocument | undefined;
   /** Its environment variables. An undefined variable is left out. */
-  environment: (outside: Outside) => Record<string, string | undefined>;
+  environment: (provided: ProviderResources) => Record<string, string | undefined>;
 };
 
-/** A door seals secrets and signs the URLs of files; a worker opens secrets and writes files. */
+/** A function for requests seals secrets and signs the URLs of files. A worker opens secrets and writes files. */
 const grants: Record<ProviderName, Grant> = {
   secrets: {
     policy: ({ secretsKey }, side) =>
-      allow(side === "door" ? ["kms:Decrypt", "kms:Encrypt"] : ["kms:Decrypt"], secretsKey.keyArn),
+      allow(side === "request" ? ["kms:Decrypt", "kms:Encrypt"] : ["kms:Decrypt"], secretsKey.keyArn),
     environment: ({ secretsKey }) => ({ SECRETS_KEY_ID: secretsKey.keyArn }),
   },
   payments: {
@@ -71,7 +71,7 @@ const grants: Record<ProviderName, Grant> = {
   files: {
     policy: ({ files }, side) =>
       allow(
-        side === "door" ? ["s3:GetObject"] : ["s3:AbortMultipartUpload", "s3:PutObject"],
+        side === "request" ? ["s3:GetObject"] : ["s3:AbortMultipartUpload", "s3:PutObject"],
         ...fileKinds.map((kind) => files.arnForObjects(kind)),
       ),
     environment: ({ files }) => ({ FILES_BUCKET: files.bucketName }),
@@ -99,19 +99,22 @@ const grants: Record<ProviderName, Grant> = {
 export const providerPolicies = (
   side: Side,
   uses: readonly ProviderName[],
-  outside: Outside,
+  provided: ProviderResources,
 ): Record<string, PolicyDocument> =>
   Object.fromEntries(
     uses
-      .map((name) => [name, grants[name].policy(outside, side)] as const)
+      .map((name) => [name, grants[name].policy(provided, side)] as const)
       .filter((entry): entry is [ProviderName, PolicyDocument] => entry[1] !== undefined),
   );
 
 /** The environment variables for the providers that a function uses. */
-export const providerEnvironment = (uses: readonly ProviderName[], outside: Outside): Record<string, string> =>
+export const providerEnvironment = (
+  uses: readonly ProviderName[],
+  provided: ProviderResources,
+): Record<string, string> =>
   Object.fromEntries(
     uses
-      .flatMap((name) => Object.entries(grants[name].environment(outside)))
+      .flatMap((name) => Object.entries(grants[name].environment(provided)))
       .filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
 
@@ -125,7 +128,7 @@ function secretPolicy(scope: Construct, name: string | undefined): PolicyDocumen
  * Allows sending by SES under the sender's domain, or reading the SMTP server's secret when there is one. Mail contains
  * links to the API, so no mail is sent without the API's address.
  */
-function sendingPolicy({ files, config }: Outside): PolicyDocument | undefined {
+function sendingPolicy({ files, config }: ProviderResources): PolicyDocument | undefined {
   const { publicUrl, mailFrom, mailZone, smtpSecretName, sesConfigurationSet } = config;
   if (publicUrl === undefined) return undefined;
   if (smtpSecretName !== undefined) return secretPolicy(files, smtpSecretName);
@@ -152,7 +155,7 @@ export function secretArnOf(scope: Construct, name: string | undefined): string 
   });
 }
 
-function sendingEnvironment({ config }: Outside): Record<string, string | undefined> {
+function sendingEnvironment({ config }: ProviderResources): Record<string, string | undefined> {
   const { publicUrl, mailFrom, smtpSecretName, sesConfigurationSet } = config;
   if (publicUrl === undefined) return {};
   return {
@@ -164,7 +167,7 @@ function sendingEnvironment({ config }: Outside): Record<string, string | undefi
 }
 
 /** Tells cdk-nag why a role of a function that uses some providers has a wildcard. */
-export function acknowledgeProviders(role: Role, uses: readonly ProviderName[], { config }: Outside): void {
+export function acknowledgeProviders(role: Role, uses: readonly ProviderName[], { config }: ProviderResources): void {
   const acknowledge = (id: string, reason: string) => Validations.of(role).acknowledge({ id, reason });
   if (uses.includes("files")) {
     for (const kind of fileKinds) {

@@ -54,8 +54,8 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: 
 }
 
 /**
- * Reads one batch of a shard at a time: with more, Lambda keeps the order of changes to one item only, and every change
- * is a separate item.
+ * Reads one batch of a shard at a time. With several, Lambda would keep the order only within one item, and every change
+ * is an item of its own.
  */
 function mapStream(
   scope: Construct,

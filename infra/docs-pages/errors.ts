@@ -59,7 +59,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   insufficient_funds: "<code>available</code> is the free amount in the wallet. Top up the wallet and try again.",
   plan_unchanged: "There is nothing to change.",
   plan_cancelled:
-    "The account has no plan, or its plan is cancelled. Such a plan cannot be cancelled again, and the account cannot claim dedicated IPs. Change to a plan to have one again, or to keep the cancelled one.",
+    "The account has no plan, or its plan is cancelled. The plan cannot be cancelled again, and the account cannot claim dedicated IPs. To have a plan, call <code>billing.plan.change</code>.",
   plan_in_use:
     "Delete the account's <code>dedicated_ip_count</code> managed dedicated IPs first, or change to another plan. The plan pays for the dedicated IPs as long as they exist.",
   payment_due: "Top up the wallet. The invoice is paid from the wallet at once. Then try again.",

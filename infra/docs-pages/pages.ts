@@ -54,14 +54,14 @@ export const unpublished: ReadonlySet<string> = new Set([
 ]);
 
 /** The pages that are applications, by path. */
-const doors = new Map([
+const appPages = new Map([
   ["/docs", "reference"],
   ["/docs/playground", "playground"],
 ]);
 
 /** The path and title under which the site shows a file of the project or a path; undefined if it does not. */
 export function shownAs(target: string): { path: string; title: string } | undefined {
-  const title = doors.get(target);
+  const title = appPages.get(target);
   if (title !== undefined) return { path: target, title };
   const found = docsPages.find(({ name, file }) => file === target || `/docs/${name}` === target);
   return found && { path: `/docs/${found.name}`, title: found.title };

@@ -63,9 +63,9 @@ async function hashOfInputs(): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Replaces the cached bundle. Without permission to write there, every start bundles again. */
+/** Replaces the cached bundle. If the cache cannot be written, every start bundles again. */
 async function keep(cached: string, script: string): Promise<void> {
-  // Writing to another name first keeps other processes from reading half a file.
+  // The bundle is first written under another name, so that no other process reads half a file.
   const unfinished = `${cached}.${process.pid}`;
   try {
     await rm(cacheFolder, { recursive: true, force: true });

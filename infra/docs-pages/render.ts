@@ -37,7 +37,7 @@ function linkToPage(text: string): string | undefined {
 }
 
 /**
- * Renders a document of the project as HTML. The documents are trusted, but HTML in them is shown as text all the same.
+ * Renders a document of the project as HTML. HTML in a document is shown as text, although the documents are trusted.
  * Links may lead to web pages, mail addresses and pages of the site; a link to any other file becomes plain text.
  */
 export function renderMarkdown(markdown: string, file: string): string {

@@ -22,8 +22,8 @@ const advice: Record<string, string> = {
 export function startProblemOf(error: unknown): StartProblem | undefined {
   if (error instanceof StartProblem) return error;
   if (!(error instanceof Error) || !("code" in error) || !("path" in error)) return undefined;
-  const told = advice[String(error.code)];
-  return told === undefined ? undefined : new StartProblem(`${told}. ${error.message}`);
+  const text = advice[String(error.code)];
+  return text === undefined ? undefined : new StartProblem(`${text}. ${error.message}`);
 }
 
 export type StartArguments = { help: boolean; reset: boolean; yes: boolean; seed: "big" | undefined };

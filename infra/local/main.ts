@@ -38,7 +38,7 @@ async function prepareDocs(dataDir: string): Promise<string> {
   return folder;
 }
 
-/** Fills the big account from where it is, and shows the progress. */
+/** Adds what the big account lacks, and shows the progress. */
 async function seedBigHere(signal: AbortSignal): Promise<void> {
   const table = openTable(new TableClient(), localTableName);
   const { id: accountId } = bigAccount;

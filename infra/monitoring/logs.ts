@@ -25,8 +25,8 @@ const swept = (member: string): IFilterPattern =>
   );
 
 /**
- * Counts what only the log shows. CloudWatch reads the functions' log lines anyway, so this costs the functions
- * nothing; Powertools' metrics would slow every cold start: docs/deploy.md has the figures.
+ * Counts events that only the log shows. CloudWatch reads the functions' log lines anyway, so this costs the functions
+ * nothing. Powertools' metrics would slow every cold start: docs/deploy.md has the figures.
  */
 export function addLogMetrics(scope: Construct, logGroup: LogGroup, stage: string): LogMetrics {
   const count = (metricName: string, filterPattern: IFilterPattern, metricValue = "1"): Metric =>
@@ -54,7 +54,7 @@ export function addLogAlarms(
   checker: IFunction | undefined,
   topic?: Topic,
 ): void {
-  addAlarm(scope, "LoggedErrors", "Functions log errors, and work may be left undone", errors, 10, topic);
+  addAlarm(scope, "LoggedErrors", "Functions log errors, and some work may not be done", errors, 10, topic);
   addAlarm(scope, "WebhooksGivenUp", "Webhook deliveries were given up after all attempts", webhooksGivenUp, 50, topic);
   addAlarm(scope, "WebhooksDue", "The number of waiting webhook deliveries grows", webhooksDue, 2_000, topic, {
     periods: 3,

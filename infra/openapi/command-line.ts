@@ -9,7 +9,7 @@ function end(text: string, code: 0 | 2): never {
  * Reads the words of a command that has only the flag `--help` and takes at most `atMost` words. Otherwise prints the
  * usage and exits: with 0 for `--help`, with 2 for an invalid command line.
  */
-export function wordsGiven(usage: string, atMost = 0): string[] {
+export function readWords(usage: string, atMost = 0): string[] {
   try {
     const { values, positionals } = parseArgs({ options: { help: { type: "boolean" } }, allowPositionals: true });
     if (values.help) return end(usage, 0);

@@ -9,7 +9,7 @@ import { productName } from "../../shared/core/product.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { limitClasses } from "../../shared/rate-limits/classes.ts";
 import { a2aBody, a2aHeaders, a2aRoute, mcpHeaders, mcpRoute } from "./code-mode.ts";
-import { wordsGiven } from "./command-line.ts";
+import { readWords } from "./command-line.ts";
 import { headerComponents, requestHeaders } from "./headers.ts";
 import { isPortable } from "./portable-pattern.ts";
 import { responsesOf } from "./responses.ts";
@@ -140,7 +140,7 @@ export function openApiDocument(): object {
 }
 
 if (import.meta.main) {
-  wordsGiven("Usage: npm run openapi\n\nWrites the OpenAPI document to dist/openapi.json.");
+  readWords("Usage: npm run openapi\n\nWrites the OpenAPI document to dist/openapi.json.");
   const file = resolve(import.meta.dirname, "../../dist/openapi.json");
   await mkdir(dirname(file), { recursive: true });
   await writeFile(file, `${JSON.stringify(openApiDocument(), null, 2)}\n`);

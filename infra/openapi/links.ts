@@ -8,7 +8,7 @@ const namesIn = (path: string): string[] => [...path.matchAll(placeholder)].map(
 
 const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
 
-/** The OpenAPI link from a route that creates a resource to the route that reads it, by the latter's name. */
+/** The OpenAPI link from a route that creates a resource to the route that reads it. The link has the name of the latter. */
 export function linksOf(created: Route, routes: readonly Route[]): Record<string, Link> {
   const { location } = created.http;
   if (location === undefined) return {};

@@ -1,25 +1,26 @@
-/** An escape with the same meaning in JavaScript (flag u), RE2 and Python's `re`. */
+/** An escape that JavaScript (flag u), RE2 and Python's `re` all know. */
 const escape = String.raw`\\(?:[dDwWsSnrtfv]|x[0-9a-fA-F]{2}|[.*+?^$|()[\]{}\\/])`;
 
-const oneOf = String.raw`\[(?!\^\])\^?(?:${escape}|[^\\[\]&~|])+\]`;
+const characterClass = String.raw`\[(?!\^\])\^?(?:${escape}|[^\\[\]&~|])+\]`;
 
 const group = String.raw`\((?:\?:|(?!\?))|\)`;
 
-/** RE2 allows up to 1,000 repetitions. */
+/** RE2 allows 1,000 repetitions; this takes up to 999. */
 const count = String.raw`\{\d{1,3}(?:,\d{0,3})?\}`;
 
-const tokenPattern = `${escape}|${oneOf}|${group}|${count}|[*+?|^$.]|${String.raw`[^\\()[\]{}*+?|^$.]`}`;
+const tokenPattern = `${escape}|${characterClass}|${group}|${count}|[*+?|^$.]|${String.raw`[^\\()[\]{}*+?|^$.]`}`;
 
-const wholly = new RegExp(`^(?:${tokenPattern})*$`);
+const portable = new RegExp(`^(?:${tokenPattern})*$`);
 
 /**
- * Tells whether a regular expression has the same meaning in JavaScript, RE2 (Go) and Python's `re`. Allowed are
- * characters, character classes, groups, counts and alternatives; not allowed are properties (`\p`), look-around,
- * names, references and Unicode escapes.
+ * Tells whether JavaScript, RE2 (Go) and Python's `re` can all read a pattern. On text outside ASCII their `\d`, `\w`
+ * and `\s` may differ, and before a final line break their `$`.
+ * - Allowed: characters, character classes, groups, counts and alternatives.
+ * - Not allowed: properties (`\p`), look-around, names, references and Unicode escapes.
  */
-export const isPortable = (pattern: string): boolean => wholly.test(pattern) && isBuilt(pattern);
+export const isPortable = (pattern: string): boolean => portable.test(pattern) && compiles(pattern);
 
-function isBuilt(pattern: string): boolean {
+function compiles(pattern: string): boolean {
   try {
     return new RegExp(pattern, "u").source !== "";
   } catch {

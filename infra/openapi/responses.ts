@@ -32,7 +32,7 @@ const Problem = z
     title: z.string().meta({ description: "The kind of problem, the same for every occurrence." }),
     status: z.int().meta({ description: "The HTTP status of the answer." }),
     detail: z.string().meta({ description: "What happened this time, in words for people." }),
-    code: z.enum(problemCodes).meta({ description: "The stable code of the problem, for decisions in your program." }),
+    code: z.enum(problemCodes).meta({ description: "The stable code of the problem, for decisions in your code." }),
     request_id: z.string().meta({ description: "The request's id. Quote the id when you ask us about the request." }),
   })
   .catchall(z.unknown())

@@ -75,11 +75,11 @@ async function credit(table: Table, accountId: string, amountText: string, id: s
     const value = { existed: plan.done[0]?.existed ?? false, posted: plan.posted };
     return { value, writes: plan.writes, changes: plan.changes };
   });
-  return { account_id: accountId, credited: existed ? "before" : money(amount), balance: money(posted) };
+  return { account_id: accountId, credited: existed ? "already" : money(amount), balance: money(posted) };
 }
 
-/** Checks the books of all accounts, or of one. Throws an error that lists every problem. */
-async function checkBooks(table: Table, accountId: string | undefined) {
+/** Checks the ledgers of all accounts, or of one. Throws an error that lists every problem. */
+async function checkLedgers(table: Table, accountId: string | undefined) {
   const ids: string[] = accountId === undefined ? [] : [(await getAccount(table, accountId)).id];
   if (accountId === undefined) for await (const id of accountIds(table)) ids.push(id);
   let [done, unsettled] = [0, 0];
@@ -104,12 +104,12 @@ export const billingCommands: Record<string, Command> = {
     run: (table, { date, account: accountId }) => runBilling(table, date, accountId),
   },
   "billing check": {
-    summary: "Check the ledger: balances, their newest entries and movements. Changes nothing.",
+    summary: "Check the ledgers: balances, and the newest entries with their movements. Changes nothing.",
     options: { account: { description: "Only this account.", schema: Id.optional() } },
-    run: (table, { account: accountId }) => checkBooks(table, accountId),
+    run: (table, { account: accountId }) => checkLedgers(table, accountId),
   },
   "billing credit": {
-    summary: "Credit a wallet. Each id is credited once.",
+    summary: "Credit a wallet.",
     options: {
       account: accountOption,
       amount: { description: "The amount, such as 50.00.", schema: Amount },

@@ -27,8 +27,8 @@ const option = (options: Record<string, string>, name: string): string => option
 const user = { description: "The user's id: the `id` that GET /v1/public/me shows them.", schema: Id };
 
 /**
- * Makes a user an owner of an account, unless they are one. The operator stands above permissions, so only the
- * account's existence is checked.
+ * Makes a user an owner of an account, unless they are one. The operator needs no permission, so it only checks that the
+ * account exists.
  */
 async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
   await getAccount(table, accountId);

@@ -20,9 +20,9 @@ export type Connection = TableLocation & { table: Table; place: string; close: (
 const open = (name: string): Table => openTable(new TableClient(), name);
 
 /**
- * Connects to the named table where the AWS SDK finds it (a deployed one, or the endpoint in
- * AWS_ENDPOINT_URL_DYNAMODB). Without a name connects to the local table: at that endpoint, or in the running product,
- * or by starting its engine for the duration of the command.
+ * Connects to the named table where the AWS SDK finds it: in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
+ * Without a name connects to the local table: at that endpoint, or else in the running product, or else in an engine
+ * that it starts for the command.
  */
 export async function connect(tableName: string | undefined): Promise<Connection> {
   if (tableName !== undefined) return { table: open(tableName), place: `table ${tableName}`, close: async () => {} };

@@ -54,7 +54,7 @@ export const feedbackCommands: Record<string, Command> = {
     run: (table, options) => getFeedback(table, options["id"] ?? ""),
   },
   "feedback set-status": {
-    summary: "Set the status of a feedback. An event tells its account.",
+    summary: "Set the status of a feedback. Its account gets an event.",
     options: {
       id,
       status: { description: `The new status: ${statuses}.`, schema: Status },

@@ -14,16 +14,16 @@ export type Pair = { source: Table; restored: Table; at: Date };
 /** The numbers of accounts, compared accounts and changes, and the problems in words. */
 export type Comparison = { accounts: number; compared: number; changes: number; problems: string[] };
 
-/** The margin before that time: the time of a change may be earlier than the commit of its transaction. */
+/** Changes within this time before `at` are not compared, because a change may be committed later than its time. */
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;
 
 const lists = ["workspaces", "domains", "dns_records", "mailboxes", "transactions", "invoices"];
 
 /**
- * Compares a restored table with its source, for up to `sample` accounts spread over all. It compares records that are
- * only ever added: the changes of the 30 days before, and the ledger's entries. In the restored table it also checks
- * that the books are balanced, and that lists have as many rows as they count.
+ * Compares a restored table with its source, for up to `sample` accounts spread over all. It compares records that never
+ * change: the changes of the 30 days before `at`, and the ledger's entries. In the restored table it also checks that
+ * ledgers are balanced, and that lists have as many rows as they count.
  */
 export async function compare(pair: Pair, sample: number): Promise<Comparison> {
   const { total } = await readRows(pair.restored, accountsMatching({}), { skip: 0, take: 0 });

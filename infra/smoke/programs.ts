@@ -47,11 +47,11 @@ async function callTool({ api }: Scene, name: string, code: string): Promise<Env
     body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { code } } },
   });
   const { result, error } = data as { result?: McpResult; error?: { message: string } };
-  if (!result) throw new Error(`MCP refuses it: ${error?.message ?? "without a word"}`);
+  if (!result) throw new Error(`MCP answered an error: ${error?.message ?? "no message"}`);
   return JSON.parse(result.content[0]?.text ?? "{}") as Envelope;
 }
 
-/** The checks of code mode, by both of its entry points, that only read. */
+/** The checks of code mode that only read, through the A2A envelope and MCP. */
 export const programReads: readonly Check[] = [
   {
     name: "code mode: a program that reads",
@@ -82,7 +82,7 @@ const writing = (name: string, send: (scene: Scene, code: string) => Promise<Env
   },
 });
 
-/** The checks of code mode, by both of its entry points, that write. */
+/** The checks of code mode that write, through the A2A envelope and MCP. */
 export const programWrites: readonly Check[] = [
   writing("code mode: a program that writes", runProgram),
   writing("mcp: service_execute", (scene, code) => callTool(scene, "service_execute", code)),

@@ -6,10 +6,10 @@ import { ApiError, connect, type HostedMail } from "#client";
 export class Skip extends Error {}
 
 /** Thrown by a check that finds a fault. */
-class Wrong extends Error {}
+class Fault extends Error {}
 
 export function expect(holds: boolean, otherwise: string): asserts holds {
-  if (!holds) throw new Wrong(otherwise);
+  if (!holds) throw new Fault(otherwise);
 }
 
 /** Something that the run has created, and the function that removes it. */
@@ -102,7 +102,7 @@ export async function errorOf(call: Promise<unknown>): Promise<ApiError> {
     if (error instanceof ApiError) return error;
     throw error;
   }
-  throw new Wrong("the request was not refused");
+  throw new Fault("the request was not refused");
 }
 
 /** Checks that something deleted is gone for its readers, too. */

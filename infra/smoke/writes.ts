@@ -7,11 +7,11 @@ import type { Check } from "./run.ts";
 import { type Scene, expect, expectGone, errorOf, removeNamed } from "./scene.ts";
 
 /** The time that the removal of a domain and of its workspace may take together. */
-const goingMs = 30_000;
+const removalMs = 30_000;
 
 /** Deletes a workspace, with retries: it is not empty until its domain is removed. */
 async function deleteWorkspace({ api, path }: Scene, workspace_id: string): Promise<void> {
-  for (const until = performance.now() + goingMs; ;) {
+  for (const until = performance.now() + removalMs; ;) {
     try {
       await api.workspaces.delete({ path: { ...path, workspace_id } });
       return;
@@ -154,7 +154,7 @@ async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> 
 /** The checks that create a workspace and a domain, and that work in them. */
 export const writes: readonly Check[] = [...places, ...inDomain];
 
-/** A public address of ICANN's, for a host that never proves itself; nothing is sent to a host before it does. */
+/** A public address of ICANN, for a host that is never authorized. Nothing is sent to such a host. */
 const someHost = "192.0.46.8";
 
 const people: Check[] = [

@@ -11,7 +11,7 @@ import type { Key } from "../table/writes.ts";
  * Access patterns
  *   account by id                         ACCOUNT#<id> / ACCOUNT
  *   all accounts, for a super admin       ACCOUNTS / LIST#all
- *     … of a client, in a status, of both ACCOUNTS / LIST#client/<id>, LIST#status/<status>, LIST#client/<id>/status/<status>
+ *     … by client, by status, by both     ACCOUNTS / LIST#client/<id>, LIST#status/<status>, LIST#client/<id>/status/<status>
  *   accounts a user belongs to            USER#<id> / LIST#accounts
  *   client by id                          CLIENT#<id> / CLIENT
  */

@@ -106,7 +106,7 @@ export function claimedGroups(principal: Principal, accountId: string): string[]
 }
 
 /**
- * The existing groups among `ids`, and all groups that contain them. A cycle of groups does not make this run forever.
+ * The existing groups among `ids`, and all groups that contain them. Ends even if groups contain each other.
  */
 export function withAncestors({ groups }: GroupsRecord, ids: readonly string[]): string[] {
   const found = new Set<string>();

@@ -6,15 +6,15 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { accountKey, accountKind, listsOf, type AccountStatus, type StoredAccount } from "./account.ts";
 
-function placeIn({ id, ordinals }: StoredAccount, list: string): number {
+function ordinalIn({ id, ordinals }: StoredAccount, list: string): number {
   const ordinal = ordinals[list];
-  if (ordinal === undefined) throw new Error(`Account ${id} does not say where it stands in the list ${list}.`);
+  if (ordinal === undefined) throw new Error(`Account ${id} has no ordinal for the list ${list}.`);
   return ordinal;
 }
 
 /**
- * Plans the move of an account to another status and to the lists of that status; no writes if it has the status
- * already. Throws 409 `account_closed` for a closed account.
+ * Plans the change of an account's status, and the account's move between the lists by status. Plans no writes if the
+ * account has the status already. Throws 409 `account_closed` for a closed account.
  */
 export async function planAccountStatus(
   table: Reader,
@@ -25,12 +25,12 @@ export async function planAccountStatus(
   if (account.status === status) return { value: account, writes: [], changes: [] };
   if (account.status === "closed")
     throw new Problem("account_closed", "The account is closed. A closed account cannot be opened again.");
-  const left = listsOf(account).slice(2);
-  const leftStates = await Promise.all(
-    left.map(async (list) => (await readList(table, list, [placeIn(account, list.name)])).state),
+  const former = listsOf(account).slice(2);
+  const formerStates = await Promise.all(
+    former.map(async (list) => (await readList(table, list, [ordinalIn(account, list.name)])).state),
   );
   const { writes, ordinals } = enlist(await readHeads(table, listsOf({ ...account, status }).slice(2)), account.id);
-  const kept = Object.entries(account.ordinals).filter(([name]) => !left.some((list) => list.name === name));
+  const kept = Object.entries(account.ordinals).filter(([name]) => !former.some((list) => list.name === name));
   const changed: StoredAccount = {
     ...account,
     status,
@@ -38,7 +38,7 @@ export async function planAccountStatus(
     updated_at: now.toISOString(),
     version: account.version + 1,
   };
-  const removals = leftStates.flatMap((state) => removeRows(state, [placeIn(account, state.list.name)]));
+  const removals = formerStates.flatMap((state) => removeRows(state, [ordinalIn(account, state.list.name)]));
   return {
     value: changed,
     writes: [

@@ -33,11 +33,11 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
 }
 
 /**
- * A page of the accounts that the principal may see, oldest first.
- * - A super admin's page costs the same with every filter.
- * - A user's filtered page reads all accounts of the user, but no others.
- * - The accounts that a user belongs to directly come first, and then those to which only the groups in the token give
- *   access.
+ * A page of the accounts that the principal may see.
+ * - A super admin: all accounts, oldest first. The page costs the same with every filter.
+ * - Another user: first the accounts that the user belongs to directly, oldest membership first. Then, by id, those to
+ *   which only the groups in the token give access. A filtered page reads all accounts of the user.
+ * - A service account: its own account.
  */
 export async function visibleAccounts(
   table: Reader,
@@ -49,9 +49,9 @@ export async function visibleAccounts(
   if (filter.status !== undefined && !AccountStatus.safeParse(filter.status).success) return { items: [], total: 0 };
   const filtered = filter.client_id !== undefined || filter.status !== undefined;
   if (principal.account_id !== undefined) return sliced(await ownAccount(table, principal), filter, page);
-  const isAll = await isSuperAdmin(table, principal);
+  const isSuper = await isSuperAdmin(table, principal);
   return atOneMoment(table, async (moment) => {
-    if (isAll) {
+    if (isSuper) {
       const { rows, total } = await moment.page(await matchingSources(moment, table, filter), skip, take);
       return { items: rows, total };
     }
@@ -62,10 +62,7 @@ export async function visibleAccounts(
   });
 }
 
-/**
- * All accounts that match the filter. An account whose status changed during the read is left out, and the read starts
- * again.
- */
+/** All accounts that match the filter. If the status of an account changes during the read, the read starts again. */
 const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise<RowSource<StoredAccount>[]> =>
   moment.open([
     {
@@ -74,7 +71,7 @@ const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise
     },
   ]);
 
-/** First the accounts that a user belongs to directly, then those to which only the groups in the token give access. */
+/** The accounts of a user who is no super admin, in the order of `visibleAccounts`. */
 async function ownSources(moment: Moment, table: Reader, principal: Principal): Promise<RowSource<StoredAccount>[]> {
   const own = await moment.open([
     { list: accountsOfUser(principal.id), resolve: (rows: unknown[]) => readAccounts(table, rows) },
@@ -85,15 +82,15 @@ async function ownSources(moment: Moment, table: Reader, principal: Principal): 
   return [...own, { total: claimed.length, read }];
 }
 
-/** The accounts with a group that the token names, without those the user belongs to in person. */
+/** The accounts with a group that the token names, without those that the user belongs to directly. */
 async function claimedAccounts(table: Reader, principal: Principal): Promise<{ account_id: string }[]> {
   const ids = [...new Set(principal.groups.flatMap((name) => accountOfGroup(name) ?? []))].toSorted();
   const records = await table.getMany(ids.map((id) => accessKey(id, principal)));
   const groups = await table.getMany(ids.map((id) => groupsKey(id)));
   return ids.flatMap((id, index) => {
     const record = groups[index] && GroupsRecord.parse(groups[index]);
-    const isThere = record !== undefined && withAncestors(record, claimedGroups(principal, id)).length > 0;
-    return isThere && !records[index] ? [{ account_id: id }] : [];
+    const opensAccount = record !== undefined && withAncestors(record, claimedGroups(principal, id)).length > 0;
+    return opensAccount && !records[index] ? [{ account_id: id }] : [];
   });
 }
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { ActorType, changesOf, StoredChange } from "../changes/record.ts";
+import { ActorType, changeJournalOf, StoredChange } from "../changes/record.ts";
 import { Id } from "../core/ids.ts";
 import { spanOf, type PageQuery } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
@@ -33,7 +33,7 @@ export const AuditEntry = z
     before: StoredView.meta({ description: "The resource before the change. Null if it was created." }),
     after: StoredView.meta({ description: "The resource after the change. Null if it was deleted." }),
     source_ip: z.string().nullable().meta({ description: "The IP address that the request came from, if known." }),
-    user_agent: z.string().nullable().meta({ description: "The `User-Agent` of the program that sent the request." }),
+    user_agent: z.string().nullable().meta({ description: "The `User-Agent` of the client that sent the request." }),
     request_id: z.string().meta({ description: "The id of the request, as in the `X-Request-Id` of its answer." }),
   })
   .meta({ id: "AuditEntry", description: "One change of one resource: who changed what, when and from where." });
@@ -87,6 +87,6 @@ export async function listAuditEntries(
     ...(until === undefined ? {} : { until: new Date(until) }),
     ...(wanted.length === 0 ? {} : { keep }),
   };
-  const { rows, total } = await readEntries(table, changesOf(accountId), options, now());
+  const { rows, total } = await readEntries(table, changeJournalOf(accountId), options, now());
   return { items: rows.map((row) => entryOf(StoredChange.parse(row))), total };
 }

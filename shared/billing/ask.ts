@@ -19,14 +19,14 @@ export type AskWork = {
   isReadOnly?: boolean;
 };
 
-/** Bank debits take up to two weeks. After this time, only the result page still asks about a checkout. */
+/** The age of a checkout after which only its result page asks about it. Bank debits take up to two weeks. */
 export const askedForMs = 30 * dayMs;
 
-/** The time after the last question about a checkout before its result page may cause another one. */
+/** The least time between two questions for the result page of a checkout. */
 const pageRestMs = 4_000;
 
 /** Asks the provider about the checkout of a top-up; undefined if the answer is about another checkout. */
-async function look(accountId: string, topup: StoredTopup, work: AskWork): Promise<CheckoutState | undefined> {
+async function readCheckout(accountId: string, topup: StoredTopup, work: AskWork): Promise<CheckoutState | undefined> {
   const state = await work.payments.getCheckout(topup.checkout_id);
   if (isAbout(state, accountId, topup)) return state;
   work.log.error("the provider has another checkout by this id", { checkout_id: topup.checkout_id });
@@ -39,11 +39,11 @@ const isAbout = (state: CheckoutState, accountId: string, { id, checkout_id }: S
 /**
  * Settles a checkout as the provider's webhook does. Both credit a payment under the same id, so it is credited once.
  */
-async function take(state: CheckoutState, work: AskWork): Promise<void> {
+async function settleCheckout(state: CheckoutState, work: AskWork): Promise<void> {
   const { id: checkoutId, status, reference, accountId, amount, currency } = state;
   if (status !== "paid" && status !== "expired") return;
-  const told = { checkoutId, reference, accountId, amount, currency, at: work.now() };
-  const outcome = await handlePayment({ id: `asked/${checkoutId}`, type: status, ...told }, work);
+  const facts = { checkoutId, reference, accountId, amount, currency, at: work.now() };
+  const outcome = await handlePayment({ id: `asked/${checkoutId}`, type: status, ...facts }, work);
   work.log.info("checkout settled by asking", { checkout_id: checkoutId, account_id: accountId, status, outcome });
 }
 
@@ -61,18 +61,18 @@ export async function askForPage(accountId: string, topup: StoredTopup, work: As
   const { done } = await table.attempt({ update: topupKey(accountId, topup.id), set: claim, if: { version } });
   if (!done) return;
   await ask(accountId, topup, work).catch((error: unknown) => {
-    log[isSilence(error) ? "info" : "error"]("the provider was asked in vain", { reason: String(error) });
+    log[isUnavailable(error) ? "info" : "error"]("the provider was asked in vain", { reason: String(error) });
   });
 }
 
 /** Asks about a top-up, and settles it by the answer. */
 async function ask(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
-  const state = await look(accountId, topup, work);
-  if (state) await take(state, work);
+  const state = await readCheckout(accountId, topup, work);
+  if (state) await settleCheckout(state, work);
 }
 
 /** Whether the error is a 503, so that asking again later will help. */
-export const isSilence = (error: unknown): boolean => error instanceof Problem && error.status === 503;
+export const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.status === 503;
 
 /**
  * When to ask again: the older a checkout is, the less often. Undefined once it is too old and the provider has
@@ -95,12 +95,17 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   if (topup?.status === "pending") {
     await ask(accountId, topup, work).catch((error: unknown) => void (failure = error));
   } else if (topup?.status === "paid") {
-    // The process that credited it may have died before it paid what was owed.
+    // The process that credited the top-up may have died before it paid what was owed.
     await payOwed(accountId, `asked/${topup.checkout_id}`, work);
   }
   const after = await table.get(key, StoredTopup);
   const isOpen = after?.status === "pending" && !isMissing(failure);
-  await putBack([accountId, reference], at, isOpen ? nextAsk(after, askedAt, failure === undefined) : undefined, table);
+  await reschedule(
+    [accountId, reference],
+    at,
+    isOpen ? nextAsk(after, askedAt, failure === undefined) : undefined,
+    table,
+  );
   if (failure !== undefined) throw failure;
 }
 
@@ -108,28 +113,28 @@ async function askDue(accountId: string, reference: string, at: string, work: As
 const isMissing = (error: unknown): boolean => error instanceof Problem && error.code === "not_found";
 
 /**
- * Moves a place of the queue to its next due time, or removes it from the queue. If two processes try this at the same
+ * Moves a task of the queue to its next due time, or removes it from the queue. If two processes try this at the same
  * time, only one succeeds.
  */
-async function putBack(
-  place: [accountId: string, reference: string],
+async function reschedule(
+  task: [accountId: string, reference: string],
   at: string,
   next: string | undefined,
   table: Table,
 ): Promise<void> {
-  const due = dueKey(checkoutQueue, place, at);
+  const due = dueKey(checkoutQueue, task, at);
   if (next === at) return;
   if (next === undefined) return void (await table.attempt({ delete: due }));
   await table.commit(async () => {
     const isThere = (await table.get(due, z.object({}))) !== undefined;
-    const writes = [{ delete: due, if: "present" as const }, dueWrite(checkoutQueue, place, next)];
+    const writes = [{ delete: due, if: "present" as const }, dueWrite(checkoutQueue, task, next)];
     return { value: undefined, writes: isThere ? writes : [] };
   });
 }
 
 /**
- * Asks about the checkouts that are due, or with `early` about all that are open: after an outage in which webhooks may
- * have been lost.
+ * Asks about the checkouts that are due. With `early` it asks about all open checkouts, for use after an outage in which
+ * webhooks may have been lost.
  */
 export async function sweepCheckouts(work: AskWork, { early = false } = {}): Promise<SweepResult> {
   const until = early ? new Date(work.now().getTime() + askedForMs) : work.now();
@@ -139,16 +144,16 @@ export async function sweepCheckouts(work: AskWork, { early = false } = {}): Pro
   return sweepTasks(tasks, work.log);
 }
 
-/** Puts the pending top-ups of an account that the first version stored outside of the queue into it, due at once. */
+/** Puts the pending top-ups that the first version stored without a queue into the queue, due at once. */
 export async function queueOldTopups(accountId: string, { table, now }: Pick<AskWork, "table" | "now">): Promise<void> {
   const at = now();
   const first = topupKey(accountId, timeOrderedId(new Date(at.getTime() - askedForMs)));
   const items = await table.between(first.PK, first.SK, topupKey(accountId, "g").SK);
-  for (const { id } of items.map((item) => StoredTopup.parse(item)).filter(isForgotten)) {
+  for (const { id } of items.map((item) => StoredTopup.parse(item)).filter(isOutsideQueue)) {
     const key = topupKey(accountId, id);
     await table.commit(async () => {
       const topup = await table.get(key, StoredTopup);
-      if (!topup || !isForgotten(topup)) return { value: undefined, writes: [] };
+      if (!topup || !isOutsideQueue(topup)) return { value: undefined, writes: [] };
       const { version } = topup;
       const queued = { update: key, set: { is_queued: true, version: version + 1 }, if: { version } };
       return { value: undefined, writes: [queued, dueWrite(checkoutQueue, [accountId, id], at.toISOString())] };
@@ -156,4 +161,4 @@ export async function queueOldTopups(accountId: string, { table, now }: Pick<Ask
   }
 }
 
-const isForgotten = ({ status, is_queued }: StoredTopup): boolean => status === "pending" && !is_queued;
+const isOutsideQueue = ({ status, is_queued }: StoredTopup): boolean => status === "pending" && !is_queued;

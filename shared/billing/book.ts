@@ -39,8 +39,9 @@ export type AccountBilling = {
 
 /** Reads the billing of an account. Throws 404. */
 export async function openAccountBilling(table: Reader, accountId: string, now: Date): Promise<AccountBilling> {
-  // The state is read before the account. A change of the status for a debt also writes the state, so a status that is
-  // newer than the state fails the state's condition. A status older than the state would go unnoticed.
+  // The state is read before the account. A process that changes the account's status for a debt also writes the state.
+  // So if the status read here is newer than the state, the condition on the state fails the transaction. In the other
+  // order, an outdated status would go unnoticed.
   const stored = await table.get(stateKey(accountId), BillingState);
   const account = await getAccount(table, accountId);
   const state = stored ?? firstState(account.created_at);
@@ -83,7 +84,7 @@ async function planOf(
     put: { ...stateKey(accountId), ...state, version: state.version + 1 },
     if: state.version === 0 ? "absent" : { version: state.version },
   };
-  // Invoices stay open only if the wallet could not pay them at that moment.
+  // Invoices stay open because the wallet could not pay them. If the wallet has changed since, the transaction fails.
   const isShort = isChanged && book.open.length > 0 && book.postings.length === 0;
   return {
     value: undefined,
@@ -142,8 +143,8 @@ function paidWrite(accountId: string, invoice: StoredInvoice): Write {
 const maxReads = 5;
 
 /**
- * Runs `work` on an account's billing in one transaction. The wallet that was read decides what can be paid. If its
- * money is moved meanwhile, `work` runs again on the new state, until 503 `busy`.
+ * Plans the transaction of `work` on an account's billing. If the wallet changed after it was read, `work` runs again on
+ * what is stored by then, five times at most. After that it throws 503 `busy`.
  */
 export async function planBilling(
   table: Reader,

@@ -33,7 +33,7 @@ export const Line = z.object({
 export type Line = z.output<typeof Line>;
 
 /** Divides whole numbers and rounds half up: 5/2 → 3. */
-const divided = (numerator: number, denominator: number): number =>
+const divideHalfUp = (numerator: number, denominator: number): number =>
   Number((2n * BigInt(numerator) + BigInt(denominator)) / (2n * BigInt(denominator)));
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
@@ -59,7 +59,7 @@ function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
         description: `${plan.name}: ${what}`,
         quantity: `${quantity} ${unit}-days / ${monthDays}`,
         unit_price: price,
-        amount: divided(quantity * price, monthDays),
+        amount: divideHalfUp(quantity * price, monthDays),
       },
     ];
   };
@@ -84,11 +84,11 @@ function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
             description: `${plan.name}: sent mails, by the thousand`,
             quantity: `${mails} mails`,
             unit_price: plan.prices.sentMails,
-            amount: divided(mails * plan.prices.sentMails, 1_000),
+            amount: divideHalfUp(mails * plan.prices.sentMails, 1_000),
           },
         ]),
   ].filter(({ amount }) => amount > 0);
-  const missing = divided(plan.minimum * days.length, monthDays) - sum(lines.map(({ amount }) => amount));
+  const missing = divideHalfUp(plan.minimum * days.length, monthDays) - sum(lines.map(({ amount }) => amount));
   if (missing <= 0) return lines;
   const rest = {
     description: `${plan.name}: up to the minimum`,

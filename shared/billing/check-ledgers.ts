@@ -10,7 +10,7 @@ import { walletOf } from "../wallet/wallet.ts";
 type CheckContext = { table: Reader; log: Log; now: () => Date };
 type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
 
-/** The number of all accounts, the number of those that were checked, and the results. */
+/** How many accounts there are (`total`), how many were checked (`accounts`), and the results of the checks. */
 export type LedgersChecked = { total: number; accounts: number; violations: number; unsettled: number; failed: number };
 
 const hoursOfDay = 24;
@@ -26,8 +26,8 @@ export function turnAt(now: Date, total: number, most: number): { skip: number; 
 }
 
 /**
- * Checks the books of this hour's accounts: each account once a day, up to `most` in a run. None is started after
- * `budgetMs`. Books with problems are logged as errors, by account, and so is an account that could not be read.
+ * Checks the ledgers of this hour's accounts: each account once a day, up to `most` in a run. After `budgetMs` no
+ * further check begins. Each account whose ledger has problems or could not be read is logged as an error.
  */
 export async function checkLedgers({ table, log, now }: CheckContext, bounds: Bounds = {}): Promise<LedgersChecked> {
   const { most = 2_000, atOnce = 8, budgetMs = 40_000 } = bounds;

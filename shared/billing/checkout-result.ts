@@ -4,7 +4,7 @@ import { Id } from "../core/ids.ts";
 import { Currency, currency } from "../core/money.ts";
 import type { Reader } from "../table/table.ts";
 import { topupOfToken, TopupStatus } from "../wallet/topup.ts";
-import { askForPage, isSilence, type AskWork } from "./ask.ts";
+import { askForPage, isUnavailable, type AskWork } from "./ask.ts";
 
 export const CheckoutResult = z
   .object({
@@ -37,7 +37,7 @@ const messages = {
 /** Reads the top-up after the provider was asked. Returns the top-up from before if the table does not answer. */
 const readAfter = <T>(before: T, read: () => Promise<T>): Promise<T> =>
   read().catch((error: unknown) => {
-    if (isSilence(error)) return before;
+    if (isUnavailable(error)) return before;
     throw error;
   });
 

@@ -15,9 +15,9 @@ const downloadSeconds = 3_600;
 export const newDownloadKey = (): string => randomBytes(32).toString("base64url");
 
 /** The signed content of an address: the account, the invoice, and the expiry in seconds since 1970. */
-type Permission = { accountId: string; invoiceId: string; expires: number };
+type LinkContent = { accountId: string; invoiceId: string; expires: number };
 
-const linkSignature = (downloadKey: string, { accountId, invoiceId, expires }: Permission): Buffer =>
+const linkSignature = (downloadKey: string, { accountId, invoiceId, expires }: LinkContent): Buffer =>
   createHmac("sha256", downloadKey).update(`${accountId}/${invoiceId}/${expires}`).digest();
 
 type Linked = StoredInvoice & { download_key: string };
@@ -33,7 +33,7 @@ function urlOf({ account_id: accountId, id: invoiceId, download_key }: Linked, a
  * Returns an invoice with its signing key. An invoice that the first version stored without a key gets one when it is
  * first listed.
  */
-async function linked(invoice: StoredInvoice, table: Table): Promise<Linked> {
+async function withDownloadKey(invoice: StoredInvoice, table: Table): Promise<Linked> {
   const { download_key, account_id, id } = invoice;
   if (download_key !== undefined) return { ...invoice, download_key };
   return table.commit(async () => {
@@ -60,7 +60,7 @@ export async function listInvoices(
 ): Promise<{ items: Listed[]; total: number }> {
   const { rows, total } = await readRows(table, invoicesOf(accountId), { ...spanOf(page), order: "newest" });
   const items = rows.map(async (row): Promise<Listed> => {
-    const invoice = await linked(StoredInvoice.parse(row), table);
+    const invoice = await withDownloadKey(StoredInvoice.parse(row), table);
     return { ...invoice, download_url: urlOf(invoice, address, now()) };
   });
   return { items: await Promise.all(items), total };
@@ -69,14 +69,14 @@ export async function listInvoices(
 /** The invoice of a PDF's address. Throws 403 `forbidden` for an address that expired or was not signed here. */
 export async function invoiceOfLink(
   table: Reader,
-  asked: Permission & { signature: string },
+  link: LinkContent & { signature: string },
   now: Date,
 ): Promise<StoredInvoice> {
-  const invoice = await table.get(invoiceKey(asked.accountId, asked.invoiceId), StoredInvoice);
-  if (invoice?.id !== asked.invoiceId || invoice.download_key === undefined) throw invalidLink();
-  const [given, right] = [Buffer.from(asked.signature, "base64url"), linkSignature(invoice.download_key, asked)];
-  if (given.length !== right.length || !timingSafeEqual(given, right)) throw invalidLink();
-  if (now.getTime() >= asked.expires * 1_000) throw invalidLink();
+  const invoice = await table.get(invoiceKey(link.accountId, link.invoiceId), StoredInvoice);
+  if (invoice?.id !== link.invoiceId || invoice.download_key === undefined) throw invalidLink();
+  const [actual, expected] = [Buffer.from(link.signature, "base64url"), linkSignature(invoice.download_key, link)];
+  if (actual.length !== expected.length || !timingSafeEqual(actual, expected)) throw invalidLink();
+  if (now.getTime() >= link.expires * 1_000) throw invalidLink();
   return invoice;
 }
 

@@ -171,7 +171,7 @@ function drawLines(page: InvoicePage, { lines, total, currency }: InvoiceDocumen
   );
 }
 
-/** Draws the foot of every page, once all pages are there. */
+/** Draws the footers, after all pages were drawn. */
 function drawFooters(page: InvoicePage, { number, seller }: InvoiceDocument): void {
   const { count } = page.document.bufferedPageRange();
   const style = { size: 8, color: faint, mostLines: 1 } as const;
@@ -204,7 +204,8 @@ export type InvoiceDocument = {
 function checkDocument({ number, lines, total, periodStart, periodEnd }: InvoiceDocument): void {
   const sum = lines.reduce((before, { amount }) => before + amount, 0);
   if (sum !== total) throw new Error(`The lines of invoice ${number} add up to ${sum}, but its total is ${total}.`);
-  if (!(Date.parse(periodStart) < Date.parse(periodEnd))) throw new Error(`Invoice ${number} is for no day.`);
+  if (!(Date.parse(periodStart) < Date.parse(periodEnd)))
+    throw new Error(`The period of invoice ${number} has no days.`);
 }
 
 /**
@@ -221,7 +222,7 @@ export async function renderInvoice(invoice: InvoiceDocument): Promise<Buffer> {
     margin: 0,
     bufferPages: true,
     lang: "en",
-    // Otherwise pdfkit looks for Helvetica's metrics beside itself, where a bundle has none.
+    // For its default font, pdfkit would read a file that the bundle does not have.
     font: "",
     info: {
       Title: `Invoice ${legible(invoice.number, regular)}`,

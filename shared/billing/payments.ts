@@ -37,12 +37,12 @@ export async function handlePayment(
   }
   const outcome = await commit(async () => planCredit(table, event, work));
   if (outcome === "ignored") return outcome;
-  // If the process died here before, the repeated webhook finds the credit and pays what is still open.
+  // If the process dies here, the repeated webhook finds the credit and pays the open invoices.
   await payOwed(event.accountId, event.id, work);
   return outcome;
 }
 
-/** Pays the open invoices that the wallet can pay. Doing it again changes nothing. */
+/** Pays the open invoices that the wallet can pay. A repeat has no effect. */
 export async function payOwed(accountId: string, requestId: string, work: PaymentContext): Promise<void> {
   const commit = committer(accountId, requestId, work);
   for (let isMore = true; isMore;) {
@@ -84,11 +84,11 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Paym
       ],
       now(),
     );
-    const noted = await planStatus(table, event, "paid", now());
+    const topup = await planStatus(table, event, "paid", now());
     return {
       value: wallet.done[0]?.existed ? "known" : "credited",
-      writes: [...wallet.writes, ...noted.writes],
-      changes: [...wallet.changes, ...noted.changes],
+      writes: [...wallet.writes, ...topup.writes],
+      changes: [...wallet.changes, ...topup.changes],
     };
   } catch (error) {
     if (!(error instanceof MovementConflict)) throw error;
@@ -119,10 +119,11 @@ async function planStatus(
   if (ranks[topup.status] >= ranks[status]) return { value: "known", writes: [], changes: [] };
   const after = { ...topup, status, version: topup.version + 1 };
   const batchId = status === "paid" ? topup.purchase_batch_id : undefined;
-  const goOn = batchId === undefined ? [] : [dueWrite(batchQueue, [event.accountId, batchId], now.toISOString())];
+  const batchWrites =
+    batchId === undefined ? [] : [dueWrite(batchQueue, [event.accountId, batchId], now.toISOString())];
   return {
     value: "known",
-    writes: [{ put: { ...key, ...after }, if: { version: topup.version } }, ...goOn],
+    writes: [{ put: { ...key, ...after }, if: { version: topup.version } }, ...batchWrites],
     changes: [change(topupKind, status, topup.id, { before: topup, after })],
   };
 }

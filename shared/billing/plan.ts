@@ -7,7 +7,7 @@ import { Currency, currency, money, MoneyText } from "../core/money.ts";
 import { type Day, Timestamp, dayOf, daysBetween, nextMonth, plusDays, startOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
-import { isEnded, isForGood, periodEnd, planKind, plannedAfter, planOn, withPlan } from "../wallet/state.ts";
+import { isEnded, keepsPlanFrom, periodEnd, planKind, plannedAfter, planOn, withPlan } from "../wallet/state.ts";
 import { openAccountBilling, planBilling, type AccountBilling } from "./book.ts";
 import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
 import { countManaged } from "./usage.ts";
@@ -46,7 +46,7 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
     currency,
     billing_period: "month",
     can_change_plan: !isDue,
-    can_cancel_plan: count === 0 && !isForGood(state, null, nextMonth(today)),
+    can_cancel_plan: count === 0 && !keepsPlanFrom(state, null, nextMonth(today)),
   };
 }
 
@@ -89,8 +89,8 @@ function requireNothingDue({ open }: AccountBilling): void {
 }
 
 /**
- * Changes the plan from a day on, by default from today on. Days before it stay on their plan, so that both plans are
- * charged for their days. Throws 409 `plan_unchanged` or `payment_due`, and 422 for a past day or a day more than a
+ * Changes the plan from a day on, by default from today on. Earlier days stay on their plan, so each plan is charged
+ * for its own days. Throws 409 `plan_unchanged` or `payment_due`, and 422 for a past day or a day more than a
  * year away.
  */
 export function changePlan(
@@ -102,16 +102,16 @@ export function changePlan(
   return commit(async () => {
     const at = now();
     const today = dayOf(at);
-    const asked = effective ?? today;
-    if (asked < today) throw badDay("This day is over. Write today or a later day");
-    if (asked > plusDays(today, furthestDays)) throw badDay("This day is more than a year away. Write an earlier day");
+    const wanted = effective ?? today;
+    if (wanted < today) throw badDay("This day is over. Write today or a later day");
+    if (wanted > plusDays(today, furthestDays)) throw badDay("This day is more than a year away. Write an earlier day");
     let answer: PlanAnswer | undefined;
     const { writes, changes } = await planBilling(table, accountId, at, (book) => {
       requireNothingDue(book);
       // A day that is charged already stays on the plan it was charged by.
-      const from = asked < book.state.accrue_from ? book.state.accrue_from : asked;
+      const from = wanted < book.state.accrue_from ? book.state.accrue_from : wanted;
       const previous = planOn(book.state, from);
-      if (isForGood(book.state, target, from)) {
+      if (keepsPlanFrom(book.state, target, from)) {
         throw new Problem("plan_unchanged", `The account already has the plan ${plans[target].name} on that day.`);
       }
       book.state = withPlan(book.state, target, from);
@@ -152,15 +152,15 @@ export function cancelPlan(
     const { writes, changes } = await planBilling(table, accountId, at, async (book) => {
       const previous = planOn(book.state, today);
       const from = isImmediate ? today : nextMonth(today);
-      if (isEnded(book.state, today) || isForGood(book.state, null, from)) {
+      if (isEnded(book.state, today) || keepsPlanFrom(book.state, null, from)) {
         throw new Problem("plan_cancelled", "The plan is cancelled already.");
       }
       if (count > 0) throw inUse(count);
       // Today has begun, so it is charged by the plan, at once.
       if (isImmediate) await settleNow(table, book, today);
-      const without = isImmediate ? plusDays(today, 1) : from;
-      book.state = withPlan(book.state, null, without);
-      book.changes.push(changed("cancelled", accountId, previous, null, without));
+      const firstDayWithout = isImmediate ? plusDays(today, 1) : from;
+      book.state = withPlan(book.state, null, firstDayWithout);
+      book.changes.push(changed("cancelled", accountId, previous, null, firstDayWithout));
       answer = planAnswer(book, previous, null, from);
     });
     if (!answer) throw new Error("nothing was planned");
@@ -173,12 +173,12 @@ const inUse = (dedicated_ip_count: number): Problem =>
     dedicated_ip_count,
   });
 
-/** The number of days that one transaction can record, with all writes that belong to them. */
+/** The most days that one transaction can record. */
 const daysAtOnce = 31;
 
 /**
- * Makes the final settlement: a month that ended and is not invoiced yet, and the days of this one. If the daily run is
- * further behind, it makes the settlement later, because it works month by month.
+ * Makes the final invoices: for a month that ended and is not invoiced yet, and for the days of this month. If more days
+ * than `daysAtOnce` are unrecorded, it does nothing, and the daily run makes these invoices month by month.
  */
 async function settleNow(table: Context["table"], book: AccountBilling, last: Day): Promise<void> {
   if (daysBetween(book.state.accrue_from, last).length > daysAtOnce) return;

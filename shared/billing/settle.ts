@@ -102,8 +102,8 @@ export function payOpen(book: AccountBilling): void {
     const paid: StoredInvoice = { ...invoice, status: "paid", paid_at: book.now.toISOString() };
     book.open.shift();
     book.paid.push(paid);
-    const place = book.newInvoices.findIndex(({ id }) => id === paid.id);
-    if (place >= 0) book.newInvoices[place] = paid;
+    const index = book.newInvoices.findIndex(({ id }) => id === paid.id);
+    if (index >= 0) book.newInvoices[index] = paid;
   }
   if (book.open.length === 0) clear(book);
   else owe(book);

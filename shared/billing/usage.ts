@@ -18,18 +18,18 @@ const Sent = z.object({ count: z.int().min(0) });
 export type UsageNow = { mailboxes: number; dedicatedIpsOn: (day: Day) => number };
 
 /**
- * Reads the usage of an account: its live mailboxes, and for a day the managed IPs whose prepaid days have ended by
- * that day.
+ * Reads the usage of an account: the number of its mailboxes, and a function that counts the managed IPs to charge on a
+ * day. An IP is charged once its prepaid days have ended.
  */
 export async function readUsage(table: Reader, accountId: string): Promise<UsageNow> {
   const [mailboxes, ips] = await readHeads(table, [mailboxesOf(accountId), ipsOf(accountId)]);
-  // The first day of each IP that is not paid in advance: the day on which the days paid in advance end.
-  const paidUntil = (ips && ips.live > 0 ? await managedIps(table, accountId) : []).flatMap(({ paid_until }) =>
+  // The first day on which each IP is charged: the day on which its prepaid time ends.
+  const chargedFrom = (ips && ips.live > 0 ? await managedIps(table, accountId) : []).flatMap(({ paid_until }) =>
     paid_until === undefined ? [] : [dayOf(new Date(paid_until))],
   );
   return {
     mailboxes: mailboxes?.live ?? 0,
-    dedicatedIpsOn: (day) => paidUntil.filter((end) => end <= day).length,
+    dedicatedIpsOn: (day) => chargedFrom.filter((first) => first <= day).length,
   };
 }
 

@@ -51,15 +51,15 @@ export async function listTransactions(
 ): Promise<{ items: StoredTransaction[]; total: number }> {
   const { rows, total } = await readRows(table, transactionsOf(accountId), { ...spanOf(page), order: "newest" });
   const items = rows.map((row) => StoredTransaction.parse(row));
-  const heldAt = await instantsOfHolds(accountId, items.filter(isOfFirstEdition), table);
+  const heldAt = await holdTimes(accountId, items.filter(isResolvedByFirstVersion), table);
   return { items: items.map((item) => ({ ...item, effective_at: heldAt.get(item) ?? item.effective_at })), total };
 }
 
-/** Whether the first version stored this row: when a hold was resolved, it overwrote the time of the hold. */
-const isOfFirstEdition = ({ version, resolved_at }: StoredTransaction): boolean =>
+/** Whether the first version resolved the hold of this row. It then overwrote the time of the hold. */
+const isResolvedByFirstVersion = ({ version, resolved_at }: StoredTransaction): boolean =>
   version > 1 && resolved_at === undefined;
 
-async function instantsOfHolds(accountId: string, items: readonly StoredTransaction[], table: Context["table"]) {
+async function holdTimes(accountId: string, items: readonly StoredTransaction[], table: Context["table"]) {
   const keys = items.map(({ movement_id }) => movementKey(walletOf(accountId), movement_id));
   const movements = await table.getMany(keys);
   return new Map(items.map((item, index) => [item, StoredMovement.parse(movements[index]).at]));

@@ -1,8 +1,7 @@
 import type { StoredChange } from "./record.ts";
 
 /**
- * A change as it is published to EventBridge and in the body of webhooks. It names the actor, but not the actor's
- * address.
+ * A change as EventBridge and webhooks get it. It names the actor by type and id, without e-mail and IP address.
  */
 export type Event = {
   id: string;

@@ -1,7 +1,7 @@
 import { entryKey } from "../table/journal.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
-import { changeKey, changesOf } from "./record.ts";
+import { changeKey, changeJournalOf } from "./record.ts";
 
 /** The prefix of the sort key of every change, the same for all accounts. */
 export const changeKeyPrefix: string = changeKey("", "").SK;
@@ -9,15 +9,15 @@ export const changeKeyPrefix: string = changeKey("", "").SK;
 const pageSize = 500;
 
 /**
- * Reads an account's changes from `sinceMs` on and before `untilMs`, oldest first, a page at a time. The rows are
- * unparsed; the caller parses them.
+ * Reads an account's changes from `sinceMs` on and before `untilMs`, oldest first, a page at a time. It does not parse
+ * the rows.
  */
 export async function* changeRows(
   table: Reader,
   accountId: string,
   { sinceMs, untilMs = Infinity }: { sinceMs: number; untilMs?: number },
 ): AsyncGenerator<Item[]> {
-  const { partition } = changesOf(accountId);
+  const { partition } = changeJournalOf(accountId);
   const until = boundary(accountId, untilMs);
   let from = boundary(accountId, sinceMs);
   for (;;) {
@@ -38,5 +38,5 @@ function boundary(accountId: string, atMs: number): string {
   const hex = Math.min(Math.max(0, Math.ceil(atMs)), latestMs)
     .toString(16)
     .padStart(12, "0");
-  return entryKey(changesOf(accountId), `${hex.slice(0, 8)}-${hex.slice(8)}`).SK;
+  return entryKey(changeJournalOf(accountId), `${hex.slice(0, 8)}-${hex.slice(8)}`).SK;
 }

@@ -11,11 +11,11 @@ export type Kind = {
   verbs: readonly string[];
   /** The resource's public schema. Members that it does not declare are never recorded. */
   view: z.ZodObject;
-  /** The members that make up the entity tag, if the view contains more than the resource's own state. */
+  /** The members that the entity tag covers, if `view` has members that are no state of the resource itself. */
   own?: z.ZodObject;
-  /** Removes from the view what only the caller may read, before it is recorded and published. */
+  /** Removes the parts of a view that only the caller may read, before the view is recorded and published. */
   redact?: (view: PublicView) => PublicView;
-  /** The capability on the whole account that a principal needs to see these changes. */
+  /** The capability, on the whole account, that a caller needs to subscribe a webhook to these changes. */
   seenWith: Capability;
 };
 
@@ -29,7 +29,7 @@ export type Change = {
   resource: { type: string; id: string };
   before: PublicView | null;
   after: PublicView | null;
-  /** The resource before the change, to compare with the caller's `If-Match`. */
+  /** The whole resource before the change, to compare with the caller's `If-Match`. */
   seen?: object;
 };
 

@@ -6,23 +6,23 @@ import type { Key, Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
 
 /*
- * Every change of an account is one entry of its journal, written by the transaction that makes the change. The audit
- * log reads the journal, and the table's stream publishes it (transactional outbox).
+ * Every change in an account is one entry of the account's journal, written by the transaction that makes the change.
+ * The audit log reads the journal, and a worker publishes it from the table's stream (transactional outbox).
  *
  * Access patterns
  *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (shared/table/journal.ts)
  */
-export const changesOf = (accountId: string): Journal => ({
+export const changeJournalOf = (accountId: string): Journal => ({
   partition: `ACCOUNT#${accountId}`,
   name: "changes",
   retentionDays: 400,
 });
 
-export const changeKey = (accountId: string, id: string): Key => entryKey(changesOf(accountId), id);
+export const changeKey = (accountId: string, id: string): Key => entryKey(changeJournalOf(accountId), id);
 
 export const ActorType = z.enum(["user", "service_account", "operator", "system"]);
 
-/** The actor of a change, the function that was called, and the origin of the request. */
+/** The actor of a change, its action, and the origin of the request. */
 export type Author = {
   /** The name of the function that was called, or the action of the operator or the system. */
   action: string;
@@ -79,5 +79,5 @@ export function recordWrites(accountId: string, changes: readonly Change[], auth
     ...(before ? { before: JSON.stringify(before) } : {}),
     ...(after ? { after: JSON.stringify(after) } : {}),
   }));
-  return appendEntries(changesOf(accountId), rows, now);
+  return appendEntries(changeJournalOf(accountId), rows, now);
 }

@@ -9,8 +9,8 @@ import { type Author, recordWrites } from "./record.ts";
 
 /**
  * Writes to an item that several plans may need to write, such as the zone of several records. A transaction cannot
- * write an item twice, so it takes these writes only as `ChangePlan.sole`. As there is one `sole`, two such plans in
- * one transaction do not type-check.
+ * write an item twice, so it takes these writes only as `ChangePlan.sole`. A plan has one `sole`, so putting two of them
+ * into one transaction does not type-check.
  */
 export class SoleWrites {
   readonly #writes: readonly Write[];
@@ -28,7 +28,7 @@ export class SoleWrites {
 export type ChangePlan<T> = Plan<T> & {
   changes: readonly Change[];
   sole?: SoleWrites | undefined;
-  /** Allows writes without a recorded change. Without this such a plan is refused. */
+  /** Allows writes without a recorded change, which are refused otherwise. */
   housekeeping?: boolean;
   /** The answer to store for the idempotency key, if it is not the value. */
   answer?: unknown;
@@ -71,7 +71,7 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
       const { value, changes, matched = false, housekeeping = false, partial = false } = planned;
       const writes = [...planned.writes, ...SoleWrites.listed(planned.sole)];
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
-        throw new Error(`${author.action} writes without saying what it changes`);
+        throw new Error(`${author.action} writes without a recorded change`);
       }
       const { seen = changes.find(({ resource, seen }) => seen && resource.id === targetId)?.seen } = planned;
       if (seen && !matched) requireMatch(ifMatch, seen);
@@ -89,14 +89,14 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
 /** An idempotency key that belongs to this request until its transaction stores the answer or the claim is released. */
 export type Claim = {
   /**
-   * The id of the request. It stays the same each time the request is sent again until it has an answer; another
-   * request with the same key has another id.
+   * The id of the request. Repeats of the request have the same id until it has an answer. Another request with the
+   * same key has another id.
    */
   id: string;
   /** The write that stores the answer made from `value`, for the transaction that has the effect. */
   settle: (value: unknown) => Write;
   /**
-   * The write that stores `body` as the answer, if no single transaction makes it. With undefined it stores only that
+   * The write that stores `body` as the answer, for a call of several transactions. With undefined it stores only that
    * there was an answer.
    */
   settleWith: (body: unknown) => Write;
@@ -110,8 +110,8 @@ export type Claim = {
   /** Releases the key, so that the request can be tried again. Does nothing once the answer is stored. */
   release: () => Promise<void>;
   /**
-   * As `release`, but only the same request can be tried again, because another request must not repeat the finished
-   * part of this one.
+   * Releases the key for a repeat of the same request only. Another request with the key stays refused, because a part
+   * of this one is finished.
    */
   lapse: () => Promise<void>;
 };

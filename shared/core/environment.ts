@@ -27,7 +27,7 @@ const Issuer = z
     /** `at+jwt` requires the type of RFC 9068; `any` is for providers that do not send it. */
     typ: z.enum(["at+jwt", "any"]).default("at+jwt"),
     /**
-     * Whether UUID subjects of this issuer are principal ids unchanged. Every other subject is hashed with its issuer.
+     * Whether the UUID subjects of this issuer are used as principal ids. Every other subject is hashed with its issuer.
      */
     primary: z.boolean().default(false),
   })

@@ -21,15 +21,15 @@ export function idOfWords(...words: string[]): string {
 }
 
 /**
- * A UUIDv8 (RFC 9562 §5.8) that carries a 40-bit ordinal and 82 random bits. The ordinal leads to the row in one read.
- * The reader must still compare the row's own id, because only the random bits prove that the id was given out.
+ * A UUIDv8 (RFC 9562 §5.8) with a 40-bit ordinal and 82 random bits. The ordinal leads to the row in one read. The
+ * reader must then compare the id in the row, because anybody can make an id with the same ordinal.
  */
 export function idWithOrdinal(ordinal: number): string {
   const random = randomBytes(12).toString("hex");
-  const place = ordinal.toString(16).padStart(10, "0");
+  const prefix = ordinal.toString(16).padStart(10, "0");
   const variant = ((Number.parseInt(random.charAt(20), 16) & 3) | 8).toString(16);
   return dashed(
-    `${place}${random.slice(0, 2)}8${random.slice(2, 5)}${variant}${random.slice(5, 8)}${random.slice(8, 20)}`,
+    `${prefix}${random.slice(0, 2)}8${random.slice(2, 5)}${variant}${random.slice(5, 8)}${random.slice(8, 20)}`,
   );
 }
 

@@ -17,8 +17,8 @@ function textLine(now: Date, message: string, fields: LogFields): string {
 }
 
 /**
- * Creates a log that writes one JSON object per line to standard output, each with the fields of `base`; or lines of
- * text for people. Never pass it a header, a body or a secret.
+ * Creates a log that writes to standard output: one JSON object per line, with the fields of `base`, or lines of text for
+ * people. Never pass it a header, a body or a secret.
  */
 export function createLog(level: LogLevel, base: LogFields, format: "json" | "text" = "json"): Log {
   const write = (line: LogLevel) => (message: string, fields?: LogFields) => {

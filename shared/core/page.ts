@@ -20,8 +20,8 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   });
 
 /**
- * The positions that a page covers. `skip` is limited to safe integers: no list is so long, so a page beyond is empty
- * anyway.
+ * The positions that a page covers. `skip` is limited to safe integers. No list is so long, so a page beyond it is
+ * empty.
  */
 export const spanOf = ({ page, page_size }: PageQuery): { skip: number; take: number } => ({
   skip: Math.min((page - 1) * page_size, Number.MAX_SAFE_INTEGER - page_size),
@@ -40,8 +40,8 @@ export async function readConcatenated<T>(sources: readonly RowSource<T>[], skip
   let before = 0;
   for (const { total, read } of sources) {
     const from = Math.max(0, skip + found.length - before);
-    const left = Math.min(take - found.length, total - from);
-    if (left > 0) found.push(...(await read(from, left)));
+    const wanted = Math.min(take - found.length, total - from);
+    if (wanted > 0) found.push(...(await read(from, wanted)));
     before += total;
     if (found.length >= take) break;
   }

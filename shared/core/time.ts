@@ -16,8 +16,7 @@ let aheadMs = 0;
 export const clock = (): Date => new Date(Date.now() + aheadMs);
 
 /**
- * Sets how far this process's clock is ahead of the machine's. For the local runtime, to try what happens at a later
- * time.
+ * Sets how far the clock of this process is ahead of the machine's. The local runtime uses it to try out a later time.
  */
 export function setClockAhead(ms: number): void {
   aheadMs = ms;

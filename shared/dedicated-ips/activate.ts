@@ -32,12 +32,12 @@ export async function planHeld(table: Reader, ip: StoredIp): Promise<Write[]> {
 }
 
 /**
- * Takes over the addresses that a host has just proved from hosts of other accounts that do not prove them any more.
- * Such a host returns to `pending_authorization`. Both hosts publish their proof at the same name, so the texts that
- * were read for one host also show whether the other host still proves the address. Throws 409 `ip_taken` for an
- * address that is in stock, or that the other host still proves or had proved when it was suspended.
+ * Takes over the addresses that a host has just proved, from hosts of other accounts that do not prove them any more.
+ * Such a rival returns to `pending_authorization`. Both hosts publish their proof at the same name, so `check` has the
+ * texts of the rival too. Throws 409 `ip_taken` if an address is in stock, or if its rival still proves the address or
+ * was suspended while it was active.
  */
-export async function takeFromRivals(ip: StoredIp, look: DnsCheck, { table, commit, now }: Mover): Promise<void> {
+export async function takeFromRivals(ip: StoredIp, check: DnsCheck, { table, commit, now }: Mover): Promise<void> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
   for (const [index, holder] of holders.entries()) {
@@ -46,7 +46,7 @@ export async function takeFromRivals(ip: StoredIp, look: DnsCheck, { table, comm
     if (isStock(holder)) throw addressTaken(address);
     await commit(async () => ({
       value: undefined,
-      writes: await ousting(table, holder, { ip: address, texts: look.texts.get(address) ?? [] }, now()),
+      writes: await planTakeover(table, holder, { ip: address, texts: check.texts.get(address) ?? [] }, now()),
       changes: [],
       housekeeping: true,
       partial: true,
@@ -58,17 +58,17 @@ export async function takeFromRivals(ip: StoredIp, look: DnsCheck, { table, comm
 type Contested = { ip: string; texts: readonly string[] };
 
 /**
- * Whether a host keeps an address that it has proved: either it publishes the hash of its key there, or it is not
- * active. A host that is not active is never taken over.
+ * Whether a host with a firm hold keeps an address: it publishes the hash of its key there, or the operator suspended it
+ * while it was active.
  */
 const keeps = ({ status, key_hash }: StoredIp, { texts }: Contested): boolean =>
   status !== "active" || texts.some((text) => isProof(text, key_hash ?? ""));
 
 /**
- * Plans to take all addresses from a host that cannot keep the contested one. Plans nothing if the host does not hold
- * that address any more.
+ * Plans to take all addresses from a host that cannot keep the contested address. Plans nothing if the host does not
+ * hold the contested address any more.
  */
-async function ousting(
+async function planTakeover(
   table: Reader,
   { account_id, dedicated_ip_id }: HostHolder,
   contested: Contested,

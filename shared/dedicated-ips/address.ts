@@ -5,7 +5,7 @@ import * as z from "zod";
 import { isPublicUnicast } from "../core/ip.ts";
 import { canonicalAddress } from "../dns/reverse.ts";
 
-/** The most addresses of a host, because the SPF records of its domains name them all. */
+/** The limit on addresses of a host: the SPF records of its domains list them all. */
 const addressLimit = 16;
 
 /** An address of a host on the public internet, in its canonical spelling (RFC 5952 for IPv6). */
@@ -26,7 +26,7 @@ function faultOf(text: string): string | undefined {
   return "This is not the address of a host on the public internet";
 }
 
-/** The addresses of a customer's own host, each only once. */
+/** The addresses of a customer's own host, without duplicates. */
 export const HostAddresses = z
   .array(PublicAddress)
   .min(1)

@@ -29,8 +29,8 @@ export async function advanceIp(accountId: string, id: string, at: string, work:
     case "provisioning":
       return provision(ip, await checkDns(ip, work.resolver), work);
     case "verifying": {
-      const look = await checkDns(ip, work.resolver);
-      return look.status === "well" ? prove(ip, look, work) : awaitProof(ip, look, work);
+      const check = await checkDns(ip, work.resolver);
+      return check.status === "well" ? prove(ip, check, work) : awaitProof(ip, check, work);
     }
     case "active":
     case "degraded":
@@ -77,18 +77,18 @@ const isUnchanged = (current: StoredIp | undefined, ip: StoredIp): current is St
   current?.status === ip.status && current.due_at === ip.due_at && current.key_hash === ip.key_hash;
 
 /**
- * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. If this takes too
- * long, the dedicated IP fails.
+ * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. A dedicated IP that
+ * does not get this far within `provisioningMs` fails.
  */
-async function provision(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
+async function provision(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> {
   const { table, commit, now } = systemMover(work, ip.account_id);
-  const hasPassed = look.status === "well";
-  if (!hasPassed && now().getTime() - Date.parse(ip.created_at) < provisioningMs) return wait(ip, look, work);
+  const hasPassed = check.status === "well";
+  if (!hasPassed && now().getTime() - Date.parse(ip.created_at) < provisioningMs) return wait(ip, check, work);
   await commit(() =>
     retryOnConflict(async (): Promise<ChangePlan<void>> => {
       const current = await ipById(table, ip.account_id, ip.id);
       if (!isUnchanged(current, ip)) return { value: undefined, writes: [], changes: [] };
-      return hasPassed ? planReady(current, look, work) : planFaulty(current, work);
+      return hasPassed ? planReady(current, check, work) : planFaulty(current, work);
     }),
   );
 }
@@ -101,15 +101,15 @@ function wait(ip: StoredIp, { addresses, message }: DnsCheck, work: IpWork): Pro
 }
 
 /** Activates a host that proves its addresses, unless another holder keeps one of them. */
-async function prove(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
+async function prove(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> {
   try {
-    await takeFromRivals(ip, look, systemMover(work, ip.account_id));
-    const members = passedCheck(look, work.now());
+    await takeFromRivals(ip, check, systemMover(work, ip.account_id));
+    const members = passedCheck(check, work.now());
     const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? undefined : "activated";
     await storeResult(ip, { members, moreWrites: (current) => planHeld(work.table, current), verb }, work);
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "ip_taken") throw error;
-    await awaitProof(ip, { ...look, message: error.message }, work);
+    await awaitProof(ip, { ...check, message: error.message }, work);
   }
 }
 
@@ -119,14 +119,14 @@ const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }
  * Waits for a host to prove its addresses. After 30 days the host has to be authorized again, and loses the addresses
  * that it proved with an earlier key.
  */
-function awaitProof(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
+function awaitProof(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> {
   const sinceMs = work.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);
-  if (ip.status !== "verifying" || sinceMs < proofTimeoutMs) return wait(ip, look, work);
+  if (ip.status !== "verifying" || sinceMs < proofTimeoutMs) return wait(ip, check, work);
   const members = {
     status: "pending_authorization",
     status_reason:
       "The host did not prove itself within 30 days, and its setup key has expired. Authorize the host again.",
-    addresses: look.addresses,
+    addresses: check.addresses,
     key_hash: undefined,
     key_issued_at: undefined,
     failures: 0,
@@ -136,14 +136,14 @@ function awaitProof(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
   return storeResult(ip, { members, moreWrites, verb: "failed" }, work);
 }
 
-/** Checks whether an active dedicated IP still passes its check, or a degraded one passes it again. */
-async function recheck(ip: StoredIp, look: DnsCheck, work: IpWork): Promise<void> {
+/** Stores the result of a check of an active or degraded dedicated IP. */
+async function recheck(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> {
   const now = work.now();
-  if (look.status === "unknown") return storeResult(ip, { members: { due_at: later(now, 60 * minuteMs) } }, work);
-  if (look.status === "wanting") return recordFailure(ip, look, work);
-  if (ip.type === "byoh") return prove(ip, look, work);
+  if (check.status === "unknown") return storeResult(ip, { members: { due_at: later(now, 60 * minuteMs) } }, work);
+  if (check.status === "wanting") return recordFailure(ip, check, work);
+  if (ip.type === "byoh") return prove(ip, check, work);
   const verb = ip.status === "degraded" ? "recovered" : undefined;
-  return storeResult(ip, { members: passedCheck(look, now), verb }, work);
+  return storeResult(ip, { members: passedCheck(check, now), verb }, work);
 }
 
 /**

@@ -9,14 +9,14 @@ import { DomainRef } from "../domains/name.ts";
 import type { Context } from "../http/route.ts";
 import { backOff } from "../table/failures.ts";
 import { type DedicatedIpDetail, type StoredIp, ipById, ipKey } from "./dedicated-ip.ts";
-import { type Kind, type Named, hasMoved, isReassignable, moveWrites, readNamed } from "./moves.ts";
-import { type StoredOperation, beginWrites, isLeft, readOperation } from "./operation.ts";
+import { type Kind, type Named, hasMoved, requireReassignable, moveWrites, readNamed } from "./moves.ts";
+import { type StoredOperation, beginWrites, isAbandoned, readOperation } from "./operation.ts";
 import { resumeOperation, drop, planBatch } from "./settle.ts";
 import { type Moving, ipDetail } from "./view.ts";
 import { systemAuthor } from "./work.ts";
 
 /** A request to assign or unassign domains of a dedicated IP. */
-type Wish = { ip: StoredIp; kind: Kind; named: Named };
+type MoveRequest = { ip: StoredIp; kind: Kind; named: Named };
 
 /**
  * Assigns domains to a dedicated IP, or unassigns them: all of them or none.
@@ -30,11 +30,11 @@ export async function moveDomains(
   context: Context,
   patienceMs = 5_000,
 ): Promise<{ detail: DedicatedIpDetail; moved: readonly string[] }> {
-  const wish = { ip, kind, named: await readNamed(ip.account_id, refs, context) };
-  const begun = await beginOperation(wish, context, patienceMs);
+  const request = { ip, kind, named: await readNamed(ip.account_id, refs, context) };
+  const begun = await beginOperation(request, context, patienceMs);
   if ("detail" in begun) return { detail: begun.detail, moved: [] };
   const { operation } = begun;
-  await move(wish, operation, context);
+  await move(request, operation, context);
   return { detail: await finish(operation, context), moved: operation.left };
 }
 
@@ -43,24 +43,25 @@ const busy = (): Problem =>
 
 type Begun = { operation: StoredOperation } | { detail: DedicatedIpDetail };
 
-/** Begins an operation once no other is running. An operation that was abandoned is completed first. */
-async function beginOperation(wish: Wish, context: Context, patienceMs: number): Promise<Begun> {
+/** Begins an operation once no other is running. An abandoned operation is resumed first. */
+async function beginOperation(request: MoveRequest, context: Context, patienceMs: number): Promise<Begun> {
   const { keyId, now, table } = context;
   const untilMs = performance.now() + patienceMs;
   for (let attempt = 1; ; attempt++) {
-    const { operation, isOwn, detail } = await tryToBegin(wish, context);
+    const { operation, isOwn, detail } = await tryToBegin(request, context);
     if (detail) return { detail };
-    if (!operation) throw new Error("nothing was begun");
+    if (!operation) throw new Error("no operation was begun");
     if (isOwn || (keyId !== undefined && operation.key_id === keyId)) return { operation };
-    if (isLeft(operation, now())) {
-      await resumeOperation(operation, { table, now, commit: asSystem(wish.ip.account_id, context) });
+    if (isAbandoned(operation, now())) {
+      await resumeOperation(operation, { table, now, commit: asSystem(request.ip.account_id, context) });
     } else if (performance.now() < untilMs) await backOff(attempt);
     else throw busy();
   }
 }
 
 /**
- * A `commit` for work that others have left undone: it is recorded as the system's, and is no answer to this request.
+ * A `commit` for the work of an abandoned operation: the system is recorded as its author, and its value is not the
+ * answer to this request.
  */
 const asSystem =
   (accountId: string, { commit, now }: Context): Context["commit"] =>
@@ -74,7 +75,7 @@ const asSystem =
 
 type Tried = { operation?: StoredOperation; isOwn: boolean; detail?: DedicatedIpDetail };
 
-async function tryToBegin({ ip: { account_id, id }, kind, named }: Wish, context: Context): Promise<Tried> {
+async function tryToBegin({ ip: { account_id, id }, kind, named }: MoveRequest, context: Context): Promise<Tried> {
   const { table, commit, now, keyId } = context;
   let tried: Tried = { isOwn: false };
   const detail = await commit<DedicatedIpDetail | undefined>(async () => {
@@ -82,7 +83,7 @@ async function tryToBegin({ ip: { account_id, id }, kind, named }: Wish, context
     if (!ip) throw notFound();
     tried = { ...(other ? { operation: other } : {}), isOwn: false };
     if (other) return { value: undefined, writes: [], changes: [], partial: true };
-    const moving = isReassignable(ip, kind, named, await domainsByIds(table, account_id, [...named.keys()]));
+    const moving = requireReassignable(ip, kind, named, await domainsByIds(table, account_id, [...named.keys()]));
     if (moving.length === 0) return { value: await ipDetail(ip, context), writes: [], changes: [] };
     const { operation, writes } = beginWrites(
       {
@@ -108,24 +109,21 @@ async function tryToBegin({ ip: { account_id, id }, kind, named }: Wish, context
   return detail ? { isOwn: false, detail } : tried;
 }
 
-/**
- * Moves all the domains in one transaction, unless that has happened already. A refused request leaves no operation
- * behind.
- */
-async function move({ ip, kind, named }: Wish, operation: StoredOperation, context: Context): Promise<void> {
+/** Moves all domains in one transaction, unless that has happened already. If the move is refused, drops the operation. */
+async function move({ ip, kind, named }: MoveRequest, operation: StoredOperation, context: Context): Promise<void> {
   const { table, commit, now, log } = context;
   const { account_id, id } = ip;
   try {
     await commit(async () => {
       const nothing = { value: undefined, writes: [], changes: [], partial: true };
-      // In this order: if the operation still exists after the domains were read, it was not dropped before. Dropping
-      // it later changes the version of one of the domains, so that this transaction fails.
+      // The order matters. If the operation still exists after the domains were read, it was not dropped before they
+      // were read. Dropping it later changes the version of one of the domains, and this transaction fails.
       const domains = await domainsByIds(table, account_id, operation.left);
       const current = await readOperation(table, account_id, id);
       if (hasMoved(operation, domains)) return nothing;
       if (current?.id !== operation.id) throw busy();
       const wanted = new Map(operation.left.map((one) => [one, named.get(one) ?? 0]));
-      const writes = moveWrites(ip, kind, isReassignable(ip, kind, wanted, domains), now());
+      const writes = moveWrites(ip, kind, requireReassignable(ip, kind, wanted, domains), now());
       return { ...nothing, writes, housekeeping: true };
     });
   } catch (error) {
@@ -144,12 +142,12 @@ async function finish({ ...operation }: StoredOperation, context: Context): Prom
   const { table, commit, now } = context;
   for (;;) {
     const detail = await commit(async () => {
-      const { value: settled, ...plan } = await planBatch(table, operation, now());
-      if (!settled) throw notFound();
-      if (!settled.isOver) return { ...plan, value: undefined };
+      const { value: batch, ...plan } = await planBatch(table, operation, now());
+      if (!batch) throw notFound();
+      if (!batch.isOver) return { ...plan, value: undefined };
       const moving: Moving =
-        operation.kind === "assign" ? { added: settled.moved, removed: [] } : { added: [], removed: settled.moved };
-      return { ...plan, value: await ipDetail(settled.ip, context, moving) };
+        operation.kind === "assign" ? { added: batch.settled, removed: [] } : { added: [], removed: batch.settled };
+      return { ...plan, value: await ipDetail(batch.ip, context, moving) };
     });
     if (detail) return detail;
   }

@@ -22,8 +22,8 @@ export const AuthorizedIp = DedicatedIp.extend({
 });
 type AuthorizedIp = z.output<typeof AuthorizedIp>;
 
-/** The wait before a host with a new key is first checked without a request. */
-const firstLookMs = 60_000;
+/** The wait before the worker first checks a host with a new key. */
+const firstCheckMs = 60_000;
 
 /**
  * Makes a setup key for a host that has none, or another one with `reissue`. Otherwise checks whether the host proves
@@ -39,15 +39,15 @@ export async function authorizeIp(
   resolver: Resolver,
 ): Promise<AuthorizedIp> {
   requireHost(found);
-  const look = await checkDns(found, resolver);
-  if (found.key_hash === undefined || reissue) return issueKey(found, look, context);
-  const isWell = look.status === "well";
-  if (isWell) await takeFromRivals(found, look, context);
+  const check = await checkDns(found, resolver);
+  if (found.key_hash === undefined || reissue) return issueKey(found, check, context);
+  const isWell = check.status === "well";
+  if (isWell) await takeFromRivals(found, check, context);
   return context.commit(async () => {
     const ip = await currentIp(found, context);
     // The check was made with the previous key, so its result no longer counts.
     if (ip.key_hash !== found.key_hash) return { value: ipSeen(ip, context), writes: [], changes: [] };
-    return isWell ? activated(ip, look, context) : noted(ip, look, context);
+    return isWell ? planActivated(ip, check, context) : planFailed(ip, check, context);
   });
 }
 
@@ -70,7 +70,7 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
  * Issues a new setup key. From then on the old key proves nothing, and the hold on addresses that were proved with it
  * is not firm any more.
  */
-function issueKey(found: StoredIp, look: DnsCheck, context: Context): Promise<AuthorizedIp> {
+function issueKey(found: StoredIp, check: DnsCheck, context: Context): Promise<AuthorizedIp> {
   const { table, commit, now } = context;
   const { key, hash } = newSetupKey();
   return commit(async () => {
@@ -79,17 +79,17 @@ function issueKey(found: StoredIp, look: DnsCheck, context: Context): Promise<Au
     const isNew = ip.key_hash === undefined;
     const { after, writes } = ipUpdate(ip, {
       status: "verifying",
-      status_reason: isNew && look.status === "wanting" ? `${look.message} Then ${publish}` : capitalized(publish),
+      status_reason: isNew && check.status === "wanting" ? `${check.message} Then ${publish}` : capitalized(publish),
       key_hash: hash,
       key_issued_at: at.toISOString(),
-      addresses: look.addresses.map((address) => ({
+      addresses: check.addresses.map((address) => ({
         ...address,
         healthy: false,
         // The check looked for the previous key.
         message: isNew ? address.message : "Publish the setup record of the new key.",
       })),
       failures: 0,
-      due_at: later(at, firstLookMs),
+      due_at: later(at, firstCheckMs),
       updated_at: at.toISOString(),
     });
     const ips = ip.addresses.map((address) => address.ip);
@@ -101,9 +101,9 @@ function issueKey(found: StoredIp, look: DnsCheck, context: Context): Promise<Au
   });
 }
 
-async function activated(ip: StoredIp, look: DnsCheck, context: Context) {
+async function planActivated(ip: StoredIp, check: DnsCheck, context: Context) {
   const { table, now } = context;
-  const { after, writes } = ipUpdate(ip, { ...passedCheck(look, now()), updated_at: now().toISOString() });
+  const { after, writes } = ipUpdate(ip, { ...passedCheck(check, now()), updated_at: now().toISOString() });
   const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? "updated" : "activated";
   return {
     value: ipSeen(after, context),
@@ -112,10 +112,8 @@ async function activated(ip: StoredIp, look: DnsCheck, context: Context) {
   };
 }
 
-/**
- * Records a failed check for the caller. Whether an active host becomes degraded is decided by the daily check only.
- */
-function noted(ip: StoredIp, { addresses, message }: DnsCheck, context: Context) {
+/** Plans to store a failed check. Only the daily check makes an active host degraded. */
+function planFailed(ip: StoredIp, { addresses, message }: DnsCheck, context: Context) {
   const isWaiting = ip.status === "verifying";
   const { after, writes } = ipUpdate(ip, {
     addresses,

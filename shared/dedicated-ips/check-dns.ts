@@ -5,10 +5,12 @@ import { isProof, type StoredIpAddress, type StoredIp } from "./dedicated-ip.ts"
 import { setupName } from "./view.ts";
 
 /**
- * The DNS findings for an address. Nothing follows from `unknown`, which means that the DNS gave no answer. `texts` are
- * all texts at the `_setup` of its name, of any host.
+ * The DNS findings for one address.
+ * - `wanting`: something is missing or wrong.
+ * - `unknown`: the DNS gave no answer, so nothing is concluded.
+ * - `texts`: all texts at `_setup` of the address's name. Each may be the proof of another host.
  */
-type Seen = {
+type AddressCheck = {
   status: "well" | "wanting" | "unknown";
   rdns: string | null;
   isConfirmed: boolean;
@@ -16,9 +18,9 @@ type Seen = {
   texts?: readonly string[];
 };
 
-/** The DNS findings for a dedicated IP as a whole, its addresses with their findings, and the texts found for each. */
+/** The DNS findings for a dedicated IP, its addresses with their findings, and the texts found for each address. */
 export type DnsCheck = {
-  status: Seen["status"];
+  status: AddressCheck["status"];
   message: string;
   addresses: StoredIpAddress[];
   texts: ReadonlyMap<string, readonly string[]>;
@@ -34,8 +36,8 @@ const mostMessages = 320;
 
 type Asking = Pick<Resolver, "resolve">;
 
-/** A resolver for one check that stays within these limits. */
-function sparing(resolver: Resolver): Asking {
+/** A resolver for one check that keeps to `mostQuestions` and `mostMessages`. */
+function limited(resolver: Resolver): Asking {
   const budget = openBudget(longestMs, mostMessages);
   let left = mostQuestions;
   return {
@@ -47,7 +49,7 @@ function sparing(resolver: Resolver): Asking {
   };
 }
 
-const tooSlow: Seen = {
+const tooSlow: AddressCheck = {
   status: "unknown",
   rdns: null,
   isConfirmed: false,
@@ -55,8 +57,8 @@ const tooSlow: Seen = {
 };
 
 /** The findings, or `tooSlow` when the time is up first. */
-async function inTime(seen: Promise<Seen>): Promise<Seen> {
-  const { promise, resolve } = Promise.withResolvers<Seen>();
+async function inTime(seen: Promise<AddressCheck>): Promise<AddressCheck> {
+  const { promise, resolve } = Promise.withResolvers<AddressCheck>();
   const timer = setTimeout(() => resolve(tooSlow), longestMs);
   try {
     return await Promise.race([seen, promise]);
@@ -65,8 +67,8 @@ async function inTime(seen: Promise<Seen>): Promise<Seen> {
   }
 }
 
-/** Checks that the name of an address is confirmed, and equals `wanted` if that is given. */
-async function seeName(resolver: Asking, ip: string, wanted: string | undefined): Promise<Seen> {
+/** Checks that the name of an address leads back to the address, and that it is `wanted`, if there is one. */
+async function checkName(resolver: Asking, ip: string, wanted: string | undefined): Promise<AddressCheck> {
   const { status, rdns, message } = await forwardConfirmed(resolver, ip);
   if (status === "unknown") return { status, rdns, isConfirmed: false, message };
   if (status === "unconfirmed") return { status: "wanting", rdns, isConfirmed: false, message };
@@ -80,8 +82,8 @@ async function seeName(resolver: Asking, ip: string, wanted: string | undefined)
 }
 
 /** Checks that a host publishes the hash of its setup key at the name of its address. */
-async function seeProof(resolver: Asking, ip: string, hash: string): Promise<Seen> {
-  const seen = await seeName(resolver, ip, undefined);
+async function checkProof(resolver: Asking, ip: string, hash: string): Promise<AddressCheck> {
+  const seen = await checkName(resolver, ip, undefined);
   if (seen.status !== "well" || seen.rdns === null) return seen;
   const name = setupName(seen.rdns);
   const answer = await resolver.resolve(name, "TXT");
@@ -98,35 +100,36 @@ async function seeProof(resolver: Asking, ip: string, hash: string): Promise<See
 }
 
 /**
- * Asks the DNS about all addresses of a dedicated IP at the same time, for five seconds at most: whether their reverse
- * DNS is confirmed, and whether a host with a setup key publishes its hash. The numbers of questions and messages are
- * limited; anything beyond is `unknown`. Never throws for other people's answers.
+ * Asks the DNS about all addresses of a dedicated IP at the same time, for 4.5 seconds at most.
+ * - It checks the reverse DNS, and whether a host with a setup key publishes its hash.
+ * - It limits questions and messages; anything beyond is `unknown`.
+ * - It never throws because of what the DNS answers.
  */
 export async function checkDns(ip: StoredIp, resolver: Resolver): Promise<DnsCheck> {
   const { type, rdns, key_hash } = ip;
-  const asking = sparing(resolver);
+  const asking = limited(resolver);
   const seen = await Promise.all(
     ip.addresses.map((address) =>
       inTime(
         type === "managed" || key_hash === undefined
-          ? seeName(asking, address.ip, type === "managed" ? rdns : undefined)
-          : seeProof(asking, address.ip, key_hash),
+          ? checkName(asking, address.ip, type === "managed" ? rdns : undefined)
+          : checkProof(asking, address.ip, key_hash),
       ),
     ),
   );
-  const of = (status: Seen["status"]) => seen.filter((one) => one.status === status);
+  const of = (status: AddressCheck["status"]) => seen.filter((one) => one.status === status);
   const [wanting, unknown] = [of("wanting"), of("unknown")];
   const first = [...wanting, ...unknown, ...seen][0];
   return {
     status: wanting.length > 0 ? "wanting" : unknown.length > 0 ? "unknown" : "well",
     message: first?.message ?? "",
-    addresses: ip.addresses.map((address, index) => noted(address, seen[index])),
+    addresses: ip.addresses.map((address, index) => withResult(address, seen[index])),
     texts: new Map(ip.addresses.map((address, index) => [address.ip, seen[index]?.texts ?? []])),
   };
 }
 
 /** An address with the result of a check. If the result is `unknown`, the address keeps its earlier result. */
-function noted(address: StoredIpAddress, seen: Seen | undefined): StoredIpAddress {
+function withResult(address: StoredIpAddress, seen: AddressCheck | undefined): StoredIpAddress {
   if (!seen) return address;
   if (seen.status === "unknown") return { ...address, rdns: seen.rdns ?? address.rdns, message: seen.message };
   return {

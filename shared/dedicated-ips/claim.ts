@@ -72,11 +72,11 @@ async function requireOption(table: Reader, optionId: string): Promise<void> {
   ]);
 }
 
-/** The price of the first days, and a check that fails the transaction when the account's plan changes before it. */
+/** The price of the first days, and a check that fails the transaction if the account's plan has changed. */
 async function priceFor(table: Reader, accountId: string, at: Date): Promise<{ price: number; unchanged: Write }> {
   const state = await billingOf(table, accountId);
   const today = dayOf(at);
-  // The plan pays for dedicated IPs. An account without a plan gets none, and `cancelPlan` refuses while there is one.
+  // The plan pays for dedicated IPs, so an account without a plan gets none. `cancelPlan` refuses while it has one.
   if (lacksPlanFrom(state, today))
     throw new Problem("plan_cancelled", "The account has no plan, or its plan ends. Change to a plan first.");
   const { version } = state;

@@ -119,8 +119,8 @@ export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   domain_count: z.int(),
   addresses: z.array(StoredIpAddress),
   /**
-   * Only of a managed one: its option, the server that takes its mail (`address:port`), and the hold on the price of
-   * its first days.
+   * Only of a managed one: its option, its reverse name, the server that takes its mail (`address:port`), and the hold
+   * on the price of its first days.
    */
   option_id: z.string().optional(),
   rdns: z.string().optional(),
@@ -131,7 +131,7 @@ export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   /** Only of a host: the SHA-256 of its setup key in hexadecimal, and the time when the key was made. */
   key_hash: z.string().optional(),
   key_issued_at: Timestamp.optional(),
-  /** The status before the operator suspended it. */
+  /** The status before the suspension by the operator. */
   suspended_from: IpStatus.optional(),
   /** When the worker checks it next; null when there is nothing to do. */
   due_at: Timestamp.nullable(),

@@ -30,8 +30,8 @@ export async function readNamed(
     const domain = result.value;
     return domain && covers(permissions, "ip.assign", scopesOfDomain(domain)) ? domain : undefined;
   });
-  const lacking = domains.flatMap((domain, index) => (domain ? [] : [index]));
-  if (lacking.length > 0) throw unknownDomains(lacking);
+  const unknown = domains.flatMap((domain, index) => (domain ? [] : [index]));
+  if (unknown.length > 0) throw unknownDomains(unknown);
   return new Map(domains.flatMap((domain, index) => (domain ? [[domain.id, index] as const] : [])).toReversed());
 }
 
@@ -39,14 +39,14 @@ export async function readNamed(
  * The named domains that have to move, in their current state. Throws 422 when one is gone, and 409 when one cannot be
  * moved.
  */
-export function isReassignable(
+export function requireReassignable(
   ip: StoredIp,
   kind: Kind,
   named: Named,
   domains: readonly StoredDomain[],
 ): StoredDomain[] {
-  const there = new Set(domains.map(({ id }) => id));
-  const gone = [...named].flatMap(([id, index]) => (there.has(id) ? [] : [index]));
+  const existing = new Set(domains.map(({ id }) => id));
+  const gone = [...named].flatMap(([id, index]) => (existing.has(id) ? [] : [index]));
   if (gone.length > 0) throw unknownDomains(gone.toSorted((one, other) => one - other));
   if (kind === "unassign") return domains.filter(({ dedicated_ip_id }) => dedicated_ip_id === ip.id);
   if (!isAssignable(ip)) throw notReady(ip.status, `${ip.name} is ${ip.status}. Domains cannot send from it yet.`);
@@ -62,10 +62,7 @@ export function isReassignable(
   return moving;
 }
 
-/**
- * The writes that move domains, provided they are unchanged. With a hundred domains, nothing else fits into the
- * transaction.
- */
+/** The writes that move domains, provided they are unchanged. A hundred domains fill the transaction. */
 export const moveWrites = (
   ip: Pick<StoredIp, "id" | "account_id">,
   kind: Kind,
@@ -80,8 +77,8 @@ export const moveWrites = (
   }));
 
 /**
- * Whether the one transaction that moves the domains of an operation has happened. While the operation runs, no other
- * request assigns domains to its dedicated IP or unassigns them.
+ * Whether the one transaction that moves the domains of an operation has happened. Any of the domains shows it, because
+ * no other request assigns or unassigns domains of the dedicated IP while the operation runs.
  */
 export const hasMoved = (
   { kind, dedicated_ip_id: own }: StoredOperation,

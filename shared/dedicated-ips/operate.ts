@@ -13,10 +13,7 @@ async function currentIp(table: Table, { accountId, id }: Which): Promise<Stored
   return ip;
 }
 
-/**
- * Stops mail from leaving by a dedicated IP until it is resumed. Throws 404, and 409 `ip_not_ready` while it is
- * provisioned.
- */
+/** Suspends a dedicated IP: no mail leaves from it until it is resumed. Throws 404, and 409 while it is `provisioning`. */
 export function suspendIp(table: Table, which: Which, reason: string | null, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
     table,
@@ -38,10 +35,7 @@ export function suspendIp(table: Table, which: Which, reason: string | null, now
   });
 }
 
-/**
- * Gives a suspended dedicated IP its earlier status and schedules a check. Throws 404, and 409 `ip_not_ready` when it
- * is not suspended.
- */
+/** Gives a suspended dedicated IP its earlier status, and schedules a check. Throws 404, and 409 if it is not suspended. */
 export function resumeIp(table: Table, which: Which, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
     table,

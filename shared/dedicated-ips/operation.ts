@@ -7,9 +7,10 @@ import type { Key, Write } from "../table/writes.ts";
 import { operationQueue } from "./dedicated-ip.ts";
 
 /*
- * A transaction can change the dedicated IP of a hundred domains and nothing more. The work that follows (their places,
- * their SPF records, the recorded changes) comes afterwards, a few domains at a time. The remaining domains are stored
- * here. A new operation, or a deletion of the dedicated IP, waits until none remain.
+ * A transaction can change the dedicated IP of a hundred domains and nothing more. The other work follows, a few domains
+ * at a time: their entries in the list of the dedicated IP, their SPF records, the recorded changes. An operation stores
+ * the domains whose work is not done yet. Until none remain, no other operation of the dedicated IP begins, and the
+ * dedicated IP cannot be deleted.
  *
  * Access patterns
  *   the running operation of a dedicated IP   ACCOUNT#<id> / IP_OPERATION#<dedicated IP>
@@ -24,11 +25,11 @@ export const StoredOperation = z.object({
   account_id: z.string(),
   dedicated_ip_id: z.string(),
   kind: z.enum(["assign", "unassign"]),
-  /** The domains whose follow-up work is not done yet. */
+  /** The domains whose work is not done yet. */
   left: z.array(z.string()),
-  /** How many domains the dedicated IP had before. */
+  /** How many domains the dedicated IP had before the operation. */
   domain_count: z.int(),
-  /** The idempotency key's id of the request that began it, if it had one: the same request sent again continues it. */
+  /** The id of the idempotency key of the request that began it, so that a repeat of the request continues it. */
   key_id: z.string().optional(),
   begun_at: Timestamp,
   /** When the worker continues it. */
@@ -40,10 +41,10 @@ export type StoredOperation = z.output<typeof StoredOperation>;
 export const readOperation = (table: Reader, accountId: string, id: string): Promise<StoredOperation | undefined> =>
   table.get(operationKey(accountId, id), StoredOperation);
 
-/** Longer than any of our Lambdas lives, so the one that began the operation is no longer at work. */
+/** No request runs this long. An older operation was abandoned. */
 const graceMs = 60_000;
 
-export const isLeft = ({ begun_at }: StoredOperation, now: Date): boolean =>
+export const isAbandoned = ({ begun_at }: StoredOperation, now: Date): boolean =>
   now.getTime() - Date.parse(begun_at) > graceMs;
 
 type Begun = Omit<StoredOperation, "begun_at" | "due_at" | "version">;
@@ -62,15 +63,13 @@ export function beginWrites(begun: Begun, now: Date): { operation: StoredOperati
   };
 }
 
-/**
- * The writes that shorten the list of remaining domains, provided the operation is unchanged; an empty list ends it.
- */
+/** The writes that store the remaining domains, provided the operation is unchanged. Without any the operation ends. */
 export function shrinkWrites(
   { account_id, dedicated_ip_id, id, version, due_at }: StoredOperation,
-  left: string[],
+  remaining: string[],
 ): Write[] {
   const key = operationKey(account_id, dedicated_ip_id);
   const same = { id, version };
-  if (left.length > 0) return [{ update: key, set: { left }, add: { version: 1 }, if: same }];
+  if (remaining.length > 0) return [{ update: key, set: { left: remaining }, add: { version: 1 }, if: same }];
   return [{ delete: key, if: same }, { delete: dueKey(operationQueue, [account_id, dedicated_ip_id], due_at) }];
 }

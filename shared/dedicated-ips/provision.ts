@@ -10,20 +10,20 @@ import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
 import { ipUpdate, ipChange, type IpWork } from "./work.ts";
 
-/** How long the address of a managed dedicated IP may take to be confirmed before it is given up. */
+/** The time within which the name of a managed address must be confirmed. After it the dedicated IP fails. */
 export const provisioningMs = dayMs;
 
 type ProvisionContext = Pick<IpWork, "table" | "now">;
 
-/** The plan that makes a managed dedicated IP active and takes the price of its first days. */
+/** Plans to make a managed dedicated IP active and to capture the price of its first days. */
 export async function planReady(
   ip: StoredIp,
-  look: DnsCheck,
+  check: DnsCheck,
   { table, now }: ProvisionContext,
 ): Promise<ChangePlan<void>> {
   const at = now();
   const paid_until = later(at, dedicatedIpFirstDays * dayMs);
-  const { after, writes } = ipUpdate(ip, { ...passedCheck(look, at), paid_until, updated_at: at.toISOString() });
+  const { after, writes } = ipUpdate(ip, { ...passedCheck(check, at), paid_until, updated_at: at.toISOString() });
   const wallet = await planWallet(table, ip.account_id, [{ kind: "capture", id: ip.hold_id ?? "" }], at);
   return {
     value: undefined,
@@ -33,8 +33,8 @@ export async function planReady(
 }
 
 /**
- * Plans the failure of a managed dedicated IP that never became ready. The hold on its price is released, and its
- * address becomes `faulty`, so that it cannot be claimed.
+ * Plans to remove a managed dedicated IP that did not become ready. The hold on its price is voided. Its address becomes
+ * `faulty`, so that nobody can claim it.
  */
 export async function planFaulty(ip: StoredIp, { table, now }: ProvisionContext): Promise<ChangePlan<void>> {
   const wallet = await planWallet(table, ip.account_id, [{ kind: "void", id: ip.hold_id ?? "" }], now());

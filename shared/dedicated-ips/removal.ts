@@ -43,16 +43,16 @@ export async function planUnassigned(
   now: Date,
 ): Promise<Planned> {
   if (dedicated_ip_id === null) return { writes: [], changes: [] };
-  const place = ipDomainKey(account_id, dedicated_ip_id, id);
-  const [[found], ip] = await Promise.all([table.getMany([place]), ipById(table, account_id, dedicated_ip_id)]);
-  if (!found || !ip) return { writes: [{ check: place, if: "absent" }], changes: [] };
+  const entry = ipDomainKey(account_id, dedicated_ip_id, id);
+  const [[found], ip] = await Promise.all([table.getMany([entry]), ipById(table, account_id, dedicated_ip_id)]);
+  if (!found || !ip) return { writes: [{ check: entry, if: "absent" }], changes: [] };
   const { version } = ip;
   const updated_at = now.toISOString();
-  // A count below zero comes from reads at different moments, and such a transaction fails anyway.
+  // The reads are of different moments, so the count can be below zero here. Such a transaction fails.
   const after = { ...ip, domain_count: Math.max(0, ip.domain_count - 1), updated_at };
   return {
     writes: [
-      { delete: place, if: "present" },
+      { delete: entry, if: "present" },
       {
         update: ipKey(account_id, ip.id),
         set: { updated_at },
@@ -75,8 +75,8 @@ const inUse = (ip: StoredIp, context: Context): Problem => {
 
 /**
  * Deletes a dedicated IP.
- * - While it is provisioned, its held price is released and its address is free again.
- * - Afterwards its payments are not returned, and its address rests.
+ * - While it is `provisioning`, the hold on its price is voided and its address is free again.
+ * - Later, nothing is refunded, and its address becomes `resting`.
  * - Throws 404.
  * - Throws 409 `ip_in_use` while domains send from it, or are being assigned to it or unassigned.
  * - Throws 409 `ip_not_ready` for a host that the operator suspended, because adding it again would lift the

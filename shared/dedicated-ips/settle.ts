@@ -17,12 +17,15 @@ import { ipChange, type Mover } from "./work.ts";
 const domainsPerTransaction = 10;
 
 /**
- * The result of one transaction of an operation: whether the operation is over, the dedicated IP after it, and the
- * domains that it moved.
+ * The result of one transaction of an operation: whether the operation is over, the dedicated IP after the transaction,
+ * and the domains whose follow-up work the transaction did.
  */
-export type BatchResult = { isOver: boolean; ip: StoredIp; moved: string[] };
+export type BatchResult = { isOver: boolean; ip: StoredIp; settled: string[] };
 
-/** The plan of the work that follows the move, for the next few domains of an operation. */
+/**
+ * Plans the work that follows the move, for the next few domains of an operation. The value is undefined if the
+ * dedicated IP is gone.
+ */
 export async function planBatch(
   table: Reader,
   operation: StoredOperation,
@@ -34,48 +37,49 @@ export async function planBatch(
     ipById(table, account_id, dedicated_ip_id),
   ]);
   if (!ip) return { value: undefined, writes: [], changes: [] };
-  if (current?.id !== operation.id) return { value: { isOver: true, ip, moved: [] }, writes: [], changes: [] };
-  const moved = current.left.slice(0, domainsPerTransaction);
-  const left = current.left.slice(domainsPerTransaction);
-  const domains = await domainsByIds(table, account_id, moved);
-  const places = kind === "assign" ? placesOf(ip, domains) : await placesLeft(table, ip, moved);
+  if (current?.id !== operation.id) return { value: { isOver: true, ip, settled: [] }, writes: [], changes: [] };
+  const settled = current.left.slice(0, domainsPerTransaction);
+  const remaining = current.left.slice(domainsPerTransaction);
+  const domains = await domainsByIds(table, account_id, settled);
+  const listing = kind === "assign" ? planListing(ip, domains) : await planUnlisting(table, ip, settled);
   const after = {
     ...ip,
-    // A count below zero comes from reads at different moments, and such a transaction fails anyway.
-    domain_count: Math.max(0, ip.domain_count + places.count),
+    // The reads are of different moments, so the count can be below zero here. Such a transaction fails.
+    domain_count: Math.max(0, ip.domain_count + listing.count),
     updated_at: now.toISOString(),
     version: ip.version + 1,
   };
   const follows = await Promise.all(domains.map((domain) => planFollowing(table, domain, operation)));
   const edits = follows.flatMap((one) => one.edits);
   const records = await planRecords(table, account_id, edits, now);
-  const isOver = left.length === 0;
+  const isOver = remaining.length === 0;
   const verb = kind === "assign" ? "domains_assigned" : "domains_unassigned";
-  const told = isOver ? [ipChange(verb, { ...ip, domain_count: current.domain_count }, after)] : [];
+  const summary = isOver ? [ipChange(verb, { ...ip, domain_count: current.domain_count }, after)] : [];
   return {
-    value: { isOver, ip: after, moved },
+    value: { isOver, ip: after, settled },
     writes: [
-      ...shrinkWrites(current, left),
+      ...shrinkWrites(current, remaining),
       {
         update: ipKey(account_id, ip.id),
         set: { updated_at: after.updated_at },
-        add: { domain_count: places.count, version: 1 },
+        add: { domain_count: listing.count, version: 1 },
         if: { id: ip.id, version: ip.version },
       },
-      ...places.writes,
+      ...listing.writes,
       ...follows.map(({ unchanged }) => unchanged),
     ],
     sole: records.sole,
-    changes: [...follows.map(({ told }) => told), ...records.changes, ...told],
+    changes: [...follows.map((one) => one.change), ...records.changes, ...summary],
     housekeeping: true,
     partial: !isOver,
   };
 }
 
-type PlannedPlaces = { count: number; writes: Write[] };
+/** The change of the number of domains that a dedicated IP lists, and its writes. */
+type PlannedListing = { count: number; writes: Write[] };
 
-/** The writes that list domains at a dedicated IP; domains that are gone are skipped. */
-const placesOf = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]): PlannedPlaces => ({
+/** The writes that list domains at a dedicated IP. */
+const planListing = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]): PlannedListing => ({
   count: domains.length,
   writes: domains.map((domain) => ({
     put: { ...ipDomainKey(account_id, id, domain.id), domain_id: domain.id },
@@ -84,23 +88,25 @@ const placesOf = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]
 });
 
 /**
- * The writes that remove domains from the list of a dedicated IP; the entry of a deleted domain may be gone already.
+ * The writes that remove domains from the list of a dedicated IP. The entry of a deleted domain may be gone already.
  */
-async function placesLeft(table: Reader, { account_id, id }: StoredIp, ids: readonly string[]): Promise<PlannedPlaces> {
+async function planUnlisting(
+  table: Reader,
+  { account_id, id }: StoredIp,
+  ids: readonly string[],
+): Promise<PlannedListing> {
   const keys = ids.map((domainId) => ipDomainKey(account_id, id, domainId));
   const rows = await table.getMany(keys);
-  const left = keys.filter((_, index) => rows[index] !== undefined);
-  return { count: -left.length, writes: left.map((key) => ({ delete: key, if: "present" })) };
+  const present = keys.filter((_, index) => rows[index] !== undefined);
+  return { count: -present.length, writes: present.map((key) => ({ delete: key, if: "present" })) };
 }
 
-/**
- * The new SPF record of a domain that moved, and its recorded change. Fails the transaction when the domain changes.
- */
+/** The new SPF record of a domain that moved, the recorded change, and a check that the domain is unchanged. */
 async function planFollowing(
   table: Reader,
   domain: StoredDomain,
   { account_id, dedicated_ip_id, kind }: StoredOperation,
-): Promise<{ unchanged: Write; edits: RecordEdit[]; told: Change }> {
+): Promise<{ unchanged: Write; edits: RecordEdit[]; change: Change }> {
   const { id, version } = domain;
   const [former, latter] = kind === "assign" ? [null, dedicated_ip_id] : [dedicated_ip_id, null];
   const [edits, views] = await Promise.all([
@@ -114,13 +120,14 @@ async function planFollowing(
   return {
     unchanged: { check: domainKey(account_id, id), if: { id, version } },
     edits,
-    told: change(domainKind, "updated", id, { before, after }),
+    change: change(domainKind, "updated", id, { before, after }),
   };
 }
 
 /**
- * Drops an operation that moved nothing. The request that began it may still be running slowly. Its move and this
- * transaction both need the domain `fence` unchanged, so only one of them succeeds.
+ * Drops an operation that moved nothing. The request that began it may still be running. Its move and this transaction
+ * both change the version of the domain `fence`, so only one of them succeeds. Without `fence` the caller knows that the
+ * move will not happen.
  */
 export const drop = (operation: StoredOperation, { table, commit }: Mover, fence?: StoredDomain): Promise<void> =>
   commit(async () => {
@@ -146,12 +153,12 @@ export const drop = (operation: StoredOperation, { table, commit }: Mover, fence
     };
   });
 
-/** Takes over an abandoned operation: completes it if it moved anything, else drops it. */
+/** Drops an abandoned operation that moved nothing. Completes one that moved its domains, or whose domains are gone. */
 export async function resumeOperation(operation: StoredOperation, mover: Mover): Promise<void> {
   const { table, commit, now } = mover;
   const domains = await domainsByIds(table, operation.account_id, operation.left);
   const [fence] = domains;
   if (fence && !hasMoved(operation, domains)) return drop(operation, mover, fence);
-  const some = () => commit(async () => ({ ...(await planBatch(table, operation, now())), partial: true }));
-  while ((await some())?.isOver === false) continue;
+  const doBatch = () => commit(async () => ({ ...(await planBatch(table, operation, now())), partial: true }));
+  while ((await doBatch())?.isOver === false) continue;
 }

@@ -29,9 +29,9 @@ export const StoredOption = z.object({
 type StoredOption = z.output<typeof StoredOption>;
 
 /** The write that changes the number of an option's addresses by one; an option without addresses is deleted. */
-function optionWrite(option: StoredOption | undefined, place: Omit<StoredOption, "addresses">, by: 1 | -1): Write {
-  const key = optionKey(place.option_id);
-  if (!option) return { put: { ...key, ...place, addresses: 1 }, if: "absent" };
+function optionWrite(option: StoredOption | undefined, details: Omit<StoredOption, "addresses">, by: 1 | -1): Write {
+  const key = optionKey(details.option_id);
+  if (!option) return { put: { ...key, ...details, addresses: 1 }, if: "absent" };
   const same = { addresses: option.addresses };
   if (option.addresses + by === 0) return { delete: key, if: same };
   return { update: key, add: { addresses: by }, if: same };
@@ -42,7 +42,7 @@ const StockPointer = z.object({ ip: z.string(), option_id: z.string() });
 export type NewStock = Pick<StockHolder, "ip" | "option_id" | "country_code" | "asn" | "rdns" | "relay">;
 
 /**
- * Puts an address into the stock, free to be claimed; adding the same one again changes nothing. Throws 409 `ip_taken`.
+ * Puts an address into the stock, free to be claimed. Adding the same address again has no effect. Throws 409 `ip_taken`.
  */
 export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
   const { ip, option_id, country_code, asn, rdns } = given;
@@ -62,7 +62,7 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
         `The option ${option_id} is for addresses in ${option.country_code}, AS${option.asn}.`,
       );
     }
-    const place = { ip, option_id };
+    const pointer = { ip, option_id };
     return {
       value: added,
       writes: [
@@ -73,8 +73,8 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
         },
         { put: { ...rdnsKey(rdns), ip }, if: name ? { ip } : "absent" },
         optionWrite(option, { option_id, country_code, asn }, 1),
-        { put: { ...freeKey(option_id, ip), ...place } },
-        { put: { ...allKey(option_id, ip), ...place } },
+        { put: { ...freeKey(option_id, ip), ...pointer } },
+        { put: { ...allKey(option_id, ip), ...pointer } },
       ],
     };
   });
@@ -83,7 +83,7 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
 const isSameStock = (held: StockHolder, given: NewStock): boolean =>
   (["option_id", "country_code", "asn", "rdns", "relay"] as const).every((name) => held[name] === given[name]);
 
-/** An address of the stock. Throws an Error, for the operator, when it is not in stock. */
+/** An address of the stock. Throws an Error with a message for the operator if the address is not in stock. */
 async function stockAt(table: Reader, ip: string): Promise<StockHolder> {
   const holder = await readHolder(table, ip);
   if (!holder || !isStock(holder)) throw new Error(`${ip} is not in stock.`);
@@ -153,7 +153,7 @@ export async function readOptions(table: Reader): Promise<(StoredOption & { avai
   });
 }
 
-const amongFirst = 20;
+const maxCandidates = 20;
 
 /**
  * A random one of the first few free addresses of an option, so that claims at the same time seldom compete; undefined
@@ -161,7 +161,7 @@ const amongFirst = 20;
  */
 export async function anyFree(table: Reader, optionId: string): Promise<string | undefined> {
   const { PK, SK } = freeKey(optionId, "");
-  const rows = await table.between(PK, SK, `${SK}~`, { limit: amongFirst });
+  const rows = await table.between(PK, SK, `${SK}~`, { limit: maxCandidates });
   const row = rows[Math.floor(Math.random() * rows.length)];
   return row && StockPointer.parse(row).ip;
 }

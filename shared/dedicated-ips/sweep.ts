@@ -8,15 +8,15 @@ import { operationKey, readOperation } from "./operation.ts";
 import { resumeOperation } from "./settle.ts";
 import { type IpWork, systemMover } from "./work.ts";
 
-/** Continues abandoned assignments and checks dedicated IPs that are due, within the bounds of `sweepTasks`. */
+/** Resumes abandoned operations and checks dedicated IPs that are due, within the bounds of `sweepTasks`. */
 export async function sweepIps(work: IpWork, bounds: Bounds = {}): Promise<SweepResult> {
-  const left = await dueTasks(operationQueue, carryOnOne, work);
+  const abandoned = await dueTasks(operationQueue, resumeOne, work);
   const due = await dueTasks(ipQueue, advanceIp, work);
-  return sweepTasks([...left, ...due], work.log, bounds);
+  return sweepTasks([...abandoned, ...due], work.log, bounds);
 }
 
-/** Continues an abandoned assignment, or removes its task from the queue if it has ended. */
-export async function carryOnOne(accountId: string, id: string, at: string, work: IpWork): Promise<void> {
+/** Resumes an abandoned operation, or removes its task from the queue if the operation has ended. */
+export async function resumeOne(accountId: string, id: string, at: string, work: IpWork): Promise<void> {
   const { table } = work;
   const operation = await readOperation(table, accountId, id);
   if (operation?.due_at === at) return resumeOperation(operation, systemMover(work, accountId));

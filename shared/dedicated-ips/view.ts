@@ -46,7 +46,7 @@ const shownDomains = 100;
 export type Moving = { added: readonly string[]; removed: readonly string[] };
 const noMoves: Moving = { added: [], removed: [] };
 
-/** A dedicated IP with the domains that the reader may see; domains in `moving` are shown as already moved. */
+/** A dedicated IP with the domains that the reader may see. The domains in `moving` are shown as already moved. */
 export async function ipDetail(
   ip: StoredIp,
   context: Pick<Context, "table" | "permissions">,
@@ -65,11 +65,11 @@ async function domainsOf(
   if (covers(permissions, "domain.view", [])) {
     const ids =
       ip.domain_count === 0 && removed.length === 0 ? [] : await domainIdsOf(table, ip, shownDomains + removed.length);
-    const now = [...new Set([...ids, ...added])].filter((id) => !removed.includes(id)).toSorted();
-    return domainsShown(ip.account_id, now.slice(0, shownDomains), context);
+    const current = [...new Set([...ids, ...added])].filter((id) => !removed.includes(id)).toSorted();
+    return domainsShown(ip.account_id, current.slice(0, shownDomains), context);
   }
-  const seen = await domainsSeen(ip.account_id, "domain.view", context);
-  return seen
+  const visible = await domainsSeen(ip.account_id, "domain.view", context);
+  return visible
     .filter(({ dedicated_ip_id }) => dedicated_ip_id === ip.id)
     .toSorted((one, other) => (one.id < other.id ? -1 : 1))
     .slice(0, shownDomains);

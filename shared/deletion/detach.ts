@@ -46,7 +46,7 @@ function noteDetached({ account_id, id }: StoredDomain, until: string, work: Dom
   const { table, commit } = systemMover(work, account_id);
   return commit(async () => {
     const [domain, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
-    // Its account may have deleted the domain meanwhile.
+    // The account that lost the name may have deleted the domain meanwhile.
     if (domain?.status !== "releasing" || keptUntil(domain) !== until) {
       return { value: undefined, writes: [], changes: [] };
     }
@@ -63,8 +63,8 @@ function noteDetached({ account_id, id }: StoredDomain, until: string, work: Dom
 }
 
 /**
- * The writes that record that the provider has nothing of a zone any more. A new reference makes a zone that is created
- * later a different one.
+ * The writes that record that the provider does not have a zone any more. With the new reference, a zone that is created
+ * later is a different zone.
  */
 function zoneRemoved(zone: StoredZone): Write[] {
   const { account_id, domain_id, revision, due_at } = zone;

@@ -40,12 +40,12 @@ import { domainCountWrite } from "../workspaces/workspace.ts";
 import { planScopePurge } from "./scope.ts";
 import { removeZone } from "./zone.ts";
 
-/** How long the request that deletes a domain has it to itself before the worker continues, in milliseconds. */
+/** The time after which the worker continues a deletion that a request began, in milliseconds. */
 const graceMs = 120_000;
 
 /**
- * Starts the release of a domain. Nothing can be added to it from then on; `finishRelease` does the rest. 404, 409
- * `domain_not_empty`, 409 `domain_not_ready` while it is being bought.
+ * Begins the release of a domain. From then on nothing can be added to it; `finishRelease` does the rest. Throws 404, 409
+ * `domain_not_empty`, and 409 `domain_not_ready` while the domain is being bought.
  */
 export function beginRelease(found: StoredDomain, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -91,8 +91,8 @@ function requireEmpty(domain: StoredDomain, { permissions }: Context): void {
 const recordsAtOnce = 20;
 
 /**
- * Releases everything of a domain and deletes it. Steps that were done before are skipped. 503 when an outside service
- * does not answer; the work then stays due. The order is:
+ * Deletes a domain that is `releasing`, with everything that belongs to it. Steps that were done before are skipped.
+ * Throws 503 when an outside service does not answer; the work then stays due. The order is:
  * - its zone and its registration,
  * - its mailboxes and records,
  * - the grants, master passwords and forwarding rules on it,
@@ -107,13 +107,13 @@ export async function finishRelease(
   const domain = await domainById(mover.table, accountId, id);
   if (domain?.status !== "releasing") return;
   await removeZone(domain, mover, dns);
-  // A registration that failed or ended is not ours, and another account may have the name; the same is true after a
-  // takeover of the name. Only a registration of the present holder is released.
+  // The registration is released only if the domain still holds its name. After a failed or ended registration, or a
+  // takeover, another account may have the name.
   const holder = await readHolder(mover.table, domain.name);
   if (domain.registration?.status === "active" && holder?.domain_id === id) await registrar.release(domain.name);
   while (await removeFirstMailbox(accountId, id, mover)) continue;
-  while (await removeSomeRecords(accountId, id, mover)) continue;
-  while (await revokeSomeAccess(accountId, id, mover)) continue;
+  while (await removeRecords(accountId, id, mover)) continue;
+  while (await revokeAccess(accountId, id, mover)) continue;
   await forget(accountId, id, mover);
 }
 
@@ -123,15 +123,15 @@ async function removeFirstMailbox(accountId: string, id: string, mover: Mover): 
   return mailbox !== undefined && (await dropMailbox(accountId, mailbox, mover)) !== "missing";
 }
 
-function removeSomeRecords(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+function removeRecords(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
   return commit(async () => {
     const [records, zone] = await Promise.all([recordsIn(table, accountId, id), getZone(table, accountId, id)]);
-    const some = records.slice(0, recordsAtOnce);
-    if (some.length === 0 || !zone) return { value: false, writes: [], changes: [] };
-    const { sole, changes } = await planRecords(table, accountId, [{ zone, removed: some }], now());
-    const count = { record_count: -some.length, version: 1 };
+    const removed = records.slice(0, recordsAtOnce);
+    if (removed.length === 0 || !zone) return { value: false, writes: [], changes: [] };
+    const { sole, changes } = await planRecords(table, accountId, [{ zone, removed }], now());
+    const count = { record_count: -removed.length, version: 1 };
     return {
-      value: some.length < records.length,
+      value: removed.length < records.length,
       writes: [{ update: domainKey(accountId, id), add: count, if: { id } }],
       sole,
       changes,
@@ -140,7 +140,7 @@ function removeSomeRecords(accountId: string, id: string, { table, commit, now }
   });
 }
 
-function revokeSomeAccess(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
+function revokeAccess(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
   return commit(async () => {
     const { isAll, ...purge } = await planScopePurge(table, accountId, { type: "domain", id }, now());
     return { value: !isAll, ...purge, partial: true };
@@ -209,8 +209,8 @@ export async function removeFailed(
   { table, commit, now }: Mover,
 ): Promise<void> {
   const mover: Mover = { table, now, commit: (plan) => commit(async () => ({ ...(await plan()), partial: true })) };
-  while (await removeSomeRecords(accountId, id, mover)) continue;
-  while (await revokeSomeAccess(accountId, id, mover)) continue;
+  while (await removeRecords(accountId, id, mover)) continue;
+  while (await revokeAccess(accountId, id, mover)) continue;
   const domain = await domainById(table, accountId, id);
   if (domain?.status === "failed") await forget(accountId, id, mover);
 }

@@ -6,8 +6,8 @@ import type { Reader } from "../table/table.ts";
 
 /**
  * Plans the next deletions for a workspace or domain that is being deleted: the grants on it, then its master
- * passwords, then its forwarding rules. Each transaction has one of these kinds only, because several kinds may change
- * grants of the same holder. `isAll` when nothing is left.
+ * passwords, then its forwarding rules. A transaction deletes only one of these kinds, because two kinds may change the
+ * grants of the same holder. `isAll` is true when nothing remains.
  */
 export async function planScopePurge(
   table: Reader,

@@ -14,9 +14,9 @@ import {
 import { planScopePurge } from "./scope.ts";
 
 /**
- * Deletes an empty workspace, with the grants, master passwords and forwarding rules that are bound to it. 404, 409
- * `workspace_not_empty`. If an interrupted deletion leaves grants, they give no access, because ids are never used
- * again; another call deletes them.
+ * Deletes an empty workspace, with the grants, master passwords and forwarding rules on it. Throws 404 and 409
+ * `workspace_not_empty`. Grants that an interrupted deletion leaves behind give no access, because ids are never used
+ * again. Another call deletes them.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
   const { commit } = context;
@@ -30,7 +30,7 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
   if (dropped === "missing") throw notFound();
 }
 
-/** Deletes the workspace itself with its first few grants, and says whether others are left. */
+/** Deletes the workspace with its first few grants: `more` if other grants remain, `missing` if it does not exist. */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
   const { table, commit } = context;
   const ordinal = ordinalOf(id);

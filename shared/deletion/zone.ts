@@ -5,8 +5,8 @@ import { getZone, zoneKey } from "../domains/zone.ts";
 import { ZoneExists, type Dns } from "../providers/dns/dns.ts";
 
 /**
- * Removes a domain's zone from the nameservers permanently, even a zone whose creation could not be stored. 503 when
- * the provider does not answer, and while another process is syncing the zone.
+ * Removes a domain's zone from the nameservers permanently, even a zone whose creation could not be stored. Throws 503
+ * when the provider does not answer, and while another process syncs the zone.
  */
 export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at } = domain;

@@ -34,8 +34,8 @@ export type Delegation =
   | { status: "unknown"; reason: string };
 
 /**
- * Asks the public DNS from the root on. It follows no answer to an address that is not public, and never throws because
- * of an answer.
+ * Asks the public DNS, beginning at the root servers. It sends nothing to an address that is not public. It never throws
+ * because of what the DNS answers.
  */
 export type Resolver = {
   /**

@@ -43,16 +43,16 @@ function distinct(endpoints: readonly Endpoint[]): Endpoint[] {
  * The zone that a referral leads to. A server inside that zone without glue is left out: its address could only be
  * found in the zone itself.
  */
-export function zoneOf({ zone: name, nameservers }: Referral, places: AddressSettings): Zone {
+export function zoneOf({ zone: name, nameservers }: Referral, settings: AddressSettings): Zone {
   const knownOf = (host: string): Endpoint | undefined =>
-    places.known.find(({ suffix }) => isWithin(host, suffix))?.endpoint;
+    settings.known.find(({ suffix }) => isWithin(host, suffix))?.endpoint;
   const known = nameservers.flatMap(({ host }) => knownOf(host) ?? []);
   const others = nameservers.filter(({ host }) => !knownOf(host));
   const glued = byFamily(others.flatMap(({ glue }) => glue.filter(isPublicUnicast)));
   const hosts = others.filter(({ host, glue }) => glue.length === 0 && !isWithin(host, name)).map(({ host }) => host);
   return {
     name,
-    endpoints: distinct([...known, ...glued.map(places.route)]).slice(0, maxServers),
+    endpoints: distinct([...known, ...glued.map(settings.route)]).slice(0, maxServers),
     hosts: hosts.slice(0, maxHosts),
   };
 }
@@ -73,19 +73,19 @@ const longestMs = 3_600_000;
  * wants to see the result at once, and asking the registry is one query.
  */
 export function openZoneCuts(nowMs: () => number): ZoneCuts {
-  const kept = new Map<string, { zone: Zone; untilMs: number }>();
+  const cachedZones = new Map<string, { zone: Zone; untilMs: number }>();
   return {
     find: (name) => {
-      const found = kept.get(name.slice(name.lastIndexOf(".") + 1));
+      const found = cachedZones.get(name.slice(name.lastIndexOf(".") + 1));
       return found && found.untilMs > nowMs() ? found.zone : undefined;
     },
     keep: (zone, ttlSeconds) => {
       if (zone.name.includes(".")) return;
-      kept.delete(zone.name);
-      const [oldest] = kept.keys();
-      if (kept.size >= maxKept && oldest !== undefined) kept.delete(oldest);
-      kept.set(zone.name, { zone, untilMs: nowMs() + Math.min(ttlSeconds * 1_000, longestMs) });
+      cachedZones.delete(zone.name);
+      const [oldest] = cachedZones.keys();
+      if (cachedZones.size >= maxKept && oldest !== undefined) cachedZones.delete(oldest);
+      cachedZones.set(zone.name, { zone, untilMs: nowMs() + Math.min(ttlSeconds * 1_000, longestMs) });
     },
-    drop: (name) => kept.delete(name),
+    drop: (name) => cachedZones.delete(name),
   };
 }

@@ -73,13 +73,13 @@ function authoritative(message: Message, question: Question, zone: string): Outc
   const referral = referralOf(message, question, zone);
   if (referral) return { kind: "referral", referral };
   const types = new Set(message.authorities.map(({ type }) => type));
-  // RFC 2308 §2.2: NS records without an SOA are a referral, and this one leads nowhere.
+  // RFC 2308 §2.2: NS records without an SOA are a referral. Here the referral is not to a zone below.
   return types.has("NS") && !types.has("SOA") ? useless("lame") : { kind: "none" };
 }
 
 /**
- * The meaning of a message from a server of this zone for a question. Without the authority bit, only a referral
- * further down counts.
+ * The meaning of a message from a server of this zone for a question. In a message without the authority bit, only a
+ * referral to a zone below counts.
  */
 export function outcomeOf(message: Message, question: Question, zone: string): Outcome {
   if (message.isTruncated) return useless("garbled");

@@ -28,8 +28,8 @@ export type ResolverOptions = {
   /** The root's nameservers; IANA's by default. */
   roots?: readonly Endpoint[];
   /**
-   * The endpoint of the nameservers whose names are within a suffix. It is configured, so it is trusted, also on this
-   * machine.
+   * The endpoint of the nameservers whose names are within a suffix. It is configured, so it is trusted, even if it is
+   * on this machine.
    */
   known?: readonly { suffix: string; endpoint: Endpoint }[];
   /** The endpoint for an address from the DNS, after it was found to be public. For tests. */
@@ -126,14 +126,14 @@ export function openResolver(options: ResolverOptions = {}): Resolver {
   const { roots = ianaRoots, known = [], route = (address) => ({ address, port: 53 }) } = options;
   const { timeoutMs = 4_000, tryTimeoutMs = 800, maxQueries = 50, nowMs = () => performance.now() } = options;
   const trusted = known.map(({ suffix, endpoint }) => ({ suffix: suffixOf(suffix), endpoint }));
-  const ground: ResolverState = {
+  const resolver: ResolverState = {
     root: { name: "", endpoints: roots, hosts: [] },
-    places: { known: trusted, route },
+    addressSettings: { known: trusted, route },
     cuts: openZoneCuts(nowMs),
     tryTimeoutMs,
   };
   const walk = (within?: Budget): Walk => ({
-    ground,
+    resolver,
     budget: openBudget(timeoutMs, maxQueries, within),
     lookups: [],
   });

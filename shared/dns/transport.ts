@@ -14,8 +14,8 @@ const longestUdpBytes = 4_096;
 const longestTcpBytes = 16_384;
 
 /**
- * Sends a query from a new socket, and so from a new port, and waits for the answer. Undefined when none came in time
- * or nothing listens. All other messages are ignored (RFC 5452 §4).
+ * Sends a query from a new socket, and so from a new port, and waits for the answer. Undefined when no answer came in
+ * time or nothing listens. Other messages are ignored (RFC 5452 §4).
  */
 function askByUdp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {
@@ -42,7 +42,7 @@ function askByUdp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: numbe
 
 const hasIdOf = (query: Buffer, bytes: Buffer): boolean => bytes.readUInt16BE(0) === query.readUInt16BE(0);
 
-/** Sends a query over TCP (RFC 7766); undefined when no message came in time, or the first one is not the answer. */
+/** Sends a query over TCP (RFC 7766). Undefined when no message came in time, or the first message is not the answer. */
 function askByTcp({ address, port }: Endpoint, query: DnsQuery, timeoutMs: number): Promise<Message | undefined> {
   return new Promise((settle) => {
     const socket = connect({ host: address, port });

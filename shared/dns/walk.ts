@@ -5,10 +5,10 @@ import { faults, outcomeOf, type Fault, type Outcome } from "./outcome.ts";
 import { ask, type Question } from "./transport.ts";
 
 /** The settings and the cache that all walks of a resolver share. */
-export type ResolverState = { root: Zone; places: AddressSettings; cuts: ZoneCuts; tryTimeoutMs: number };
+export type ResolverState = { root: Zone; addressSettings: AddressSettings; cuts: ZoneCuts; tryTimeoutMs: number };
 
 export type Walk = {
-  ground: ResolverState;
+  resolver: ResolverState;
   budget: Budget;
   /** The names of nameservers that are being looked up for this walk, outermost first. */
   lookups: readonly string[];
@@ -25,8 +25,8 @@ function lackOf({ budget }: Walk): Outcome | undefined {
 }
 
 async function askServer(endpoint: Endpoint, question: Question, zone: string, walk: Walk): Promise<Outcome> {
-  const { budget, ground } = walk;
-  const message = await ask(endpoint, question, { budget, tryTimeoutMs: ground.tryTimeoutMs });
+  const { budget, resolver } = walk;
+  const message = await ask(endpoint, question, { budget, tryTimeoutMs: resolver.tryTimeoutMs });
   if (!message) return lackOf(walk) ?? { kind: "useless", fault: "silent" };
   return outcomeOf(message, question, zone);
 }
@@ -36,14 +36,14 @@ async function askServer(endpoint: Endpoint, question: Question, zone: string, w
  * (RFC 2181 §10.3).
  */
 async function lookUpHost(host: string, walk: Walk): Promise<Endpoint[]> {
-  const { ground, lookups } = walk;
+  const { resolver, lookups } = walk;
   if (lookups.includes(host) || lookups.length >= maxLookupsDeep) return [];
   const inner = { ...walk, lookups: [...lookups, host] };
   for (const type of ["A", "AAAA"]) {
     const { outcome } = await walkDown({ name: host, type }, inner);
     if (outcome.kind === "found") {
       const addresses = outcome.records.flatMap((found) => ("address" in found ? [found.address] : []));
-      return publicEndpoints(addresses, ground.places);
+      return publicEndpoints(addresses, resolver.addressSettings);
     }
     if (outcome.kind !== "none") return [];
   }
@@ -63,8 +63,7 @@ const worse = (one: Fault, other: Fault): Fault =>
   faults.findIndex((fault) => fault === one) > faults.findIndex((fault) => fault === other) ? one : other;
 
 /**
- * The answer of the first server of a zone that gives a usable one. Servers that were silent or failed are asked once
- * more.
+ * The first usable answer from the servers of a zone. Servers that were silent or failed are asked once more.
  */
 async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outcome> {
   let fault: Fault = "unreachable";
@@ -84,22 +83,22 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
 
 /**
  * Asks from the root down, by referrals, until the outcome is not a referral. `zone` is the zone whose servers gave the
- * outcome. With `until`, the referral to that zone is an outcome too, and the cached zone of that name is not used.
+ * outcome. With `until`, the referral to the zone `until` is an outcome too, and a cached zone of that name is not used.
  */
 export async function walkDown(
   question: Question,
   walk: Walk,
   until?: string,
 ): Promise<{ zone: string; outcome: Outcome }> {
-  const { cuts, places, root } = walk.ground;
-  const kept = cuts.find(question.name);
-  let zone = kept === undefined || kept.name === until ? root : kept;
+  const { cuts, addressSettings, root } = walk.resolver;
+  const cachedZone = cuts.find(question.name);
+  let zone = cachedZone === undefined || cachedZone.name === until ? root : cachedZone;
   for (let referrals = 0; referrals < maxReferrals; referrals += 1) {
     const outcome = await askZone(zone, question, walk);
     if (isFaulty(outcome)) cuts.drop(zone.name);
     if (outcome.kind !== "referral" || outcome.referral.zone === until) return { zone: zone.name, outcome };
     const { referral } = outcome;
-    zone = zoneOf(referral, places);
+    zone = zoneOf(referral, addressSettings);
     cuts.keep(zone, referral.ttl);
   }
   return { zone: zone.name, outcome: { kind: "useless", fault: "lame" } };

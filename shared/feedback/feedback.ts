@@ -15,7 +15,7 @@ import type { Key, Write } from "../table/writes.ts";
  *     … in a status                                            ACCOUNT#<id> / LIST#feedback/<status>
  *   feedback of all accounts, for the operator                 FEEDBACK / LIST#feedback
  *     … in a status                                            FEEDBACK / LIST#feedback/<status>
- *   the account that one is of                                 FEEDBACK#<id> / FEEDBACK
+ *   the account of a feedback                                  FEEDBACK#<id> / FEEDBACK
  */
 type Filter = { account?: string | undefined; status?: FeedbackStatus | undefined };
 

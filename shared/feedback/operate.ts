@@ -57,7 +57,7 @@ export function setFeedbackStatus(
     const admin_notes = notes === undefined ? before.admin_notes : notes;
     const isMoved = status !== before.status;
     if (!isMoved && admin_notes === before.admin_notes) return { value: feedbackView(before), writes: [], changes: [] };
-    const [left, lists] = isMoved
+    const [removals, lists] = isMoved
       ? await Promise.all([planLeaving(table, before), readStatusLists(table, accountId, status)])
       : [[], undefined];
     const after: StoredFeedback = {
@@ -73,7 +73,7 @@ export function setFeedbackStatus(
       value: is,
       writes: [
         { put: { ...feedbackKey(accountId, id), ...after }, if: { id, version: before.version } },
-        ...left,
+        ...removals,
         ...(lists?.append({ account_id: accountId, id }) ?? []),
       ],
       changes: [change(feedbackKind, "updated", id, { before: was, after: is })],

@@ -51,7 +51,7 @@ export const Grant = z
     description: "A capability, ownership or super admin that a subject holds in an account.",
   });
 
-/** Converts an assignment into the specified grant. Throws for the assignment of a role, which is no grant. */
+/** The API view of a grant. Throws for the assignment of a role. */
 export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
   id: assignment.id,
   grant_kind: GrantKind.parse(assignment.kind),
@@ -81,7 +81,7 @@ export const RoleAssignment = z
   })
   .meta({ id: "RoleAssignment", description: "A role that a subject holds in an account." });
 
-/** Converts the assignment of a role into its own kind of resource. */
+/** The API view of the assignment of a role. Throws for a grant. */
 export function roleAssignmentOf(assignment: Assignment): z.output<typeof RoleAssignment> {
   const role = RoleKey.parse(assignment.role);
   return {

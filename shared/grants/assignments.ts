@@ -23,8 +23,8 @@ import {
  *
  * Access patterns
  *   assignments of an account, oldest first, and one by id   ACCOUNT#<id> / ASSIGNMENT#<id>
- *   those revoked                                            ACCOUNT#<id> / REVOKED#<id>
- *   those on one thing, to purge them when it goes           ACCOUNT#<id> / SCOPED#<type>#<thing id>#<id>
+ *   revoked assignments                                      ACCOUNT#<id> / REVOKED#<id>
+ *   assignments on one resource, to revoke with it           ACCOUNT#<id> / SCOPED#<type>#<resource id>#<id>
  */
 const assignmentKey = (accountId: string, kind: "ASSIGNMENT" | "REVOKED", id = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -36,7 +36,7 @@ const scopedKey = (accountId: string, { type, id }: Scope, assignmentId = ""): K
 });
 
 /**
- * Something to give: ownership, super admin, or a capability or role on a scope (the whole account if there is none).
+ * A permission to give: ownership, super admin, or a capability or role on a scope (without one, the whole account).
  */
 export type Grantable =
   | { kind: "account_owner" | "super_admin" }
@@ -100,7 +100,7 @@ function withoutAssignment({ owner_grant_id, ...held }: Held, { id }: Assignment
   return { ...held, ...kept, grants: held.grants.filter((grant) => grant.id !== id) };
 }
 
-/** The writes to items other than the subject's own: the owners of the account, and the user's super admin grants. */
+/** The writes to the owners of the account, and to the grants that make users super admins. */
 async function rankWrites(
   table: Reader,
   accountId: string,
@@ -116,8 +116,8 @@ async function rankWrites(
 }
 
 /**
- * Plans the revocation of assignments: they give nothing any more, but stay in the list of revoked assignments. `also`
- * has further changes of the subjects' access records.
+ * Plans the revocation of assignments, and moves them to the list of revoked assignments. `also` are further changes of
+ * holders in the same transaction.
  */
 export async function planRevocation(
   table: Reader,
@@ -180,8 +180,7 @@ export async function listAssignments(
   };
   const live = await read("ASSIGNMENT");
   if (!includeRevoked) return live;
-  // The revoked ones are read after the live ones, so that an assignment that is revoked in between is read twice and
-  // not missed.
+  // The revoked ones are read last. An assignment that is revoked in between is then read twice instead of missed.
   const byId = new Map([...live, ...(await read("REVOKED"))].map((one) => [one.id, one]));
   return [...byId.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

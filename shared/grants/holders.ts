@@ -23,11 +23,11 @@ const ownersKey = (accountId: string) => ({ PK: `ACCOUNT#${accountId}`, SK: "OWN
 
 export type Subject = { type: "user" | "group" | "service_account"; id: string };
 
-/** The ownership and the grants of a subject. `groups` are those it is an explicit member of; a group has none. */
+/** The ownership and the grants of a subject. `groups` are the groups to which it was added; empty for a group. */
 export type Held = GrantHolder & { groups: string[] };
 /**
- * A change of what a subject holds. With `forget`, the record of a service account that holds nothing after the change
- * is deleted, so that nothing can be given to it any more.
+ * A change of what a subject holds. With `forget`, a service account that holds nothing after the change loses its
+ * record, and nothing can be given to it any more.
  */
 export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
@@ -68,8 +68,8 @@ export function groupsWrite(accountId: string, { version }: GroupsRecord, groups
 }
 
 /**
- * Plans changes of what subjects hold; all groups are in one item. Throws 404 for a group or service account that the
- * account does not have. A user needs no record before.
+ * Plans changes of what subjects hold. Throws 404 for a group or service account that the account does not have. A user
+ * needs no record beforehand.
  */
 export async function planHolders(
   table: Reader,
@@ -169,11 +169,11 @@ export async function planOwnerAdded(table: Reader, accountId: string, userId: s
  */
 export async function planOwnerRemoved(table: Reader, accountId: string, userId: string): Promise<Write> {
   const owners = (await table.get(ownersKey(accountId), Owners)) ?? { user_ids: [], version: 0 };
-  const left = owners.user_ids.filter((id) => id !== userId);
-  if (left.length === 0)
+  const remaining = owners.user_ids.filter((id) => id !== userId);
+  if (remaining.length === 0)
     throw new Problem("last_owner", "This is the last user who owns the account. Make another user an owner first.");
   return {
-    put: { ...ownersKey(accountId), user_ids: left, version: owners.version + 1 },
+    put: { ...ownersKey(accountId), user_ids: remaining, version: owners.version + 1 },
     if: { version: owners.version },
   };
 }
@@ -185,7 +185,7 @@ export async function superAdminGrants(table: Reader, userId: string): Promise<s
   return (await table.get(userKey(userId), SuperAdmin))?.super_admin_grants ?? [];
 }
 
-/** The write that changes the grants that make a user a super admin. Without any left the user is none. */
+/** The write that changes the grants that make a user a super admin. A user without such a grant is no super admin. */
 export async function planSuperAdmin(
   table: Reader,
   userId: string,

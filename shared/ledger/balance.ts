@@ -5,8 +5,8 @@ import { exact, type Amount } from "./movement.ts";
 const Total = z.int().min(0);
 
 /**
- * The totals of one account of a ledger. Posted totals only grow: each is the sum of the account's entries on that
- * side. Pending totals are what unresolved holds have reserved.
+ * The totals of one account of a ledger. A posted total is the sum of the account's debits or credits, and only grows.
+ * A pending total is the sum that unresolved holds reserve.
  */
 export const Balance = z.object({
   debits_posted: Total,
@@ -38,7 +38,7 @@ export const postedOf = ({ credits_posted, debits_posted }: Balance): number => 
 export const availableOf = (balance: Balance): number => postedOf(balance) - balance.debits_pending;
 
 /** Adds amounts to the totals of a balance. */
-export function moved(balance: Balance, by: Partial<Record<keyof Omit<Balance, "version">, Amount>>): Balance {
+export function addAmounts(balance: Balance, by: Partial<Record<keyof Omit<Balance, "version">, Amount>>): Balance {
   const next = { ...balance };
   for (const [name, amount] of Object.entries(by) as [keyof Balance, number][]) next[name] = exact(next[name] + amount);
   return next;

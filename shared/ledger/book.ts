@@ -1,4 +1,4 @@
-import { availableOf, emptyBalance, moved, postedOf, type Balance } from "./balance.ts";
+import { addAmounts, availableOf, emptyBalance, postedOf, type Balance } from "./balance.ts";
 import {
   type Done,
   type Entry,
@@ -128,8 +128,8 @@ function requireRoom(book: Book, account: string, amount: number): void {
   if (book.limited.includes(account) && available < amount) throw new Overdrawn(account, available);
 }
 
-function change(book: Book, account: string, by: Parameters<typeof moved>[1]): Balance {
-  const next = moved(balanceOf(book, account), by);
+function change(book: Book, account: string, by: Parameters<typeof addAmounts>[1]): Balance {
+  const next = addAmounts(balanceOf(book, account), by);
   book.balances.set(account, next);
   book.touched.add(account);
   return next;

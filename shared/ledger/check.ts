@@ -10,19 +10,20 @@ export type Checked = { problems: string[]; unsettled: boolean };
 
 type Balances = Map<string, Balance>;
 
-const looks = 3;
+const maxReads = 3;
 
 /**
- * Checks the books of a ledger:
+ * Checks a ledger:
  * - debits are equal to credits, posted and pending;
  * - no limited account is overdrawn;
  * - the newest `entries` of each account are numbered without gaps, add up to its balance, and are each one side of a
  *   movement of that amount.
  *
- * A problem is reported only if no balance changed during the check. Every movement changes two balances.
+ * A problem is reported only if no balance changed during the check. This shows every movement, because each changes
+ * two balances.
  */
 export async function checkLedger(table: Reader, ledger: Ledger, { entries = 20 } = {}): Promise<Checked> {
-  for (let look = 0; look < looks; look++) {
+  for (let reads = 0; reads < maxReads; reads++) {
     const before = await readBalances(table, ledger);
     if ("problem" in before) return { problems: [before.problem], unsettled: false };
     const problems = await problemsOf(table, ledger, before, entries);
@@ -55,10 +56,10 @@ async function problemsOf(table: Reader, ledger: Ledger, balances: Balances, win
   const all = newest.flatMap(({ found = [] }) => found);
   const movements = await readMovements(table, ledger, all);
   return [
-    ...inEquality(balances),
-    ...ledger.limited.flatMap((account) => inCover(account, balances.get(account))),
-    ...newest.flatMap(({ account, balance, from, found }) => inEntries(account, balance, from, found)),
-    ...all.flatMap((entry) => inMovement(entry, movements.get(entry.movement_id))),
+    ...equalityProblems(balances),
+    ...ledger.limited.flatMap((account) => coverProblems(account, balances.get(account))),
+    ...newest.flatMap(({ account, balance, from, found }) => entryProblems(account, balance, from, found)),
+    ...all.flatMap((entry) => movementProblems(entry, movements.get(entry.movement_id))),
   ];
 }
 
@@ -76,7 +77,7 @@ async function readMovements(table: Reader, ledger: Ledger, entries: readonly En
   return new Map(ids.map((id, index) => [id, StoredMovement.safeParse(items[index]).data]));
 }
 
-function inEquality(balances: Balances): string[] {
+function equalityProblems(balances: Balances): string[] {
   const all = [...balances.values()];
   const posted = all.reduce((sum, one) => sum + postedOf(one), 0);
   const pending = all.reduce((sum, one) => sum + one.credits_pending - one.debits_pending, 0);
@@ -86,12 +87,12 @@ function inEquality(balances: Balances): string[] {
   ];
 }
 
-const inCover = (account: string, balance: Balance | undefined): string[] =>
+const coverProblems = (account: string, balance: Balance | undefined): string[] =>
   balance === undefined || availableOf(balance) >= 0 ? [] : [`${account} is overdrawn: ${availableOf(balance)}`];
 
 const signed = ({ direction, amount }: Entry): number => (direction === "credit" ? amount : -amount);
 
-function inEntries(account: string, balance: Balance, from: number, found: Entry[] | undefined): string[] {
+function entryProblems(account: string, balance: Balance, from: number, found: Entry[] | undefined): string[] {
   if (found === undefined) return [`entries of ${account} cannot be read`];
   const isDense = found.every(({ ordinal }, index) => ordinal === from + index);
   if (!isDense || found.length !== balance.entries - from) return [`entries of ${account} are missing`];
@@ -103,7 +104,7 @@ function inEntries(account: string, balance: Balance, from: number, found: Entry
   return sum === postedOf(balance) ? [] : [`${account} has ${postedOf(balance)}, but its entries add up to ${sum}`];
 }
 
-function inMovement(entry: Entry, movement: StoredMovement | undefined): string[] {
+function movementProblems(entry: Entry, movement: StoredMovement | undefined): string[] {
   const { movement_id: id, account, direction, amount } = entry;
   if (movement === undefined) return [`the entries of ${id} have no movement`];
   const posted =

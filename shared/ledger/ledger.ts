@@ -10,8 +10,8 @@ import { Entry, Overdrawn, StoredMovement, type Done, type Operation } from "./m
  * another by the same amount, so that debits and credits are equal overall at every moment.
  *
  * Access patterns
- *   what an account holds                    <partition> / LEDGER#BALANCE#<account>
- *   a movement by the id its maker gave it   <partition> / LEDGER#MOVEMENT#<id>
+ *   the balance of an account                <partition> / LEDGER#BALANCE#<account>
+ *   a movement by the id from its caller     <partition> / LEDGER#MOVEMENT#<id>
  *   the entries of an account, by ordinal    <partition> / LEDGER#ENTRY#<account>#<ordinal>
  */
 export type Ledger = {
@@ -35,10 +35,12 @@ const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key 
 
 /**
  * Plans operations, all or none of them, in their order, for one transaction with other writes. Returns the writes and
- * the result of each operation. The transaction fails if anything it changes was changed meanwhile. Throws:
- * - `Overdrawn` if the amount was not covered at some time since the call;
- * - 503 `busy` if this could not be determined;
- * - `MovementConflict` if an id was used for another movement, or a hold is resolved otherwise.
+ * the result of each operation. The transaction fails if another process changed one of the same items since they were
+ * read. Throws:
+ * - `Overdrawn` if, at some moment during the call, the amount was not covered;
+ * - 503 `busy` if the balances changed too often to tell;
+ * - `MovementConflict` if an id was used for another movement, or if a hold does not exist, was already resolved in
+ *   another way, or has not expired.
  */
 export async function planOperations(
   table: Reader,
@@ -47,15 +49,15 @@ export async function planOperations(
   now: Date,
   referenceOf: Book["referenceOf"] = () => undefined,
 ): Promise<{ done: Done[]; writes: Write[]; balances: ReadonlyMap<string, Balance> }> {
-  const seen = await look(table, ledger, operations, now);
+  const seen = await readForOperations(table, ledger, operations, now);
   const book = { ...newBook(seen), referenceOf };
   const done = operations.map((operation) => perform(book, operation));
   return { done, writes: writesOf(ledger, book), balances: book.balances };
 }
 
-type Seen = Pick<Book, "limited" | "at" | "balances" | "movements">;
+type ReadItems = Pick<Book, "limited" | "at" | "balances" | "movements">;
 
-const newBook = ({ balances, movements, ...seen }: Seen): Book => ({
+const newBook = ({ balances, movements, ...seen }: ReadItems): Book => ({
   ...seen,
   referenceOf: () => undefined,
   balances: new Map(balances),
@@ -68,11 +70,16 @@ const newBook = ({ balances, movements, ...seen }: Seen): Book => ({
 const maxReads = 10;
 
 /**
- * Reads what the operations need. No write protects a refusal by a condition, and the items are not read at the same
- * time: another process may have made the refused movement in between, which used the missing amount. So an operation
- * is refused only if two reads see the same versions.
+ * Reads the items that the operations need. A refusal writes nothing, so no condition notices that it was based on an
+ * old read. Movements are read before balances. In between, another process may have made the same movement, and the
+ * balance then lacks its amount. So an operation is refused only if two reads see the same versions.
  */
-async function look(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<Seen> {
+async function readForOperations(
+  table: Reader,
+  ledger: Ledger,
+  operations: readonly Operation[],
+  now: Date,
+): Promise<ReadItems> {
   let seen = await readBook(table, ledger, operations, now);
   for (let reads = 1; reads < maxReads; reads++) {
     const overdraft = overdraftOf(seen, operations);
@@ -84,7 +91,7 @@ async function look(table: Reader, ledger: Ledger, operations: readonly Operatio
   throw new Problem("busy", "The balance changes too fast to read. Try again.", { retry_after: 1 });
 }
 
-function overdraftOf(seen: Seen, operations: readonly Operation[]): Overdrawn | undefined {
+function overdraftOf(seen: ReadItems, operations: readonly Operation[]): Overdrawn | undefined {
   const book = newBook(seen);
   try {
     for (const operation of operations) perform(book, operation);
@@ -95,11 +102,16 @@ function overdraftOf(seen: Seen, operations: readonly Operation[]): Overdrawn | 
   }
 }
 
-/** The versions of everything that was read. Versions only increase, so equal versions mean equal contents. */
-const versionsOf = ({ movements, balances }: Seen): string =>
+/** The versions of all items that were read. Versions only increase, so equal versions mean equal contents. */
+const versionsOf = ({ movements, balances }: ReadItems): string =>
   JSON.stringify([movements, balances].map((all) => [...all].map(([name, item]) => [name, item?.version ?? 0])));
 
-async function readBook(table: Reader, ledger: Ledger, operations: readonly Operation[], now: Date): Promise<Seen> {
+async function readBook(
+  table: Reader,
+  ledger: Ledger,
+  operations: readonly Operation[],
+  now: Date,
+): Promise<ReadItems> {
   const ids = [...new Set(operations.map(({ id }) => id))];
   const items = await table.getMany(ids.map((id) => movementKey(ledger, id)));
   const known = items.map((item) => (item ? StoredMovement.parse(item) : undefined));
@@ -116,21 +128,22 @@ async function readBook(table: Reader, ledger: Ledger, operations: readonly Oper
   };
 }
 
-const unless = (version: number): NonNullable<Write["if"]> => (version === 0 ? "absent" : { version });
+/** The condition that an item still has the version that was read. */
+const isStill = (version: number): NonNullable<Write["if"]> => (version === 0 ? "absent" : { version });
 
 const changed = <T>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>) =>
   [...names].flatMap((name) => all.get(name) ?? []);
 
-/** The writes of the changed items. Unchanged items need no condition, because an operation that is done stays done. */
+/** The writes of the changed items. Items of operations that were done before need no condition: those are never undone. */
 function writesOf(ledger: Ledger, { balances, movements, entries, touched, settled }: Book): Write[] {
   return [
     ...[...touched].flatMap((account): Write[] => {
       const { version, ...balance } = balances.get(account) ?? emptyBalance;
-      return [{ put: { ...balanceKey(ledger, account), ...balance, version: version + 1 }, if: unless(version) }];
+      return [{ put: { ...balanceKey(ledger, account), ...balance, version: version + 1 }, if: isStill(version) }];
     }),
     ...changed(movements, settled).map(({ version, ...movement }): Write => ({
       put: { ...movementKey(ledger, movement.id), ...movement, version: version + 1 },
-      if: unless(version),
+      if: isStill(version),
     })),
     ...entries.map((entry): Write => ({
       put: { ...entryKey(ledger, entry.account, entry.ordinal), ...entry },

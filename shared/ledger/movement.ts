@@ -4,7 +4,7 @@ const HoldStatus = z.enum(["pending", "captured", "voided", "expired"]);
 
 const amount = z.int().min(1);
 
-/** A movement as it is stored under the id that its caller made: a transfer, or a hold with its outcome. */
+/** A movement as it is stored under the id from its caller: a transfer, or a hold with its outcome. */
 export const StoredMovement = z.object({
   id: z.string(),
   kind: z.enum(["transfer", "hold"]),
@@ -55,7 +55,7 @@ export type Operation =
 /** The result of an operation: done now with these entries, or done before (`existed`). */
 export type Done = { kind: Operation["kind"]; movement: StoredMovement; existed: boolean; entries: readonly Entry[] };
 
-/** Thrown when an account that must not be overdrawn would be. */
+/** Thrown when an operation would overdraw a limited account. */
 export class Overdrawn extends Error {
   readonly account: string;
   readonly available: number;
@@ -66,10 +66,13 @@ export class Overdrawn extends Error {
   }
 }
 
-/** Thrown when an id was used for another movement, a hold was resolved otherwise, or there is no such hold. */
+/**
+ * Thrown when an id was used for another movement, or when a hold does not exist, was already resolved in another way,
+ * or has not expired.
+ */
 export class MovementConflict extends Error {}
 
-/** An amount in integer minor units of the ledger's one currency: cents, for one. */
+/** An amount in integer minor units of the ledger's one currency, such as cents. */
 export type Amount = number;
 
 /** Throws a RangeError unless the amount is a positive whole number with which arithmetic is exact. */

@@ -17,8 +17,8 @@ const AwsFailure = z.object({
 });
 
 /**
- * Whether an error of the AWS SDK may pass by itself: no answer, a throttle, a 5xx or an unreadable answer, but no
- * mistake of ours.
+ * Whether an error of the AWS SDK may pass by itself: no answer, a throttle, a 5xx or an unreadable answer. A mistake of
+ * ours does not.
  */
 export function mayPass(error: unknown): boolean {
   const { data } = AwsFailure.safeParse(error);

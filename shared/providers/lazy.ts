@@ -1,6 +1,6 @@
 /**
- * A provider that is loaded by its first call: most functions never make one. `calls` names every call of the provider,
- * each a function that answers a promise.
+ * A provider that is loaded by its first call, because most functions never make one. `calls` names every method of the
+ * provider. Each method returns a promise.
  */
 export const lazy = <T extends object>(calls: Readonly<Record<keyof T, true>>, load: () => Promise<T>): T =>
   Object.fromEntries(

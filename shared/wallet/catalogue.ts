@@ -38,15 +38,15 @@ export const PlanId = z.enum(Object.keys(plans) as [PlanId, ...PlanId[]]);
 export const defaultPlan: PlanId = "per_mailbox";
 
 /**
- * When a dedicated IP is claimed it is paid for this many days in advance, at the price of a month, whatever happens to
- * it. After these days it is charged by the day.
+ * A managed dedicated IP is paid for this many days in advance, at the price of a month. After these days it is charged
+ * by the day.
  */
 export const dedicatedIpFirstDays = 30;
 
 /** The number of days that an account may owe money before it is suspended. */
 export const graceDays = 14;
 
-/** A wallet with less than this, in minor units, is low, which is an event. */
+/** A wallet that falls below this balance, in minor units, causes the event `billing.wallet.low_balance`. */
 export const lowBalance = 1_000;
 
 /** The largest amount of one top-up, in minor units. */
@@ -55,7 +55,7 @@ export const topupLimit = 1_000_000;
 /** The number of hours in which a checkout can be paid. */
 export const checkoutHours = 23;
 
-/** The company that makes the invoices. */
+/** The company that issues the invoices. */
 export const seller = {
   name: "Hosted Mail Ltd",
   lines: ["1 Example Street", "Exampletown EX1 1EX", "VAT EX123456789"],
@@ -72,8 +72,8 @@ const Prices = z.strictObject({
 
 /**
  * Lists of plan prices, each valid from a month on, the oldest first. Before the first list, and for plans that a list
- * leaves out, the earlier prices apply. An invoice covers a month, and prices change only at the beginning of a month.
- * So a recorded day never gets another price, as long as nobody edits the lists of months that have begun.
+ * leaves out, the earlier prices apply. Prices change only at the beginning of a month. So a recorded day keeps its
+ * price, as long as the lists of months that have begun are not edited.
  */
 export const PriceLists = z
   .array(

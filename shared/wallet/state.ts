@@ -11,7 +11,7 @@ import { PlanId, dedicatedIpFirstDays, defaultPlan, planAt } from "./catalogue.t
  */
 export const stateKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "BILLING" });
 
-/** The billing state of an account. Days are in UTC; a plan holds from its first day on, that day included. */
+/** The billing state of an account. Days are in UTC; a plan is valid from its first day on. */
 export const BillingState = z.object({
   /** The plans of the account, oldest first, each with its first day; null is no plan. The last one may begin later. */
   plans: z.array(z.object({ plan_id: PlanId.nullable(), from: Day })).min(1),
@@ -51,16 +51,16 @@ export function firstState(createdAt: string): BillingState {
 export const planOn = ({ plans }: Pick<BillingState, "plans">, day: Day): PlanId | null =>
   plans.findLast(({ from }) => from <= day)?.plan_id ?? null;
 
-/** The next plan that begins after a day, or null for none; undefined if no change is planned. */
+/** The next change of plan after a day; undefined if none is planned. Its `plan_id` is null if the plan ends. */
 export const plannedAfter = ({ plans }: Pick<BillingState, "plans">, day: Day) => plans.find(({ from }) => from > day);
 
-/** Whether the account is on this plan, or on none, from a day on without a later change. */
-export const isForGood = (state: Pick<BillingState, "plans">, plan_id: PlanId | null, day: Day): boolean =>
+/** Whether the account has this plan (null: no plan) from a day on, without a later change. */
+export const keepsPlanFrom = (state: Pick<BillingState, "plans">, plan_id: PlanId | null, day: Day): boolean =>
   planOn(state, day) === plan_id && plannedAfter(state, day) === undefined;
 
 /** Whether the plan was cancelled at once today: today is charged already, and there is no plan after it. */
 export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): boolean =>
-  state.accrue_from > today && isForGood(state, null, plusDays(today, 1));
+  state.accrue_from > today && keepsPlanFrom(state, null, plusDays(today, 1));
 
 /**
  * Returns the state with a plan that begins on a day. It replaces all plans that were to begin then or later, so that
@@ -81,21 +81,21 @@ const plansSince = ({ plans }: Pick<BillingState, "plans">, day: Day): BillingSt
   );
 
 /**
- * How many days of past plans are kept. Today is the last day that may be settled, and the price of a dedicated IP
- * depends on the plans of the `dedicatedIpFirstDays` days before.
+ * How many days of plans before `settle_from` are kept. The price of a dedicated IP depends on the plans of the
+ * `dedicatedIpFirstDays` days before today, and `settle_from` is tomorrow at the latest.
  */
 const historyDays = dedicatedIpFirstDays + 1;
 
-/** Drops the plans that ended so long before the unsettled days that nothing follows from them. */
+/** Drops the plans that ended more than `historyDays` before the first unsettled day. */
 export const withoutHistory = (state: BillingState): BillingState => ({
   ...state,
   plans: plansSince(state, plusDays(state.settle_from, -historyDays)),
 });
 
 /**
- * The price of the first days of a managed IP that is claimed on a day, in minor units. It is a month's price on the
- * most expensive plan of that day, of as many days before it, and of the days to come, so that a change of plan for one
- * day gives no discount. Without any such plan it is the price of the default plan.
+ * The price of the first days of a managed IP that is claimed on a day, in minor units. It is the price of a month on
+ * the most expensive plan of that day, the `dedicatedIpFirstDays` days before it, and all days after it. So a change of
+ * plan for one day gives no discount. Without any such plan it is the price of the default plan.
  */
 export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day): number {
   const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);

@@ -16,7 +16,7 @@ import { checkoutHours, topupLimit } from "./catalogue.ts";
 
 /*
  * Access patterns
- *   a top-up by our reference, which its checkout and the token of its result page carry
+ *   a top-up by our reference, which is in its checkout and in the token of its result page
  *                                                   ACCOUNT#<id> / TOPUP#<reference>
  */
 export const topupKey = (accountId: string, reference: string): Key => ({
@@ -24,10 +24,7 @@ export const topupKey = (accountId: string, reference: string): Key => ({
   SK: `TOPUP#${reference}`,
 });
 
-/**
- *  The queue of top-ups for which the provider is to be asked about the checkout. The account and the reference
- * identify a task.
- */
+/** The queue of top-ups whose checkout is to be asked about. The account and the reference identify a task. */
 export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
 
 /** The time before the provider is first asked about a new checkout, because webhooks come within seconds. */
@@ -51,7 +48,7 @@ export const StoredTopup = Topup.extend({
   purchase_batch_id: z.string().optional(),
   /** When the provider was last asked about the top-up for its result page. */
   asked_at: Timestamp.optional(),
-  /** Whether `checkoutQueue` has the top-up until it is settled. Top-ups of the first version are put there later. */
+  /** Whether the top-up is in `checkoutQueue` until it is settled. A top-up of the first version is put there later. */
   is_queued: z.boolean().default(false),
   version: z.int(),
 });
@@ -157,8 +154,8 @@ export async function createTopup(
   context: Context,
   checkouts: Checkouts,
 ): Promise<z.output<typeof TopupSession>> {
-  const { session, ...noted } = await openTopup(accountId, amount, context, checkouts);
-  return context.commit(async () => ({ value: session, ...noted }));
+  const { session, ...planned } = await openTopup(accountId, amount, context, checkouts);
+  return context.commit(async () => ({ value: session, ...planned }));
 }
 
 /** The top-up of a result page's token. Throws 404 for a token that is not this account's. */

@@ -171,7 +171,7 @@ async function resolvedRow(table: Reader, accountId: string, done: Done, now: Da
   return { before, after, write };
 }
 
-/** The event for a wallet that has become low, once each time it does. */
+/** The event for a wallet whose balance falls below `lowBalance` by these operations. */
 function lowBalanceChange(accountId: string, done: readonly Done[], wallet: Balance): Change[] {
   const spent = done
     .flatMap(({ entries }) => entries)

@@ -36,7 +36,7 @@ function hostFault(host: string, policy: Policy): string | undefined {
  * - A host that is an address, in any spelling, has to be public. The addresses of a name are known only when it is
  *   resolved.
  */
-export function checkUrl(url: string, policy: Policy): string | undefined {
+export function urlFault(url: string, policy: Policy): string | undefined {
   if (url.length > longestUrl) return `The URL is longer than ${longestUrl} characters`;
   if (/[\s\p{Cc}]/u.test(url) || !URL.canParse(url)) return "This is not a URL";
   const parsed = new URL(url);

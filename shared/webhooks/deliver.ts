@@ -7,7 +7,7 @@ import {
   type Tried,
   afterAbandoning,
   afterTry,
-  isReceivers,
+  isReceiverFault,
   noteFailure,
   noteSuccess,
   planDisabling,
@@ -15,15 +15,15 @@ import {
 } from "./outcome.ts";
 import { moveDue } from "./schedule.ts";
 import { send } from "./send.ts";
-import { type Outside, outside } from "./services.ts";
+import { type WebhookServices, webhookServices } from "./services.ts";
 import { sign, signingSecrets } from "./signing.ts";
 import type { StoredWebhook } from "./webhook.ts";
 
-type Sending = Outside & { log: Log; now: () => Date; timeoutMs?: number };
+type Sending = WebhookServices & { log: Log; now: () => Date; timeoutMs?: number };
 
 /**
- * Signs and sends a delivery once, and answers the result. It never throws: a failure on our side is an attempt too, so
- * that a webhook whose secret does not open is retried by the schedule and not for ever.
+ * Signs and sends a delivery once, and returns the result. Never throws. A failure on our side counts as an attempt, so
+ * a webhook whose secret cannot be opened is retried only as often as the schedule allows.
  */
 export async function tryOnce(
   webhook: StoredWebhook,
@@ -50,10 +50,10 @@ export async function tryOnce(
 /** The tools of the delivery workers; `random`, in [0, 1), spreads the retries. */
 export type DeliveryContext = Sending & { table: Table; random?: () => number };
 
-/** The result of a delivery's turn; `skipped` when another worker has the delivery. */
-export type Turn = StoredDelivery["status"] | "skipped";
+/** The status of a delivery after it was tried; `skipped` when another worker has the delivery. */
+export type DeliverResult = StoredDelivery["status"] | "skipped";
 
-/** How long a worker has a claimed delivery to itself: longer than an attempt takes. */
+/** How long a claim keeps other workers from a delivery. It is longer than an attempt takes. */
 const leaseMs = 60_000;
 
 /** Thrown when another worker changed the delivery in the meantime. */
@@ -73,14 +73,14 @@ async function claim(delivery: StoredDelivery, { table, now }: DeliveryContext):
 }
 
 /**
- * Writes the new state of a delivery, the time of its next attempt, and whether its webhook is disabled: all or
- * nothing, and nothing when another worker changed the delivery in the meantime.
+ * Writes in one transaction the new state of a delivery, the time of its next attempt, and whether its webhook is
+ * disabled. Writes nothing if another worker changed the delivery in the meantime.
  */
 async function settleDelivery(
   before: StoredDelivery,
   after: StoredDelivery,
   { table, now }: DeliveryContext,
-): Promise<Turn> {
+): Promise<DeliverResult> {
   const at = now();
   const { account_id } = before;
   try {
@@ -101,10 +101,10 @@ async function settleDelivery(
 }
 
 /**
- * Tries a pending delivery once, unless another worker does, and writes the result. Throws when the table fails: the
- * delivery is then still due.
+ * Tries a pending delivery once and writes the result, unless another worker has claimed it. Throws when the table
+ * fails; the delivery then stays due.
  */
-export async function deliver({ delivery, body, webhook }: Loaded, work: DeliveryContext): Promise<Turn> {
+export async function deliver({ delivery, body, webhook }: Loaded, work: DeliveryContext): Promise<DeliverResult> {
   const { lease_until } = delivery;
   if (lease_until !== null && lease_until > work.now().toISOString()) return "skipped";
   if (webhook?.status !== "active") {
@@ -116,7 +116,7 @@ export async function deliver({ delivery, body, webhook }: Loaded, work: Deliver
   const tried = await tryOnce(webhook, delivery, body, work);
   const turn = await settleDelivery(claimed, afterTry(claimed, tried, work.now(), work.random), work);
   if (tried.attempt.error === null) await noteSuccess(work.table, delivery, work.now());
-  else if (isReceivers(tried.attempt)) await noteFailure(work.table, delivery, work.now());
+  else if (isReceiverFault(tried.attempt)) await noteFailure(work.table, delivery, work.now());
   return turn;
 }
 
@@ -124,7 +124,7 @@ export async function deliver({ delivery, body, webhook }: Loaded, work: Deliver
 export function openWork(worker: string): DeliveryContext {
   const { env, client } = runtime();
   return {
-    ...outside(),
+    ...webhookServices(),
     table: openTable(client, env.TABLE_NAME),
     log: createLog(env.LOG_LEVEL, { worker }, env.LOG_FORMAT),
     now: clock,

@@ -14,7 +14,7 @@ import { type StoredWebhook, WebhookParams, findWebhook, getWebhook } from "./we
  * Access patterns
  *   deliveries of a webhook, newest first, and one by id   ACCOUNT#<id> / JOURNAL#deliveries/<webhook id> (shared/table/journal.ts)
  *   what a delivery sends                                  ACCOUNT#<id> / DELIVERY_BODY#<webhook id>#<delivery id>
- *   deliveries to be tried at an instant                   shared/table/due.ts
+ *   due deliveries                                         shared/table/due.ts
  */
 const retentionDays = 30;
 
@@ -71,7 +71,7 @@ export const Delivery = z
       .int()
       .meta({ description: "How many attempts were made, including those by `webhooks.deliveries.redeliver`." }),
     next_attempt_at: Timestamp.nullable().meta({
-      description: "When the next attempt is made, at most a minute later. Null if there is none.",
+      description: "When the next attempt is due. Null if there is none.",
     }),
     created_at: Timestamp.meta({ description: "When the delivery was created." }),
     updated_at: Timestamp.meta({ description: "When the delivery last changed." }),
@@ -82,7 +82,7 @@ export const StoredDelivery = Delivery.extend({
   account_id: z.string(),
   /** The scheduled attempts; manual attempts do not count. */
   tries: z.int(),
-  /** Until when the worker that claimed the delivery has it to itself. */
+  /** The time until which no other worker can claim the delivery. */
   lease_until: z.string().nullable(),
   version: z.int(),
 });
@@ -173,8 +173,8 @@ export const deliveryQuery = {
 type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
 
 /**
- * A page of a webhook's deliveries, newest first. Throws 404, and 422 when a status would have to be searched among
- * more than 20,000.
+ * A page of a webhook's deliveries, newest first. Throws 404, and 422 when a filter by status would have to search more
+ * than 20,000 deliveries.
  */
 export async function listDeliveries(
   accountId: string,

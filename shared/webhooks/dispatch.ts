@@ -1,5 +1,5 @@
 import { mapConcurrently } from "../core/concurrency.ts";
-import { deliver, type Turn, type DeliveryContext } from "./deliver.ts";
+import { deliver, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
 import { failingAmong } from "./outcome.ts";
@@ -7,20 +7,20 @@ import { bodyOf, type PublishedEvent } from "./signing.ts";
 import { listWebhooks, type StoredWebhook, webhookLimit } from "./webhook.ts";
 
 const concurrency = 5;
-/** The wait before the sweep tries a new delivery: long enough for its first attempt to be over. */
+/** The wait before the sweep tries a new delivery: longer than its first attempt, which follows at once. */
 const firstDueMs = 120_000;
 
 /**
- * Creates the missing deliveries of an event, one for each active webhook that subscribes to it, and answers the
- * results of the new ones.
+ * Creates the missing deliveries of an event, one for each active webhook that subscribes to it, and returns the
+ * statuses of the new deliveries.
  * - Every delivery is written before the first one is sent.
  * - New deliveries are tried once; those of a failing webhook wait for the next sweep, so that they do not delay
  *   others.
  * - Throws when a delivery could not be written; dispatching the same event again creates what is missing.
  */
-export async function dispatch(event: PublishedEvent, work: DeliveryContext): Promise<Turn[]> {
+export async function dispatch(event: PublishedEvent, work: DeliveryContext): Promise<DeliverResult[]> {
   const { items } = await listWebhooks(work.table, event.account_id, { page: 1, page_size: webhookLimit });
-  const wanting = items.filter(
+  const subscribed = items.filter(
     ({ status, event_types, created_at }) =>
       status === "active" &&
       created_at <= event.timestamp &&
@@ -28,10 +28,10 @@ export async function dispatch(event: PublishedEvent, work: DeliveryContext): Pr
   );
   const failing = await failingAmong(
     work.table,
-    wanting.map(({ id, account_id }) => ({ account_id, webhook_id: id })),
+    subscribed.map(({ id, account_id }) => ({ account_id, webhook_id: id })),
   );
   const dueMs = ({ id }: StoredWebhook): number => (failing.has(id) ? 0 : firstDueMs);
-  const created = await mapConcurrently(wanting, concurrency, (webhook) =>
+  const created = await mapConcurrently(subscribed, concurrency, (webhook) =>
     createDelivery(event, webhook, work, dueMs(webhook)),
   );
   const fresh = created.flatMap((one) => (one.status === "fulfilled" && one.value ? [one.value] : []));
@@ -54,12 +54,12 @@ export function createDelivery(
   dueMs: number = firstDueMs,
 ): Promise<Loaded | undefined> {
   const body = bodyOf(event);
-  const place = { id: event.id, account_id: event.account_id, webhook_id: webhook.id, event_type: event.type };
+  const ref = { id: event.id, account_id: event.account_id, webhook_id: webhook.id, event_type: event.type };
   return table.commit(async () => {
-    const [there] = await table.getMany([deliveryKey(place)]);
-    if (there) return { value: undefined, writes: [] };
+    const [existing] = await table.getMany([deliveryKey(ref)]);
+    if (existing) return { value: undefined, writes: [] };
     const at = now();
-    const delivery = newDelivery(place, new Date(at.getTime() + dueMs), at);
+    const delivery = newDelivery(ref, new Date(at.getTime() + dueMs), at);
     return { value: { delivery, body, webhook }, writes: createWrites(delivery, body, at) };
   });
 }

@@ -16,7 +16,7 @@ export type Tried = { attempt: DeliveryAttempt; retryAfterSeconds?: number | und
 const shownAttempts = 20;
 
 /** A delivery with one more attempt; its status does not change. */
-function noted(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Date): StoredDelivery {
+function withAttempt(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Date): StoredDelivery {
   return {
     ...delivery,
     attempts: [...delivery.attempts, attempt].slice(-shownAttempts),
@@ -38,7 +38,7 @@ export function afterTry(
   random?: () => number,
 ): StoredDelivery {
   const tries = delivery.tries + 1;
-  const next = { ...noted(delivery, attempt, now), tries };
+  const next = { ...withAttempt(delivery, attempt, now), tries };
   if (attempt.error === null) return { ...next, status: "succeeded", next_attempt_at: null };
   const again = isGone(attempt) ? undefined : nextAttempt(tries, now, retryAfterSeconds, random);
   return { ...next, status: again ? "pending" : "failed", next_attempt_at: again?.toISOString() ?? null };
@@ -46,7 +46,7 @@ export function afterTry(
 
 /** A delivery after a manual attempt: succeeded when it was accepted, else in the same status. */
 export function afterManual(delivery: StoredDelivery, { attempt }: Tried, now: Date): StoredDelivery {
-  const next = noted(delivery, attempt, now);
+  const next = withAttempt(delivery, attempt, now);
   return attempt.error === null ? { ...next, status: "succeeded", next_attempt_at: null } : next;
 }
 
@@ -58,22 +58,22 @@ export function afterAbandoning(
 ): StoredDelivery {
   const attempt = { attempted_at: now.toISOString(), status_code: null, error, duration_ms: 0 };
   const { attempt_count } = delivery;
-  return { ...noted(delivery, attempt, now), attempt_count, status: "failed", next_attempt_at: null };
+  return { ...withAttempt(delivery, attempt, now), attempt_count, status: "failed", next_attempt_at: null };
 }
 
-/** Failures that do not concern the receiver. */
+/** Failures for which the receiver is not responsible. */
 const ours: ReadonlySet<DeliveryAttempt["error"]> = new Set(["internal_error", "webhook_disabled", "webhook_deleted"]);
 
 /** Whether an attempt failed because of the receiver. */
-export const isReceivers = ({ error }: DeliveryAttempt): boolean => error !== null && !ours.has(error);
+export const isReceiverFault = ({ error }: DeliveryAttempt): boolean => error !== null && !ours.has(error);
 
 /** Whether the receiver wants no more deliveries (RFC 9110, section 15.5.11). */
 const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 410;
 
 /*
- * A webhook's last success, and since when it has been failing. Written once a minute or when the state changes, not
- * with every attempt. It is read before it is written, so one of two attempts at the same time may overwrite the other.
- * The next attempt corrects it.
+ * The last success of a webhook, and the time since which it is failing. The item is written when the state changes,
+ * and otherwise at most once a minute. Of two attempts at the same time, one may overwrite the state of the other. The
+ * next attempt corrects it.
  */
 export const successKey = (accountId: string, webhookId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -81,7 +81,7 @@ export const successKey = (accountId: string, webhookId: string): Key => ({
 });
 
 const betweenMs = 60_000;
-/** Longer than any delivery is tried: an older success means no more than none. */
+/** Longer than a delivery is retried. An older success does not matter. */
 const keptSeconds = 40 * 86_400;
 
 const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
@@ -100,32 +100,32 @@ export const successWrite = ({ account_id, webhook_id }: WebhookRef, now: Date):
 });
 
 /** Records a success, unless one was recorded within the last minute and nothing has failed since. */
-export async function noteSuccess(table: Table, place: WebhookRef, now: Date): Promise<void> {
-  const success = await readOutcome(table, place);
+export async function noteSuccess(table: Table, webhook: WebhookRef, now: Date): Promise<void> {
+  const success = await readOutcome(table, webhook);
   const atMost = new Date(now.getTime() - betweenMs).toISOString();
   const isNoted = success?.last_success_at !== undefined && success.last_success_at > atMost;
-  if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(place, now));
+  if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(webhook, now));
 }
 
 /** Records that a webhook is failing, unless that is recorded already. */
-export async function noteFailure(table: Table, place: WebhookRef, now: Date): Promise<void> {
-  const success = await readOutcome(table, place);
+export async function noteFailure(table: Table, webhook: WebhookRef, now: Date): Promise<void> {
+  const success = await readOutcome(table, webhook);
   if (success?.failing_since !== undefined) return;
-  const update = successKey(place.account_id, place.webhook_id);
+  const update = successKey(webhook.account_id, webhook.webhook_id);
   await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
 }
 
 /** Whether a success was recorded at or after a given time. */
-async function hasSucceededSince(table: Reader, place: WebhookRef, since: string): Promise<boolean> {
-  const { last_success_at } = (await readOutcome(table, place)) ?? {};
+async function hasSucceededSince(table: Reader, webhook: WebhookRef, since: string): Promise<boolean> {
+  const { last_success_at } = (await readOutcome(table, webhook)) ?? {};
   return last_success_at !== undefined && last_success_at >= since;
 }
 
-/** The ids of the webhooks whose last recorded attempt failed. All given webhooks must differ. */
-export async function failingAmong(table: Reader, places: readonly WebhookRef[]): Promise<Set<string>> {
-  const rows = await table.getMany(places.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
+/** The ids of the webhooks that are recorded as failing. No webhook may be given twice. */
+export async function failingAmong(table: Reader, webhooks: readonly WebhookRef[]): Promise<Set<string>> {
+  const rows = await table.getMany(webhooks.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
   const isFailing = (index: number): boolean => rows[index]?.["failing_since"] !== undefined;
-  return new Set(places.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
+  return new Set(webhooks.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
 }
 
 /** A `commit` for the changes that the delivery of webhooks makes in an account by itself. */
@@ -143,13 +143,13 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
 
 /**
  * Why a failed delivery disables its webhook: the receiver answered 410, or has accepted nothing since the delivery was
- * created. Undefined if it does not.
+ * created. Undefined if the delivery does not disable it.
  */
 async function disablingReason(table: Reader, delivery: StoredDelivery): Promise<"gone" | "failing" | undefined> {
   const last = delivery.attempts.at(-1);
   if (delivery.status !== "failed" || !last) return undefined;
   if (isGone(last)) return "gone";
-  if (!isReceivers(last)) return undefined;
+  if (!isReceiverFault(last)) return undefined;
   return (await hasSucceededSince(table, delivery, delivery.created_at)) ? undefined : "failing";
 }
 

@@ -7,7 +7,7 @@ import { tryOnce } from "./deliver.ts";
 import { createWrites, loadDelivery, newDelivery, updateWrite, type StoredDelivery } from "./delivery.ts";
 import { type Tried, afterManual, successWrite } from "./outcome.ts";
 import { moveDue } from "./schedule.ts";
-import type { Outside } from "./services.ts";
+import type { WebhookServices } from "./services.ts";
 import { bodyOf } from "./signing.ts";
 import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from "./webhook.ts";
 
@@ -15,8 +15,8 @@ import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from
 const successOf = (delivery: StoredDelivery, { attempt }: Tried, now: Date): Write[] =>
   attempt.error === null ? [successWrite(delivery, now)] : [];
 
-/** The writes of every manual attempt: a check that the webhook still exists, and a record of the person who asked. */
-const underWebhook = (webhook: StoredWebhook, verb: "tested" | "redelivered") => ({
+/** What every manual attempt adds to its transaction: a check that the webhook exists, and a recorded change. */
+const manualAttempt = (webhook: StoredWebhook, verb: "tested" | "redelivered") => ({
   check: {
     check: webhookKey(webhook.account_id, webhook.id),
     if: { id: webhook.id },
@@ -26,14 +26,14 @@ const underWebhook = (webhook: StoredWebhook, verb: "tested" | "redelivered") =>
 });
 
 /**
- * Sends a `webhook.test` event to a webhook, even a disabled one, and answers its delivery. Never retries it. Throws
- * 404.
+ * Sends a `webhook.test` event to a webhook, even a disabled one, and returns its delivery. A failed test is not
+ * retried. Throws 404.
  */
 export async function testWebhook(
   accountId: string,
   webhookId: string,
   context: Context,
-  outside: Outside,
+  services: WebhookServices,
 ): Promise<StoredDelivery> {
   const { table, commit, now, log, principal } = context;
   const webhook = await getWebhook(table, accountId, webhookId);
@@ -48,11 +48,11 @@ export async function testWebhook(
     data: Webhook.parse(webhook),
   };
   const body = bodyOf(event);
-  const place = { id: event.id, account_id: accountId, webhook_id: webhookId, event_type: event.type };
-  const tried = await tryOnce(webhook, event, body, { ...outside, log, now });
-  const sent = { ...afterManual(newDelivery(place, null, at), tried, now()), version: 1 };
+  const ref = { id: event.id, account_id: accountId, webhook_id: webhookId, event_type: event.type };
+  const tried = await tryOnce(webhook, event, body, { ...services, log, now });
+  const sent = { ...afterManual(newDelivery(ref, null, at), tried, now()), version: 1 };
   const delivery: StoredDelivery = sent.status === "pending" ? { ...sent, status: "failed" } : sent;
-  const { check, changes } = underWebhook(webhook, "tested");
+  const { check, changes } = manualAttempt(webhook, "tested");
   return commit(async () => ({
     value: delivery,
     writes: [check, ...createWrites(delivery, body, at), ...successOf(delivery, tried, now())],
@@ -61,23 +61,23 @@ export async function testWebhook(
 }
 
 /**
- * Sends a delivery once more, in any status, with the same body and `webhook-id`, and answers it. After a failure the
- * delivery keeps its status, with one more attempt; retries continue as planned. Throws 404.
+ * Sends a delivery in any status once more, with the same body and `webhook-id`, and returns it. If the attempt fails,
+ * the delivery keeps its status, and its retries continue as planned. Throws 404.
  */
 export async function redeliver(
-  place: { account_id: string; webhook_id: string; id: string },
+  ref: { account_id: string; webhook_id: string; id: string },
   context: Context,
-  outside: Outside,
+  services: WebhookServices,
 ): Promise<StoredDelivery> {
   const { table, commit, now, log } = context;
   const load = async () => {
-    const loaded = await loadDelivery(table, place, now());
+    const loaded = await loadDelivery(table, ref, now());
     if (!loaded?.webhook) throw notFound();
     return { ...loaded, webhook: loaded.webhook };
   };
   const { webhook, delivery, body } = await load();
-  const tried = await tryOnce(webhook, delivery, body, { ...outside, log, now });
-  const { check, changes } = underWebhook(webhook, "redelivered");
+  const tried = await tryOnce(webhook, delivery, body, { ...services, log, now });
+  const { check, changes } = manualAttempt(webhook, "redelivered");
   return commit(async () => {
     const { delivery: before } = await load();
     const after = afterManual(before, tried, now());

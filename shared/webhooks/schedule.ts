@@ -61,7 +61,7 @@ export const moveDue = (place: DeliveryRef, from: string | null, to: string | nu
   due.moveDue(queue, taskOf(place), from, to);
 
 /** The most deliveries of one webhook that a sweep reads: as many as it can try in all. */
-const webhookLimit = 200;
+const perWebhookLimit = 200;
 
 /** The due deliveries, the earliest first: the first 200 of each webhook, among the first 10,000 of each shard. */
 export async function readDue(table: Reader, now: Date): Promise<Due[]> {
@@ -80,7 +80,7 @@ function firstOfEach(all: readonly Due[]): Due[] {
   return all.filter(({ webhook_id }) => {
     const count = (counts.get(webhook_id) ?? 0) + 1;
     counts.set(webhook_id, count);
-    return count <= webhookLimit;
+    return count <= perWebhookLimit;
   });
 }
 

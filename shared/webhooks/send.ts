@@ -2,7 +2,7 @@ import { request as requestHttp, type ClientRequest, type IncomingMessage } from
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 
-import { AddressRefused, checkUrl, hostOf, resolvePublic, type Address, type Lookup } from "./address.ts";
+import { AddressRefused, urlFault, hostOf, resolvePublic, type Address, type Lookup } from "./address.ts";
 import { readRetryAfterSeconds } from "./schedule.ts";
 
 /** Why a delivery failed. `invalid_answer`: the connection was made, but no HTTP answer came over it. */
@@ -16,7 +16,7 @@ type SendFailure =
   | "redirected"
   | "unsuccessful_status";
 
-/** The result of sending one delivery: it was accepted when there is no error. */
+/** The result of sending one delivery. Without an `error` the receiver accepted it. */
 export type Sent = {
   statusCode?: number;
   error?: SendFailure;
@@ -51,8 +51,8 @@ function answerFrom({ statusCode = 0, headers }: IncomingMessage): WebhookAnswer
 }
 
 /**
- * Watches the progress of a connection. The returned function names the failure if the connection ends without an
- * answer.
+ * Watches the progress of a connection. If the connection ends without an answer, the returned function names the
+ * failure.
  */
 function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): () => SendFailure {
   let failure: SendFailure = "connect_failed";
@@ -65,7 +65,7 @@ function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): ()
 
 type Exchange = { to: Address; bodyTimeoutMs: number; signal: AbortSignal };
 
-/** Sends a request to a pinned address. Settles when the answer ends or is too long, or when the time is up. */
+/** Sends a request to a given address. Resolves when the answer ends or gets too long, or when the time is up. */
 function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }: Exchange): Promise<WebhookAnswer> {
   return new Promise((resolve) => {
     const target = new URL(url);
@@ -114,7 +114,7 @@ const expiry = (signal: AbortSignal): Promise<undefined> =>
 
 async function post(message: Message, options: SendOptions, signal: AbortSignal): Promise<WebhookAnswer> {
   const { allowLoopback, lookup, bodyTimeoutMs = 1_000 } = options;
-  if (checkUrl(message.url, { allowLoopback })) return { error: "blocked_address" };
+  if (urlFault(message.url, { allowLoopback })) return { error: "blocked_address" };
   try {
     const resolving = resolvePublic(hostOf(new URL(message.url)), { allowLoopback, lookup });
     const address = await Promise.race([resolving, expiry(signal)]);
@@ -127,11 +127,11 @@ async function post(message: Message, options: SendOptions, signal: AbortSignal)
 
 /**
  * Posts one webhook as JSON.
- * - The address is public and resolved once; the connection is new, and its certificate is verified for the URL's host.
- * - Redirects are not followed.
- * - Everything ends after `timeoutMs`.
- * - Only the status of the answer is used; up to 16 KiB of its body are read and dropped, for `bodyTimeoutMs` at most
- *   (a second).
+ * - The host is resolved once, to a public address (or to this machine, if `allowLoopback`).
+ * - The connection is new, and its certificate is verified for the URL's host. Redirects are not followed.
+ * - Everything ends after `timeoutMs`, by default ten seconds.
+ * - Only the status of the answer is used. Up to 16 KiB of the body are read and dropped, for at most `bodyTimeoutMs`, by
+ *   default a second.
  * - It never throws because of the receiver.
  */
 export async function send(message: Message, options: SendOptions): Promise<Sent> {

@@ -3,10 +3,10 @@ import { secretsHere } from "../providers/secrets/factory.ts";
 import type { Secrets } from "../providers/secrets/secrets.ts";
 
 /** The services needed to send a webhook, besides the table. */
-export type Outside = { secrets: Secrets; allowLoopback: boolean };
+export type WebhookServices = { secrets: Secrets; allowLoopback: boolean };
 
 /** The services with which this process sends webhooks. Reads the environment at the first call, not at import. */
-export const outside = (): Outside => ({
+export const webhookServices = (): WebhookServices => ({
   secrets: secretsHere(),
   allowLoopback: runtime().env.WEBHOOK_LOOPBACK === "allow",
 });

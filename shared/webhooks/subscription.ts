@@ -4,7 +4,7 @@ import { requireToHold } from "../access/escalation.ts";
 import { line, orNothing } from "../core/text.ts";
 import type { Context } from "../http/route.ts";
 import { runtime } from "../http/runtime.ts";
-import { checkUrl } from "./address.ts";
+import { urlFault } from "./address.ts";
 import { eventTypes } from "./event-types.ts";
 import { EventPattern, matches } from "./filters.ts";
 
@@ -20,7 +20,7 @@ function alternatives(pattern: string): string {
 export const WebhookUrl = z
   .string()
   .superRefine((url, context) => {
-    const fault = checkUrl(url, { allowLoopback: runtime().env.WEBHOOK_LOOPBACK === "allow" });
+    const fault = urlFault(url, { allowLoopback: runtime().env.WEBHOOK_LOOPBACK === "allow" });
     if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
   })
   .meta({

@@ -1,17 +1,17 @@
 import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
-import { deliver, type Turn, type DeliveryContext } from "./deliver.ts";
+import { deliver, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { failingAmong } from "./outcome.ts";
 import { dueKey, readDue, type Due } from "./schedule.ts";
 import { StoredWebhook, webhookKey } from "./webhook.ts";
 
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
-type AttemptOutcome = Turn | "stale" | "error";
+type AttemptOutcome = DeliverResult | "stale" | "error";
 
 /** The number of due deliveries, and the number of attempts by result. */
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
-/** The most deliveries of a failing webhook in one run. The first one that fails ends the run for its webhook. */
+/** The most deliveries of a failing webhook that one run tries. */
 const failingLimit = 3;
 
 /**
@@ -33,12 +33,12 @@ export async function sweep(work: DeliveryContext, bounds: Bounds = {}): Promise
   const probes = inFairTurns(due.filter(({ webhook_id }) => failing.has(webhook_id)));
   const failed = new Set<string>();
   const run = (items: Due[][]) =>
-    mapConcurrently(items.slice(0, limit), atOnce, (few) => tryInOrder(few, failed, isOver, work), isOver);
+    mapConcurrently(items.slice(0, limit), atOnce, (sequence) => tryInOrder(sequence, failed, isOver, work), isOver);
   const ran = await Promise.all([run(healthy.map((one) => [one])), run(perWebhook(probes))]);
   const swept: SweepResult = { due: due.length };
-  for (const turns of ran.flat()) {
-    if (turns.status === "rejected") throw turns.reason;
-    for (const name of turns.value) swept[name] = (swept[name] ?? 0) + 1;
+  for (const outcomes of ran.flat()) {
+    if (outcomes.status === "rejected") throw outcomes.reason;
+    for (const name of outcomes.value) swept[name] = (swept[name] ?? 0) + 1;
   }
   return swept;
 }
@@ -48,9 +48,9 @@ export async function sweep(work: DeliveryContext, bounds: Bounds = {}): Promise
  * its deliveries end without an attempt.
  */
 async function activeAndFailing(due: readonly Due[], { table }: DeliveryContext): Promise<Set<string>> {
-  const places = [...new Map(due.map((one) => [one.webhook_id, one])).values()];
-  const failing = await failingAmong(table, places);
-  const candidates = places.filter(({ webhook_id }) => failing.has(webhook_id));
+  const webhooks = [...new Map(due.map((one) => [one.webhook_id, one])).values()];
+  const failing = await failingAmong(table, webhooks);
+  const candidates = webhooks.filter(({ webhook_id }) => failing.has(webhook_id));
   const rows = await table.getMany(candidates.map((one) => webhookKey(one.account_id, one.webhook_id)));
   const active = StoredWebhook.pick({ id: true, status: true });
   const isActive = (one: Due, index: number): boolean => {
@@ -73,22 +73,22 @@ function perWebhook(due: readonly Due[]): Due[][] {
 }
 
 async function tryInOrder(
-  few: readonly Due[],
+  sequence: readonly Due[],
   failed: Set<string>,
   isOver: () => boolean,
   work: DeliveryContext,
 ): Promise<AttemptOutcome[]> {
   const outcomes: AttemptOutcome[] = [];
-  for (const due of few) {
+  for (const due of sequence) {
     if (failed.has(due.webhook_id) || isOver()) break;
-    const outcome = await turnOf(due, work);
+    const outcome = await tryDue(due, work);
     outcomes.push(outcome);
     if (outcome === "pending") failed.add(due.webhook_id);
   }
   return outcomes;
 }
 
-async function turnOf(due: Due, work: DeliveryContext): Promise<AttemptOutcome> {
+async function tryDue(due: Due, work: DeliveryContext): Promise<AttemptOutcome> {
   try {
     const loaded = await loadDelivery(work.table, due, work.now());
     if (loaded?.delivery.next_attempt_at === due.at) return await deliver(loaded, work);

@@ -5,13 +5,13 @@ import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
 import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
 import { successKey } from "./outcome.ts";
-import type { Outside } from "./services.ts";
+import type { WebhookServices } from "./services.ts";
 import { mintSecret } from "./signing.ts";
 import { requireToSee } from "./subscription.ts";
 import { getWebhook, putWebhook, StoredWebhook, webhookKey, webhookKind, webhookLimit, webhooksOf } from "./webhook.ts";
 
 type NewWebhook = { url: string; event_types: string[]; description?: string | null | undefined };
-type Given = { [M in keyof NewWebhook]?: NewWebhook[M] | undefined } & { active?: boolean | undefined };
+type WebhookPatch = { [M in keyof NewWebhook]?: NewWebhook[M] | undefined } & { active?: boolean | undefined };
 type WithSecret = StoredWebhook & { secret: string };
 
 /**
@@ -21,7 +21,7 @@ export async function addWebhook(
   accountId: string,
   input: NewWebhook,
   context: Context,
-  { secrets }: Outside,
+  { secrets }: WebhookServices,
 ): Promise<WithSecret> {
   const { table, commit, now } = context;
   await requireToSee(accountId, input.event_types, context);
@@ -66,10 +66,15 @@ function switched({ status }: StoredWebhook, active: boolean | undefined, at: st
 }
 
 /**
- * Changes the given members of a webhook. Throws 404, and 403 `would_escalate` if events would go to another URL and
- * the caller may not see all of them.
+ * Changes the given members of a webhook. Throws 404. Throws 403 `would_escalate` if the change sets the URL or the event
+ * types, or enables the webhook, and the caller may not see all of its events.
  */
-export function updateWebhook(accountId: string, id: string, given: Given, context: Context): Promise<StoredWebhook> {
+export function updateWebhook(
+  accountId: string,
+  id: string,
+  given: WebhookPatch,
+  context: Context,
+): Promise<StoredWebhook> {
   const { table, commit, now } = context;
   return commit(async () => {
     const old = await getWebhook(table, accountId, id);
@@ -77,8 +82,8 @@ export function updateWebhook(accountId: string, id: string, given: Given, conte
     const { url = old.url, event_types = old.event_types, description = old.description, active } = given;
     const set = { url, event_types, description, ...switched(old, active, at) };
     const changed = { ...old, ...set, updated_at: at };
-    const leadsElsewhere = given.url !== undefined || given.event_types !== undefined || active === true;
-    if (leadsElsewhere) await requireToSee(accountId, event_types, context);
+    const mustSeeEvents = given.url !== undefined || given.event_types !== undefined || active === true;
+    if (mustSeeEvents) await requireToSee(accountId, event_types, context);
     if (isSame(old, set)) return { value: old, writes: [], changes: [], seen: old };
     const updated: StoredWebhook = { ...changed, version: old.version + 1 };
     return {
@@ -90,7 +95,7 @@ export function updateWebhook(accountId: string, id: string, given: Given, conte
 }
 
 /**
- * Deletes a webhook. Its pending deliveries are not sent, and none of its deliveries can be seen any more. Throws 404.
+ * Deletes a webhook. Its pending deliveries are not sent, and its deliveries can no more be listed. Throws 404.
  */
 export async function deleteWebhook(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   const ordinal = ordinalOf(id);
@@ -110,19 +115,18 @@ export async function deleteWebhook(accountId: string, id: string, { table, comm
 }
 
 /**
- * Gives a webhook a new secret, which only this answer shows. The previous secret also signs for `overlapSeconds` more,
- * or not at all for 0; older secrets no longer sign. Throws 404.
+ * Gives a webhook a new secret, which only this answer shows. For `overlapSeconds` the previous secret signs too; with 0
+ * it does not. Older secrets never do. Throws 404.
  */
 export async function rotateSecret(
   accountId: string,
   id: string,
   overlapSeconds: number,
   context: Context,
-  { secrets }: Outside,
+  { secrets }: WebhookServices,
 ): Promise<WithSecret> {
   const { table, commit, now } = context;
-  // Anybody with the secret can forge any event that the webhook receives, so the caller must be allowed to see them
-  // all.
+  // With the secret, the caller could forge every event that the webhook gets, and so must be allowed to see them all.
   const { event_types } = await getWebhook(table, accountId, id);
   await requireToSee(accountId, event_types, context);
   const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });

@@ -70,7 +70,7 @@ export const StoredWorkspace = Workspace.extend({
 });
 export type StoredWorkspace = z.output<typeof StoredWorkspace>;
 
-/** The conflict; it names the other workspace only to a principal who may see it. */
+/** The problem for a taken name. It names the other workspace only to a principal who may see that workspace. */
 const nameTaken =
   ({ permissions }: Context) =>
   ({ id = "" }: Record<string, string>): Problem => {
@@ -115,13 +115,13 @@ export async function getWorkspace(accountId: string, id: string, { table }: Con
   return workspace;
 }
 
-/** A write that succeeds only while the workspace exists; undefined when it does not exist. */
+/** A check that the workspace exists, for a transaction; undefined if it does not exist. */
 export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
   const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { check: workspaceKey(accountId, id), if: { id } } : undefined;
 }
 
-/** The write that counts domains into a workspace or out of it; fails the transaction when the workspace is gone. */
+/** The write that changes the number of domains of a workspace. It fails the transaction if the workspace is gone. */
 export const domainCountWrite = (accountId: string, workspaceId: string, by: number): Write => ({
   update: workspaceKey(accountId, workspaceId),
   add: { domain_count: by, version: 1 },
@@ -148,12 +148,12 @@ export async function listWorkspaces(
     const { rows, total } = await readRows(table, workspacesOf(accountId), { skip, take });
     return { items: rows.map((row) => StoredWorkspace.parse(row)), total };
   }
-  const items = await readNamed(table, accountId, visible);
+  const items = await readByIds(table, accountId, visible);
   return { items: items.slice(skip, skip + take), total: items.length };
 }
 
-/** The existing workspaces with these ids, oldest first: those that narrow grants make visible. */
-async function readNamed(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
+/** The existing workspaces with these ids, oldest first. */
+async function readByIds(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
   const inOrder = ids.toSorted();
   const rows = await table.getMany(inOrder.map((id) => workspaceKey(accountId, id)));
   return rows.flatMap((row, index) => {

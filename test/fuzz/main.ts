@@ -1,10 +1,10 @@
-import { wordsGiven } from "../../infra/openapi/command-line.ts";
+import { readWords } from "../../infra/openapi/command-line.ts";
 import { fuzzCode } from "./code.ts";
 
 const usage = `Usage: npm run fuzz [-- count [seed]]
 
 Throws programs at code mode, a million unless it is said, and tells what came of it. Exits 1 where a bar is missed.`;
-const [count = 1_000_000, seed = Date.now() % 1_000_000] = wordsGiven(usage, 2).map((word) => {
+const [count = 1_000_000, seed = Date.now() % 1_000_000] = readWords(usage, 2).map((word) => {
   if (/^\d{1,9}$/.test(word)) return Number(word);
   process.stderr.write(`"${word}" is no whole number.\n${usage}\n`);
   return process.exit(2);

@@ -7,7 +7,7 @@ import type { StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { addHost } from "../../shared/dedicated-ips/register.ts";
 import { deleteIp } from "../../shared/dedicated-ips/removal.ts";
 import { returnStock } from "../../shared/dedicated-ips/stock.ts";
-import { carryOnOne } from "../../shared/dedicated-ips/sweep.ts";
+import { resumeOne } from "../../shared/dedicated-ips/sweep.ts";
 import type { IpWork } from "../../shared/dedicated-ips/work.ts";
 import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
@@ -104,7 +104,7 @@ export function dueNow(scene: IpScene, world: World): Due[] {
 
 /** Does one thing that is due, as the sweep does. */
 export const doDue = ({ queue, accountId, id, at }: Due, own: IpWork): Promise<void> =>
-  (queue === "IP_DUE" ? advanceIp : carryOnOne)(accountId, id, at, own);
+  (queue === "IP_DUE" ? advanceIp : resumeOne)(accountId, id, at, own);
 
 const work: Act = async (scene, world, random) => {
   if (dueNow(scene, world).length === 0) await wait(scene, world, random, "");

@@ -6,7 +6,7 @@ import { Holder, holderKey } from "../../shared/dedicated-ips/holder.ts";
 import { operationKey, readOperation } from "../../shared/dedicated-ips/operation.ts";
 import { ipWork } from "../../shared/dedicated-ips/services.ts";
 import { addStock } from "../../shared/dedicated-ips/stock.ts";
-import { carryOnOne } from "../../shared/dedicated-ips/sweep.ts";
+import { resumeOne } from "../../shared/dedicated-ips/sweep.ts";
 import type { IpWork } from "../../shared/dedicated-ips/work.ts";
 import { domainsOf, StoredDomain } from "../../shared/domains/domain.ts";
 import { isSpf } from "../../shared/domains/records/spf.ts";
@@ -134,7 +134,7 @@ export async function holderOf(ip: string): Promise<Holder | undefined> {
 export async function carriedOn(account: Of, id: string): Promise<void> {
   const operation = await readOperation(testTable(), account.id, id);
   if (!operation) return;
-  await carryOnOne(account.id, id, operation.due_at, workAt(new Date(operation.due_at)));
+  await resumeOne(account.id, id, operation.due_at, workAt(new Date(operation.due_at)));
 }
 
 /** What is wrong with the assignments of an account: counts, places, SPF records, and operations that never ended. */

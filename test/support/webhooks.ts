@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { Webhook as Verifier } from "standardwebhooks";
 import { vi } from "vitest";
 
-import { changesOf } from "../../shared/changes/record.ts";
+import { changeJournalOf } from "../../shared/changes/record.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
 import { timeOrderedId } from "../../shared/core/ids.ts";
 import { createLog } from "../../shared/core/log.ts";
@@ -114,7 +114,7 @@ export async function newScene(given?: Table) {
     /** What was recorded of an event type, newest first. */
     changes: async (type: string) => {
       const keep = (row: Record<string, unknown>) => row["type"] === type;
-      return (await readEntries(table, changesOf(accountId), { skip: 0, take: 100, keep }, now())).rows;
+      return (await readEntries(table, changeJournalOf(accountId), { skip: 0, take: 100, keep }, now())).rows;
     },
     passMinutes: (minutes: number) => {
       clock.at = new Date(clock.at.getTime() + minutes * 60_000);

@@ -47,10 +47,10 @@ const Body = z
     ],
   });
 
-function givenBy(accountId: string, body: z.output<typeof Body>): Grantable {
+function grantableOf(accountId: string, body: z.output<typeof Body>): Grantable {
   const { grant_kind: kind, capability_key: capability } = body;
   if (kind !== "capability") return { kind };
-  if (!capability) throw new Error("the schema lets no such grant in");
+  if (!capability) throw new Error("A capability grant has no capability.");
   return { kind, capability, scope: scopeOf(accountId, body) };
 }
 
@@ -59,7 +59,7 @@ export const route = defineRoute({
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/authorizations", status: 201 },
   summary: "Grant a capability, ownership or super admin",
   description:
-    "You can grant only what you hold yourself, on the same scope or on a wider one. Only owners grant ownership, and only super admins grant super admin. If the subject already holds the same grant, the answer is that grant.",
+    "You can grant only what you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership, and only super admins grant super admin. If the subject already holds the same grant, the answer is that grant.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,
@@ -68,7 +68,7 @@ export const route = defineRoute({
   problems: ["would_escalate", "limit_reached"],
   run: ({ params: { account_id }, body }, context) => {
     const subject = { type: body.subject_type, id: body.subject_id };
-    return assign(account_id, subject, givenBy(account_id, body), context, grantOf);
+    return assign(account_id, subject, grantableOf(account_id, body), context, grantOf);
   },
 });
 

@@ -9,7 +9,7 @@ export const route = defineRoute({
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/authorizations/{grant_id}" },
   summary: "Revoke a grant",
   description:
-    "The grant has no effect from the next request on. Only owners revoke ownership, and only super admins revoke super admin.",
+    "The grant has no effect from the next request on. Only owners and super admins revoke ownership, and only super admins revoke super admin.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams.extend({ grant_id: Id.meta({ description: "The grant's id." }) }),

@@ -37,23 +37,23 @@ const pdf = (content: Buffer, filename: string): Response => ({
   isBase64Encoded: true,
 });
 
-function meantForCaller(error: unknown, log: Log): Problem {
+function problemFor(error: unknown, log: Log): Problem {
   if (error instanceof Problem) return error;
   log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
 }
 
-/** Answers an invoice's current PDF to anyone with an address signed by `billing.invoices.list`. */
+/** Returns an invoice's current PDF to anyone who has an address that `billing.invoices.list` signed. */
 export const handler = internalHandler({
   name: "billing.invoices.download",
   answer: async (event, { table, now }) => {
-    const asked = readRequest(event);
-    const invoice = await invoiceOfLink(table, asked, now());
+    const link = readRequest(event);
+    const invoice = await invoiceOfLink(table, link, now());
     const content = await renderInvoice(documentOf(invoice));
     return {
       response: pdf(content, `invoice-${invoice.number}.pdf`),
-      fields: { account_id: asked.accountId, invoice_id: asked.invoiceId },
+      fields: { account_id: link.accountId, invoice_id: link.invoiceId },
     };
   },
-  failure: (error, requestId, log) => failureResponse(meantForCaller(error, log), requestId),
+  failure: (error, requestId, log) => failureResponse(problemFor(error, log), requestId),
 });

@@ -4,7 +4,7 @@ import { argumentSchemas, parts, type CodeFunction } from "./function.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
-/** A placeholder for every id, the account's included; readers put in their own. */
+/** A placeholder for every id. */
 const someId = "11111111-1111-4111-8111-111111111111";
 
 const formats: Record<string, string> = {

@@ -14,9 +14,9 @@ import { Parameter, parametersOf, signatureOf, describeType } from "./signature.
 const FunctionSummary = z
   .object({
     name: z.string().meta({ description: "The dotted name." }),
-    signature: z.string().meta({ description: "The name with its parameters; `?` marks those that may be left out." }),
-    summary: z.string().meta({ description: "What it does." }),
-    access: z.enum(["read", "write"]).meta({ description: "Whether it only reads." }),
+    signature: z.string().meta({ description: "The name with its parameters. `?` marks the optional ones." }),
+    summary: z.string().meta({ description: "A short description." }),
+    access: z.enum(["read", "write"]).meta({ description: "`read` if the function changes nothing." }),
   })
   .meta({ id: "FunctionSummary", description: "A function of code mode." });
 
@@ -26,28 +26,29 @@ const functions = (description: string) =>
     .meta({ description: "Functions of code mode." });
 
 const FunctionExplanation = FunctionSummary.extend({
-  description: z.string().meta({ description: "What it does, in full." }),
-  capability: z.string().nullable().meta({ description: "What the caller must hold; null when a token is enough." }),
-  score: z
-    .number()
-    .meta({ description: "What one call adds to the complexity score; of a list, with its default page size." }),
+  description: z.string().meta({ description: "The full description." }),
+  capability: z
+    .string()
+    .nullable()
+    .meta({ description: "The capability that the caller needs. Null if a token is enough." }),
+  score: z.number().meta({ description: "The complexity score of one call. For a list: with the default page size." }),
   parameters: z.array(Parameter).meta({ description: "Its parameters." }),
-  output: z.string().meta({ description: "What it answers, in words: a dict's members with their types." }),
+  output: z.string().meta({ description: "The answer in words: the members of a dict with their types." }),
   problems: z
     .array(
       z.object({
         code: z.string().meta({ description: "The error's stable code." }),
-        status: z.int().meta({ description: "The HTTP status that REST answers with." }),
-        title: z.string().meta({ description: "What it means." }),
+        status: z.int().meta({ description: "The HTTP status over REST." }),
+        title: z.string().meta({ description: "The meaning of the error." }),
       }),
     )
-    .meta({ description: "The errors of its own; those of every function are not listed." }),
-  example: z.string().meta({ description: "A call with the required arguments, made up." }),
-}).meta({ id: "FunctionExplanation", description: "All there is to know of a function of code mode." });
+    .meta({ description: "The function's own errors. The errors of every function are not listed." }),
+  example: z.string().meta({ description: "An example call with the required arguments." }),
+}).meta({ id: "FunctionExplanation", description: "A function of code mode in full." });
 
 const common = {
   capability: null,
-  open: "Which functions there are is no secret.",
+  open: "The list of functions is public to every caller.",
   access: "read" as const,
 };
 
@@ -63,10 +64,10 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     name: "functions.list",
     summary: "List the functions of code mode",
     description:
-      "Every function that a program may call, or those whose names begin with a prefix. With `account_id` exactly those that you may call in that account, be it for a few of its things only; while it is suspended or closed, what changes it is left out.",
+      "Every function that a program can call. With `prefix`, only those whose names begin with it. With `account_id`, exactly those that you may call in that account, even if for some of its resources only. For a suspended or closed account, functions that change it are left out.",
     scope: "visible",
     query: z.strictObject({
-      prefix: z.string().max(100).optional().meta({ description: "What the names begin with.", example: "mailboxes." }),
+      prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
       account_id: Id.optional().meta({ description: "The account in which you want to call them." }),
     }),
     output: functions("The functions, in the order of the reference.").meta({ id: "FunctionList" }),
@@ -84,11 +85,11 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     name: "functions.search",
     summary: "Find functions by words",
     description:
-      "The ten functions that fit best: words count most in the name, then in the summary, then in parameters and description; a word may begin another one, and one of a name may be misspelt. The first eight words count.",
+      "The ten functions that match best. A word counts most in a name, less in a summary, and least in parameters and descriptions. A word also matches longer words that begin with it, and similar words in names. Only the first eight words count.",
     query: z.strictObject({
       query: z.string().min(1).max(200).meta({ description: "Words, in any order.", example: "reset password" }),
     }),
-    output: functions("The functions that fit, best first.").meta({ id: "FunctionMatches" }),
+    output: functions("The functions that match, best first.").meta({ id: "FunctionMatches" }),
     run: async ({ query: { query } }) => ({ functions: searchFunctions(catalogue(), query).map(summaryOf) }),
   }),
   defineRoute({

@@ -3,8 +3,8 @@ import type { Catalogue, CodeFunction } from "./function.ts";
 
 const maxResults = 10;
 /**
- * The weight of a match in each part of a function. A match of only a word's beginning, or of a misspelt word, earns a
- * fraction.
+ * The weight of a match in each part of a function. A match of only the beginning of a word, or of a similar word,
+ * counts a fraction of it.
  */
 const weights = { name: 8, summary: 3, parameters: 1, description: 1 };
 const [beginning, misspelt] = [0.6, 0.4];

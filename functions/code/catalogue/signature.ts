@@ -49,7 +49,7 @@ const members = (schema: Schema, inner: (part: Schema | boolean) => string): str
     .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${inner(member)}`)
     .join(", ");
 
-/** Drops the bounds of safe integers: zod adds them to every integer, and they are of no use to a reader. */
+/** Drops the bounds of safe integers, which zod adds to every integer. */
 const bound = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
@@ -64,9 +64,9 @@ function range(from: number | undefined, to: number | undefined, unit = ""): str
 export const Parameter = z.object({
   name: z.string().meta({ description: "The argument's name." }),
   type: z.string().meta({ description: "Its type, in words." }),
-  required: z.boolean().meta({ description: "Whether it must be given." }),
-  description: z.string().meta({ description: "What it means." }),
-  default: z.unknown().optional().meta({ description: "What it is when it is not given." }),
+  required: z.boolean().meta({ description: "Whether the argument is required." }),
+  description: z.string().meta({ description: "The meaning of the argument." }),
+  default: z.unknown().optional().meta({ description: "The value if the argument is left out." }),
 });
 export type Parameter = z.output<typeof Parameter>;
 

@@ -42,8 +42,8 @@ function withPartialFailure({ responses, completed, error }: ProgramRun, outcome
   const advice =
     outcome.isKeyed && temporaryErrors.has(error.code)
       ? "send the same program with the same request_id again, and only the rest is done"
-      : `leave ${isOne ? "it" : "them"} out of the mended program`;
-  const stands = `${writes} ${isOne ? "call" : "calls"} before this took effect, ${places.join(", and ")}: ${advice}.`;
+      : `leave ${isOne ? "it" : "them"} out of the corrected program`;
+  const stands = `${writes} earlier ${isOne ? "call" : "calls"} took effect; ${places.join(", and ")}: ${advice}.`;
   const advised: ProgramError = { ...error, message: `${error.message}\n${stands}` };
   const entryOf = (one: CallResponse): CallResponse => (one.status === "failed" ? { ...one, error: advised } : one);
   return { responses: responses.map(entryOf), error: advised };
@@ -96,8 +96,8 @@ export async function execute(run: Run, context: InvocationContext): Promise<Cod
 }
 
 /**
- * Parses and checks a program, and charges its cost less the 1 that the request has paid already; throws 429. Writes
- * nothing but the charge.
+ * Parses and checks a program, and charges its cost, less the 1 that the request has paid already. Writes nothing else.
+ * Throws 429.
  */
 export async function prepare(
   run: Run,

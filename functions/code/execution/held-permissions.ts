@@ -68,7 +68,7 @@ const accountsShown = ({ name }: Route, output: unknown): string[] | undefined =
 const AccountList = z.object({ items: z.array(z.object({ id: z.string() })) });
 
 /**
- * Tells whether only a grant on a part of the account allowed a read. What it returned may later move out of that part.
+ * Tells whether only a grant on a part of the account allowed a read. What the read returned may later move out of that part.
  * A route with scopes in its path always reads the same part.
  */
 const isNarrowed = ({ access, capability, scope }: Route, permissions: Permissions): boolean =>

@@ -116,7 +116,7 @@ const isOutOfTime = (error: unknown): boolean =>
   error instanceof LanguageError && error.diagnostic.code === "out_of_time";
 
 const outOfTime = ({ name }: Call): string =>
-  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send it and what follows again.`;
+  `The ${budgetMs / 1000} seconds of a program ended before ${name}: send this call and the later ones again.`;
 
 /** Converts an error into a diagnostic for the caller. Unexpected errors are logged and reported as `internal`. */
 function diagnosticOf(

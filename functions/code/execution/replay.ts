@@ -25,7 +25,7 @@ const plainChars = 700;
 /** An item of the table holds at most 400 KB. */
 const packedLimitChars = 380_000;
 
-/** Envelopes repeat long parts far apart, so the compression window spans both. */
+/** A long text can occur twice in an envelope, far apart. The compression window is large enough to find both. */
 const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
 /** Compresses a text for one item of the table; undefined if it does not fit into one. */
@@ -118,7 +118,7 @@ const programOf = ({ code, sessionId, readOnly }: Run): string =>
     .update(JSON.stringify([sessionId, readOnly === true, code]))
     .digest("base64url");
 
-/** The program is part of the key, since a model may fix its program and send it again under the same id. */
+/** The program is part of the key, because a model may correct its program and send it with the same id. */
 function byRequestId(run: Run) {
   const key = `${programOf(run)}/${run.requestId}`;
   const input = { params: {}, query: {}, body: {} };

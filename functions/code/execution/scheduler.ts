@@ -35,8 +35,8 @@ type Done = { completed: boolean };
 
 /**
  * Runs the steps of a program, with the same result as running them one after another.
- * - Steps and items of comprehensions that only read run at the same time, once the values they need and all earlier
- *   writes are there.
+ * - Steps and items of comprehensions that only read run at the same time. They wait for the values that they need, and
+ *   for all earlier writes.
  * - A step that writes waits for all earlier steps, so that no read sees a later write.
  * - After a failure no later step begins, and the results of later reads are dropped.
  */

@@ -70,7 +70,10 @@ export async function saveVariables(
   try {
     if (readOnly || changes.size === 0) {
       if (session) await renewSession(place, session);
-      return lost("read_only", "A program that may only read leaves no variables: send it where programs may write.");
+      return lost(
+        "read_only",
+        "A program that may only read keeps no variables: send it to a tool or endpoint that may write.",
+      );
     }
     const { variables } = await saveSession(place, changes, (bytes) => charges.charge(unitsToWrite(bytes)));
     return unsavedVariables(
@@ -82,10 +85,10 @@ export async function saveVariables(
   } catch (error) {
     const isLimited = error instanceof Problem && error.code === "rate_limited";
     if (!isLimited) log.error("session not stored", { error: String(error) });
-    const why = isLimited ? " Storing so much counts for the rate limit, which has no room for it." : "";
+    const why = isLimited ? " The rate limit has no room for the cost of storing it." : "";
     return lost(
       "not_stored",
-      `It could not be stored just now: the calls stand, so send only this assignment again.${why}`,
+      `It could not be stored. The effects of the calls remain, so send only this assignment again.${why}`,
     );
   }
 }

@@ -37,6 +37,6 @@ export const idOf = (body: unknown): Id | null => z.object({ id: Id }).safeParse
 
 export const result = (id: Id, value: unknown): Response => json(200, { jsonrpc: "2.0", id, result: value });
 
-/** Builds an error response; `data` is for programs. */
+/** Builds an error response; `data` is for the client's code. */
 export const failure = (id: Id | null, code: number, message: string, status = 200, data?: unknown): Response =>
   json(status, { jsonrpc: "2.0", id, error: { code, message, ...(data === undefined ? {} : { data }) } });

@@ -1,8 +1,8 @@
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
 
-/** Reading a session or a stored envelope costs 1 of the rate limit for each of these bytes. */
+/** Reading a session or a stored envelope costs 1 of the rate limit for each full number of these bytes. */
 const readBytesPerUnit = 32_768;
-/** Writing one costs 1 of the rate limit for each of these bytes. */
+/** Writing a session or a stored envelope costs 1 of the rate limit for each full number of these bytes. */
 const writtenBytesPerUnit = 4_096;
 
 export const unitsToRead = (bytes: number): number => Math.floor(bytes / readBytesPerUnit);

@@ -19,26 +19,28 @@ const moment = (description: string) => z.iso.datetime().nullable().meta({ descr
 
 const CodeSession = z
   .object({
-    session_id: z.string().meta({ description: "The session's identifier, as the caller sent it." }),
+    session_id: z.string().meta({ description: "The session's id, as the caller sent it." }),
     principal: z
       .object({
-        type: z.enum(["user", "service_account"]).meta({ description: "What kind of principal it is." }),
+        type: z.enum(["user", "service_account"]).meta({ description: "The type of the principal." }),
         id: z.string().meta({ description: "The principal's id." }),
         email: z.string().meta({ description: "The principal's e-mail address." }),
       })
-      .meta({ description: "Whose session it is: nobody else's programs see it." }),
+      .meta({ description: "The principal that the session belongs to. Programs of others cannot see it." }),
     variables: z
       .array(
         z.object({
           name: z.string().meta({ description: "The variable's name." }),
-          type: z.string().meta({ description: "What its value is: string, number, boolean, null, list or dict." }),
-          bytes: z.int().meta({ description: `How much of the session's ${sessionLimitBytes} bytes it takes.` }),
+          type: z.string().meta({ description: "The type of the value: string, number, boolean, null, list or dict." }),
+          bytes: z
+            .int()
+            .meta({ description: `How many of the session's ${sessionLimitBytes} bytes the variable takes.` }),
         }),
       )
-      .meta({ description: "The variables that the programs before this one left." }),
-    created_at: moment("When the session began; null before a program left anything in it."),
-    last_used_at: moment("When a program last used it."),
-    expires_at: moment("When it is forgotten, unless a program uses it before."),
+      .meta({ description: "The variables that earlier programs assigned." }),
+    created_at: moment("When the session began. Null for a session without variables."),
+    last_used_at: moment("When a program last used the session."),
+    expires_at: moment("When the session ends, unless a program uses it before."),
   })
   .meta({
     id: "CodeSession",
@@ -52,14 +54,14 @@ const inPrograms = async (): Promise<never> => {
 const common = {
   http: { method: "POST", path: "/v1/public/a2a" },
   capability: null,
-  open: "A session is of the principal that uses it.",
+  open: "A session belongs to the principal that uses it.",
 } as const;
 
 const get = defineRoute({
   ...common,
   name: "auth.session.get",
   summary: "Show the session",
-  description: "The session of this program, as the programs before it left it.",
+  description: "The session of this program, as earlier programs left it.",
   access: "read",
   output: CodeSession,
   run: inPrograms,
@@ -68,8 +70,8 @@ const get = defineRoute({
 const end = defineRoute({
   ...common,
   name: "auth.session.end",
-  summary: "Forget the session's variables",
-  description: "Forgets all variables of the session; those that the program gives a value after this are kept again.",
+  summary: "End the session",
+  description: "Deletes all variables of the session. Variables that the program assigns later are kept.",
   access: "write",
   output: Empty,
   run: inPrograms,
@@ -79,7 +81,8 @@ const authenticate = defineRoute({
   ...common,
   name: "auth.session.authenticate",
   summary: "Begin or renew the session",
-  description: "Begins the session of this program, or keeps it for another hour. Who it is for is the caller's token.",
+  description:
+    "Begins the session of this program, or renews it for an hour. The session belongs to the principal of the caller's token.",
   access: "write",
   output: CodeSession,
   run: inPrograms,

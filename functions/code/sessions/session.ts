@@ -220,7 +220,7 @@ export async function saveSession(
     }
     await backOff(attempt);
   }
-  throw new Problem("busy", "Too many programs give this session variables at once.", { retry_after: 1 });
+  throw new Problem("busy", "Too many programs change this session at once. Try again.", { retry_after: 1 });
 }
 
 /** Forgets a session and all its variables. */
@@ -267,8 +267,8 @@ function withChanges(
 /** The message for each reason why a variable was dropped. */
 export const dropMessages: Record<DropReason, string> = {
   secret:
-    "Its value held a secret, or an address that is a key itself, which a session never keeps: call the function and use its result in one program.",
-  session_too_large: `Its value had no room in the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
+    "Its value holds a secret, or an address that is itself a key. A session never keeps these: call the function and use its result in one program.",
+  session_too_large: `Its value does not fit into the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
 };
 
 /** The names of all variables, each with the message if its value was dropped. */

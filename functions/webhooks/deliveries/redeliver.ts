@@ -2,7 +2,7 @@ import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { Delivery, DeliveryParams } from "../../../shared/webhooks/delivery.ts";
 import { redeliver } from "../../../shared/webhooks/redeliver.ts";
-import { outside } from "../../../shared/webhooks/services.ts";
+import { webhookServices } from "../../../shared/webhooks/services.ts";
 
 export const route = defineRoute({
   name: "webhooks.deliveries.redeliver",
@@ -20,7 +20,7 @@ export const route = defineRoute({
   params: DeliveryParams,
   output: Delivery,
   run: ({ params: { account_id, webhook_id, delivery_id: id } }, context) =>
-    redeliver({ account_id, webhook_id, id }, context, outside()),
+    redeliver({ account_id, webhook_id, id }, context, webhookServices()),
 });
 
 export const handler = http(route);

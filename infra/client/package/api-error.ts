@@ -1,11 +1,13 @@
-type Told = { code?: unknown; detail?: unknown; request_id?: unknown };
-type Wrong = { loc?: unknown; msg?: unknown };
+type ProblemBody = { code?: unknown; detail?: unknown; request_id?: unknown };
+type InvalidPlace = { loc?: unknown; msg?: unknown };
 
 const stringOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 const placesOf = (detail: unknown): string[] =>
   Array.isArray(detail)
-    ? (detail as Wrong[]).map(({ loc, msg }) => `${Array.isArray(loc) ? loc.join(".") : ""}: ${stringOf(msg) ?? ""}`)
+    ? (detail as InvalidPlace[]).map(
+        ({ loc, msg }) => `${Array.isArray(loc) ? loc.join(".") : ""}: ${stringOf(msg) ?? ""}`,
+      )
     : [];
 
 /** An error answer of the API: an RFC 9457 problem, or a 422 that lists every invalid place. */
@@ -25,15 +27,15 @@ export class ApiError extends Error {
   readonly body: unknown;
 
   constructor(response: Response, body: unknown, request?: Request) {
-    const told = (typeof body === "object" && body !== null ? body : {}) as Told;
-    const places = placesOf(told.detail);
-    const code = stringOf(told.code) ?? (places.length > 0 ? "validation_failed" : "unknown");
-    const detail = places.length > 0 ? places.join("; ") : (stringOf(told.detail) ?? "The answer has no details.");
+    const problem = (typeof body === "object" && body !== null ? body : {}) as ProblemBody;
+    const places = placesOf(problem.detail);
+    const code = stringOf(problem.code) ?? (places.length > 0 ? "validation_failed" : "unknown");
+    const detail = places.length > 0 ? places.join("; ") : (stringOf(problem.detail) ?? "The answer has no details.");
     super(`${response.status} ${code}: ${detail}`);
     this.name = "ApiError";
     this.status = response.status;
     this.code = code;
-    this.requestId = stringOf(told.request_id) ?? response.headers.get("x-request-id") ?? undefined;
+    this.requestId = stringOf(problem.request_id) ?? response.headers.get("x-request-id") ?? undefined;
     const after = Number(response.headers.get("retry-after") ?? Number.NaN);
     this.retryAfterSeconds = Number.isFinite(after) ? after : undefined;
     this.idempotencyKey = request?.headers.get("idempotency-key") ?? undefined;

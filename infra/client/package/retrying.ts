@@ -3,25 +3,27 @@ export type Fetch = (request: Request) => Promise<Response>;
 export type RetryOptions = {
   /** The most repeats of a request. */
   retries: number;
-  /** A longer wait is left to the caller: the answer is returned instead. */
+  /** The longest wait before a repeat. An answer with a longer `Retry-After` is returned to the caller at once. */
   longestWaitMs: number;
 };
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Whether the same request sent twice takes effect once: a read, or a request with a key. */
-const takesEffectOnce = ({ method, headers }: Request): boolean => method === "GET" || headers.has("idempotency-key");
+/** Whether a request is safe to send twice: a GET, or a request with an idempotency key. */
+const isSafeToRepeat = ({ method, headers }: Request): boolean => method === "GET" || headers.has("idempotency-key");
 
 /**
- * Whether a repeat is worthwhile. A request with a 429 had no effect; other failures allow only requests that are safe
- * to repeat. A 409 with `Retry-After` means that the first request with this key is still running; the repeat gets its
- * answer.
+ * Whether to repeat a request that got this answer:
+ * - 429: yes, because the request had no effect.
+ * - 502, 503, 504: if the request is safe to repeat.
+ * - 409 with `Retry-After`: likewise. An earlier request with the same key is still running, and the repeat gets the
+ *   answer of that request.
  */
 const isWorthwhile = (request: Request, { status, headers }: Response): boolean =>
   status === 429 ||
-  ((failures.has(status) || (status === 409 && headers.has("retry-after"))) && takesEffectOnce(request));
+  ((temporaryFailures.has(status) || (status === 409 && headers.has("retry-after"))) && isSafeToRepeat(request));
 
-const failures = new Set([502, 503, 504]);
+const temporaryFailures = new Set([502, 503, 504]);
 
 /** The wait before a repeat: half a second, doubled after each further failure, and varied at random. */
 const backoffMs = (attempt: number): number => 500 * 2 ** attempt * (0.75 + Math.random() / 2);
@@ -33,15 +35,14 @@ function askedMsOf({ headers }: Response): number | undefined {
 }
 
 /**
- * Clients that got the same wait must not all return at once: each adds up to that wait again, and up to twice as much
- * the next time.
+ * Clients with the same `Retry-After` must not all return at once. Each waits a random time more: at most as long
+ * again, and twice that limit after each further failure.
  */
 const spreadMs = (askedMs: number, attempt: number): number => askedMs * (1 + Math.random() * 2 ** attempt);
 
 /**
- * Repeats requests that failed for the moment: 429, 502, 503, 504, 409 while the first request still runs, and requests
- * without an answer.
- * - It waits as long as `Retry-After` says, and a random time more.
+ * Repeats requests that failed temporarily: 429, 502, 503, 504, 409 while the first request still runs, and no answer.
+ * - It waits as long as `Retry-After` says and a random time more, but at most `longestWaitMs`.
  * - A request that changes something is repeated only with an `Idempotency-Key`, or after a 429.
  */
 export const retrying =
@@ -53,12 +54,12 @@ export const retrying =
       try {
         const response = await fetch(isLast ? request : request.clone());
         const askedMs = askedMsOf(response);
-        if (isLast || (askedMs ?? waitMs) > longestWaitMs || !isWorthwhile(request, response)) return response;
+        if (isLast || (askedMs ?? 0) > longestWaitMs || !isWorthwhile(request, response)) return response;
         if (askedMs !== undefined) waitMs = spreadMs(askedMs, attempt);
         await response.body?.cancel();
       } catch (error) {
-        if (isLast || request.signal.aborted || !takesEffectOnce(request)) throw error;
+        if (isLast || request.signal.aborted || !isSafeToRepeat(request)) throw error;
       }
-      await pause(waitMs);
+      await pause(Math.min(waitMs, longestWaitMs));
     }
   };

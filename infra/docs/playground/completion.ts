@@ -81,7 +81,7 @@ function parameterOption({ name, type, required, description }: Parameter): Comp
 const valueOptions = ({ type, description }: Parameter): Completion[] =>
   valuesOf(type).map((label) => ({ label, info: description, type: "constant" }));
 
-/** The values of a parameter inside quotes that are already written: the closing quote is added if it is missing. */
+/** The values of a parameter between quotes that are already written. The closing quote is added if it is missing. */
 function quotedOptions(parameter: Parameter, quote: string): Completion[] {
   const apply = (view: EditorView, { label }: Completion, from: number, to: number): void => {
     const end = view.state.sliceDoc(to, to + 1) === quote ? to + 1 : to;
@@ -125,7 +125,7 @@ function quotesAround(text: string, offset: number): { opening: string; quotes: 
 const result = (from: number, options: Completion[], validFor: RegExp): CompletionResult | null =>
   options.length > 0 ? { from, options, validFor } : null;
 
-/** Completions between the quotes of a text, which the value of an argument can be. */
+/** Completions between the quotes of a text. The text can be the value of an argument. */
 function completeText(doc: Text, text: SyntaxNode, position: number, called?: FunctionEntry): CompletionResult | null {
   const { opening, quotes } = quotesAround(sourceOf(doc, text), position - text.from) ?? {};
   const parameter = parameterBefore(doc, text.from, called);

@@ -2,7 +2,7 @@ import { syntaxTree } from "@codemirror/language";
 import { StateEffect, StateField, type EditorState, type Extension, type Range, type Text } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemirror/view";
 
-/** A place in a program, as the API tells it: both count from one; columns count characters, not units of UTF-16. */
+/** A position in a program. Lines and columns count from 1. A column is a character, not a unit of UTF-16. */
 export type Position = { line: number; column: number };
 
 /** The offset of a position; the nearest one when the text does not have it. */
@@ -16,7 +16,7 @@ export function offsetOf(doc: Text, { line, column }: Position): number {
   );
 }
 
-/** Stands where there is no character to underline: at the end of a line. */
+/** The mark at the end of a line, where there is no character to underline. */
 class EndMark extends WidgetType {
   override eq(): boolean {
     return true;
@@ -27,7 +27,7 @@ class EndMark extends WidgetType {
   }
 }
 
-/** Underlines the token at an offset; of a function's name, all of it. */
+/** Underlines the token at an offset, or the whole name of a function. */
 function markAt(state: EditorState, offset: number): Range<Decoration> {
   if (offset === state.doc.lineAt(offset).to)
     return Decoration.widget({ widget: new EndMark(), side: 1 }).range(offset);
@@ -58,8 +58,8 @@ const marks = StateField.define<DecorationSet>({
   ],
 });
 
-/** Underlines where a program is wrong, until the program is changed. */
+/** Underlines the mistakes of a program until the program changes. */
 export const diagnostics: Extension = marks;
 
-/** Underlines these positions in place of those before. */
+/** Replaces the underlined positions. */
 export const showDiagnostics = (positions: Position[]): StateEffect<Position[]> => setPositions.of(positions);

@@ -46,7 +46,7 @@ const move = (forward: boolean): Command => {
   };
 };
 
-// Enter ends a line unless a completion has been chosen: the written word may be complete.
+// Enter ends the line unless the user chose a completion, because the word may be complete.
 const completionKeys = keymap.of([
   { key: "Ctrl-Space", run: startCompletion },
   { key: "Escape", run: closeCompletion },
@@ -56,15 +56,15 @@ const completionKeys = keymap.of([
   { key: "Enter", run: (view) => view.state.field(isChoosing) && acceptCompletion(view) },
 ]);
 
-/** Tells which function's arguments are being written. */
+/** Calls `onFunction` when the caret moves into the arguments of another function. */
 function functionListener({ shapes, onFunction }: EditorOptions): Extension {
   let known: ValueShapes | undefined;
-  let told: FunctionEntry | undefined;
+  let current: FunctionEntry | undefined;
   void shapes.then((loaded) => (known = loaded));
   return EditorView.updateListener.of(({ docChanged, selectionSet, state }) => {
     if (!known || !(docChanged || selectionSet)) return;
     const called = functionAt(state, state.selection.main.head, known);
-    if (called !== told) onFunction((told = called));
+    if (called !== current) onFunction((current = called));
   });
 }
 
@@ -79,7 +79,7 @@ export class Editor {
       defaultKeymap: false,
       icons: false,
       interactionDelay: 0,
-      // Equally good matches stay in the order of the source: a signature's, not the alphabet's.
+      // Equally good matches stay in the order of the signature, not of the alphabet.
       compareCompletions: () => 0,
       // Screen readers read a completion's label and detail as one name: a space keeps them apart.
       addToOptions: [{ render: () => document.createTextNode(" "), position: 60 }],

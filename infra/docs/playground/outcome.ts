@@ -82,8 +82,8 @@ export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">
     if (text === undefined) rest.push(one);
     else mistakes.push({ line: Number(at), column: Number(character), text });
   }
-  const told = new RegExp(`^${mistakes.length - 1} more mistakes?:$`);
-  return { mistakes, rest: rest.filter((one) => !told.test(one)).join("\n") };
+  const heading = new RegExp(`^${mistakes.length - 1} more mistakes?:$`);
+  return { mistakes, rest: rest.filter((one) => !heading.test(one)).join("\n") };
 }
 
 /** A line of a program with a caret under a column; of a long line, the part around it. */
@@ -94,7 +94,7 @@ function pointAt(text: string, { line, column }: Position): string {
   return `${characters.slice(from, from + 100).join("")}\n${padding.join("")}^`;
 }
 
-/** The sentences wrap; the line of the program and the caret below it do not. */
+/** The elements that show a mistake. The sentences wrap; the line of the program and the caret below it do not. */
 function mistakeParts({ line, column, text }: Mistake, code: string, goTo: GoTo): HTMLElement[] {
   const show = node("button", { type: "button" }, `Go to line ${line}`);
   show.addEventListener("click", () => goTo({ line, column }));
@@ -149,14 +149,14 @@ function dryTable(calls: PlannedCall[]): HTMLTableElement {
   return node("table", {}, head, node("tbody", {}, ...calls.map(row)));
 }
 
-/** The envelope of a program as something to read. */
+/** The elements that show the envelope of a program. */
 export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTMLElement[] {
   const { status, result, responses, dry_run, session, error } = envelope;
   const parts: HTMLElement[] = [];
   if (error) parts.push(errorBox(error, program, goTo));
   if (dry_run) parts.push(dryTable(dry_run.calls));
   if (responses.length > 0) parts.push(node("ol", { className: "calls" }, ...responses.map(callItem)));
-  // What failed has no outcome: its last value is what a call before that brought, which stands there too.
+  // The last value of a failed program is only the result of an earlier call, which is in the list above.
   if (!dry_run && status === "completed") {
     const open = JSON.stringify(result.last_value).length < 4_000;
     parts.push(node("details", { open }, node("summary", {}, "Last value"), json(result.last_value)));
@@ -180,7 +180,7 @@ export function statusOf(envelope: Envelope, { ms, isReplayed }: { ms: number; i
 
 type Problem = { code?: string; title?: string; detail?: string | { loc: (string | number)[]; msg: string }[] };
 
-/** The text for a failure that the program did not cause, with advice whether to send the program again. */
+/** The text for a failed request. */
 export function problemOf(status: number, body: Problem): string {
   if (Array.isArray(body?.detail)) return body.detail.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("\n");
   if (status === 401) return `${body?.title ?? "Not signed in"}. Paste an access token above.`;

@@ -26,7 +26,7 @@ const examples: readonly (readonly [string, string])[] = [
   ["A program with mistakes", 'workspaces.ad(account_id="…", nme="Sales")'],
 ];
 
-// A token is worth what its holder may do: it is kept nowhere but in the field.
+// The token is a secret. It is kept only in its field.
 const token = () => field("token").value.trim();
 let session = crypto.randomUUID();
 
@@ -39,7 +39,7 @@ function signatureOf({ name, parameters, summary }: FunctionEntry): (Node | stri
   return [node("code", {}, name), "(", ...listed, `) · ${summary}`];
 }
 
-/** Loads the functions for completion. If they cannot be loaded there are none, but programs still run. */
+/** Loads the functions for completion. If this fails, there are no completions, but programs still run. */
 async function loadShapes(): Promise<ValueShapes> {
   const answer = await fetch("/docs/functions.json").catch(() => undefined);
   const catalogue = answer?.ok ? ((await answer.json()) as Catalogue) : { functions: [], shapes: [null] };
@@ -53,19 +53,19 @@ const editor = new Editor({
   onFunction: (called) => place("hint").replaceChildren(...(called ? signatureOf(called) : [])),
 });
 
-function tell(text: string, kind = ""): void {
+function showStatus(text: string, kind = ""): void {
   place("status").dataset["kind"] = kind;
   place("status").textContent = text;
 }
 
 function showEnvelope(envelope: Envelope, program: string, timing: { ms: number; isReplayed: boolean }): void {
-  tell(statusOf(envelope, timing), envelope.status);
+  showStatus(statusOf(envelope, timing), envelope.status);
   place("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
   // The user may have changed the program since it was sent.
   if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);
 }
 
-/** Offers to send a request whose answer did not come again: it takes effect once. */
+/** Offers to repeat a request whose answer did not come. The request takes effect once. */
 function offerAgain(body: ProgramRequest): void {
   const again = node("button", { type: "button" }, "Send the same request again");
   again.addEventListener("click", () => void send(body));
@@ -82,7 +82,7 @@ function setRunning(value: boolean): void {
 async function send(body: ProgramRequest): Promise<void> {
   if (isRunning) return;
   setRunning(true);
-  tell("Running…");
+  showStatus("Running…");
   place("outcome").replaceChildren();
   const startedAt = performance.now();
   try {
@@ -97,11 +97,11 @@ async function send(body: ProgramRequest): Promise<void> {
     const ms = performance.now() - startedAt;
     if (response.ok) showEnvelope(answer, body.code, { ms, isReplayed: response.headers.has("idempotency-replayed") });
     else {
-      tell(problemOf(response.status, answer), "failed");
+      showStatus(problemOf(response.status, answer), "failed");
       if ([409, 429, 500, 503].includes(response.status)) offerAgain(body);
     }
   } catch {
-    tell("No answer came. You can send the same request again: nothing is done twice.", "failed");
+    showStatus("No answer came. You can send the same request again: nothing is done twice.", "failed");
     offerAgain(body);
   }
   setRunning(false);
@@ -110,7 +110,7 @@ async function send(body: ProgramRequest): Promise<void> {
 function run(isDry: boolean): void {
   editor.closeCompletions();
   if (token() === "") {
-    tell("Paste an access token first.", "failed");
+    showStatus("Paste an access token first.", "failed");
     place("token").focus();
     return;
   }
@@ -125,7 +125,7 @@ function showSession(): void {
 
 place("run").addEventListener("click", () => run(false));
 place("dry-run").addEventListener("click", () => run(true));
-/** Runs the program, before the editor takes the keys for a line end. */
+/** Runs the program on Control or Command with Enter, before the editor handles the key. */
 function runByKeys(event: KeyboardEvent): void {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
   event.preventDefault();
@@ -162,7 +162,7 @@ type Demo = {
 async function offerDemo(): Promise<void> {
   const answer = await fetch("/_local/tokens").catch(() => undefined);
   if (!answer?.ok) {
-    tell("This server has no demo tokens.", "failed");
+    showStatus("This server has no demo tokens.", "failed");
     return;
   }
   const { accounts, super_admin } = (await answer.json()) as Demo;

@@ -22,7 +22,7 @@ const depthLimit = 100;
 /** The shape of a value, or of a list that the program makes. */
 type KnownShape = Shape | { each: KnownShape } | undefined;
 
-/** A member of a value: `kind` is empty where nothing is known of it. */
+/** A member of a value: `kind` is empty if it is unknown. */
 export type Member = { name: string; kind: "dict" | "list" | "" };
 
 /** The text of a node. */
@@ -107,7 +107,8 @@ function nameBoundBy(doc: Text, node: SyntaxNode): string | undefined {
 }
 
 /**
- * The loops whose variable a node can use, the innermost first. A clause sees the clauses before it; the element all.
+ * The loops whose variable a node can use, the innermost first. A clause can use the variables of earlier clauses. The
+ * element can use those of all clauses.
  */
 function loopsAround(node: SyntaxNode): SyntaxNode[] {
   const loops: SyntaxNode[] = [];

@@ -55,8 +55,8 @@ function replyFrom(zone: DnsZone, question: DnsQuestion, serial: number): DnsRep
 }
 
 /**
- * Answers authoritatively for the zones that `zoneOf` finds, which must return the closest enclosing zone with all its
- * RRsets. SOA records are made up with this serial. Names outside of all zones are refused.
+ * Answers authoritatively for all zones. `zoneOf` finds the closest enclosing zone of a name, with all its RRsets. Names
+ * outside of all zones are refused. SOA records get this serial.
  */
 export function authoritative(zoneOf: (name: string) => Promise<DnsZone | undefined>, serial = 1): DnsAnswer {
   return async (question) => {

@@ -13,8 +13,8 @@ type Registry = {
 };
 
 /**
- * Acts as the root and all registries in one: refers delegated names to their nameservers. For all other names, only
- * the records of `recordsOf` exist.
+ * Acts as the root and all registries: refers delegated names to their nameservers. Other names have only the records of
+ * `recordsOf`.
  */
 export function registryZones({ delegationOf, recordsOf = async () => [] }: Registry): DnsAnswer {
   return authoritative(async (name) => {

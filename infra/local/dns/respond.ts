@@ -54,8 +54,8 @@ function encodeOne(query: Message, reply: DnsReply, isTruncated: boolean): Buffe
 }
 
 /**
- * Encodes a reply in at most `maxBytes`. A longer reply loses its additional records, or else is truncated to nothing
- * (TC, RFC 2181 §9). The addresses in a referral are never dropped alone, because the referral may be useless without
+ * Encodes a reply in at most `maxBytes`. A longer reply loses its additional records. If that is not enough, it loses all
+ * records, with the flag TC (RFC 2181 §9). A referral never loses only its addresses, because it may be useless without
  * them (RFC 9471).
  */
 function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer {

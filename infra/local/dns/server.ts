@@ -26,7 +26,7 @@ type Sockets = { udp: UdpSocket; tcp: Server; port: number };
 const host = "127.0.0.1";
 const maxTries = 10;
 const maxConnections = 100;
-/** A client that does not read its answers is disconnected when this much is waiting for it. */
+/** A client is disconnected when so many bytes of its answers wait to be read. */
 const maxUnreadBytes = 1_048_576;
 
 async function bindBoth(wanted: number): Promise<Sockets> {
@@ -62,7 +62,7 @@ async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Soc
   }
 }
 
-/** Answers the messages of a connection in order (RFC 7766 §6.2.1), and reads the next data only when that is done. */
+/** Answers the messages of a connection in order (RFC 7766 §6.2.1). Reads no more data until they are answered. */
 function serveConnection(socket: Socket, responding: Responding, idleTimeoutMs: number): void {
   let received = Buffer.alloc(0);
   async function take(chunk: Buffer): Promise<void> {

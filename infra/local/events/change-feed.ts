@@ -21,8 +21,8 @@ const sweepMs = 10_000;
 const batchSize = 100;
 
 /**
- * The content of `$DATA_DIR/change-feed.json`. Delivered are all changes from before `swept_at_ms` minus the overlap,
- * and the changes with these `ids`.
+ * The content of `$DATA_DIR/change-feed.json`. All changes from before `swept_at_ms` minus the overlap are delivered,
+ * and so are the changes with these `ids`.
  */
 const FeedState = z.object({ swept_at_ms: z.number(), ids: z.array(z.string()) });
 type FeedState = z.output<typeof FeedState>;

@@ -27,24 +27,24 @@ export function eventSource(options: EventSourceOptions): Deliver {
 
 async function deliverRecords(records: readonly DynamoDBRecord[], options: EventSourceOptions): Promise<void> {
   const { handler, onDeadLetter, retries = 6, retryDelayMs = 50 } = options;
-  let left = records;
+  let remaining = records;
   /** The number of failed attempts at the first remaining record. */
   let tries = 0;
-  while (left.length > 0) {
-    const { failedAt, threw, reason } = await invoke(handler, left);
+  while (remaining.length > 0) {
+    const { failedAt, threw, reason } = await invoke(handler, remaining);
     if (failedAt === undefined) return;
-    if (threw && left.length > 1) {
-      const middle = Math.ceil(left.length / 2);
-      await deliverRecords(left.slice(0, middle), options);
-      await deliverRecords(left.slice(middle), options);
+    if (threw && remaining.length > 1) {
+      const middle = Math.ceil(remaining.length / 2);
+      await deliverRecords(remaining.slice(0, middle), options);
+      await deliverRecords(remaining.slice(middle), options);
       return;
     }
     tries = failedAt === 0 ? tries + 1 : 1;
-    left = left.slice(failedAt);
+    remaining = remaining.slice(failedAt);
     if (tries <= retries) await delay(retryDelayMs * 2 ** (tries - 1));
     else {
-      await onDeadLetter(letterOf(left[0], reason));
-      left = left.slice(1);
+      await onDeadLetter(letterOf(remaining[0], reason));
+      remaining = remaining.slice(1);
       tries = 0;
     }
   }

@@ -102,8 +102,8 @@ const idleMs = 10_000;
  * Runs a rule's target in this process: calls the handler with every event of the queue.
  * - Many events are handled at the same time, so that a slow event does not block others. Only a few of them may be of
  *   one account, so that no account takes all slots.
- * - A failed event is retried. A handled one leaves the queue, so that an event interrupted by a crash is handled
- *   again.
+ * - A failed event is retried. An event leaves the queue only after it was handled, so after a crash the events that it
+ *   interrupted are handled again.
  * - `stop` waits for running calls.
  */
 export function startEventTarget(options: EventTargetOptions): Poller {

@@ -8,7 +8,7 @@ import { startPoller, type Poller } from "./poller.ts";
 import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
-/** The running workers. `onClockMoved` makes them look for work that became due when the clock was moved. */
+/** The running workers. After a move of the clock, `onClockMoved` makes them do the work that became due. */
 export type Workers = Poller & { onClockMoved: () => void };
 
 type WorkersOptions = { table: Table; dataDir: string; onError: (what: string, error: unknown) => void };

@@ -79,18 +79,16 @@ function outcome(deliveries: readonly Delivery[]): string {
   return `<section role="${role}"><h2>Webhooks sent</h2><ul>${items.join("\n")}</ul></section>`;
 }
 
-/**
- *  A link to the success or the cancel page. Only web addresses become links, because `javascript:` is a URL as well.
- */
-function way(text: string, template: string | undefined, checkout: StoredCheckout): string {
+/** A link to the success or the cancel page. Only web addresses become links, because `javascript:` is a URL too. */
+function pageLink(text: string, template: string | undefined, checkout: StoredCheckout): string {
   const url = template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id) ?? "";
   return /^https?:\/\//i.test(url) ? `<p><a href="${escapeHtml(url)}">${text}</a></p>` : "";
 }
 
-const onwards = (checkout: StoredCheckout): string =>
+const returnLink = (checkout: StoredCheckout): string =>
   checkout.outcome === "paid"
-    ? way("Continue to the success page", checkout.success_url, checkout)
-    : way("Back without paying", checkout.cancel_url, checkout);
+    ? pageLink("Continue to the success page", checkout.success_url, checkout)
+    : pageLink("Back without paying", checkout.cancel_url, checkout);
 
 /** The page of a checkout, with the webhooks just sent. */
 const checkoutAnswer = (
@@ -108,7 +106,7 @@ const checkoutAnswer = (
       outcome(deliveries),
       facts(checkout, now),
       form(checkout, now),
-      onwards(checkout),
+      returnLink(checkout),
       "<p>No money moves on this page. Each button sends the product the webhook that Stripe would send.</p>",
     ].join("\n"),
   );

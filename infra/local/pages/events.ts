@@ -24,8 +24,8 @@ export const eventPaths = (dataDir: string): LocalPath[] => [
 
 async function answerEvents(dataDir: string, { headers, query }: LocalRequest): Promise<Answer> {
   // An empty field of the form means no filter.
-  const given = Object.fromEntries([...query].filter(([, value]) => value !== ""));
-  const { success, data, error } = EventsQuery.safeParse(given);
+  const filters = Object.fromEntries([...query].filter(([, value]) => value !== ""));
+  const { success, data, error } = EventsQuery.safeParse(filters);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
   const listing = await listEvents(dataDir, data);
   const wantsJson = data.format ? data.format === "json" : (headers.get("accept") ?? "").includes("application/json");

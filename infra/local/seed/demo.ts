@@ -42,7 +42,7 @@ export const bigAccount = {
 } as const;
 type Role = (typeof cast)[number] | typeof bigAccount;
 
-/** The options that can be claimed; `first` is the last number of the first of four addresses. */
+/** The options that can be claimed, each with four addresses. `first` is the last number of the first address. */
 const stock = [
   { option_id: "eu-frankfurt", country_code: "DE", asn: 64_500, first: 10 },
   { option_id: "us-ashburn", country_code: "US", asn: 64_501, first: 20 },
@@ -53,8 +53,8 @@ export const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `
 
 /**
  * Creates the demo accounts and their people if they are missing, and writes `demo.json` (mode 0600) with new user
- * tokens. Service accounts keep their tokens as long as `demo.seed` exists. The big account is included once it was
- * requested.
+ * tokens. Service accounts keep their tokens as long as `demo.seed` exists. The big account is included if it exists or
+ * `withBig` is set.
  */
 export async function seedDemo(options: {
   table: Table;

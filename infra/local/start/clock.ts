@@ -25,7 +25,7 @@ const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
 /** Sets the clock of this process ahead as it was when the product last ran, for commands that use its data. */
 export const restoreClock = async (dataDir: string): Promise<void> => setClockAhead(await readAhead(dataDir));
 
-/** Reads how far ahead the clock was when the product last ran, so that stored times are not in the future. */
+/** Reads how far ahead the clock was when the product last ran. Without this, stored times would be in the future. */
 async function readAhead(dataDir: string): Promise<number> {
   const text = await readFile(fileIn(dataDir), "utf8").catch(() => "{}");
   return ClockState.safeParse(JSON.parse(text)).data?.ahead_ms ?? 0;

@@ -136,8 +136,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Mints a token. It requires JSON, because a page of another site can post a form here, but not JSON: its browser would
- * send a preflight first, which is refused.
+ * Mints a token. Only JSON is accepted. A page of another site could post a form here, but before JSON its browser sends
+ * a preflight, which is refused.
  */
 function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
   if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {

@@ -7,7 +7,7 @@ import { dataVersion, markFile, readMark, unreadable, writeMark } from "../table
 import { Locked, holdLock } from "../table/lock.ts";
 
 /** The files and folders that the product creates in its data folder, except the mark. */
-const ours = [
+const productFiles = [
   "table.db",
   "table.db-shm",
   "table.db-wal",
@@ -26,11 +26,11 @@ const ours = [
   "secrets.key",
 ];
 
-/** A file with its older half and its unfinished replacement. */
-const spellings = (name: string): string[] => [name, `${name}.1`, `${name}.new`];
+/** The names of a file, of its older part and of its unfinished replacement. */
+const namesOf = (name: string): string[] => [name, `${name}.1`, `${name}.new`];
 
 /** Tells whether a folder is a data folder of this product, even one that has no mark. */
-async function isOurs(folder: string): Promise<boolean> {
+async function isDataFolder(folder: string): Promise<boolean> {
   if ((await readMark(folder)) !== undefined) return true;
   return ["table.db", "issuer.json"].every((name) => existsSync(join(folder, name)));
 }
@@ -60,16 +60,17 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
   const folder = await realpath(dataDir).catch(() => undefined);
   const names = folder === undefined ? [] : await readdir(folder);
   if (folder === undefined || names.length === 0) return say(`${dataDir} has nothing to delete.`);
-  if (!(await isOurs(folder))) {
+  if (!(await isDataFolder(folder))) {
     throw new StartProblem(`Nothing was deleted. ${folder} is not a data folder of this product. Check DATA_DIR.`);
   }
   const unlock = await lock(folder);
   try {
     const question = `Delete the accounts, the mailboxes and the keys in ${folder}?`;
     if (!(await confirm(question))) throw new StartProblem("Nothing was deleted.");
-    // An interrupted reset leaves a folder with a mark of unreadable data, which can be reset again but not started.
+    // After an interrupted reset, the mark says that the data is unreadable. The product then does not start, and the reset
+    // can be repeated.
     await writeMark(folder, unreadable);
-    for (const name of ours.flatMap(spellings)) await rm(join(folder, name), { recursive: true, force: true });
+    for (const name of productFiles.flatMap(namesOf)) await rm(join(folder, name), { recursive: true, force: true });
     await writeMark(folder, dataVersion);
   } catch (error) {
     if (error instanceof StartProblem) throw error;
@@ -77,6 +78,6 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
   } finally {
     await unlock();
   }
-  const left = (await readdir(folder)).filter((name) => name !== markFile);
-  say(`The data in ${folder} is deleted.${left.length === 0 ? "" : ` Other files stay: ${left.join(", ")}.`}`);
+  const others = (await readdir(folder)).filter((name) => name !== markFile);
+  say(`The data in ${folder} is deleted.${others.length === 0 ? "" : ` Other files stay: ${others.join(", ")}.`}`);
 }

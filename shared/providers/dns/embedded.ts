@@ -16,7 +16,7 @@ import { apexTtlSeconds, ZoneExists, type Dns, type ZoneChange } from "./dns.ts"
  *   a zone by its name                ZONE#<name> / ZONE
  *   the RRsets of an owner name       ZONE#<zone's name> / RRSETS#<00 to 63>
  *   a zone with all its RRsets        ZONE#<name> / RRSETS#00 to ZONE
- *   the zones around a name           ZONE#<the name, and what is left of it without its first labels> / ZONE
+ *   the zones that can hold a name    ZONE#<the name or a parent of it> / ZONE
  */
 const partition = (name: string): string => `ZONE#${name}`;
 const zoneKey = (name: string): Key => ({ PK: partition(name), SK: "ZONE" });
@@ -40,7 +40,7 @@ const StoredData = z.discriminatedUnion("type", [
 const StoredRRset = z.object({ name: z.string(), type: RecordType, ttl: z.int(), data: z.array(StoredData) });
 const Shelf = z.object({ version: z.int(), rrsets: z.array(StoredRRset) });
 
-/** The zone's name in a zone id, which ends with a suffix that differs for a later zone of the same name. */
+/** The name in a zone id. The id has a random suffix, so that a later zone of the name has another id. */
 const zoneName = (zoneId: string): string => zoneId.slice(0, Math.max(0, zoneId.lastIndexOf(":")));
 
 const ownerOf = (change: ZoneChange): { name: string; type: RecordType } =>
@@ -53,8 +53,8 @@ function applied(rrsets: readonly RRset[], change: ZoneChange): RRset[] {
   return rrsets.filter((_, index) => index !== place);
 }
 
-/** Throws for changes that Route 53 refuses too. */
-function checkChanges(zone: string, changes: readonly ZoneChange[], after: readonly RRset[]): void {
+/** Throws for changes that Route 53 would refuse. */
+function requireValid(zone: string, changes: readonly ZoneChange[], after: readonly RRset[]): void {
   for (const change of changes) {
     const { name, type } = ownerOf(change);
     if (name !== zone && !name.endsWith(`.${zone}`)) throw new Error(`${name} is not in the zone ${zone}.`);
@@ -76,7 +76,7 @@ async function planChanges(table: Table, zone: string, changes: readonly ZoneCha
     if (!key) return [];
     const { version, rrsets } = item ? Shelf.parse(item) : { version: 0, rrsets: [] };
     const after = own.reduce<RRset[]>(applied, rrsets);
-    checkChanges(zone, own, after);
+    requireValid(zone, own, after);
     if (isDeepStrictEqual(after, rrsets)) return [];
     return [{ put: { ...key, version: version + 1, rrsets: after }, if: item ? { version } : "absent" }];
   });
@@ -108,8 +108,8 @@ function changeZone(table: Table, zoneId: string, changes: readonly ZoneChange[]
     const zone = await table.get(zoneKey(name), Zone);
     if (zone?.zone_id !== zoneId) throw new Error("The zone does not exist.");
     const writes = await planChanges(table, name, changes);
-    const still: Write = { check: zoneKey(name), if: { zone_id: zoneId } };
-    return { writes: writes.length > 0 ? [still, ...writes] : [], value: done };
+    const unchanged: Write = { check: zoneKey(name), if: { zone_id: zoneId } };
+    return { writes: writes.length > 0 ? [unchanged, ...writes] : [], value: done };
   });
 }
 

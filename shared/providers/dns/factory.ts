@@ -9,9 +9,8 @@ const calls = { createZone: true, changeZone: true, isInSync: true, deleteZone: 
 const notConfigured = "No DNS provider is configured. Set DNS_PROVIDER to route53 or embedded.";
 
 /**
- * The DNS hosting of an environment, for the table in which the embedded hosting keeps its zones. Make it once per
- * process, because it keeps a client open. If the environment names no provider, this function does not throw; the
- * first use does.
+ * The DNS provider that the environment configures; the embedded one keeps its zones in the table. Open it once per
+ * process, because it keeps a client open. Without a provider this does not throw; its calls do.
  */
 export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (table: Table) => Dns {
   if (DNS_PROVIDER === "embedded") {
@@ -28,7 +27,7 @@ export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (ta
 
 let ofProcess: ReturnType<typeof dnsOf> | undefined;
 
-/** The DNS hosting of this process. Reads the environment at the first call, not at import. */
+/** The DNS provider of this process. Reads the environment at the first call, not at import. */
 export function dns(table: Table): Dns {
   ofProcess ??= dnsOf(DnsEnvironment.parse(process.env));
   return ofProcess(table);

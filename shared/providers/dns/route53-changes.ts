@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import type { RRset, RecordData, RecordType } from "../../dns/rrset.ts";
 import type { ZoneChange } from "./dns.ts";
-import { type Route53, codeOf, listSets, mostSets, required } from "./route53-client.ts";
+import { type Route53, codeOf, listSets, mostSets, requireValue } from "./route53-client.ts";
 
 const longestString = 255;
 /** The most characters of one value, including its escapes. */
@@ -152,8 +152,8 @@ export async function sendChanges({ client, sdk }: Route53, zoneId: string, chan
     new sdk.ChangeResourceRecordSetsCommand({ HostedZoneId: zoneId, ChangeBatch: { Changes: changes } }),
   );
   return {
-    changeId: required(ChangeInfo?.Id).replace("/change/", ""),
-    isInSync: required(ChangeInfo?.Status) === "INSYNC",
+    changeId: requireValue(ChangeInfo?.Id).replace("/change/", ""),
+    isInSync: requireValue(ChangeInfo?.Status) === "INSYNC",
   };
 }
 
@@ -221,7 +221,7 @@ export async function hasArrived({ client, sdk }: Route53, changeId: string): Pr
   if (changeId === noChange.changeId) return true;
   try {
     const { ChangeInfo } = await client.send(new sdk.GetChangeCommand({ Id: changeId }));
-    return required(ChangeInfo?.Status) === "INSYNC";
+    return requireValue(ChangeInfo?.Status) === "INSYNC";
   } catch (error) {
     if (codeOf(error) === "NoSuchChange") return true;
     throw error;

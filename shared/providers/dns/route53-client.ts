@@ -30,8 +30,8 @@ export async function connectRoute53(timeoutMs: number, endpoint?: string): Prom
 export const route53Unavailable = (): Problem =>
   new Problem("upstream_unavailable", "The DNS service does not answer.", { retry_after: 5 });
 
-/** A value that every answer of Route 53 has; throws 503 when it is missing. */
-export function required<T>(value: T | undefined): T {
+/** Returns a value that every answer of Route 53 has. Throws 503 when it is missing. */
+export function requireValue<T>(value: T | undefined): T {
   if (value === undefined) throw route53Unavailable();
   return value;
 }
@@ -45,7 +45,7 @@ export async function callRoute53<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The code of a Route 53 error; `Unknown` when the SDK cannot read the error. */
+/** The code of a Route 53 error: `Unknown` when the SDK cannot read the error, undefined when it is no Error. */
 export const codeOf = (error: unknown): string | undefined => (error instanceof Error ? error.name : undefined);
 
 /** The most RRsets on one page. */
@@ -72,5 +72,5 @@ export async function listSets(
     StartRecordIdentifier: NextRecordIdentifier,
     MaxItems: start.MaxItems,
   };
-  return { sets: required(ResourceRecordSets), next: required(answer.IsTruncated) ? next : undefined };
+  return { sets: requireValue(ResourceRecordSets), next: requireValue(answer.IsTruncated) ? next : undefined };
 }

@@ -7,7 +7,7 @@ import type {
 
 import { apexTtlSeconds, ZoneExists } from "./dns.ts";
 import { toRoute53Name, batchesOf, isInvalidBatch, fromRoute53Name, sendChanges, setOf } from "./route53-changes.ts";
-import { codeOf, listSets, mostSets, required, route53Unavailable, type Route53 } from "./route53-client.ts";
+import { codeOf, listSets, mostSets, requireValue, route53Unavailable, type Route53 } from "./route53-client.ts";
 
 type NewZone = { name: string; reference: string; nameservers: readonly string[] };
 
@@ -27,8 +27,8 @@ async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZo
     const command = new sdk.ListHostedZonesByNameCommand({ ...start, MaxItems: pageSize });
     const answer: ListHostedZonesByNameResponse = await client.send(command);
     const { NextDNSName = "", NextHostedZoneId } = answer;
-    found.push(...required(answer.HostedZones).filter((zone) => fromRoute53Name(zone.Name ?? "") === name));
-    const isMore = required(answer.IsTruncated) && fromRoute53Name(NextDNSName) === name;
+    found.push(...requireValue(answer.HostedZones).filter((zone) => fromRoute53Name(zone.Name ?? "") === name));
+    const isMore = requireValue(answer.IsTruncated) && fromRoute53Name(NextDNSName) === name;
     start = isMore ? { DNSName: NextDNSName, HostedZoneId: NextHostedZoneId } : undefined;
   }
   return found.filter(
@@ -36,7 +36,7 @@ async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZo
   );
 }
 
-const idOf = (zone: HostedZone | undefined): string => required(zone?.Id).replace("/hostedzone/", "");
+const idOf = (zone: HostedZone | undefined): string => requireValue(zone?.Id).replace("/hostedzone/", "");
 
 /**
  * The zone made with this reference; undefined when the name has no zone. Throws `ZoneExists` when the name has another
@@ -104,7 +104,7 @@ export async function createZone(
 async function empty(route53: Route53, zoneId: string): Promise<void> {
   for (let isMore = true; isMore;) {
     const { sets, next } = await listSets(route53, zoneId, { MaxItems: mostSets });
-    const apex = required(sets.find(({ Type }) => Type === "SOA")?.Name);
+    const apex = requireValue(sets.find(({ Type }) => Type === "SOA")?.Name);
     const isKept = ({ Name, Type }: ResourceRecordSet): boolean => Name === apex && (Type === "SOA" || Type === "NS");
     const gone = sets.filter((set) => !isKept(set));
     for (const batch of batchesOf(gone.map((set) => ({ Action: "DELETE", ResourceRecordSet: set })))) {

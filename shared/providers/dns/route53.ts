@@ -18,8 +18,8 @@ export type Route53Options = {
  *   ChangeResourceRecordSets and GetChange.
  * - One delegation set cannot hold a zone and another zone below it.
  * - Route 53 takes five requests a second from an AWS account.
- * - A change holds up to 1,000 records and 32,000 characters of values, where an RRset that is put counts twice; a
- *   larger change throws an Error.
+ * - A change has at most 1,000 records and 32,000 characters of values. An RRset that is put counts twice. A larger
+ *   change throws an Error.
  */
 export function route53Dns({ delegationSetId, timeoutMs = 5_000, endpoint }: Route53Options = {}): Dns {
   let connection: Promise<Route53> | undefined;

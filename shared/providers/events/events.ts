@@ -4,8 +4,8 @@ import type { Event } from "../../changes/event.ts";
 import type { Log } from "../../core/log.ts";
 
 /**
- * Publishes events in order and answers the indexes of the events that could not be published. Does not reject for a
- * failure that a later try may heal.
+ * Publishes events in order and returns the indexes of those that could not be published. Does not reject for a failure
+ * that may pass.
  */
 export type EventPublisher = (events: readonly Event[]) => Promise<number[]>;
 
@@ -35,7 +35,7 @@ export function eventBridgePublisher(busName: string, log: Pick<Log, "error">): 
       if (refused.length > 0)
         log.error("events not published", { count: refused.length, codes: distinct(outcome.codes) });
       failed.push(...refused);
-      // The bus takes nothing at all, so the remaining calls would only time out as well.
+      // The whole call failed, so the remaining calls would fail too.
       if (outcome.isOut) return [...failed, ...[...entries.keys()].slice((indexes.at(-1) ?? 0) + 1)];
     }
     return failed;
@@ -47,8 +47,8 @@ const distinct = (codes: readonly (string | undefined)[]): string[] => [
 ];
 
 /**
- * The result of one call: for each entry its error code, or undefined when it was taken; and whether the bus takes
- * nothing at all.
+ * The result of one call. `codes` has the error code of each entry, or undefined for a published one. `isOut`: the call
+ * failed as a whole.
  */
 type PublishResult = { codes: (string | undefined)[]; isOut: boolean };
 

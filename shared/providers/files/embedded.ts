@@ -14,8 +14,8 @@ const signTicket = (secret: Buffer, { key, filename, expires }: Omit<Ticket, "si
 
 /** Whether a ticket is unchanged and was signed with this secret. */
 export function isGenuine(secret: Buffer, ticket: Ticket): boolean {
-  const [given, right] = [Buffer.from(ticket.signature, "base64url"), signTicket(secret, ticket)];
-  return given.length === right.length && timingSafeEqual(given, right);
+  const [actual, expected] = [Buffer.from(ticket.signature, "base64url"), signTicket(secret, ticket)];
+  return actual.length === expected.length && timingSafeEqual(actual, expected);
 }
 
 const isMissing = (error: unknown): boolean =>
@@ -33,7 +33,7 @@ export async function readEmbedded(folder: string, key: string): Promise<Buffer 
 
 async function put(folder: string, key: string, content: Buffer | AsyncIterable<Buffer>): Promise<void> {
   const file = join(folder, key);
-  // No key begins with a dot, so nobody can read an unfinished file.
+  // No key begins with a dot, so no key names an unfinished file.
   const unfinished = join(dirname(file), `.${randomUUID()}`);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   try {

@@ -20,33 +20,34 @@ function chosen({ FILES_BUCKET, FILES_DIR, FILES_KEY, FILES_BASE_URL }: FilesEnv
   return lazy<Files>(calls, unconfigured(notConfigured));
 }
 
-function checkKey(key: string): string {
+/** The content type of a key. Throws for an invalid key. */
+function typeOfKey(key: string): string {
   const contentType = contentTypeOf(key);
   if (contentType === undefined) throw new Error(`"${key}" is not the key of a file.`);
   return contentType;
 }
 
 /**
- * The files of an environment. Make them once per process, because they keep a client open. If the environment names no
- * place for files, this function does not throw; the first use does.
+ * The file store that the environment configures. Open it once per process, because it keeps a client open. Without a
+ * store this does not throw; its calls do.
  */
 export function filesOf(env: FilesEnvironment): Files {
   const files = chosen(env);
   return {
     put: async (key, content, contentType) => {
-      if (checkKey(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
+      if (typeOfKey(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
       await files.put(key, content, contentType);
     },
     putStream: async (key, content, contentType) => {
-      if (checkKey(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
+      if (typeOfKey(key) !== contentType) throw new Error(`"${key}" is not the key of a ${contentType} file.`);
       await files.putStream(key, content, contentType);
     },
     exists: async (key) => {
-      checkKey(key);
+      typeOfKey(key);
       return files.exists(key);
     },
     downloadUrl: async (key, options) => {
-      checkKey(key);
+      typeOfKey(key);
       const { expiresInSeconds } = options;
       if (!Number.isInteger(expiresInSeconds) || expiresInSeconds < 1 || expiresInSeconds > longestSeconds) {
         throw new RangeError(`A download must expire in 1 to ${longestSeconds} seconds, not ${expiresInSeconds}.`);

@@ -5,7 +5,7 @@
 export type Files = {
   /** Writes the whole file or nothing, and replaces an existing file. */
   put: (key: string, content: Buffer, contentType: string) => Promise<void>;
-  /** Writes a stream, as a whole or not at all, and keeps only a few MiB of it in memory. */
+  /** Writes a whole stream or nothing. Only a few MiB of the stream are in memory. */
   putStream: (key: string, content: AsyncIterable<Buffer>, contentType: string) => Promise<void>;
   exists: (key: string) => Promise<boolean>;
   /**
@@ -22,7 +22,7 @@ const contentTypes: Record<string, string> = { pdf: "application/pdf", csv: "tex
 
 /** The content type of a key, by its ending; undefined for an invalid key. */
 export function contentTypeOf(key: string): string | undefined {
-  // No name begins with a dot, so no key leads out of its folder.
+  // No name begins with a dot, so no key leads out of the folder.
   const [, ending = ""] = /^(?:[A-Za-z0-9_-][A-Za-z0-9._-]*\/)*[A-Za-z0-9_-][A-Za-z0-9._-]*\.([a-z]+)$/.exec(key) ?? [];
   return key.length <= 512 ? contentTypes[ending] : undefined;
 }
@@ -35,8 +35,8 @@ const encoded = (text: string): string =>
   );
 
 /**
- * A Content-Disposition (RFC 6266), in printable ASCII, with which a browser saves the file under this name. Old
- * browsers see `_` for characters that they cannot read. Slashes, backslashes and control characters become `_`.
+ * A Content-Disposition (RFC 6266), in printable ASCII, with which a browser saves the file under this name. Slashes,
+ * backslashes and control characters become `_`. So do all characters outside ASCII in the name for old browsers.
  */
 export function attachment(filename: string): string {
   const name = filename.toWellFormed().replaceAll(/[\p{Cc}/\\]/gu, "_");

@@ -15,7 +15,7 @@ async function newClient(requestTimeoutMs: number): Promise<S3Client> {
     maxAttempts: 3,
     // A stand-in for S3 has no host name of its own for every bucket.
     forcePathStyle: process.env["AWS_ENDPOINT_URL_S3"] !== undefined,
-    // Otherwise the checksum of an empty body becomes part of the signed URLs.
+    // By default the checksum of an empty body becomes part of the signed URLs.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     requestHandler: { connectionTimeout: 1_000, requestTimeout: requestTimeoutMs, throwOnRequestTimeout: true },
@@ -23,7 +23,7 @@ async function newClient(requestTimeoutMs: number): Promise<S3Client> {
 }
 
 /**
- * The error for the caller: 503 when S3 is unavailable, the original error when the mistake is ours or the stream's.
+ * The error for the caller: 503 when S3 is unavailable, else the original error.
  */
 const s3Failure = (error: unknown): unknown =>
   !(error instanceof Problem) && mayPass(error)

@@ -12,7 +12,7 @@ import { type MailSender, writtenSender } from "./sender.ts";
 /*
  * Access patterns
  *   a mail by its id, and all mails, newest first   OUTBOX / MAIL#<UUIDv7>
- *   those to an address, newest first               OUTBOX#<address> / MAIL#<UUIDv7>
+ *   mails to an address, newest first               OUTBOX#<address> / MAIL#<UUIDv7>
  */
 const everyone = "OUTBOX";
 const partitionOf = (address: string): string => `${everyone}#${address.toLowerCase()}`;
@@ -22,7 +22,7 @@ const mailKey = (id: string): Key => ({ PK: everyone, SK: `${letterPrefix}${id}`
 const keptDays = 7;
 
 const OutboxMail = z.object({
-  /** The outbox's own id: a letter that is sent twice is stored twice, with one Message-ID. */
+  /** The id in the outbox. A letter that is sent twice is stored twice, with the same Message-ID. */
   id: z.string(),
   message_id: z.string(),
   from: z.string(),

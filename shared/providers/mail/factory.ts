@@ -44,8 +44,8 @@ async function ses(env: MailEnvironment): Promise<Mail> {
 }
 
 /**
- * The mail of an environment, for the table and the clock of the embedded outbox. Make it once per process, because it
- * keeps a client and a secret. If the environment names no provider, this function does not throw; the first use does.
+ * The mail provider that the environment configures; the embedded one uses the table and the clock. Open it once per
+ * process, because it keeps a client and a secret. Without a provider this does not throw; its calls do.
  */
 export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) => Mail {
   const { MAIL_PROVIDER } = env;
@@ -61,7 +61,7 @@ export function mailOf(env: MailEnvironment): (table: Table, now: () => Date) =>
 
 let ofProcess: ReturnType<typeof mailOf> | undefined;
 
-/** The mail of this process. Reads the environment at the first call, not at import. */
+/** The mail provider of this process. Reads the environment at the first call, not at import. */
 export function mailHere(table: Table, now: () => Date): Mail {
   ofProcess ??= mailOf(MailEnvironment.parse(process.env));
   return ofProcess(table, now);

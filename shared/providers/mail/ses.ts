@@ -58,7 +58,7 @@ const passingErrors = new Set(["TooManyRequestsException", "ConcurrentModificati
 /** Error codes of SES that concern the letter itself, not our account. */
 const refusals = new Set(["MessageRejected", "BadRequestException"]);
 
-function meant(error: unknown): unknown {
+function failureOf(error: unknown): unknown {
   const code = error instanceof Error ? error.name : "";
   if (mayPass(error) || passingErrors.has(code)) {
     return new Problem("upstream_unavailable", "The mail service does not answer.", { retry_after: 30 });
@@ -77,7 +77,7 @@ export function sesMail(sender: MailSender, options: SesOptions = {}): Mail {
       try {
         await client.send(command, { abortSignal: AbortSignal.timeout(timeoutMs) });
       } catch (error) {
-        throw meant(error);
+        throw failureOf(error);
       }
     },
   };

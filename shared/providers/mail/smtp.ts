@@ -18,8 +18,7 @@ export type SmtpOptions = {
 };
 
 /**
- * The SMTP server of an environment. A URL in Secrets Manager is read at the first letter, and again when `namedSecret`
- * renews it.
+ * The SMTP server that the environment configures. A URL in Secrets Manager is read as `namedSecret` says.
  */
 export function smtpServer({ SMTP_URL_SECRET_NAME: name, SMTP_URL: url }: MailEnvironment): () => Promise<SmtpServer> {
   if (name !== undefined) return namedSecret(name, readSmtpUrl, "an smtp:// or smtps:// URL");
@@ -69,11 +68,11 @@ const mailUnavailable = (): Problem =>
     retry_after: 30,
   });
 
-/** A 5yz reply to one of these commands concerns the letter; a 5yz reply to any other command concerns us. */
+/** A 5yz reply to one of these commands refuses the letter. A 5yz reply to any other command refuses us. */
 const aboutLetter = new Set(["RCPT TO", "DATA"]);
 
 /** The error for the caller. It has no text of the server's reply, because that can repeat an address or a name. */
-function meant(error: unknown): Error {
+function failureOf(error: unknown): Error {
   const { success, data } = SmtpFailure.safeParse(error);
   if (!success) return error instanceof Error ? error : new Error("The mail could not be sent.");
   const { code, originalCode, responseCode = 0, command, response } = data;
@@ -116,7 +115,7 @@ async function submit(server: SmtpServer, letter: Letter, sender: MailSender, op
     connection.quit();
   } catch (error) {
     connection.close();
-    throw error instanceof Problem ? error : meant(error);
+    throw error instanceof Problem ? error : failureOf(error);
   } finally {
     clearTimeout(timer);
   }

@@ -57,7 +57,7 @@ const isSameCheckout = (kept: StoredCheckout, input: CheckoutInput): boolean =>
   kept.amount === input.amount &&
   kept.currency === input.currency;
 
-/** Stores a new checkout, or answers the first one with the same key. Throws for the same key with another input. */
+/** Stores a new checkout, or returns the earlier one with the same key. Throws for the same key with another input. */
 export function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
   return table.commit(async () => {
     const claim = idempotencyKey(input.idempotencyKey);
@@ -106,8 +106,7 @@ function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
 }
 
 /**
- * Ends a checkout. If two callers try this at the same time, one succeeds. Undefined if the action is not possible any
- * more.
+ * Ends a checkout. Of two callers at the same time one succeeds. Undefined if the action is not possible any more.
  */
 export function settleCheckout(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
   return table.commit(async () => {
@@ -131,7 +130,7 @@ const eventTypes: Record<PaymentEventType, string> = {
 };
 
 /**
- * The body of the event that reports the result of a settled checkout, in Stripe's shape; the same bytes every time.
+ * The body of the event that reports the result of a settled checkout, in Stripe's form. It is the same bytes each time.
  * Throws for an open checkout.
  */
 export function eventBodyOf(checkout: StoredCheckout): string {

@@ -13,8 +13,7 @@ export type EmbeddedOptions = {
 };
 
 /**
- * Payments without a provider: checkouts are kept in the table and settled by a page of the local runtime; no money
- * moves.
+ * Payments without a provider. The table has the checkouts, and a page of the local runtime settles them. No money moves.
  */
 export function embeddedPayments(table: Table, options: EmbeddedOptions): Payments {
   const { webhookSecret, baseUrl, now = clock } = options;

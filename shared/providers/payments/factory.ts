@@ -12,9 +12,8 @@ const notConfigured =
   "No payment provider is configured. Set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
 
 /**
- * The payments of an environment, for the table in which the embedded payments keep their checkouts. Make them once per
- * process, because they keep a client and its secret. Without configuration this function does not throw; the first use
- * does.
+ * The payment provider that the environment configures; the embedded one keeps its checkouts in the table. Open it once
+ * per process, because it keeps a client and a secret. Without a provider this does not throw; its calls do.
  */
 export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments {
   const { PAYMENTS_SECRET_NAME: secretName, PAYMENTS_WEBHOOK_SECRET: webhookSecret } = env;
@@ -31,7 +30,7 @@ export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments
 
 let ofProcess: ReturnType<typeof paymentsOf> | undefined;
 
-/** The payments of this process. Reads the environment at the first call, not at import. */
+/** The payment provider of this process. Reads the environment at the first call, not at import. */
 export function payments(table: Table): Payments {
   ofProcess ??= paymentsOf(PaymentsEnvironment.parse(process.env));
   return ofProcess(table);

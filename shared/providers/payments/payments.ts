@@ -1,6 +1,6 @@
 /** The payment that a checkout asks for: `amount` in minor units of `currency` (ISO 4217, upper case). */
 export type CheckoutInput = {
-  /** Our name for the payment; every event of the checkout carries it, with the account. 1 to 200 characters. */
+  /** Our id for the payment, 1 to 200 characters. Every event of the checkout has it, and the account. */
   reference: string;
   accountId: string;
   amount: number;
@@ -10,14 +10,14 @@ export type CheckoutInput = {
   /** The page for the payer after the payment; `{CHECKOUT_SESSION_ID}` in it becomes the checkout's id. */
   successUrl?: string;
   cancelUrl?: string;
-  /** Moved into the range from 31 minutes to 24 hours from now when it is outside. */
+  /** Replaced by the nearest time from 31 minutes to almost 24 hours from now. */
   expiresAt: Date;
   idempotencyKey: string;
 };
 
 export type Checkout = { id: string; url: string; expiresAt: Date };
 
-/** `processing`: the payer is done, but the money has not arrived; stays so when the payment is refused later. */
+/** `processing`: the payer is done, but the money has not arrived. A payment that is refused later stays `processing`. */
 export type CheckoutStatus = "open" | "processing" | "paid" | "expired";
 
 export type CheckoutState = {
@@ -50,12 +50,12 @@ export type PaymentEvent = {
 /** Takes money through a page of the provider. Every promise may reject with 503 `upstream_unavailable`. */
 export type Payments = {
   /**
-   * Opens a checkout. The same key and input answer the same checkout; the same key with another input throws an Error.
+   * Opens a checkout. The same key and input return the same checkout. The same key with another input throws an Error.
    */
   createCheckout: (input: CheckoutInput) => Promise<Checkout>;
   /**
    * Reads the event in the unchanged body of a webhook.
-   * - Undefined for a kind of event that we do not use, and for a payment of somebody else's checkout.
+   * - Undefined for a type of event that we do not use, and for a checkout that is not ours.
    * - Throws 400 `malformed_request` for a signature that is not the provider's or more than 5 minutes away from `now`.
    */
   readEvent: (

@@ -46,11 +46,11 @@ export function sessionState(given: unknown): CheckoutState {
   };
 }
 
-/** Stripe takes 30 minutes to 24 hours after it made the session, by its own clock; a minute is left on both sides. */
+/** Stripe allows 30 minutes to 24 hours by its own clock. A minute less on both sides makes up for other clocks. */
 const shortestMs = 31 * minuteMs;
 const longestMs = (24 * 60 - 1) * minuteMs;
 
-/** The expiry of a checkout made now: the allowed time nearest to the wanted one, in whole seconds since 1970. */
+/** The allowed expiry of a checkout that is nearest to the wanted one, in whole seconds since 1970. */
 export function expirySeconds(wanted: Date, now: Date): number {
   const ms = Math.min(Math.max(wanted.getTime(), now.getTime() + shortestMs), now.getTime() + longestMs);
   return Math.floor(ms / 1_000);
@@ -99,7 +99,7 @@ const types = new Map<string, PaymentEvent["type"]>([
 
 /**
  * Reads a Stripe webhook (https://docs.stripe.com/webhooks/signature, scheme v1).
- * - Undefined for other kinds of events, for a session that is complete but not paid yet, and for one without our
+ * - Undefined for other types of events, for a session that is complete but not paid yet, and for a session without our
  *   metadata.
  * - Throws 400 `malformed_request` for an invalid signature.
  * - Throws an Error for a session of ours that we cannot read, so that Stripe sends it again.

@@ -30,18 +30,18 @@ export type StripeOptions = {
 
 async function newClient(apiKey: string, { endpoint, timeoutMs = 5_000 }: StripeOptions): Promise<Stripe> {
   const { default: Stripe } = await import("stripe");
-  const place = endpoint && { protocol: "http" as const, host: endpoint.hostname, port: endpoint.port };
+  const origin = endpoint && { protocol: "http" as const, host: endpoint.hostname, port: endpoint.port };
   return new Stripe(apiKey, {
     apiVersion: stripeVersion,
     maxNetworkRetries: 2,
     timeout: timeoutMs,
     telemetry: false,
-    ...place,
+    ...origin,
   });
 }
 
-/** The limits for a read: a person waits for its answer, and it is soon repeated. */
-const brief = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOptions => ({
+/** The limits for a read. They are short, because a person waits for the answer and the read is soon repeated. */
+const readOptions = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOptions => ({
   timeout: timeoutMs,
   maxNetworkRetries: 1,
 });
@@ -49,7 +49,7 @@ const brief = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOptions => (
 /** A Stripe error (https://docs.stripe.com/error-handling); `code` is Stripe's, not a system error code. */
 const StripeFailure = z.object({ type: z.string(), code: z.string().optional().catch(undefined) });
 
-/** Errors that pass: no answer, 429 and 5xx; also a 409 while another request with the same key is still running. */
+/** Errors that pass: no answer, 429, 5xx, and 409 while another request with the same key is still running. */
 const passingErrors = new Set(["StripeConnectionError", "StripeRateLimitError", "StripeAPIError"]);
 
 /**
@@ -117,7 +117,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
     getCheckout: (id) =>
       callStripe(async () => {
         if (!/^cs_\w{1,200}$/.test(id)) throw notFound();
-        const session = await (await connect()).checkout.sessions.retrieve(id, undefined, brief(options));
+        const session = await (await connect()).checkout.sessions.retrieve(id, undefined, readOptions(options));
         if (!OurMetadata.safeParse(session.metadata).success) throw notFound();
         return sessionState(session);
       }),

@@ -39,9 +39,7 @@ const StoredName = z.discriminatedUnion("holder", [
     nameservers: z.array(z.string()),
     operation: StoredOperation,
     auto_renew: z.boolean(),
-    /**
-     * The end of the first year, or of the year in which `auto_renew` last changed. See `standingOf` for later years.
-     */
+    /** The end of the first year, or of the year in which `auto_renew` last changed. */
     expires_at: Timestamp,
   }),
 ]);
@@ -66,7 +64,7 @@ export function yearsAfter(date: Date, years: number): Date {
 }
 
 /**
- * When the current year of a name ends, if the name is renewed at the end of every year. `end` is the end of a year.
+ * The end of the current year of a name that is renewed every year. `end` is the end of one of its years.
  */
 function renewedUntil(end: Date, now: Date): Date {
   let years = Math.max(0, now.getUTCFullYear() - end.getUTCFullYear());

@@ -130,8 +130,7 @@ function releaseName(table: Table, name: string, now: Date): Promise<void> {
 }
 
 /**
- * A registry and registrar in the table, where everything can be tried; no money moves. The beginning of a name decides
- * the result:
+ * A registry and registrar in the table. No money moves. The beginning of a name decides the result:
  * - `taken-`: unavailable; `reserved-`: reserved; `premium-`, and names of up to 3 characters: premium.
  * - `silent-`: the registry does not answer, and does not register the name.
  * - `refused-`: refused.

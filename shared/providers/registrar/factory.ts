@@ -19,9 +19,8 @@ const calls = {
 const notConfigured = "No registrar is configured. Set REGISTRAR to route53 or embedded.";
 
 /**
- * The registrar of an environment, for the table and the clock of the embedded registrar. Make it once per process,
- * because it keeps a client open. If the environment names no registrar, this function does not throw; the first use
- * does.
+ * The registrar that the environment configures; the embedded one uses the table and the clock. Open it once per process,
+ * because it keeps a client open. Without a registrar this does not throw; its calls do.
  */
 export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table, now: () => Date) => Registrar {
   if (REGISTRAR === "embedded") {

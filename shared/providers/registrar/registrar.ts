@@ -13,8 +13,8 @@ export type Contact = {
 };
 
 /**
- * The offer for a name at this moment. Prices are in minor units of `currency` (shared/core/money.ts) for a year; they
- * are given when the status is `available` or `premium` and the registry tells them. `unknown`: the registry does not
+ * The offer for a name at this moment. Prices are for a year, in minor units of `currency` (shared/core/money.ts). Only
+ * an `available` or `premium` name has prices, and only if the registry gives them. `unknown`: the registry does not
  * answer.
  */
 export type Offer = {
@@ -32,7 +32,7 @@ export type Registration = { expiresAt: string; locked: boolean; autoRenew: bool
 
 /**
  * A registrar of domain names. Names are registrable domains as lower-case A-labels. A call that throws 503
- * `upstream_unavailable` may or may not have had its effect, so the caller has to ask.
+ * `upstream_unavailable` may or may not have had its effect, so the caller has to find out.
  */
 export type Registrar = {
   /** The top-level domains (public suffixes) under which names can be registered. */

@@ -18,7 +18,7 @@ export async function connectDomains(timeoutMs: number, endpoint?: string): Prom
   const sdk = await loadSdk();
   const config = {
     ...(endpoint === undefined ? {} : { endpoint }),
-    // Route 53 Domains answers in this region only, wherever the rest of this service is.
+    // Route 53 Domains exists in this region only.
     region: "us-east-1",
     requestHandler: {
       connectionTimeout: 2_000,
@@ -39,16 +39,13 @@ export async function connectDomains(timeoutMs: number, endpoint?: string): Prom
 export const registrarUnavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 10 });
 
-/** A value that every answer has; throws 503 when it is missing. */
-export function required<T>(value: T | undefined): T {
+/** Returns a value that every answer has. Throws 503 when it is missing. */
+export function requireValue<T>(value: T | undefined): T {
   if (value === undefined) throw registrarUnavailable();
   return value;
 }
 
-/**
- *  A list that every answer has; throws 503 for anything else, because the SDK does not check the lists of this
- * protocol.
- */
+/** Returns a list that every answer has. Throws 503 for anything else: the SDK does not check lists in this protocol. */
 export function requireList<T>(value: T[] | undefined): T[] {
   if (!Array.isArray(value)) throw registrarUnavailable();
   return value;
@@ -59,7 +56,7 @@ export function requireList<T>(value: T[] | undefined): T[] {
  */
 const passingErrors = new Set(["OperationLimitExceeded", "TLDInMaintenance", "DuplicateRequest"]);
 
-/** The code of a Route 53 error. */
+/** The code of a Route 53 error; empty when it is no Error. */
 export const codeOf = (error: unknown): string => (error instanceof Error ? error.name : "");
 
 /** Runs the work. Throws 503 when the registrar is unavailable, and the original error when the mistake is ours. */

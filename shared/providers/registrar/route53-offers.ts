@@ -2,7 +2,7 @@ import type { DomainAvailability, DomainPrice, PriceWithCurrency } from "@aws-sd
 
 import { currency, minorUnits } from "../../core/money.ts";
 import type { Offer } from "./registrar.ts";
-import { codeOf, requireList, required, type Domains } from "./route53-client.ts";
+import { codeOf, requireList, requireValue, type Domains } from "./route53-client.ts";
 
 type Prices = Pick<Offer, "price" | "renewalPrice">;
 
@@ -23,7 +23,7 @@ async function offerStatus({ client, sdk }: Domains, name: string): Promise<Offe
   try {
     const answer = await client.send(new sdk.CheckDomainAvailabilityCommand({ DomainName: name }));
     // A status that we do not know says nothing about the name.
-    return statuses[required(answer.Availability)] ?? "unknown";
+    return statuses[requireValue(answer.Availability)] ?? "unknown";
   } catch (error) {
     const code = codeOf(error);
     if (code === "UnsupportedTLD") return "unsupported_tld";
@@ -46,7 +46,7 @@ function pricesOf({ RegistrationPrice, RenewalPrice }: DomainPrice): Prices {
 }
 
 /** A top-level domain as we write it: without a dot before it. */
-const tldOf = (price: DomainPrice): string => required(price.Name).replace(/^\./, "").toLowerCase();
+const tldOf = (price: DomainPrice): string => requireValue(price.Name).replace(/^\./, "").toLowerCase();
 
 /** The prices of a top-level domain; undefined when Route 53 does not sell it. */
 async function askPrices({ client, sdk }: Domains, tld: string): Promise<Prices | undefined> {

@@ -6,7 +6,7 @@ import type {
 } from "@aws-sdk/client-route-53-domains";
 
 import { Refused, type Contact, type RegistrarOperation } from "./registrar.ts";
-import { codeOf, requireList, required, registrarUnavailable, type Domains } from "./route53-client.ts";
+import { codeOf, requireList, requireValue, registrarUnavailable, type Domains } from "./route53-client.ts";
 import { isOurs } from "./route53-registrations.ts";
 
 type Operation = {
@@ -37,8 +37,8 @@ const states: Record<OperationStatus, RegistrarOperation["state"]> = {
 
 /** An operation of Route 53 in our form. */
 export function operationOf({ OperationId, Status, Message = "" }: Operation): RegistrarOperation {
-  const id = required(OperationId);
-  const state = required(states[required(Status)]);
+  const id = requireValue(OperationId);
+  const state = requireValue(states[requireValue(Status)]);
   if (state !== "failed") return { id, state };
   return { id, state, reason: sentenceOf(Message) || "The registry did not register the name." };
 }
@@ -103,7 +103,7 @@ function refusalOf(error: unknown): string | undefined {
   }
 }
 
-/** The registration of the name that is already running; throws 503 when another kind of operation is running. */
+/** The registration of the name that is already running. Throws 503 when none is found. */
 async function runningOf({ client, sdk }: Domains, name: string, id: string | undefined): Promise<RegistrarOperation> {
   const detail =
     id === undefined ? undefined : await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
@@ -114,16 +114,16 @@ async function runningOf({ client, sdk }: Domains, name: string, id: string | un
 }
 
 /**
- * Begins to register a name. Sends the request only once: after a lost answer, a second request would be refused
- * because the first one had its effect. For the same reason a refusal is believed only if the name is not ours. If it
- * is ours, throws 503.
+ * Begins to register a name. If a registration is already running, returns that one. Sends the request only once: if an
+ * answer was lost, a second request is refused because the first one registered the name. So before it throws `Refused`,
+ * it checks that the name is not ours already. If it is, it throws 503, and the caller asks again.
  */
 export async function register(domains: Domains, input: Registering): Promise<RegistrarOperation> {
   const { once, sdk } = domains;
   const request = await requestOf(input);
   try {
     const { OperationId } = await once.send(new sdk.RegisterDomainCommand(request));
-    return { id: required(OperationId), state: "running" };
+    return { id: requireValue(OperationId), state: "running" };
   } catch (error) {
     if (error instanceof sdk.DuplicateRequest) return runningOf(domains, input.name, error.requestId);
     const refusal = refusalOf(error);
@@ -133,7 +133,7 @@ export async function register(domains: Domains, input: Registering): Promise<Re
   }
 }
 
-/** The latest registration of a name among those in one of these states, or submitted since a date. */
+/** The latest registration of a name: among those in the states `which`, or submitted since the date `which`. */
 export async function latestOperation(
   { client, sdk }: Pick<Domains, "client" | "sdk">,
   name: string,

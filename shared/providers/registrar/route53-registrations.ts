@@ -1,7 +1,7 @@
 import type { GetDomainDetailResponse } from "@aws-sdk/client-route-53-domains";
 
 import type { Registration } from "./registrar.ts";
-import { codeOf, required, type Domains } from "./route53-client.ts";
+import { codeOf, requireValue, type Domains } from "./route53-client.ts";
 
 /** Whether Route 53 does not have the name: InvalidInput, "Domain example.com not found in 111122223333 account." */
 const isNotFound = (error: unknown): boolean =>
@@ -25,10 +25,10 @@ export async function registration(domains: Domains, name: string): Promise<Regi
   const detail = await detailOf(domains, name);
   if (!detail) return undefined;
   return {
-    expiresAt: required(detail.ExpirationDate).toISOString(),
+    expiresAt: requireValue(detail.ExpirationDate).toISOString(),
     locked: (detail.StatusList ?? []).some((status) => status.startsWith("clientTransferProhibited")),
     autoRenew: detail.AutoRenew ?? false,
-    nameservers: (detail.Nameservers ?? []).map(({ Name }) => required(Name).replace(/\.$/, "").toLowerCase()),
+    nameservers: (detail.Nameservers ?? []).map(({ Name }) => requireValue(Name).replace(/\.$/, "").toLowerCase()),
   };
 }
 
@@ -48,7 +48,7 @@ export async function setAutoRenew({ client, sdk }: Domains, name: string, autoR
     : client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name })));
 }
 
-/** Whether the operation that blocks another one deletes the name. */
+/** Whether an operation deletes its name. */
 async function isDeletion({ client, sdk }: Domains, id: string | undefined): Promise<boolean> {
   if (id === undefined) return false;
   const { Type } = await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
@@ -59,8 +59,8 @@ async function isDeletion({ client, sdk }: Domains, id: string | undefined): Pro
 const undeletable = new Set(["TLDRulesViolation", "UnsupportedTLD", "InvalidInput"]);
 
 /**
- * Deletes a registration permanently. Some registries do not allow that: for their top-level domains renewal is turned
- * off, so that the name lapses at the end of its year and is ours until then.
+ * Deletes a registration permanently. Some registries do not allow this. For their names it turns renewal off, and the
+ * name is ours until the end of its year.
  */
 export async function deleteRegistration(domains: Domains, name: string): Promise<void> {
   const { client, sdk } = domains;

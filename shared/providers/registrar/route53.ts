@@ -19,8 +19,8 @@ const clockSkewMs = 5_000;
 /**
  * Registers names at Amazon Route 53 Domains, in us-east-1. Its role needs route53domains:ListPrices,
  * CheckDomainAvailability, RegisterDomain, GetOperationDetail, ListOperations, GetDomainDetail,
- * UpdateDomainNameservers, EnableDomainAutoRenew, DisableDomainAutoRenew and DeleteDomain. Registering a name also
- * creates a hosted zone of the registrar's, which stays.
+ * UpdateDomainNameservers, EnableDomainAutoRenew, DisableDomainAutoRenew and DeleteDomain. With each name Route 53
+ * Domains also creates a hosted zone of its own, which is not used.
  */
 export function route53Registrar({
   timeoutMs = 5_000,

@@ -5,7 +5,7 @@ import { embeddedSecrets } from "./embedded.ts";
 import { kmsSecrets } from "./kms.ts";
 import type { Secrets } from "./secrets.ts";
 
-/** The most bytes that KMS encrypts in one call. The embedded secrets have the same limit. */
+/** The most bytes that KMS encrypts in one call. The embedded implementation has the same limit. */
 const longestBytes = 4_096;
 
 const calls = { seal: true, open: true } as const;
@@ -19,8 +19,8 @@ function chosen(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secre
 }
 
 /**
- * The secrets of an environment. Make them once per process, because they keep a client open. If the environment has no
- * key, this function does not throw; the first use does.
+ * The service that seals secrets, as the environment configures it. Open it once per process, because it keeps a client
+ * open. Without a key this does not throw; `seal` and `open` do.
  */
 export function secretsOf(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secrets {
   const { seal, open } = chosen(env);
@@ -37,5 +37,5 @@ export function secretsOf(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY
 
 let ofProcess: Secrets | undefined;
 
-/** The secrets of this process. Reads the environment at the first call, not at import. */
+/** The service that seals the secrets of this process. Reads the environment at the first call, not at import. */
 export const secretsHere = (): Secrets => (ofProcess ??= secretsOf(runtime().env));

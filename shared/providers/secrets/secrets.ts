@@ -1,6 +1,6 @@
 /**
- * Seals small secrets (1 to 4,096 bytes of UTF-8) for storage. The context names the owner of a secret: it is bound to
- * the sealed text but not stored in it, and opening the text needs the same context.
+ * Seals small secrets (1 to 4,096 bytes of UTF-8) for storage. The context names the owner of a secret. It is not stored
+ * in the sealed text, and the text opens only with the same context.
  */
 export type Secrets = {
   /** Seals a text; the result is printable ASCII. Throws 503 `upstream_unavailable`. */
@@ -12,11 +12,11 @@ export type Secrets = {
   open: (sealed: string, context: Record<string, string>) => Promise<string>;
 };
 
-/** The error for a sealed text that does not open; tells nothing of the plaintext. */
+/** The error for a sealed text that does not open. It has nothing of the plaintext. */
 export const sealBroken = (cause?: unknown): Error =>
   new Error("A secret cannot be opened. It was sealed with another key or context, or was changed.", { cause });
 
-/** The bytes after the prefix, which tells who sealed the text and how. Throws for another prefix. */
+/** The bytes after the prefix, which names the way of sealing. Throws for another prefix. */
 export function sealedBytes(prefix: string, sealed: string): Buffer {
   if (!sealed.startsWith(prefix)) throw sealBroken();
   return Buffer.from(sealed.slice(prefix.length), "base64");

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 
-import { changesOf } from "../../../shared/changes/record.ts";
+import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { timeOrderedId } from "../../../shared/core/ids.ts";
 import { appendEntries } from "../../../shared/table/journal.ts";
 import { doors, through } from "../../support/doors.ts";
@@ -150,7 +150,7 @@ describe.each(doors)("by %s", (door) => {
     const now = new Date();
     const entries = Array.from({ length: 20_001 }, () => ({ id: timeOrderedId(now) }));
     // Their counters are enough: what is refused is not read.
-    const counters = appendEntries(changesOf(account.id), entries, now).filter((write) => "update" in write);
+    const counters = appendEntries(changeJournalOf(account.id), entries, now).filter((write) => "update" in write);
     await testTable().commit(async () => ({ value: undefined, writes: counters }));
     expect(await list(account, { action: "workspaces.add" })).toMatchObject({
       detail: [{ loc: ["query", "since"], msg: expect.stringContaining("Narrow the range with since and until") }],

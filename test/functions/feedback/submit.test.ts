@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { changesOf, StoredChange } from "../../../shared/changes/record.ts";
+import { changeJournalOf, StoredChange } from "../../../shared/changes/record.ts";
 import { listFeedback } from "../../../shared/feedback/operate.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { storedOf } from "../../support/doors.ts";
@@ -100,7 +100,7 @@ test("takes it from every member, whatever they hold, and from nobody else", asy
 test("is told of as the event feedback.submitted, with all that was said", async () => {
   const account = await newAccount();
   const { body } = await submit(account, { attributes: { a: [1e300] } });
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 1 }, new Date());
+  const { rows } = await readEntries(testTable(), changeJournalOf(account.id), { skip: 0, take: 1 }, new Date());
   expect(rows.map((row) => StoredChange.parse(row))).toMatchObject([
     { type: "feedback.submitted", action: "feedback.submit", resource_id: body.id, after: body },
   ]);

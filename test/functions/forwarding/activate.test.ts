@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { changesOf } from "../../../shared/changes/record.ts";
+import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { agreedRule, ofRule, ruleTo, stranger } from "../../support/forwarding.ts";
 import { send } from "../../support/mailboxes.ts";
@@ -13,7 +13,7 @@ test("pauses and resumes, and what the recipient agreed to stays", async () => {
     const { status, body } = await send(account, "PATCH", ofRule(rule.id, "/active"), { active });
     expect([status, body.active, body.verification_state]).toEqual([200, active, "verified"]);
   }
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 5 }, new Date());
+  const { rows } = await readEntries(testTable(), changeJournalOf(account.id), { skip: 0, take: 5 }, new Date());
   const events = rows.map(({ type }) => String(type)).filter((type) => /paused|resumed/.test(type));
   expect(events).toEqual(["forwarding.resumed", "forwarding.paused"]);
 });

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { advanceDomain, handler, sweepDomains } from "../../../functions/workers/advance-domains.ts";
 import { startLocalDns, type LocalDns } from "../../../infra/local/dns/dns.ts";
 import { ensureTable } from "../../../infra/local/table/engine.ts";
-import { changesOf } from "../../../shared/changes/record.ts";
+import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import { domainQueue, holderKey } from "../../../shared/domains/domain.ts";
@@ -46,7 +46,7 @@ async function eventsOf({ id }: Pick<Account, "id">): Promise<unknown[]> {
   const keep = (row: Record<string, unknown>) => row["resource_type"] === "domain";
   const { rows } = await readEntries(
     testTable(),
-    changesOf(id),
+    changeJournalOf(id),
     { skip: 0, take: 100, keep },
     new Date(Date.now() + 400 * dayMs),
   );

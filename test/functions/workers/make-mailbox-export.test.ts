@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { handler } from "../../../functions/workers/make-mailbox-export.ts";
 import { workers } from "../../../infra/entry-points.ts";
-import { changesOf } from "../../../shared/changes/record.ts";
+import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { readEmbedded } from "../../../shared/providers/files/embedded.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { readCsv } from "../../support/csv.ts";
@@ -43,7 +43,7 @@ test("its end is an event of the system's", async () => {
   const account = await newAccount();
   const id = await queuedExport(account);
   await handler(eventOf(account, id));
-  const { rows } = await readEntries(testTable(), changesOf(account.id), { skip: 0, take: 1 }, new Date());
+  const { rows } = await readEntries(testTable(), changeJournalOf(account.id), { skip: 0, take: 1 }, new Date());
   expect(rows[0]).toMatchObject({ type: "mailbox_export.finished", actor_type: "system", resource_id: id });
 });
 

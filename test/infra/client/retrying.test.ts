@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 
 import { ApiError } from "../../../infra/client/package/api-error.ts";
 import { itemsOf } from "../../../infra/client/package/items.ts";
@@ -75,6 +75,25 @@ describe("what is not", () => {
     expect((await ask(get())).status).toBe(503);
     expect(bodies).toHaveLength(3);
   });
+});
+
+test("no wait is longer than the longest wait, with and without Retry-After", async () => {
+  const waits: number[] = [];
+  const timer = vi.spyOn(globalThis, "setTimeout").mockImplementation(((done: () => void, ms: number) => {
+    waits.push(ms);
+    done();
+  }) as typeof setTimeout);
+  vi.spyOn(Math, "random").mockReturnValue(1);
+  for (const retryAfter of ["1", undefined]) {
+    const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
+    const answer = async () => new Response("{}", { status: 429, headers });
+    await retrying(answer, { retries: 6, longestWaitMs: 1_500 })(get());
+  }
+  await retrying(() => Promise.reject(gone), { retries: 6, longestWaitMs: 1_500 })(get()).catch(() => undefined);
+  timer.mockRestore();
+  vi.restoreAllMocks();
+  expect(waits).toHaveLength(18);
+  expect(Math.max(...waits)).toBe(1_500);
 });
 
 test("a conflict that waiting does not mend is the answer at once", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { changesOf } from "../../../shared/changes/record.ts";
+import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
@@ -10,7 +10,7 @@ process.env["READ_ONLY"] = "A restore is under way until 15:00 UTC.";
 
 const workspaces = ({ id }: Account): string => `/v1/public/accounts/${id}/workspaces`;
 const changes = async ({ id }: Account): Promise<number> =>
-  (await readEntries(testTable(), changesOf(id), { skip: 0, take: 100 }, new Date())).rows.length;
+  (await readEntries(testTable(), changeJournalOf(id), { skip: 0, take: 100 }, new Date())).rows.length;
 
 const stopped = { code: "read_only", detail: "A restore is under way until 15:00 UTC." };
 

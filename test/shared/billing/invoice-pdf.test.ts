@@ -74,8 +74,8 @@ test("a period of one day is that day", async () => {
 test.each([
   ["a total that is not the sum", { total: 26 }, "add up to 25, but its total is 26"],
   ["a part of a cent", { lines: [line(1, { amount: 0.5 })], total: 0.5 }, "not an amount"],
-  ["a period of no day", { periodEnd: "2026-01-01" }, "for no day"],
-  ["a day that is none", { periodStart: "soon" }, "for no day"],
+  ["a period of no day", { periodEnd: "2026-01-01" }, "has no days"],
+  ["a day that is none", { periodStart: "soon" }, "has no days"],
   ["a time that is none", { issuedAt: "soon" }, "Invalid time"],
 ])("refuses %s", async (_what, given, message) => {
   await expect(renderInvoice(invoiceOf(many(1), given))).rejects.toThrow(message);

@@ -6,7 +6,7 @@ import type { PlanId } from "../../../shared/wallet/catalogue.ts";
 import {
   firstDaysPrice,
   firstState,
-  isForGood,
+  keepsPlanFrom,
   periodEnd,
   plannedAfter,
   planOn,
@@ -37,7 +37,7 @@ test("a plan holds from its day on, days before stay as they were, and whatever 
         expect(planOn(changed, day)).toBe(day < from ? planOn(before, day) : plan_id);
       }
       expect(plannedAfter(changed, from)).toBeUndefined();
-      expect(isForGood(changed, plan_id, from)).toBe(true);
+      expect(keepsPlanFrom(changed, plan_id, from)).toBe(true);
     }),
   );
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { AddressRefused, checkUrl, resolvePublic, type Address } from "../../../shared/webhooks/address.ts";
+import { AddressRefused, urlFault, resolvePublic, type Address } from "../../../shared/webhooks/address.ts";
 
 const strict = { allowLoopback: false };
 const local = { allowLoopback: true };
@@ -14,7 +14,7 @@ test.each([
   "https://[2606:4700::1111]/",
   "https://xn--bcher-kva.example/",
   "https://bücher.example/",
-])("takes %s", (url) => expect([checkUrl(url, strict), checkUrl(url, local)]).toEqual([undefined, undefined]));
+])("takes %s", (url) => expect([urlFault(url, strict), urlFault(url, local)]).toEqual([undefined, undefined]));
 
 test.each([
   "",
@@ -28,24 +28,24 @@ test.each([
   "https://[::1",
   "https://1.2.3.4.5/",
   "https://[fe80::1%25eth0]/",
-])("%j is not a URL", (url) => expect(checkUrl(url, local)).toBe("This is not a URL"));
+])("%j is not a URL", (url) => expect(urlFault(url, local)).toBe("This is not a URL"));
 
 test.each(["http://example.com/", "http://8.8.8.8/", "ftp://example.com/", "file:///etc/passwd", "data:text/plain,x"])(
   "%s is not https",
-  (url) => expect(checkUrl(url, local)).toBe("The URL must be https"),
+  (url) => expect(urlFault(url, local)).toBe("The URL must be https"),
 );
 
 test("refuses credentials and fragments, even an empty one", () => {
-  expect(checkUrl("https://user@example.com/", strict)).toBe("The URL must not have credentials");
-  expect(checkUrl("https://:secret@example.com/", strict)).toBe("The URL must not have credentials");
-  expect(checkUrl("https://example.com/#part", strict)).toBe("The URL must not have a fragment");
-  expect(checkUrl("https://example.com/#", strict)).toBe("The URL must not have a fragment");
+  expect(urlFault("https://user@example.com/", strict)).toBe("The URL must not have credentials");
+  expect(urlFault("https://:secret@example.com/", strict)).toBe("The URL must not have credentials");
+  expect(urlFault("https://example.com/#part", strict)).toBe("The URL must not have a fragment");
+  expect(urlFault("https://example.com/#", strict)).toBe("The URL must not have a fragment");
 });
 
 test("takes 2,048 characters and no more", () => {
   const base = "https://example.com/";
-  expect(checkUrl(base.padEnd(2_048, "a"), strict)).toBeUndefined();
-  expect(checkUrl(base.padEnd(2_049, "a"), strict)).toBe("The URL is longer than 2048 characters");
+  expect(urlFault(base.padEnd(2_048, "a"), strict)).toBeUndefined();
+  expect(urlFault(base.padEnd(2_049, "a"), strict)).toBe("The URL is longer than 2048 characters");
 });
 
 test.each([
@@ -79,30 +79,30 @@ test.each([
   "255.255.255.255",
   "224.0.0.1",
 ])("refuses the host %s however it is spelled", (host) =>
-  expect(checkUrl(`https://${host}/`, strict)).toBe("The address is not on the public internet"),
+  expect(urlFault(`https://${host}/`, strict)).toBe("The address is not on the public internet"),
 );
 
 test.each(["localhost", "LOCALHOST", "metadata", "intranet"])("refuses %s, which is no full domain name", (host) =>
-  expect(checkUrl(`https://${host}/`, strict)).toBe("The host must be a full domain name or a public address"),
+  expect(urlFault(`https://${host}/`, strict)).toBe("The host must be a full domain name or a public address"),
 );
 
 test.each(["example.com.", "localhost.", "metadata.google.internal."])("refuses the dot at the end of %s", (host) =>
-  expect(checkUrl(`https://${host}/`, local)).toBe("The host must not end with a dot"),
+  expect(urlFault(`https://${host}/`, local)).toBe("The host must not end with a dot"),
 );
 
 test.each(["127.0.0.1", "127.255.255.254", "[::1]", "localhost", "0x7f.1"])(
   "takes plain http to %s where loopback is allowed, and only there",
   (host) => {
-    expect(checkUrl(`http://${host}:8080/hook`, local)).toBeUndefined();
-    expect(checkUrl(`https://${host}/hook`, local)).toBeUndefined();
-    expect(checkUrl(`http://${host}:8080/hook`, strict)).toBeDefined();
-    expect(checkUrl(`https://${host}/hook`, strict)).toBeDefined();
+    expect(urlFault(`http://${host}:8080/hook`, local)).toBeUndefined();
+    expect(urlFault(`https://${host}/hook`, local)).toBeUndefined();
+    expect(urlFault(`http://${host}:8080/hook`, strict)).toBeDefined();
+    expect(urlFault(`https://${host}/hook`, strict)).toBeDefined();
   },
 );
 
 test.each(["10.0.0.1", "169.254.169.254", "[::ffff:127.0.0.1]", "[fe80::1]", "0.0.0.0", "[::]"])(
   "refuses %s also where loopback is allowed",
-  (host) => expect(checkUrl(`https://${host}/`, local)).toBe("The address is not on the public internet"),
+  (host) => expect(urlFault(`https://${host}/`, local)).toBe("The address is not on the public internet"),
 );
 
 const address = (ip: string): Address => ({ address: ip, family: ip.includes(":") ? 6 : 4 });

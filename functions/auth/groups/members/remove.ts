@@ -9,7 +9,7 @@ export const route = defineRoute({
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members/{member_id}" },
   summary: "Remove a member from a group",
   description:
-    "The member loses what the group gives from the next request on. Only owners remove a member from a group that owns the account.",
+    "The member loses what the group gives from the next request on. Only owners and super admins remove a member from a group that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams.extend({ member_id: Id.meta({ description: "The user's or service account's id." }) }),

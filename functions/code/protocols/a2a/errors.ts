@@ -25,7 +25,7 @@ export class A2aError extends Error {
   }
 }
 
-/** Builds the JSON-RPC error. Its `data` holds a `google.rpc.ErrorInfo` for programs to decide on (A2A 1.0, §9.5). */
+/** Builds the JSON-RPC error. Its `data` holds a `google.rpc.ErrorInfo` for the client to decide on (A2A 1.0, §9.5). */
 export function a2aFailure(id: Id | null, { kind, message, metadata }: A2aError): Response {
   const [code, reason] = errors[kind];
   const info = {

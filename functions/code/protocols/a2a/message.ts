@@ -107,7 +107,7 @@ export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: Pars
     outputType === dataType
       ? { data: envelope, mediaType: dataType }
       : { text: JSON.stringify(envelope), mediaType: textType };
-  const told = error && {
+  const statusMessage = error && {
     messageId: idOfWords("status", taskId),
     contextId,
     taskId,
@@ -119,7 +119,7 @@ export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: Pars
     contextId,
     status: {
       state: error ? "TASK_STATE_FAILED" : "TASK_STATE_COMPLETED",
-      ...(told ? { message: told } : {}),
+      ...(statusMessage ? { message: statusMessage } : {}),
       timestamp: now.toISOString(),
     },
     artifacts: [{ artifactId: "envelope", name: "Envelope of the program", parts: [part] }],

@@ -16,7 +16,7 @@ export const route = defineRoute({
   http: { method: "POST", path: "/v1/public/a2a" },
   summary: "Run a program of function calls",
   description:
-    "Runs one or more calls of the API's functions, each authorized like its REST route. The whole program is checked before the first call runs. A program that fails is answered with 200 as well: the envelope says so, and keeps the results of the calls that completed.\n\nThe same program, sent again with the same `request_id` and `session_id` within an hour, is answered with the envelope of the first (`Idempotency-Replayed: true`). One that failed or was cut off runs again, and does what was left undone.\n\nA body that is JSON-RPC 2.0 is a message of the A2A protocol, version 1.0: see `/.well-known/agent-card.json`.",
+    "Runs one or more calls of the API's functions, each authorized like its REST route. The whole program is checked before the first call runs. A program that fails is also answered with 200. The envelope then has the error, and the results of the calls that completed.\n\nIf you send the same program again with the same `request_id` and `session_id` within an hour, you get the same envelope (`Idempotency-Replayed: true`). A program that failed or was cut off runs again, and makes the remaining calls.\n\nA body that is JSON-RPC 2.0 is a message of the A2A protocol, version 1.0: see `/.well-known/agent-card.json`.",
   capability: null,
   open: "Each call of the program is authorized by its own function.",
   access: "write",

@@ -73,7 +73,7 @@ const methods = new Map<string, Answer>([
   ["DeleteTaskPushNotificationConfig", refuses(noPush)],
   [
     "GetExtendedAgentCard",
-    refuses(() => new A2aError("unsupportedOperation", "The public agent card says all there is to say.")),
+    refuses(() => new A2aError("unsupportedOperation", "There is no extended agent card. Use the public one.")),
   ],
 ]);
 

@@ -26,9 +26,9 @@ export async function callTool(
   const { id, params } = call;
   const tool = toolNames.find((name) => name === params["name"]);
   if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
-  const given = ToolArguments.safeParse(params["arguments"], { error: inWords });
-  const envelope = given.success ? await run(tool, id, given.data, context) : refuseArguments(tool, id, given.error);
-  const results = given.data?.results ?? defaultResults[tool];
+  const parsed = ToolArguments.safeParse(params["arguments"], { error: inWords });
+  const envelope = parsed.success ? await run(tool, id, parsed.data, context) : refuseArguments(tool, id, parsed.error);
+  const results = parsed.data?.results ?? defaultResults[tool];
   const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : summarizeResults(envelope));
   const content = [{ type: "text", text }];
   return respond(id, { content, isError: envelope.status === "failed" });
@@ -44,10 +44,10 @@ const refuseArguments = (tool: string, id: Id, wrong: z.ZodError): CodeResponse 
 async function run(
   tool: string,
   id: Id,
-  given: z.output<typeof ToolArguments>,
+  parsed: z.output<typeof ToolArguments>,
   context: InvocationContext,
 ): Promise<CodeResponse> {
-  const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = given;
+  const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = parsed;
   const requestId = sent ?? String(id);
   const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined };
   try {
@@ -64,7 +64,7 @@ async function run(
   }
 }
 
-/** The envelope of a call whose arguments hold no valid program, or whose program was not admitted. */
+/** The envelope of a call whose arguments are not valid, or whose program was refused. */
 const refusalOf = (requestId: string, code: string, message: string, detail?: unknown, score = 0): CodeResponse =>
   refusal(requestId, { code, message, ...(detail === undefined ? {} : { detail }), line: 1, column: 1 }, score);
 
@@ -72,5 +72,5 @@ const argumentsMessage = (tool: string, { issues }: z.ZodError): string => {
   const wrong = issues
     .slice(0, 5)
     .map(({ path, message }) => clip(`${["arguments", ...path.map(String)].join(".")}: ${message}`, 200));
-  return `${tool} takes code, a string that holds the program, and if you like dry_run, session_id, request_id and results. ${wrong.join("; ")}`;
+  return `${tool} takes code, a string with the program, and optionally dry_run, session_id, request_id and results. ${wrong.join("; ")}`;
 };

@@ -18,8 +18,8 @@ export function summarizeResults(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
   const last = JSON.stringify(result.last_value ?? null);
   const fits = byteLength(last) <= (error ? smallBytes : roomBytes);
-  const left = roomBytes - (fits ? byteLength(last) : 0);
-  const room = error ? left : Math.min(left, writesBytes);
+  const remaining = roomBytes - (fits ? byteLength(last) : 0);
+  const room = error ? remaining : Math.min(remaining, writesBytes);
   return {
     ...envelope,
     result: {

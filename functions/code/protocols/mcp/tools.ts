@@ -36,7 +36,7 @@ page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
 
 functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions, accounts.list() your accounts.
-All is checked first: an error then names line and mending, and nothing was done. If a call fails later, those before it stand: send only what is left.
+All is checked first: an error then names the line and the correction, and nothing was done. If a call fails later, earlier calls remain: send only the rest.
 Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
 
 const readingFunctions = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
@@ -95,15 +95,15 @@ export const defaultResults: Readonly<Record<(typeof toolNames)[number], Results
 /** The arguments of both tools: the specified `code`, and our extensions. */
 export const ToolArguments = z.strictObject({
   code: z.string().meta({ description: "The program: one or more function calls." }),
-  dry_run: z.boolean().optional().meta({ description: "Check only: say which calls it would make. Nothing is done." }),
+  dry_run: z.boolean().optional().meta({ description: "Only check, and list the calls. Nothing is done." }),
   session_id: CodeRequest.shape.session_id
     .optional()
-    .meta({ description: "Programs with the same one share their variables, for an hour." }),
+    .meta({ description: "Programs with the same session_id share their variables, for an hour." }),
   request_id: CodeRequest.shape.request_id
     .optional()
-    .meta({ description: "Send a program again with the same one, after a time-out, and nothing is done twice." }),
+    .meta({ description: "After a time-out, send the program again with the same request_id. Nothing is done twice." }),
   results: Results.optional().meta({
-    description: `all: every call's result, if not said by ${executeName}; last: the last value, and of what only reads just the size, if not said by ${queryName}.`,
+    description: `all: the result of every call, the default of ${executeName}; last: the last value, and the sizes of other results, the default of ${queryName}.`,
   }),
 });
 

@@ -30,10 +30,9 @@ const metaOf = ({ params }: Message): Record<string, unknown> => {
 const isLegacy = (revision: unknown): boolean => legacyRevisions.some((known) => known === revision);
 
 /**
- * The generation of a message (MCP 2026-07-28, "Versioning"), decided in this order:
- * - a revision named in `_meta`
- * - the method `initialize`
- * - the header `MCP-Protocol-Version` `Mcp-Method` does not count, because clients of both generations send it.
+ * The generation of a message (MCP 2026-07-28, "Versioning"). It is decided by the first of these that the message has: a
+ * revision in `_meta`, the method `initialize`, the header `MCP-Protocol-Version`. `Mcp-Method` does not count, because
+ * clients of both generations send it.
  */
 export function protocolGeneration(message: Message, headers: Headers): Generation {
   const meta = metaOf(message);

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { executeIdempotently, compressText, restoreText } from "../../../../functions/code/execution/replay.ts";
-import { changesOf } from "../../../../shared/changes/record.ts";
+import { changeJournalOf } from "../../../../shared/changes/record.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
 import { readEntries } from "../../../../shared/table/journal.ts";
@@ -39,7 +39,7 @@ const kept = async (account: Account) =>
 
 async function changes({ id }: Account): Promise<unknown[]> {
   const keep = (row: Record<string, unknown>) => row["resource_type"] === "workspace";
-  const { rows } = await readEntries(testTable(), changesOf(id), { skip: 0, take: 1_000, keep }, new Date());
+  const { rows } = await readEntries(testTable(), changeJournalOf(id), { skip: 0, take: 1_000, keep }, new Date());
   return rows.map((row) => row["action"]).toReversed();
 }
 

@@ -98,7 +98,7 @@ test("what may hold a secret is answered, but never kept: a later use says why i
   expect(stored).toContain(owner.id);
   expect(stored).not.toContain(result.last_value);
   const later = await runFor(owner, "mixed", inSession);
-  expect(later.error).toMatchObject({ code: "unknown_variable", message: expect.stringContaining("held a secret") });
+  expect(later.error).toMatchObject({ code: "unknown_variable", message: expect.stringContaining("holds a secret") });
   await runFor(owner, "made = 'plain'", inSession);
   expect((await runFor(owner, "made", inSession)).result.last_value).toBe("plain");
 });
@@ -127,7 +127,7 @@ test("a session keeps 262,144 bytes: what has no room is told, the effects stand
     not_kept: [{ name: "x", code: "session_too_large", message: expect.stringContaining(String(sessionLimitBytes)) }],
   });
   expect((await runFor(user, "[other, small]", inSession)).result.last_value).toEqual([1, 2]);
-  expect((await runFor(user, "x", inSession)).error?.message).toContain("had no room in the session");
+  expect((await runFor(user, "x", inSession)).error?.message).toContain("does not fit into the session");
 });
 
 test("names without end do not fill more than the session's room", async () => {

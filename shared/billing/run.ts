@@ -1,8 +1,10 @@
 import { accountIds } from "../accounts/account.ts";
+import { changesOf } from "../changes/record.ts";
 import { recorder } from "../changes/recorder.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import type { Day } from "../core/time.ts";
+import { indexEntries } from "../table/journal.ts";
 import type { Table } from "../table/table.ts";
 import { periodEnd } from "../wallet/state.ts";
 import { queueOldTopups } from "./ask.ts";
@@ -61,5 +63,12 @@ export async function runAll(
     done += 1;
     onProgress?.(done, ids.length);
   });
+  await mapConcurrently(ids, concurrency, (id) => indexOldEntries(id, work));
   return { accounts: done, failed };
 }
+
+/** Indexes every day of an account's audit log: entries that earlier versions appended have no index. */
+const indexOldEntries = (accountId: string, { table, now, log }: RunWork & { log: Log }): Promise<void> =>
+  indexEntries(table, changesOf(accountId), { since: new Date(0) }, now()).catch((error: unknown) =>
+    log.error("audit log not indexed", { account_id: accountId, error: String(error) }),
+  );

@@ -22,6 +22,8 @@ export type Moment = {
    * and items that were found one by one after that.
    */
   page: <T>(sources: readonly RowSource<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
+  /** Throws `ListChanged` if a list has changed since it was opened. For lists that are not read by `page`. */
+  unchanged: () => Promise<void>;
 };
 
 /**
@@ -101,5 +103,6 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       if (same.status === "rejected") throw same.reason;
       return { rows: read.value, total: totalOf(sources) };
     },
+    unchanged: () => compare([...earlier, ...opened]),
   };
 }

@@ -36,46 +36,16 @@ async function idsByName(table: Reader, accountId: string, isWanted: (name: stri
 export const openDomains = (moment: Moment, accountId: string) =>
   moment.open([{ list: domainsOf(accountId), resolve: async (rows) => rows.map((row) => StoredDomain.parse(row)) }]);
 
-/** The most ranges of neighbours that are read for one answer. */
-const mostRanges = 25;
-
-/**
- * Reads the rows of domains, or all rows of the account. Rows that are near each other are read by one query, which
- * costs less than each of them by its id. Throws `ListChanged` if one is missing.
- */
+/** Reads the rows of domains, or all rows of the account. Throws `ListChanged` if one of the domains is gone. */
 async function readRows(table: Reader, accountId: string, ids?: readonly string[]): Promise<StoredDomain[]> {
   const list = domainsOf(accountId);
-  const range = async (from: number, to: number): Promise<StoredDomain[]> =>
-    (await table.between(list.partition, rowKey(list, from).SK, rowKey(list, to).SK)).map((row) =>
-      StoredDomain.parse(row),
-    );
-  if (!ids) return range(0, 2 ** 33);
-  const near: number[][] = [];
-  for (const ordinal of ids.map((id) => ordinalOf(id) ?? 0).toSorted((a, b) => a - b)) {
-    const last = near.at(-1);
-    if (last && (ordinal - (last.at(-1) ?? 0)) * units.row < units.byId) last.push(ordinal);
-    else near.push([ordinal]);
+  if (!ids) {
+    const rows = await table.between(list.partition, rowKey(list, 0).SK, rowKey(list, 2 ** 33).SK);
+    return rows.map((row) => StoredDomain.parse(row));
   }
-  const ranges = near.filter(({ length }) => length > 1);
-  const isMany = ranges.length > mostRanges;
-  if (isMany && (near.at(-1)?.at(-1) ?? 0) * units.row < ids.length * units.byId)
-    return chosen(await range(0, 2 ** 33), ids);
-  const queried = isMany ? [] : await Promise.all(ranges.map((some) => range(some[0] ?? 0, some.at(-1) ?? 0)));
-  const there = new Set(queried.flat().map(({ id }) => id));
-  const others = await domainsByIds(
-    table,
-    accountId,
-    ids.filter((id) => !there.has(id)),
-  );
-  return chosen([...queried.flat(), ...others], ids);
-}
-
-/** The domains with these ids, in the order of the ids. */
-function chosen(rows: readonly StoredDomain[], ids: readonly string[]): StoredDomain[] {
-  const byId = new Map(rows.map((row) => [row.id, row]));
-  const found = ids.flatMap((id) => byId.get(id) ?? []);
-  if (found.length < ids.length) throw new ListChanged();
-  return found;
+  const rows = await domainsByIds(table, accountId, ids);
+  if (rows.length < ids.length) throw new ListChanged();
+  return rows;
 }
 
 /**

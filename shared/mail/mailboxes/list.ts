@@ -10,10 +10,11 @@ import { domainsAtOnce } from "../../domains/list.ts";
 import { DomainRef, unicodeOf } from "../../domains/name.ts";
 import type { Context } from "../../http/route.ts";
 import { ListChanged, type Moment, atOneMoment } from "../../table/moment.ts";
+import { readHeads } from "../../table/ranked-list.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import { accountSources, domainSources, singleSources } from "./lookup.ts";
-import type { Mailbox, StoredMailbox } from "./mailbox.ts";
+import { type Mailbox, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
 import { mailboxViews } from "./view.ts";
 
 type Searched = { local_part: string; first_name: string; last_name: string };
@@ -140,10 +141,11 @@ async function sourcesOf(
   }
   const isAll = covers(permissions, "mailbox.view", []);
   if (isAll && workspace_id === undefined) return accountSources(moment, accountId);
+  const [since] = await readHeads(table, [mailboxesOf(accountId)]);
   const wanted = { capability: "mailbox.view", limit: domainLimit, workspaceId: workspace_id } as const;
   const domains = await domainsAtOnce(moment, accountId, wanted, context);
   if (!domains) throw tooMany();
-  const sources = await domainSources(moment, table, accountId, domains);
+  const sources = await domainSources(moment, table, accountId, domains, since);
   return [...sources, ...(await singleSources(accountId, undefined, context, workspace_id))];
 }
 

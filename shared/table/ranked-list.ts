@@ -155,6 +155,24 @@ export async function readList(
   });
 }
 
+/** Reads the state of a list with all its bitmaps. */
+export function readWhole(table: Reader, list: List): Promise<ListState> {
+  let blocks: readonly number[] = [];
+  return readAgain(async () => {
+    const { state } = await readState(table, list, blocks);
+    const holed = Array.from({ length: state.holes.length / 2 }, (_, block) => block).filter(
+      (block) => holesIn(state.holes, block) > 0,
+    );
+    if (holed.every((block) => blocks.includes(block)) && !isTorn(state, blocks)) return state;
+    blocks = holed;
+    return undefined;
+  });
+}
+
+/** Whether the row at an ordinal is deleted, by a bitmap that was read. */
+export const isDeleted = ({ bitmaps }: Pick<ListState, "bitmaps">, ordinal: number): boolean =>
+  (((bitmaps.get(blockOf(ordinal))?.[(ordinal % blockSize) >> 3] ?? 0) >> (ordinal & 7)) & 1) === 1;
+
 /** Whether a block's bitmap does not fit the head, because the two are of different moments. */
 const isTorn = ({ holes, bitmaps }: ListState, blocks: readonly number[]): boolean =>
   blocks.some((block) => countBits(bitmaps.get(block)) !== holesIn(holes, block));

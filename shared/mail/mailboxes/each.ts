@@ -6,9 +6,10 @@ import { rowKey, type List } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item } from "../../table/writes.ts";
 import type { FoundMailbox } from "./find.ts";
-import { type MailboxFilter, isFound } from "./list.ts";
+import type { MailboxFilter } from "./list.ts";
 import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./lookup.ts";
 import { mailboxesIn, mailboxesOf, type Mailbox, type StoredMailbox } from "./mailbox.ts";
+import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
 const chunk = 250;

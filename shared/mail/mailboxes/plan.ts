@@ -22,6 +22,7 @@ import {
   type Login,
   type StoredMailbox,
 } from "./mailbox.ts";
+import { dueBlock, type DueBlock, namedOf, packWrite } from "./names.ts";
 import { mailboxCore } from "./view.ts";
 
 /** The person that gets a mailbox, with its local part. */
@@ -107,14 +108,21 @@ export function requireReady({ name, status, is_open }: StoredDomain): void {
 
 type NewMailbox = { person: Person; login: Login };
 
-type Heads = readonly [all: ListState, own: ListState | undefined];
+type Heads = readonly [all: ListState, own: ListState | undefined, due: DueBlock | undefined];
 
-/** The heads of the lists that a domain's mailboxes are in, without the head that is in the domain. */
-export const mailboxHeads = async (table: Reader, domain: StoredDomain) => {
+/**
+ * The heads of the lists that a domain's mailboxes are in, without the head that is in the domain, and the block of names
+ * that the addition of `count` mailboxes has to pack.
+ */
+export const mailboxHeads = async (table: Reader, domain: StoredDomain, count: number): Promise<Heads> => {
   const { account_id, id } = domain;
   const own = headIn(domain) ? [] : [mailboxesIn(account_id, id)];
   const [all, inDomain] = (await readHeads(table, [mailboxesOf(account_id), ...own])) as [ListState, ListState?];
-  return [all, inDomain?.version === 0 ? await rebuiltList(table, domain) : inDomain] as const;
+  return [
+    all,
+    inDomain?.version === 0 ? await rebuiltList(table, domain) : inDomain,
+    await dueBlock(table, account_id, all, count),
+  ];
 };
 
 /**
@@ -122,7 +130,7 @@ export const mailboxHeads = async (table: Reader, domain: StoredDomain) => {
  * changed since it was read. Throws `AddressTaken`.
  */
 export function planMailboxes(
-  [all, own]: Heads,
+  [all, own, due]: Heads,
   domain: StoredDomain,
   given: readonly NewMailbox[],
   { now, madeBy }: { now: Date; madeBy: string | undefined },
@@ -152,6 +160,15 @@ export function planMailboxes(
     writes: [
       ...appendRows(all, mailboxes),
       ...domainListWrites(domain, inDomain, { added: mailboxes.map(({ id }) => ({ mailbox_id: id })) }),
+      ...(due
+        ? [
+            packWrite(
+              account_id,
+              due,
+              mailboxes.map((one) => namedOf(one, domain)),
+            ),
+          ]
+        : []),
       ...mailboxes.map(({ id, local_part }) => addressWrite(domain, local_part, { kind: "mailbox", mailbox_id: id })),
     ],
     changes: mailboxes.map((mailbox) =>

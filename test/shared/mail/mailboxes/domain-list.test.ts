@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { domainByName } from "../../../../shared/domains/find.ts";
 import { domainKey } from "../../../../shared/domains/domain.ts";
+import { domainByName } from "../../../../shared/domains/find.ts";
 import { mailboxesIn } from "../../../../shared/mail/mailboxes/mailbox.ts";
 import { at, home, send, stocked } from "../../../support/mailboxes.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";

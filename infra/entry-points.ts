@@ -128,6 +128,11 @@ export const workers: readonly WorkerSpec[] = [
   spec("workers.publish_changes", { access: "none", source: "changes" }),
   spec("workers.dispatch_event", { access: "write", uses: ["secrets"], source: { events: "all" } }),
   spec("workers.retry_deliveries", { access: "write", uses: ["secrets"], source: { every: "minute" } }),
+  spec("workers.index_journals", {
+    access: "write",
+    keys: ["ACCOUNT#*", "JOURNAL_DUE#*"],
+    source: { every: "minute" },
+  }),
   spec("workers.make_mailbox_export", {
     access: "write",
     keys: ["ACCOUNT#*"],

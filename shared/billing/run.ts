@@ -1,8 +1,11 @@
 import { accountIds } from "../accounts/account.ts";
+import { changeJournalOf } from "../changes/record.ts";
 import { recorder } from "../changes/recorder.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import type { Day } from "../core/time.ts";
+import { packNames } from "../mail/mailboxes/names.ts";
+import { indexEntries } from "../table/journal.ts";
 import type { Table } from "../table/table.ts";
 import { periodEnd } from "../wallet/state.ts";
 import { queueOldTopups } from "./ask.ts";
@@ -61,5 +64,16 @@ export async function runAll(
     done += 1;
     onProgress?.(done, ids.length);
   });
+  await mapConcurrently(ids, concurrency, (id) => indexAccount(id, work));
   return { accounts: done, failed };
 }
+
+/** Indexes what earlier versions stored: every day of the audit log, and the names of mailboxes. */
+const indexAccount = (accountId: string, { table, now, log }: RunWork & { log: Log }): Promise<void> =>
+  Promise.all([
+    indexEntries(table, changeJournalOf(accountId), { since: new Date(0) }, now()),
+    packNames(table, accountId),
+  ]).then(
+    () => undefined,
+    (error: unknown) => log.error("account not indexed", { account_id: accountId, error: String(error) }),
+  );

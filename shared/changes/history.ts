@@ -1,4 +1,4 @@
-import { entryKey } from "../table/journal.ts";
+import { boundary } from "../table/journal-keys.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item } from "../table/writes.ts";
 import { changeKey, changeJournalOf } from "./record.ts";
@@ -17,11 +17,12 @@ export async function* changeRows(
   accountId: string,
   { sinceMs, untilMs = Infinity }: { sinceMs: number; untilMs?: number },
 ): AsyncGenerator<Item[]> {
-  const { partition } = changeJournalOf(accountId);
-  const until = boundary(accountId, untilMs);
-  let from = boundary(accountId, sinceMs);
+  const journal = changeJournalOf(accountId);
+  const keyAt = (atMs: number): string => boundary(journal, clampedMs(atMs));
+  const until = keyAt(untilMs);
+  let from = keyAt(sinceMs);
   for (;;) {
-    const rows = await table.between(partition, from, until, { limit: pageSize });
+    const rows = await table.between(journal.partition, from, until, { limit: pageSize });
     // `between` includes its ends, so from the second page on the first row repeats the last row of the page before.
     const page = rows.filter(({ SK }) => SK > from);
     if (page.length > 0) yield page;
@@ -31,12 +32,6 @@ export async function* changeRows(
   }
 }
 
+/** The latest time that fits into a UUIDv7. */
 const latestMs = 2 ** 48 - 1;
-
-/** A sort key just before all changes made at `atMs` or later: the beginning of their UUIDv7. */
-function boundary(accountId: string, atMs: number): string {
-  const hex = Math.min(Math.max(0, Math.ceil(atMs)), latestMs)
-    .toString(16)
-    .padStart(12, "0");
-  return entryKey(changeJournalOf(accountId), `${hex.slice(0, 8)}-${hex.slice(8)}`).SK;
-}
+const clampedMs = (atMs: number): number => Math.min(Math.max(0, Math.ceil(atMs)), latestMs);

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
 import { timeOrderedId } from "../core/ids.ts";
-import { appendEntries, entryKey, type Journal } from "../table/journal.ts";
+import { entryKey, type Journal } from "../table/journal-keys.ts";
+import { appendEntries } from "../table/journal.ts";
 import type { Key, Write } from "../table/writes.ts";
 import type { Change } from "./kind.ts";
 

@@ -144,6 +144,13 @@ export const StoredDomain = Domain.omit({ tags: true, outbound_routing_ready: tr
   /** The position of the domain in its workspace's list. */
   workspace_ordinal: z.int(),
   mailbox_count: z.int(),
+  /**
+   * The head of the list of the domain's mailboxes, with `mailbox_count` as the number of its rows: the ordinal that the
+   * next row gets, and the deleted ordinals of each block. Absent until a domain of an earlier version gets or loses a
+   * mailbox; the list has a head item of its own until then.
+   */
+  mailbox_next: z.int().optional(),
+  mailbox_holes: z.instanceof(Uint8Array).optional(),
   record_count: z.int(),
   /**
    * Whether records and mailboxes can be added: false while the domain is released, and after its registration failed.

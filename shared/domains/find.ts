@@ -1,10 +1,11 @@
 import * as z from "zod";
 
 import type { Scope } from "../auth/permissions.ts";
-import { Id } from "../core/ids.ts";
+import { Id, ordinalOf } from "../core/ids.ts";
 import type { LocatedResource, ResourceLookup } from "../http/route.ts";
+import { readNear } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
-import { StoredDomain, domainKey, domainNameKey, noSuchDomain } from "./domain.ts";
+import { StoredDomain, domainKey, domainNameKey, domainsOf, noSuchDomain } from "./domain.ts";
 import { DomainName } from "./name.ts";
 
 export const DomainParams = z.strictObject({
@@ -85,9 +86,14 @@ export const domainInQuery: ResourceLookup<
 
 /** The domains with these ids that exist, in the order of the ids. */
 export async function domainsByIds(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredDomain[]> {
-  const rows = await table.getMany(ids.map((id) => domainKey(accountId, id)));
-  return rows.flatMap((row, index) => {
-    const domain = row && StoredDomain.parse(row);
-    return domain && domain.id === ids[index] ? [domain] : [];
+  const rows = await readNear(
+    table,
+    domainsOf(accountId),
+    ids.flatMap((id) => ordinalOf(id) ?? []),
+  );
+  const byId = new Map(rows.map((row) => [row["id"], row]));
+  return ids.flatMap((id) => {
+    const row = byId.get(id);
+    return row ? [StoredDomain.parse(row)] : [];
   });
 }

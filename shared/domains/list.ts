@@ -9,9 +9,9 @@ import { line } from "../core/text.ts";
 import type { Context } from "../http/route.ts";
 import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
-import type { Item } from "../table/writes.ts";
 import { tagsAmong } from "../tags/tag.ts";
-import { domainsIn, domainsOf, DomainStatus, StoredDomain, type Domain } from "./domain.ts";
+import { domainsIn, DomainStatus, type StoredDomain, type Domain } from "./domain.ts";
+import { type DomainFilter, filteredDomains, openDomains } from "./filtered.ts";
 import { domainsByIds } from "./find.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
@@ -41,12 +41,23 @@ export async function listDomains(
 ): Promise<{ items: Domain[]; total: number }> {
   const { table } = context;
   const { skip, take } = spanOf({ page, page_size });
-  const keep = await filterOf(accountId, filter, context);
+  const wanted = await filterOf(accountId, filter, context);
+  if (!wanted) return { items: [], total: 0 };
+  const { name, rest } = wanted;
+  const scope = workspace_id === undefined ? [] : [{ type: "workspace" as const, id: workspace_id }];
+  const isWhole = covers(context.permissions, "domain.view", scope);
   const { rows, total } = await atOneMoment(table, async (moment) => {
+    if ((name || rest) && isWhole) {
+      const place = { accountId, workspaceId: workspace_id };
+      const found = await filteredDomains(moment, table, place, { name, rest }, { skip, take, limit: filterLimit });
+      if (!found) throw tooMany();
+      return found;
+    }
     const sources = await sourcesOf(moment, accountId, workspace_id, context);
-    if (!keep) return moment.page(sources, skip, take);
+    if (!name && !rest) return moment.page(sources, skip, take);
     if (totalOf(sources) > filterLimit) throw tooMany();
-    const kept = (await moment.page(sources, 0, filterLimit)).rows.filter(keep);
+    const { rows: all } = await moment.page(sources, 0, filterLimit);
+    const kept = all.filter((domain) => (name?.(domain.name) ?? true) && (rest?.(domain) ?? true));
     return { rows: kept.slice(skip, skip + take), total: kept.length };
   });
   return { items: await domainViews(table, accountId, rows), total };
@@ -61,21 +72,25 @@ const tooMany = (): InvalidInput =>
     },
   ]);
 
-/** The predicate for the given filters; undefined when there is no filter. */
+/** The conditions of the given filters; undefined if no domain can fulfil them. */
 async function filterOf(
   accountId: string,
   { status, tag_id, search }: Omit<DomainQuery, keyof PageQuery | "workspace_id">,
   { table }: Context,
-) {
-  if (status === undefined && tag_id === undefined && search === undefined) return undefined;
+): Promise<DomainFilter | undefined> {
   const text = search?.normalize("NFKC").toLowerCase();
   // Domains keep the ids of deleted tags, so a deleted tag has to be looked for here.
   const isGone = tag_id !== undefined && !(await tagsAmong(table, accountId, [tag_id])).has(tag_id);
-  if (isGone) return () => false;
-  return (domain: StoredDomain): boolean =>
-    (status === undefined || domain.status === status) &&
-    (tag_id === undefined || domain.tag_ids.includes(tag_id)) &&
-    (text === undefined || domain.name.includes(text) || unicodeOf(domain.name).includes(text));
+  if (isGone) return undefined;
+  return {
+    name: text === undefined ? undefined : (name) => name.includes(text) || unicodeOf(name).includes(text),
+    rest:
+      status === undefined && tag_id === undefined
+        ? undefined
+        : (domain) =>
+            (status === undefined || domain.status === status) &&
+            (tag_id === undefined || domain.tag_ids.includes(tag_id)),
+  };
 }
 
 type Wanted = { capability: Capability; limit: number; workspaceId?: string | undefined };
@@ -109,7 +124,7 @@ async function sourcesOf(
 ): Promise<RowSource<StoredDomain>[]> {
   const workspaces = scopesHeld(permissions, capability, "workspace");
   if (workspaces === "all" && workspaceId === undefined) {
-    return moment.open([{ list: domainsOf(accountId), resolve: async (rows) => parseDomains(rows) }]);
+    return openDomains(moment, accountId);
   }
   const seen = workspaces === "all" ? [workspaceId ?? ""] : workspaces;
   const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId).toSorted();
@@ -123,8 +138,6 @@ async function sourcesOf(
   );
   return [...sources, { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
 }
-
-const parseDomains = (rows: readonly Item[]): StoredDomain[] => rows.map((row) => StoredDomain.parse(row));
 
 const Reference = z.object({ domain_id: z.string() });
 

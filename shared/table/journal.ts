@@ -3,15 +3,23 @@ import * as z from "zod";
 import { InvalidInput } from "../core/errors.ts";
 import { timeOf } from "../core/ids.ts";
 import { dayMs } from "../core/time.ts";
+import { type DayIndex, extendIndex, lateMs, openIndex, stride } from "./journal-index.ts";
+import {
+  countEntries,
+  dayStartOf,
+  entryKey,
+  type Journal,
+  journalKey,
+  readSpan,
+  scan,
+  type Span,
+} from "./journal-keys.ts";
 import { readAgain } from "./read-again.ts";
-import type { Reader } from "./table.ts";
+import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
-/** A span of time from `fromMs` (included) to `untilMs` (not included), in milliseconds since 1970 in UTC. */
-type Span = { fromMs: number; untilMs: number };
-
-/** The number of entries on one UTC day, or on the part of it that a range covers. */
-type Day = Span & { count: number };
+/** The number of entries on one UTC day, and how many of them were late (`lateMs`). */
+type Day = Span & { count: number; late: number };
 
 /** The end of the last year with four digits. */
 export const endOfTimeMs = Date.UTC(10_000, 0, 1);
@@ -29,31 +37,34 @@ export const attributeOf = (atMs: number): string => `d${new Date(atMs).toISOStr
 export const isCut = ({ fromMs, untilMs }: Span): boolean => untilMs - fromMs < dayMs;
 
 /** The number of entries on all these days. */
-export const entryCount = (days: readonly Day[]): number => days.reduce((total, { count }) => total + count, 0);
+export const entryCount = (days: readonly Pick<Day, "count">[]): number =>
+  days.reduce((total, { count }) => total + count, 0);
 
-/** The days of a span that have entries, newest first and clipped to the span, each with the count of its whole day. */
+/** The days of a span that have entries, newest first and clipped to the span, each with the counts of its whole day. */
 export function daysIn({ fromMs, untilMs }: Span, counters: readonly Item[]): Day[] {
-  const counts = new Map<number, number>();
+  const counts = new Map<number, { count: number; late: number }>();
   for (const { SK, ...attributes } of counters) {
     const month = SK.split("#").at(-2) ?? "";
-    for (const [name, count] of Object.entries(attributes)) {
-      if (!/^d[0-3][0-9]$/.test(name)) continue;
+    for (const [name, value] of Object.entries(attributes)) {
+      if (!/^[dl][0-3][0-9]$/.test(name)) continue;
       const startMs = Date.parse(`${month}-${name.slice(1)}`);
-      counts.set(startMs, (counts.get(startMs) ?? 0) + z.int().parse(count));
+      const of = counts.get(startMs) ?? { count: 0, late: 0 };
+      of[name.startsWith("d") ? "count" : "late"] += z.int().parse(value);
+      counts.set(startMs, of);
     }
   }
   return [...counts]
     .filter(([startMs]) => startMs < untilMs && startMs + dayMs > fromMs)
     .toSorted(([a], [b]) => b - a)
-    .map(([startMs, count]) => ({
+    .map(([startMs, of]) => ({
       fromMs: Math.max(startMs, fromMs),
       untilMs: Math.min(startMs + dayMs, untilMs),
-      count,
+      ...of,
     }));
 }
 
 /** The day that holds a rank (0 is the newest entry), and how many entries are newer than that day. */
-export function dayOfRank(days: readonly Day[], rank: number): { day: Day; before: number } {
+export function dayOfRank<D extends Pick<Day, "count">>(days: readonly D[], rank: number): { day: D; before: number } {
   let before = 0;
   for (const day of days) {
     if (rank < before + day.count) return { day, before };
@@ -66,30 +77,21 @@ export function dayOfRank(days: readonly Day[], rank: number): { day: Day; befor
  * An append-only log in the order of time, with exact totals and pages. Concurrent transactions append
  * without touching the same item: the counts of a month's days are spread over eight shards, of which
  * each transaction raises one at random. A page is one query over the counters, which tell the day that
- * holds its first entry, and one or two queries that skip inside of that day only.
+ * holds its first entry, and one or two queries in that day. What is deep within a day is found by the
+ * day's index (journal-index.ts).
  *
  * Access patterns (PK is the journal's partition)
  *   entries, by the time in their id   JOURNAL#<name>#ENTRY#<UUIDv7>
- *   counts of a month's days           JOURNAL#<name>#COUNT#<yyyy-mm>#<shard>, one attribute per day: d01 to d31
+ *   counts of a month's days           JOURNAL#<name>#COUNT#<yyyy-mm>#<shard>, two attributes per day: d01 to d31, and
+ *                                      l01 to l31 for the late ones among them
  */
-export type Journal = { partition: string; name: string; retentionDays: number };
-
 type JournalEntry = { id: string } & Record<string, unknown>;
 
 const shards = 8;
 const scanLimit = 20_000;
-const chunkSize = 1_000;
 
-/** The key of the entry with this id (UUIDv7). */
-export const entryKey = (journal: Journal, id: string): Key => ({
-  PK: journal.partition,
-  SK: `JOURNAL#${journal.name}#ENTRY#${id}`,
-});
-
-const counterKey = (journal: Journal, month: string, shard: number): Key => ({
-  PK: journal.partition,
-  SK: `JOURNAL#${journal.name}#COUNT#${month}#${shard}`,
-});
+const counterKey = (journal: Journal, month: string, shard: number): Key =>
+  journalKey(journal, `COUNT#${month}#${shard}`);
 
 /**
  * The writes that append entries: one for each entry, and one for each month with an entry. The ids are UUIDv7 made at
@@ -105,7 +107,9 @@ export function appendEntries(journal: Journal, rows: readonly JournalEntry[], n
     if (atMs === undefined) throw new RangeError(`${id} is not a UUIDv7.`);
     const days = counts.get(monthOf(atMs)) ?? {};
     const day = attributeOf(atMs);
-    counts.set(monthOf(atMs), { ...days, [day]: (days[day] ?? 0) + 1 });
+    const isLate = now.getTime() - atMs > lateMs;
+    for (const name of isLate ? [day, day.replace("d", "l")] : [day]) days[name] = (days[name] ?? 0) + 1;
+    counts.set(monthOf(atMs), days);
   }
   return [
     ...rows.map((row): Write => ({ put: { ...row, ...entryKey(journal, row.id), ttl }, if: "absent" })),
@@ -147,16 +151,16 @@ async function readPage(
   { skip, take }: Pick<ReadOptions, "skip" | "take">,
 ): Promise<JournalPage | undefined> {
   const days = await readDays(table, journal, span);
-  const exact = await countCutDays(table, journal, days);
-  const total = entryCount(exact);
+  const parts = await Promise.all(days.map((day) => partOf(table, journal, day)));
+  const total = entryCount(parts);
   const count = Math.max(0, Math.min(take, total - skip));
   if (count === 0) return { rows: [], total };
-  const rows = await readRanks(table, journal, span.fromMs, exact, skip, count);
+  const rows = await readRanks(table, journal, span.fromMs, parts, skip, count);
   const isSame = entryCount(await readDays(table, journal, span)) === entryCount(days);
   return isSame ? { rows, total } : undefined;
 }
 
-function spanOf({ retentionDays }: Journal, { since, until }: ReadOptions, now: Date): Span {
+function spanOf({ retentionDays }: Journal, { since, until }: Pick<ReadOptions, "since" | "until">, now: Date): Span {
   const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
   return {
     fromMs: Math.max(since?.getTime() ?? 0, oldestMs, 0),
@@ -170,42 +174,53 @@ async function readDays(table: Reader, journal: Journal, span: Span): Promise<Da
   return daysIn(span, await table.between(journal.partition, first, last));
 }
 
-/** Returns the days with exact counts: the entries of a day that the range covers only in part are read and counted. */
-const countCutDays = (table: Reader, journal: Journal, days: readonly Day[]): Promise<Day[]> =>
-  Promise.all(
-    days.map(async (day) => {
-      if (!isCut(day)) return day;
-      let count = 0;
-      await scan(table, journal, day, () => (count += 1));
-      return { ...day, count };
-    }),
-  );
+/**
+ * The part of a day that a range covers, with the exact number of its entries. `end` is the number of entries of the day
+ * before the end of the part; undefined if only a reading of the day would tell it.
+ */
+type Part = Span & { count: number; end: number | undefined; index: () => Promise<DayIndex | undefined> };
 
-/** A sort key after all entries before this time and before all others: the beginning of a UUIDv7 of this time. */
-function boundary(journal: Journal, atMs: number): string {
-  const hex = atMs.toString(16).padStart(12, "0");
-  return entryKey(journal, `${hex.slice(0, 8)}-${hex.slice(8)}`).SK;
+async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...counts }: Day): Promise<Part> {
+  const day = { startMs: dayStartOf(fromMs), ...counts };
+  const index = () => openIndex(table, journal, day);
+  if (!isCut({ fromMs, untilMs })) return { fromMs, untilMs, count: day.count, end: day.count, index };
+  const opened = await index();
+  if (!opened) {
+    const count = await countEntries(table, journal, { fromMs, untilMs });
+    return { fromMs, untilMs, count, end: undefined, index };
+  }
+  const endMs = day.startMs + dayMs;
+  const [start, end] = await Promise.all([
+    fromMs === day.startMs ? 0 : opened.rankAt(fromMs),
+    untilMs === endMs ? day.count : opened.rankAt(untilMs),
+  ]);
+  return { fromMs, untilMs, count: end - start, end, index: async () => opened };
 }
 
-function readSpan(table: Reader, journal: Journal, { fromMs, untilMs }: Span, limit: number, newestFirst: boolean) {
-  const [from, until] = [boundary(journal, fromMs), boundary(journal, untilMs)];
-  return table.between(journal.partition, from, until, { limit, newestFirst });
-}
+/** The number of entries that may be read to find one, before the index of the day is asked. */
+const nearby = 2 * stride;
 
-/** Reads `count` entries from rank `skip` on. The day of the first one is read from its nearer end. */
+/**
+ * Reads `count` entries from rank `skip` on. In the day of the first one it begins at the nearest known place: an end of
+ * the day, or a place of the index.
+ */
 async function readRanks(
   table: Reader,
   journal: Journal,
   fromMs: number,
-  days: readonly Day[],
+  parts: readonly Part[],
   skip: number,
   count: number,
 ): Promise<Item[]> {
-  const { day, before } = dayOfRank(days, skip);
+  const { day, before } = dayOfRank(parts, skip);
   const newer = skip - before;
   const left = day.count - newer;
   const older = Math.max(0, count - left);
-  if (newer + count <= left + older) {
+  const unwanted = left + older - count;
+  const index = Math.min(newer, unwanted) > nearby && day.end !== undefined ? await day.index() : undefined;
+  const rank = (day.end ?? 0) - newer - count;
+  if (index && index.distanceTo(rank) < Math.min(newer, unwanted)) return (await index.read(rank, count)).toReversed();
+  if (newer <= unwanted) {
     return (await readSpan(table, journal, { ...day, fromMs }, newer + count, true)).slice(newer);
   }
   const [inDay, afterDay] = await Promise.all([
@@ -222,9 +237,10 @@ async function readKept(
   days: readonly Day[],
   { skip, take, keep }: { skip: number; take: number; keep: (row: Item) => boolean },
 ): Promise<JournalPage> {
-  // The counts of whole days are an upper bound. Only if that is too high is it worth reading the cut days to count
-  // exactly.
-  if (entryCount(days) > scanLimit) refuseOver(entryCount(await countCutDays(table, journal, days)));
+  // The counts of whole days are an upper bound. Only if that is too high is it worth counting the cut days exactly.
+  if (entryCount(days) > scanLimit) {
+    refuseOver(entryCount(await Promise.all(days.map((day) => partOf(table, journal, day)))));
+  }
   const rows: Item[] = [];
   let total = 0;
   await scan(table, journal, span, (row) => {
@@ -241,16 +257,18 @@ function refuseOver(count: number): void {
   throw new InvalidInput([{ loc: ["query", "since"], msg, type: "value_error" }]);
 }
 
-/** Visits the entries of a span, newest first, in chunks, so that they need not fit into memory together. */
-async function scan(table: Reader, journal: Journal, span: Span, visit: (row: Item) => void): Promise<void> {
-  const from = boundary(journal, span.fromMs);
-  let until = boundary(journal, span.untilMs);
-  for (;;) {
-    // `between` includes its ends, so from the second chunk on the first row repeats the last row of the chunk before.
-    const chunk = await table.between(journal.partition, from, until, { limit: chunkSize, newestFirst: true });
-    for (const row of chunk) if (row.SK < until) visit(row);
-    const last = chunk.at(-1);
-    if (!last || chunk.length < chunkSize) return;
-    until = last.SK;
+/**
+ * Extends the indexes of the days of a span, the newest first. Throws if another worker does the same meanwhile; what
+ * was done stays done.
+ */
+export async function indexEntries(
+  table: Table,
+  journal: Journal,
+  { since }: { since: Date },
+  now: Date,
+): Promise<void> {
+  const span = spanOf(journal, { since }, now);
+  for (const { fromMs, untilMs: _, ...counts } of await readDays(table, journal, span)) {
+    await extendIndex(table, journal, { startMs: dayStartOf(fromMs), ...counts }, now);
   }
 }

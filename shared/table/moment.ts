@@ -18,10 +18,20 @@ export type Moment = {
   /** Opens lists, to read parts of them. Their heads are read together. */
   open: <T>(lists: readonly Listed<T>[]) => Promise<RowSource<T>[]>;
   /**
+   * Opens lists whose heads were read already, because other items contain them. `isSame` tells whether these heads are
+   * still the same. It is not asked if the page has one list only.
+   */
+  hold: <T>(
+    lists: readonly { state: ListState; resolve: Listed<T>["resolve"] }[],
+    isSame: () => Promise<boolean>,
+  ) => RowSource<T>[];
+  /**
    * Reads a part of several sources, and their total. The sources are the lists that were opened since the last page,
    * and items that were found one by one after that.
    */
   page: <T>(sources: readonly RowSource<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
+  /** Throws `ListChanged` if a list has changed since it was opened. For lists that are not read by `page`. */
+  unchanged: () => Promise<void>;
 };
 
 /**
@@ -56,6 +66,7 @@ const listName = ({ partition, name }: List): string => `${partition} ${name}`;
 function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment {
   const earlier: ListState[] = [];
   let opened: ListState[] = [];
+  const held: (() => Promise<boolean>)[] = [];
   const sourceOf = <T>(state: ListState, resolve: Listed<T>["resolve"]): RowSource<T> => ({
     total: state.live,
     read: async (skip, take) => {
@@ -76,7 +87,15 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
     );
     if (heads.some(({ version }, index) => version !== states[index]?.version)) throw new ListChanged();
   };
+  const requireHeld = async (): Promise<void> => {
+    const same = await Promise.all(held.map((isSame) => isSame()));
+    if (same.includes(false)) throw new ListChanged();
+  };
   return {
+    hold: (lists, isSame) => {
+      held.push(isSame);
+      return lists.map(({ state, resolve }) => sourceOf(state, resolve));
+    },
     open: async (lists) => {
       const states = await readHeads(
         table,
@@ -96,10 +115,14 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       earlier.push(...opened);
       opened = [];
       // Waits for both to end, so that a failed reading leaves nothing running beside the next one.
-      const [read, same] = await Promise.allSettled([readConcatenated(sources, skip, take), compare(compared)]);
+      const [read, same] = await Promise.allSettled([
+        readConcatenated(sources, skip, take),
+        Promise.all([compare(compared), sources.length > 1 ? requireHeld() : undefined]),
+      ]);
       if (read.status === "rejected") throw read.reason;
       if (same.status === "rejected") throw same.reason;
       return { rows: read.value, total: totalOf(sources) };
     },
+    unchanged: () => compare([...earlier, ...opened]),
   };
 }

@@ -91,7 +91,7 @@ export function withHoles(ranks: Ranks, ordinals: readonly number[]): Pick<Ranks
  * A list whose every page costs the same and whose total is exact. Rows sit at dense ordinals that are
  * never reused; the head knows how many ordinals were given out and how many are deleted in each block
  * of 4,096; a block with deletions has a bitmap of them. A page is the head, at most two bitmaps and
- * one query between two exact ordinals.
+ * one query between two exact ordinals. The owner of a list can keep the head in an item of its own (`bodyWrites`).
  *
  * Access patterns (PK is the list's partition)
  *   head of a list       LIST#<name>#HEAD
@@ -157,6 +157,24 @@ export async function readList(
   });
 }
 
+/** Reads the state of a list with all its bitmaps. */
+export function readWhole(table: Reader, list: List): Promise<ListState> {
+  let blocks: readonly number[] = [];
+  return readAgain(async () => {
+    const { state } = await readState(table, list, blocks);
+    const holed = Array.from({ length: state.holes.length / 2 }, (_, block) => block).filter(
+      (block) => holesIn(state.holes, block) > 0,
+    );
+    if (holed.every((block) => blocks.includes(block)) && !isTorn(state, blocks)) return state;
+    blocks = holed;
+    return undefined;
+  });
+}
+
+/** Whether the row at an ordinal is deleted, by a bitmap that was read. */
+export const isDeleted = ({ bitmaps }: Pick<ListState, "bitmaps">, ordinal: number): boolean =>
+  (((bitmaps.get(blockOf(ordinal))?.[(ordinal % blockSize) >> 3] ?? 0) >> (ordinal & 7)) & 1) === 1;
+
 /** Whether a block's bitmap does not fit the head, because the two are of different moments. */
 const isTorn = ({ holes, bitmaps }: ListState, blocks: readonly number[]): boolean =>
   blocks.some((block) => countBits(bitmaps.get(block)) !== holesIn(holes, block));
@@ -214,23 +232,102 @@ export const removeRows = (
   row: Pick<Write, "if" | "orElse"> = {},
 ): Write[] => changeRows(state, { removed: ordinals, row });
 
+type RowChanges = { added?: Rows; removed?: readonly number[]; row?: Pick<Write, "if" | "orElse"> };
+
 /** The writes of `appendRows` and `removeRows` in one transaction, with one head update. */
-export function changeRows(
+export function changeRows(state: ListState, changes: RowChanges): Write[] {
+  const { head, writes } = bodyWrites(state, changes);
+  return [headWrite(state, head), ...writes];
+}
+
+/** The writes of `changeRows` without the head's, and the head that must be stored with them. */
+export function bodyWrites(
   state: ListState,
-  {
-    added = [],
-    removed = [],
-    row = {},
-  }: { added?: Rows; removed?: readonly number[]; row?: Pick<Write, "if" | "orElse"> },
-): Write[] {
+  { added = [], removed = [], row = {} }: RowChanges,
+): { head: Pick<ListState, "next" | "live" | "holes">; writes: Write[] } {
   const { list, next, live } = state;
   const { holes, bitmaps } = withHoles(state, removed);
-  return [
-    headWrite(state, { next: next + added.length, live: live + added.length - removed.length, holes }),
-    ...[...bitmaps].map(([block, bits]): Write => ({ put: { ...bitmapKey(list, block), bits } })),
-    ...added.map((one, index): Write => ({ put: { ...one, ...rowKey(list, next + index) }, if: "absent" })),
-    ...removed.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...row })),
-  ];
+  return {
+    head: { next: next + added.length, live: live + added.length - removed.length, holes },
+    writes: [
+      ...[...bitmaps].map(([block, bits]): Write => ({ put: { ...bitmapKey(list, block), bits } })),
+      ...added.map((one, index): Write => ({ put: { ...one, ...rowKey(list, next + index) }, if: "absent" })),
+      ...removed.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...row })),
+    ],
+  };
+}
+
+/** The write that deletes the head item of a list whose head moves into another item. */
+export const noHead = ({ list, version }: ListState): Write[] =>
+  version === 0 ? [] : [{ delete: headKey(list), if: { version } }];
+
+/** The state of a list whose head is in another item, with the bitmaps of the blocks that hold `ordinals`. */
+export async function stateOf(
+  table: Reader,
+  list: List,
+  head: Pick<ListState, "next" | "live" | "holes" | "version">,
+  ordinals: readonly number[] = [],
+): Promise<ListState> {
+  return { list, ...head, bitmaps: await readBitmaps(table, list, [...new Set(ordinals.map(blockOf))]) };
+}
+
+/** The state of a list that has lost its head, from its rows and bitmaps, without the bitmaps. */
+export async function rebuiltState(table: Reader, list: List, version: number): Promise<ListState> {
+  const { partition } = list;
+  const [items, [last]] = await Promise.all([
+    table.between(partition, bitmapKey(list, 0).SK, bitmapKey(list, lastOrdinal).SK),
+    table.between(partition, rowKey(list, 0).SK, rowKey(list, lastOrdinal).SK, { limit: 1, newestFirst: true }),
+  ]);
+  const ordinalIn = (SK: string): number => Number(SK.slice(-ordinalDigits));
+  const deleted = items.flatMap((item) => {
+    const { bits } = Bitmap.parse(item);
+    const offsets = Array.from({ length: blockSize }, (_, offset) => offset);
+    const holes = offsets.filter((offset) => (((bits[offset >> 3] ?? 0) >> (offset & 7)) & 1) === 1);
+    return holes.map((offset) => ordinalIn(item.SK) * blockSize + offset);
+  });
+  const next = Math.max(last ? ordinalIn(last.SK) : -1, ...deleted) + 1;
+  const empty = { next, holes: new Uint8Array(), bitmaps: new Map() };
+  const { holes } = deleted.length === 0 ? empty : withHoles(empty, deleted);
+  return { list, ...empty, holes, live: next - deleted.length, version };
+}
+
+/** The most rows that are read in vain for a row, because reading it by its key costs more. */
+const mostGap = 4;
+/** The most ranges that are read at the same time. */
+const mostRanges = 10;
+
+/**
+ * Reads the rows of a list at ordinals, in any order; it may return other rows too. Rows near each other are read by one
+ * query, which costs less than each of them by its key.
+ */
+export async function readNear(table: Reader, list: List, ordinals: readonly number[]): Promise<Item[]> {
+  const sorted = [...new Set(ordinals)].toSorted((a, b) => a - b);
+  const groups = groupsOf(sorted);
+  const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
+  const isDense = last - first < sorted.length * (mostGap + 1);
+  const wide = groups.filter((group) => group.length > 2);
+  const ranges = wide.length > mostRanges && isDense ? [[first, last]] : wide.slice(0, mostRanges);
+  const isInRange = (ordinal: number) =>
+    ranges.some(([from = 0, ...rest]) => ordinal >= from && ordinal <= (rest.at(-1) ?? from));
+  const keys = sorted.filter((ordinal) => !isInRange(ordinal)).map((ordinal) => rowKey(list, ordinal));
+  const [single, ...near] = await Promise.all([
+    keys.length === 0 ? [] : table.getMany(keys),
+    ...ranges.map(([from = 0, ...rest]) =>
+      table.between(list.partition, rowKey(list, from).SK, rowKey(list, rest.at(-1) ?? from).SK),
+    ),
+  ]);
+  return [...single.flatMap((item) => item ?? []), ...near.flat()];
+}
+
+/** Groups of ordinals with small gaps between them. */
+function groupsOf(sorted: readonly number[]): number[][] {
+  const groups: number[][] = [];
+  for (const ordinal of sorted) {
+    const last = groups.at(-1);
+    if (last && ordinal - (last.at(-1) ?? 0) <= mostGap) last.push(ordinal);
+    else groups.push([ordinal]);
+  }
+  return groups;
 }
 
 type Order = "oldest" | "newest";

@@ -4,7 +4,8 @@ import { Id, timeOf } from "../core/ids.ts";
 import { type PageQuery, spanOf } from "../core/page.ts";
 import { Timestamp, dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
-import { type Journal, appendEntries, entryKey, readEntries } from "../table/journal.ts";
+import { type Journal, entryKey } from "../table/journal-keys.ts";
+import { appendEntries, readEntries } from "../table/journal.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { dueWrite } from "./schedule.ts";
@@ -18,7 +19,7 @@ import { type StoredWebhook, WebhookParams, findWebhook, getWebhook } from "./we
  */
 const retentionDays = 30;
 
-const deliveriesOf = (accountId: string, webhookId: string): Journal => ({
+export const deliveriesOf = (accountId: string, webhookId: string): Journal => ({
   partition: `ACCOUNT#${accountId}`,
   name: `deliveries/${webhookId}`,
   retentionDays,

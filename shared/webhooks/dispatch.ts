@@ -2,6 +2,7 @@ import { mapConcurrently } from "../core/concurrency.ts";
 import { deliver, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
+import { noteEntries } from "./index-journals.ts";
 import { failingAmong } from "./outcome.ts";
 import { bodyOf, type PublishedEvent } from "./signing.ts";
 import { listWebhooks, type StoredWebhook, webhookLimit } from "./webhook.ts";
@@ -33,6 +34,11 @@ export async function dispatch(event: PublishedEvent, work: DeliveryContext): Pr
   const dueMs = ({ id }: StoredWebhook): number => (failing.has(id) ? 0 : firstDueMs);
   const created = await mapConcurrently(subscribed, concurrency, (webhook) =>
     createDelivery(event, webhook, work, dueMs(webhook)),
+  );
+  await noteEntries(
+    event,
+    subscribed.map(({ id }) => id),
+    work,
   );
   const fresh = created.flatMap((one) => (one.status === "fulfilled" && one.value ? [one.value] : []));
   const tried = await mapConcurrently(fresh, concurrency, async (loaded) =>

@@ -1,5 +1,8 @@
+import { listAuditEntries } from "../../shared/audit/audit.ts";
+import { changeJournalOf, recordWrites } from "../../shared/changes/record.ts";
 import { idWithOrdinal } from "../../shared/core/ids.ts";
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
+import { indexEntries } from "../../shared/table/journal.ts";
 import { appendRows, readList, removeRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspace.ts";
@@ -18,7 +21,55 @@ export async function run({ quick }: Options): Promise<Result> {
   const sizes: Awaited<ReturnType<typeof measureSize>>[] = [];
   for (const rows of [1_000, 10_000, ...(quick ? [] : [100_000])]) sizes.push(await measureSize(rows));
   const changes = sizes.at(-1)?.changes ?? [];
-  return { figures: [...sizes.flatMap(({ figures }) => figures), ...changes], chapter: chapterOf(sizes) };
+  const figures = [...sizes.flatMap(({ figures }) => figures), ...changes, ...(await measureJournal())];
+  return { figures, chapter: chapterOf(sizes) };
+}
+
+const entries = 100_000;
+const perTransaction = 80;
+
+/** Costs of pages of 100 in an audit log with 100,000 entries on one day, as bursts of 80 in a millisecond. */
+async function measureJournal(): Promise<Figure[]> {
+  const { accountId, table, plain, measure } = await newScene();
+  const startMs = Date.parse("2100-03-01T00:00:00Z");
+  const timeAt = (place: number) => new Date(startMs + Math.floor(place / perTransaction) * 60_000);
+  const context = { ...plain, now: () => timeAt(entries * 2) };
+  const author = { action: "workspaces.update", actor: { type: "user" as const, id: "u" }, requestId: "bench" };
+  const view = { id: "w", name: "A workspace of the bench", settings: "x".repeat(150) };
+  const one = { type: "workspace.updated", resource: { type: "workspace", id: "w" }, before: view, after: view };
+  for (let place = 0; place < entries; place += perTransaction) {
+    const writes = recordWrites(
+      accountId,
+      Array.from({ length: perTransaction }, () => one),
+      author,
+      timeAt(place),
+    );
+    await table.commit(async () => ({ value: undefined, writes }));
+  }
+  const indexed = await measure(() =>
+    indexEntries(table, changeJournalOf(accountId), { since: timeAt(0) }, context.now()),
+  );
+  const span = { since: timeAt(4_321).toISOString(), until: timeAt(95_678).toISOString() };
+  const figures: Figure[] = [
+    { name: `${entries} entries: indexing them`, value: indexed.writeUnits, unit: "write units" },
+  ];
+  for (const [name, between, last] of [
+    ["audit log of one day", { since: timeAt(0).toISOString() }, 1_000],
+    ["… cut by a span", span, 913],
+  ] as const) {
+    const page = async (number: number) => {
+      const query = { page: number, page_size: 100, ...between };
+      return (await measure(() => listAuditEntries(accountId, query, context))).readUnits;
+    };
+    const first = await page(1);
+    const others: number[] = [];
+    for (const number of [2, 100, 250, 501, 777, last]) others.push(await page(number));
+    figures.push(
+      { name: `${name}: page 1`, value: first, unit: "read units" },
+      { name: `${name}: another page at most`, value: Math.max(...others), unit: "read units", bar: 1.2 * first + 10 },
+    );
+  }
+  return figures;
 }
 
 async function measureSize(rows: number) {

@@ -85,7 +85,7 @@ export async function stocked(
     const made = await table.commit(async () => {
       const now = { now: new Date(), madeBy: undefined };
       const stored = await storedAs(account, domain);
-      const { mailboxes, writes } = planMailboxes(await mailboxHeads(table, stored), stored, some, now);
+      const { mailboxes, writes } = planMailboxes(await mailboxHeads(table, stored, some.length), stored, some, now);
       return { value: mailboxes, writes };
     });
     ids.push(...made.map(({ id }) => id));

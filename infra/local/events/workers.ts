@@ -1,8 +1,9 @@
 import { handler as advanceDedicatedIps } from "../../../functions/workers/advance-dedicated-ips.ts";
 import { handler as advanceDomains } from "../../../functions/workers/advance-domains.ts";
 import { handler as askCheckouts } from "../../../functions/workers/ask-checkouts.ts";
+import { handler as indexJournals } from "../../../functions/workers/index-journals.ts";
 import { handler as runBillingDay } from "../../../functions/workers/run-billing-day.ts";
-import { hourMs } from "../../../shared/core/time.ts";
+import { hourMs, minuteMs } from "../../../shared/core/time.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { startPoller, type Poller } from "./poller.ts";
 import { startPublishing } from "./publish.ts";
@@ -38,7 +39,7 @@ function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
  * Starts the product's workers. They:
  * - publish events, and do the work that events start: webhook deliveries, mails and exports;
  * - close billing days, and ask the payment provider about open checkouts;
- * - advance domains and dedicated IPs.
+ * - advance domains and dedicated IPs, and index journals.
  */
 export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {
   const webhooks = startWebhooks({ dataDir, onError });
@@ -50,6 +51,11 @@ export async function startWorkers({ table, dataDir, onError }: WorkersOptions):
     onError: (error) => onError("billing day", error),
   });
   const checkouts = startCheckoutPoller(onError);
+  const journals = startPoller({
+    work: indexJournals,
+    idleMs: minuteMs,
+    onError: (error) => onError("indexes of journals", error),
+  });
   const domains = startPoller({
     work: advanceDomains,
     idleMs: domainsEveryMs,
@@ -70,12 +76,13 @@ export async function startWorkers({ table, dataDir, onError }: WorkersOptions):
     onClockMoved: () => {
       billing.wake();
       checkouts.wake();
+      journals.wake();
       domains.wake();
       dedicatedIps.wake();
       webhooks.retry();
     },
     stop: async () => {
-      await Promise.all([billing.stop(), checkouts.stop(), domains.stop(), dedicatedIps.stop()]);
+      await Promise.all([billing, checkouts, journals, domains, dedicatedIps].map((poller) => poller.stop()));
       await publishing.stop();
       await webhooks.stop();
     },

@@ -146,7 +146,7 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
     await context.commit(async () => {
       const current = await domainByName(table, accountId, domain.name);
       if (!current) throw new Error(`${domain.name} is gone`);
-      const planned = planMailboxes(await mailboxHeads(table, current), current, given, {
+      const planned = planMailboxes(await mailboxHeads(table, current, given.length), current, given, {
         now: clock(),
         madeBy: undefined,
       });

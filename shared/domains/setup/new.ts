@@ -82,6 +82,7 @@ const blank = (accountId: string, workspaceId: string, now: Date) =>
     created_at: now.toISOString(),
     updated_at: now.toISOString(),
     mailbox_count: 0,
+    mailbox_next: 0,
     record_count: 0,
     is_open: true,
     failures: 0,

@@ -44,7 +44,7 @@ export async function addMailbox(
   const { table, commit, now, keyId } = context;
   try {
     return await commit(async () => {
-      const [domain, heads] = await Promise.all([readReadyDomain(found, context), mailboxHeads(table, found)]);
+      const [domain, heads] = await Promise.all([readReadyDomain(found, context), mailboxHeads(table, found, 1)]);
       const { mailboxes, writes, changes } = planMailboxes(heads, domain, [{ person, login }], {
         now: now(),
         madeBy: keyId,

@@ -217,7 +217,10 @@ async function createTogether(
   });
   try {
     const mailboxes = await commit(async () => {
-      const [domain, heads] = await Promise.all([readReadyDomain(found, context), mailboxHeads(table, found)]);
+      const [domain, heads] = await Promise.all([
+        readReadyDomain(found, context),
+        mailboxHeads(table, found, given.length),
+      ]);
       const planned = planMailboxes(heads, domain, given, { now: now(), madeBy: keyId });
       return { value: planned.mailboxes, writes: planned.writes, changes: planned.changes, partial: true };
     });

@@ -6,6 +6,7 @@ import type { Context } from "../../http/route.ts";
 import type { Write } from "../../table/writes.ts";
 import { mailboxById, type FoundMailbox } from "./find.ts";
 import { mailboxKey, mailboxKind, type Mailbox, type StoredMailbox } from "./mailbox.ts";
+import { namedOf, renameWrite } from "./names.ts";
 import { mailboxCore, mailboxViews } from "./view.ts";
 
 type Verb = (typeof mailboxKind.verbs)[number];
@@ -50,7 +51,9 @@ export async function changeMailbox(
     if (isSame) return { value: shown, writes: [], changes: [], seen: shown };
     requireMovable(mailbox, given);
     const states = { before: mailboxCore(mailbox, domain), after: mailboxCore(next.after, domain) };
-    return { value: shown, writes: [next.write], changes: [change(mailboxKind, verb, mailbox.id, states)] };
+    const isRenamed = given["first_name"] !== undefined || given["last_name"] !== undefined;
+    const names = isRenamed ? [await renameWrite(table, domain.account_id, namedOf(next.after, domain))] : [];
+    return { value: shown, writes: [next.write, ...names], changes: [change(mailboxKind, verb, mailbox.id, states)] };
   });
 }
 

@@ -11,8 +11,8 @@ import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { mailboxById, type FoundMailbox } from "./find.ts";
-import { addressKey, mailboxesIn, mailboxesOf, mailboxKind, type StoredMailbox } from "./mailbox.ts";
-import { mailboxCountWrite } from "./plan.ts";
+import { addressKey, mailboxesOf, mailboxKind, type StoredMailbox } from "./mailbox.ts";
+import { domainList, domainListWrites } from "./plan.ts";
 import { mailboxCore } from "./view.ts";
 
 type Mover = { table: Reader; commit: Commit; now: () => Date };
@@ -78,14 +78,13 @@ async function planRemoval(
   const ordinal = ordinalOf(mailbox.id) ?? -1;
   const [all, inDomain] = await Promise.all([
     readList(table, mailboxesOf(account_id), [ordinal]),
-    readList(table, mailboxesIn(account_id, domain.id), [mailbox.place]),
+    domainList(table, domain, [mailbox.place]),
   ]);
   const locals = [mailbox.local_part, ...mailbox.aliases];
   return {
     writes: [
       ...removeRows(all.state, [ordinal], { if: { id: mailbox.id, version: mailbox.version } }),
-      ...removeRows(inDomain.state, [mailbox.place]),
-      mailboxCountWrite(domain, -1),
+      ...domainListWrites(domain, inDomain, { removed: [mailbox.place] }),
       ...locals.map((local): Write => ({
         delete: addressKey(account_id, domain.id, local),
         if: { mailbox_id: mailbox.id },

@@ -2,13 +2,14 @@ import { covers, type Permissions } from "../../auth/permissions.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import { visibleDomains } from "../../domains/list.ts";
-import { readHeads, rowKey, type List } from "../../table/ranked-list.ts";
+import { rowKey, type List } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item } from "../../table/writes.ts";
 import type { FoundMailbox } from "./find.ts";
-import { type MailboxFilter, isFound } from "./list.ts";
+import type { MailboxFilter } from "./list.ts";
 import { mailboxesNamed, mailboxesOfRows, mailboxesReferred } from "./lookup.ts";
 import { mailboxesIn, mailboxesOf, type Mailbox, type StoredMailbox } from "./mailbox.ts";
+import { isFound } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
 const chunk = 250;
@@ -31,22 +32,6 @@ async function* rowsOf(table: Reader, list: List): AsyncGenerator<Item[]> {
 async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain): AsyncGenerator<StoredMailbox[]> {
   for await (const rows of rowsOf(table, mailboxesIn(accountId, id))) {
     yield await mailboxesReferred(table, accountId, rows);
-  }
-}
-
-const headsAtOnce = 100;
-
-/** The domains that have mailboxes. An empty domain costs only its share of a batch read. */
-async function* inhabited(
-  table: Reader,
-  accountId: string,
-  domains: readonly StoredDomain[],
-): AsyncGenerator<StoredDomain> {
-  for (let from = 0; from < domains.length; from += headsAtOnce) {
-    const some = domains.slice(from, from + headsAtOnce);
-    const lists = some.map(({ id }) => mailboxesIn(accountId, id));
-    const heads = await readHeads(table, lists);
-    yield* some.filter((_, index) => (heads[index]?.live ?? 0) > 0);
   }
 }
 
@@ -73,7 +58,7 @@ async function* selected(
   const seen = (domains ?? []).filter(
     (home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)),
   );
-  for await (const home of inhabited(table, accountId, seen)) yield* inDomain(table, accountId, home);
+  for (const home of seen) if (home.mailbox_count > 0) yield* inDomain(table, accountId, home);
   if (isAll) return;
   const named = await mailboxesNamed(accountId, "mailbox.export", asker);
   const isWanted = ({ domain }: FoundMailbox): boolean => isIn(domain) && (ref === undefined || domain.id === one?.id);

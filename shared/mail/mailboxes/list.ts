@@ -7,32 +7,16 @@ import { type PageQuery, type RowSource, spanOf, totalOf } from "../../core/page
 import { line } from "../../core/text.ts";
 import { domainByRef, domainsByIds, scopesOfDomain } from "../../domains/find.ts";
 import { domainsAtOnce } from "../../domains/list.ts";
-import { DomainRef, unicodeOf } from "../../domains/name.ts";
+import { DomainRef } from "../../domains/name.ts";
 import type { Context } from "../../http/route.ts";
 import { ListChanged, type Moment, atOneMoment } from "../../table/moment.ts";
+import { readHeads } from "../../table/ranked-list.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import { accountSources, domainSources, singleSources } from "./lookup.ts";
-import type { Mailbox, StoredMailbox } from "./mailbox.ts";
+import { type Mailbox, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
+import { isFound, searchLimit, searchNames, tooBroad } from "./search.ts";
 import { mailboxViews } from "./view.ts";
-
-type Searched = { local_part: string; first_name: string; last_name: string };
-
-const folded = (text: string): string => text.normalize("NFKC").toLowerCase();
-
-/**
- * Whether the search text is part of a mailbox's address, in A-labels or Unicode, or of its person's name. A whole
- * address matches only that very address. Case, width and composition make no difference.
- */
-export function isFound({ local_part, first_name, last_name }: Searched, domain: string, search: string): boolean {
-  const address = readAddress(search);
-  if (address) return address.local === local_part && address.domain === domain;
-  const text = folded(search);
-  const forms = domain.includes("xn--") ? [domain, unicodeOf(domain)] : [domain];
-  return (
-    forms.some((form) => `${local_part}@${form}`.includes(text)) || folded(`${first_name} ${last_name}`).includes(text)
-  );
-}
 
 /** The filters of a list of mailboxes; a mailbox must match all given filters. */
 export const mailboxQuery = {
@@ -41,14 +25,13 @@ export const mailboxQuery = {
   search: line({
     most: 320,
     description:
-      "Only mailboxes with this text in their address or in a name. A whole address finds the one mailbox that has it. Any other text searches 20,000 mailboxes at most. If there are more, add a `domain` or a `workspace_id`.",
+      "Only mailboxes with this text in their address or in a name. A whole address finds the one mailbox that has it. For a caller who does not see the whole account, any other text searches 20,000 mailboxes at most. If there are more, add a `domain` or a `workspace_id`.",
   })
     .toLowerCase()
     .optional(),
 };
 export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
 
-const searchLimit = 20_000;
 /**
  * The most domains whose mailboxes are listed together, for a workspace or for a principal that sees only some domains.
  */
@@ -87,6 +70,11 @@ async function selectMailboxes(
 ): Promise<{ rows: StoredMailbox[]; total: number }> {
   const { table } = context;
   if (search !== undefined && readAddress(search)) return byAddress(accountId, search, where, { skip, take }, context);
+  if (search !== undefined) {
+    const place = await wholePlace(accountId, where, context);
+    const found = place && (await searchNames(moment, table, place, search, { skip, take }));
+    if (found) return found;
+  }
   const sources = await sourcesOf(moment, accountId, where, context);
   if (search === undefined) return moment.page(sources, skip, take);
   if (totalOf(sources) > searchLimit) throw tooBroad();
@@ -97,14 +85,19 @@ async function selectMailboxes(
   return { rows: kept.slice(skip, skip + take), total: kept.length };
 }
 
-const tooBroad = (): InvalidInput =>
-  new InvalidInput([
-    {
-      loc: ["query", "search"],
-      msg: `There are more than ${searchLimit.toLocaleString("en-US")} mailboxes to search. Add a domain, or search for a whole address`,
-      type: "too_broad",
-    },
-  ]);
+/** The place that a filter names, if it exists and the principal sees every mailbox in it. */
+async function wholePlace(
+  accountId: string,
+  { domain: ref, workspace_id: workspaceId }: Omit<MailboxFilter, "search">,
+  { table, permissions }: Context,
+) {
+  const domain = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
+  if (ref !== undefined && (!domain || (workspaceId !== undefined && domain.workspace_id !== workspaceId)))
+    return undefined;
+  const ofWorkspace = workspaceId === undefined ? [] : [{ type: "workspace" as const, id: workspaceId }];
+  const isWhole = covers(permissions, "mailbox.view", domain ? scopesOfDomain(domain) : ofWorkspace);
+  return isWhole ? { accountId, domain, workspaceId } : undefined;
+}
 
 async function byAddress(
   accountId: string,
@@ -140,10 +133,11 @@ async function sourcesOf(
   }
   const isAll = covers(permissions, "mailbox.view", []);
   if (isAll && workspace_id === undefined) return accountSources(moment, accountId);
+  const [since] = await readHeads(table, [mailboxesOf(accountId)]);
   const wanted = { capability: "mailbox.view", limit: domainLimit, workspaceId: workspace_id } as const;
   const domains = await domainsAtOnce(moment, accountId, wanted, context);
   if (!domains) throw tooMany();
-  const sources = await domainSources(moment, table, accountId, domains);
+  const sources = await domainSources(moment, table, accountId, domains, since);
   return [...sources, ...(await singleSources(accountId, undefined, context, workspace_id))];
 }
 

@@ -2,15 +2,18 @@ import * as z from "zod";
 
 import type { Capability } from "../../auth/capabilities.ts";
 import { type Permissions, covers, scopesHeld } from "../../auth/permissions.ts";
+import { ordinalOf } from "../../core/ids.ts";
 import type { RowSource } from "../../core/page.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
-import { domainsByIds, scopesOfDomain } from "../../domains/find.ts";
+import { domainById, domainsByIds, scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import { type Moment, atOneMoment } from "../../table/moment.ts";
+import { type ListState, readHeads, readNear } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item } from "../../table/writes.ts";
 import type { FoundMailbox } from "./find.ts";
 import { StoredMailbox, mailboxKey, mailboxesIn, mailboxesOf } from "./mailbox.ts";
+import { headIn, rebuiltList } from "./plan.ts";
 
 /** Parses rows into mailboxes, and leaves out missing rows. */
 export const mailboxesOfRows = (rows: readonly (Item | undefined)[]): StoredMailbox[] =>
@@ -30,12 +33,20 @@ export async function mailboxesByIds(
 const Reference = z.object({ mailbox_id: z.string() });
 
 /** The mailboxes that the rows of a domain's list refer to, in the order of the rows. */
-export const mailboxesReferred = (table: Reader, accountId: string, rows: readonly Item[]): Promise<StoredMailbox[]> =>
-  mailboxesByIds(
+export async function mailboxesReferred(
+  table: Reader,
+  accountId: string,
+  rows: readonly Item[],
+): Promise<StoredMailbox[]> {
+  const ids = rows.map((row) => Reference.parse(row).mailbox_id);
+  const found = await readNear(
     table,
-    accountId,
-    rows.map((row) => Reference.parse(row).mailbox_id),
+    mailboxesOf(accountId),
+    ids.flatMap((id) => ordinalOf(id) ?? []),
   );
+  const byId = new Map(found.map((row) => [row["id"], row]));
+  return mailboxesOfRows(ids.map((id) => byId.get(id)));
+}
 
 /**
  * The mailboxes, with their domains, that grants of a capability name directly and that no wider grant covers. With
@@ -61,19 +72,46 @@ export async function mailboxesNamed(
 export const accountSources = (moment: Moment, accountId: string): Promise<RowSource<StoredMailbox>[]> =>
   moment.open([{ list: mailboxesOf(accountId), resolve: async (rows) => mailboxesOfRows(rows) }]);
 
-/** The sources of the mailboxes of domains, one source per domain. */
-export const domainSources = (
+/**
+ * The sources of the mailboxes of domains, one source per domain, in the order of the domains. `since` is the head of the
+ * account's list of mailboxes, read before the domains: while it is the same, so are the heads in the domains.
+ */
+export async function domainSources(
   moment: Moment,
   table: Reader,
   accountId: string,
-  domains: readonly Pick<StoredDomain, "id">[],
-): Promise<RowSource<StoredMailbox>[]> =>
-  moment.open(
-    domains.map(({ id }) => ({
-      list: mailboxesIn(accountId, id),
-      resolve: (rows) => mailboxesReferred(table, accountId, rows),
-    })),
-  );
+  domains: readonly StoredDomain[],
+  since?: ListState,
+): Promise<RowSource<StoredMailbox>[]> {
+  const resolve = (rows: readonly Item[]) => mailboxesReferred(table, accountId, rows);
+  const [within, apart] = [domains.filter((domain) => headIn(domain)), domains.filter((domain) => !headIn(domain))];
+  const lists = within.flatMap((domain) => {
+    const head = headIn(domain);
+    return head ? [{ state: { list: mailboxesIn(accountId, domain.id), ...head, bitmaps: new Map() }, resolve }] : [];
+  });
+  const isSame = async (): Promise<boolean> => {
+    const [now] = await readHeads(table, [mailboxesOf(accountId)]);
+    if (since && now?.version === since.version) return true;
+    const ids = within.map(({ id }) => id);
+    const again = await domainsByIds(table, accountId, ids);
+    return (
+      again.length === ids.length &&
+      again.every(({ mailbox_next, mailbox_count }, index) => {
+        const before = within[index];
+        return mailbox_next === before?.mailbox_next && mailbox_count === before?.mailbox_count;
+      })
+    );
+  };
+  const held = moment.hold(lists, isSame);
+  const opened = await moment.open(apart.map(({ id }) => ({ list: mailboxesIn(accountId, id), resolve })));
+  const complete = apart.map(async (domain, index) => {
+    const source = opened[index];
+    if (source?.total !== 0 || domain.mailbox_count === 0) return source;
+    return moment.hold([{ state: await rebuiltList(table, domain), resolve }], async () => true)[0];
+  });
+  const others = await Promise.all(complete);
+  return domains.flatMap((domain) => (headIn(domain) ? held.shift() : others.shift()) ?? []);
+}
 
 /**
  * The source of the mailboxes that grants name directly and that no wider grant covers; no source when grants name
@@ -93,15 +131,16 @@ export async function singleSources(
   return [{ total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
 }
 
-/** The first mailboxes of a domain, oldest first. */
+/** The first mailboxes of a domain, oldest first; none if it does not exist. */
 export async function firstMailboxes(
   table: Reader,
   accountId: string,
   domainId: string,
   take: number,
 ): Promise<StoredMailbox[]> {
-  const { rows } = await atOneMoment(table, async (moment) =>
-    moment.page(await domainSources(moment, table, accountId, [{ id: domainId }]), 0, take),
-  );
+  const { rows } = await atOneMoment(table, async (moment) => {
+    const domain = await domainById(table, accountId, domainId);
+    return moment.page(domain ? await domainSources(moment, table, accountId, [domain]) : [], 0, take);
+  });
   return rows;
 }

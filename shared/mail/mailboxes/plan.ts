@@ -1,7 +1,16 @@
 import { change, type Change } from "../../changes/kind.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
 import { type StoredDomain, domainKey, notReady } from "../../domains/domain.ts";
-import { appendRows, readHeads, type ListState } from "../../table/ranked-list.ts";
+import {
+  appendRows,
+  bodyWrites,
+  noHead,
+  readHeads,
+  readList,
+  rebuiltState,
+  stateOf,
+  type ListState,
+} from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import {
@@ -13,6 +22,7 @@ import {
   type Login,
   type StoredMailbox,
 } from "./mailbox.ts";
+import { dueBlock, type DueBlock, namedOf, packWrite } from "./names.ts";
 import { mailboxCore } from "./view.ts";
 
 /** The person that gets a mailbox, with its local part. */
@@ -40,15 +50,53 @@ export const addressWrite = (
   orElse: (found) => new AddressTaken(local, found["mailbox_id"] ?? ""),
 });
 
+/** The head of a domain's list of mailboxes; undefined if the list has a head item of its own. */
+export const headIn = ({ mailbox_next: next, mailbox_count: live, mailbox_holes, version }: StoredDomain) =>
+  next === undefined ? undefined : { next, live, holes: mailbox_holes ?? new Uint8Array(), version };
+
+/** The state of a domain's list of mailboxes, with the bitmaps of the blocks that hold `ordinals`. */
+export async function domainList(
+  table: Reader,
+  domain: StoredDomain,
+  ordinals: readonly number[] = [],
+): Promise<ListState> {
+  const list = mailboxesIn(domain.account_id, domain.id);
+  const head = headIn(domain);
+  if (head) return stateOf(table, list, head, ordinals);
+  const [own] = await readHeads(table, [list]);
+  if (own?.version === 0) return stateOf(table, list, await rebuiltList(table, domain), ordinals);
+  return (await readList(table, list, ordinals)).state;
+}
+
 /**
- *  The write that adds `by` to a domain's count of mailboxes, provided that the domain has not changed since it was
- * read.
+ * The state of a domain's list of mailboxes without a head. That happens if code of an earlier version has written the
+ * domain since, because it does not know the head in it.
  */
-export const mailboxCountWrite = ({ account_id, id, version }: StoredDomain, by: number): Write => ({
-  update: domainKey(account_id, id),
-  add: { mailbox_count: by, version: 1 },
-  if: { id, version },
-});
+export const rebuiltList = (table: Reader, { account_id, id }: StoredDomain): Promise<ListState> =>
+  rebuiltState(table, mailboxesIn(account_id, id), 0);
+
+/**
+ * The writes that add and remove mailboxes in a domain's list, provided that the domain has not changed since it was
+ * read. The first such writes move the head of the list into the domain.
+ */
+export function domainListWrites(
+  domain: StoredDomain,
+  state: ListState,
+  changes: Parameters<typeof bodyWrites>[1],
+): Write[] {
+  const { account_id, id, version } = domain;
+  const { head, writes } = bodyWrites(state, changes);
+  return [
+    {
+      update: domainKey(account_id, id),
+      set: { mailbox_next: head.next, ...(head.holes.length === 0 ? {} : { mailbox_holes: head.holes }) },
+      add: { mailbox_count: head.live - state.live, version: 1 },
+      if: { id, version },
+    },
+    ...(headIn(domain) ? [] : noHead(state)),
+    ...writes,
+  ];
+}
 
 const readyStatuses = new Set(["active", "degraded", "pending_delegation"]);
 
@@ -60,24 +108,38 @@ export function requireReady({ name, status, is_open }: StoredDomain): void {
 
 type NewMailbox = { person: Person; login: Login };
 
-type Heads = readonly [all: ListState, inDomain: ListState];
+type Heads = readonly [all: ListState, own: ListState | undefined, due: DueBlock | undefined];
 
-/** The heads of the lists that a domain's mailboxes are in. */
-export const mailboxHeads = async (table: Reader, { account_id, id }: Pick<StoredDomain, "account_id" | "id">) =>
-  (await readHeads(table, [mailboxesOf(account_id), mailboxesIn(account_id, id)])) as [ListState, ListState];
+/**
+ * The heads of the lists that a domain's mailboxes are in, without the head that is in the domain, and the block of names
+ * that the addition of `count` mailboxes has to pack.
+ */
+export const mailboxHeads = async (table: Reader, domain: StoredDomain, count: number): Promise<Heads> => {
+  const { account_id, id } = domain;
+  const own = headIn(domain) ? [] : [mailboxesIn(account_id, id)];
+  const [all, inDomain] = (await readHeads(table, [mailboxesOf(account_id), ...own])) as [ListState, ListState?];
+  return [
+    all,
+    inDomain?.version === 0 ? await rebuiltList(table, domain) : inDomain,
+    await dueBlock(table, account_id, all, count),
+  ];
+};
 
 /**
  * Plans new mailboxes of a domain, all or none, with one update of each list. The transaction fails if the domain
  * changed since it was read. Throws `AddressTaken`.
  */
 export function planMailboxes(
-  [all, inDomain]: Heads,
+  [all, own, due]: Heads,
   domain: StoredDomain,
   given: readonly NewMailbox[],
   { now, madeBy }: { now: Date; madeBy: string | undefined },
 ): { mailboxes: StoredMailbox[]; writes: Write[]; changes: Change[] } {
-  const { id: domain_id } = domain;
+  const { account_id, id: domain_id } = domain;
   const at = now.toISOString();
+  const head = headIn(domain);
+  const inDomain = head ? { list: mailboxesIn(account_id, domain_id), ...head, bitmaps: new Map() } : own;
+  if (!inDomain) throw new Error("The head of a domain's list was not read.");
   const mailboxes = given.map(({ person, login }, index): StoredMailbox => ({
     id: idWithOrdinal(all.next + index),
     domain_id,
@@ -97,11 +159,16 @@ export function planMailboxes(
     mailboxes,
     writes: [
       ...appendRows(all, mailboxes),
-      ...appendRows(
-        inDomain,
-        mailboxes.map(({ id }) => ({ mailbox_id: id })),
-      ),
-      mailboxCountWrite(domain, mailboxes.length),
+      ...domainListWrites(domain, inDomain, { added: mailboxes.map(({ id }) => ({ mailbox_id: id })) }),
+      ...(due
+        ? [
+            packWrite(
+              account_id,
+              due,
+              mailboxes.map((one) => namedOf(one, domain)),
+            ),
+          ]
+        : []),
       ...mailboxes.map(({ id, local_part }) => addressWrite(domain, local_part, { kind: "mailbox", mailbox_id: id })),
     ],
     changes: mailboxes.map((mailbox) =>

@@ -1,17 +1,21 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
 import { handler as checkLedgers } from "../../../functions/workers/check-ledgers.ts";
+import { handler as indexJournals } from "../../../functions/workers/index-journals.ts";
 import { handler as makeMailboxExport } from "../../../functions/workers/make-mailbox-export.ts";
 import { handler as sendVerification } from "../../../functions/workers/send-verification.ts";
 import { workers } from "../../../infra/entry-points.ts";
 import { exportKey } from "../../../shared/mail/mailboxes/export.ts";
+import { noteEntries } from "../../../shared/webhooks/index-journals.ts";
 import { fund } from "../../support/billing.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { queuedExport } from "../../support/mailbox-examples.ts";
 import { home, stocked } from "../../support/mailboxes.ts";
 import { hookCalls } from "../../support/table-calls.ts";
+import { eventIn } from "../../support/webhooks.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 const touched = new AsyncLocalStorage<Set<string>>();
@@ -36,6 +40,14 @@ const detailOf = ({ id: account_id }: Account, id: string) => ({ detail: { accou
 /** What wakes each of the workers that are bound, in an account where there is something for it to do. */
 const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>> = {
   "workers.check_ledgers": async () => checkLedgers,
+  "workers.index_journals": async ({ id }) => {
+    const [table, now] = [testTable(), () => new Date(Date.now() - 3_600_000)];
+    await noteEntries({ ...eventIn(id, "workspace.created", now()), id: randomUUID().replace(/..$/, "00") }, [], {
+      table,
+      now,
+    });
+    return indexJournals;
+  },
   "workers.make_mailbox_export": async (account) => {
     const { id: domainId, name, workspace_id } = await home(account);
     await stocked(account, name, ["ada", "bob"]);

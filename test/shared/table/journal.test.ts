@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { timeOf, timeOrderedId } from "../../../shared/core/ids.ts";
-import { appendEntries, entryKey, readEntries, type Journal } from "../../../shared/table/journal.ts";
+import { entryKey, type Journal } from "../../../shared/table/journal-keys.ts";
+import { appendEntries, readEntries } from "../../../shared/table/journal.ts";
 import { testTable } from "../../support/world.ts";
 
 const usage = { readUnits: 0, writeUnits: 0, calls: 0 };

@@ -52,7 +52,10 @@ async function scene(domains: number, each: number) {
     if (index % each !== 0) continue;
     await table.commit(async () => {
       const given = [{ person: person("ada"), login }];
-      const { writes } = planMailboxes(await mailboxHeads(table, row), row, given, { now: now(), madeBy: undefined });
+      const { writes } = planMailboxes(await mailboxHeads(table, row, given.length), row, given, {
+        now: now(),
+        madeBy: undefined,
+      });
       return { value: undefined, writes };
     });
   }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { isFound } from "../../../../shared/mail/mailboxes/list.ts";
+import { isFound } from "../../../../shared/mail/mailboxes/search.ts";
 
 const ada = { local_part: "ada.l", first_name: "Zoë", last_name: "O’Neill" };
 

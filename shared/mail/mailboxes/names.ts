@@ -1,0 +1,197 @@
+import { brotliCompressSync, brotliDecompressSync, constants } from "node:zlib";
+
+import * as z from "zod";
+
+import { ordinalOf } from "../../core/ids.ts";
+import { domainsByIds } from "../../domains/find.ts";
+import { isDeleted, type ListState, readWhole, rowKey } from "../../table/ranked-list.ts";
+import type { Reader, Table } from "../../table/table.ts";
+import type { Item, Key, Write } from "../../table/writes.ts";
+import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
+
+/*
+ * The addresses and names of the mailboxes at 256 ordinals of an account's list, compressed into one item, so that a
+ * search reads a few bytes for a mailbox. The transaction that gives out every 64th ordinal writes the item, and a
+ * change of a name changes it. A deleted mailbox stays in it until the day's run; the list knows which ordinals are
+ * deleted. The other mailboxes are searched in their rows; the day's run packs those of earlier versions.
+ *
+ * Access patterns
+ *   the names at a block of ordinals   ACCOUNT#<id> / LIST#mailboxes#NAMES#<block>
+ */
+export const perBlock = 256;
+const perWrite = 64;
+
+/** What a search needs of a mailbox. A domain's name never changes, so the name can be stored here. */
+export type Named = {
+  ordinal: number;
+  domain: { id: string; name: string };
+  local_part: string;
+  first_name: string;
+  last_name: string;
+};
+
+/**
+ * `version` counts the changes. `packed` has the mailboxes at the ordinals before `until`. Both are absent if a name was
+ * changed before the block was packed.
+ */
+const StoredBlock = z.object({
+  version: z.int(),
+  until: z.int().optional(),
+  packed: z.instanceof(Uint8Array).optional(),
+});
+
+/** Columns compress better than rows. `offsets` are ordinals, each relative to the one before. */
+const Content = z.object({
+  domains: z.array(z.tuple([z.string(), z.string()])),
+  offsets: z.array(z.int()),
+  homes: z.array(z.int()),
+  locals: z.array(z.string()),
+  firsts: z.array(z.string()),
+  lasts: z.array(z.string()),
+});
+
+export const blockKey = (accountId: string, block: number): Key => {
+  const { partition, name } = mailboxesOf(accountId);
+  return { PK: partition, SK: `LIST#${name}#NAMES#${String(block).padStart(10, "0")}` };
+};
+
+const options = {
+  params: { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT, [constants.BROTLI_PARAM_QUALITY]: 9 },
+};
+
+type Person = Pick<Named, "local_part" | "first_name" | "last_name">;
+
+/** Characters that stand for the person's names within a local part, which often contains them. */
+const [firstMark, lastMark] = ["\u0001", "\u0002"];
+
+const localOf = (short: string, { first_name, last_name }: Omit<Person, "local_part">): string =>
+  short.replace(lastMark, () => last_name.toLowerCase()).replace(firstMark, () => first_name.toLowerCase());
+
+/** A local part without the names of its person, from which `localOf` makes it again. */
+function shortened({ local_part, first_name, last_name }: Person): string {
+  const short = local_part.replace(first_name.toLowerCase(), firstMark).replace(last_name.toLowerCase(), lastMark);
+  return localOf(short, { first_name, last_name }) === local_part ? short : local_part;
+}
+
+function pack(named: readonly Named[]): Uint8Array {
+  const domains = new Map(named.map(({ domain }) => [domain.id, domain.name]));
+  const places = new Map([...domains.keys()].map((id, place) => [id, place]));
+  const content: z.output<typeof Content> = {
+    domains: [...domains],
+    offsets: named.map(({ ordinal }, index) => ordinal - (named[index - 1]?.ordinal ?? 0)),
+    homes: named.map(({ domain }) => places.get(domain.id) ?? 0),
+    locals: named.map(shortened),
+    firsts: named.map(({ first_name }) => first_name),
+    lasts: named.map(({ last_name }) => last_name),
+  };
+  return brotliCompressSync(JSON.stringify(content), options);
+}
+
+/** The mailboxes at the ordinals of a block before `until`. */
+type Packed = { named: Named[]; until: number };
+
+/** The mailboxes in an item; undefined if it has none. */
+export function unpack(item: Item): Packed | undefined {
+  const { packed, until } = StoredBlock.parse(item);
+  if (!packed || until === undefined) return undefined;
+  const text = brotliDecompressSync(packed).toString();
+  const { domains, offsets, homes, locals, firsts, lasts } = Content.parse(JSON.parse(text));
+  let ordinal = 0;
+  const named = offsets.map((offset, index) => {
+    ordinal += offset;
+    const [id = "", name = ""] = domains[homes[index] ?? 0] ?? [];
+    const person = { first_name: firsts[index] ?? "", last_name: lasts[index] ?? "" };
+    return { ordinal, domain: { id, name }, local_part: localOf(locals[index] ?? "", person), ...person };
+  });
+  return { named, until };
+}
+
+const blockWrite = (accountId: string, block: number, version: number, { named, until }: Packed): Write => ({
+  put: { ...blockKey(accountId, block), version: version + 1, until, packed: pack(named) },
+  if: version === 0 ? "absent" : { version },
+});
+
+/** Reads the mailboxes in rows of the account's list from one ordinal to another, both included. */
+export async function namedInRows(table: Reader, accountId: string, from: number, to: number): Promise<Named[]> {
+  const list = mailboxesOf(accountId);
+  if (to < from) return [];
+  const rows = await table.between(list.partition, rowKey(list, from).SK, rowKey(list, to).SK);
+  const mailboxes = rows.map((row) => StoredMailbox.parse(row));
+  const ids = [...new Set(mailboxes.map(({ domain_id }) => domain_id))];
+  const domains = new Map((await domainsByIds(table, accountId, ids)).map(({ id, name }) => [id, { id, name }]));
+  return mailboxes.flatMap((mailbox) => {
+    const domain = domains.get(mailbox.domain_id);
+    return domain ? [namedOf(mailbox, domain)] : [];
+  });
+}
+
+export const namedOf = (
+  { id, local_part, first_name, last_name }: StoredMailbox,
+  { id: domainId, name }: Named["domain"],
+): Named => ({ ordinal: ordinalOf(id) ?? 0, domain: { id: domainId, name }, local_part, first_name, last_name });
+
+/** A block that an addition packs: its number and version, and the mailboxes that were in it before. */
+export type DueBlock = { block: number; version: number; named: Named[] };
+
+/**
+ * Reads the block that the addition of `count` rows has to pack; undefined if it has to pack none. The version is read
+ * first: if a name changes after that, the write of `packWrite` fails.
+ */
+export async function dueBlock(
+  table: Reader,
+  accountId: string,
+  { next }: Pick<ListState, "next">,
+  count: number,
+): Promise<DueBlock | undefined> {
+  if (Math.floor((next + count) / perWrite) === Math.floor(next / perWrite)) return undefined;
+  const block = Math.floor(next / perBlock);
+  const { version, packed } = await readBlock(table, accountId, block);
+  const rows = await namedInRows(table, accountId, packed?.until ?? block * perBlock, next - 1);
+  return { block, version, named: [...(packed?.named ?? []), ...rows] };
+}
+
+async function readBlock(table: Reader, accountId: string, block: number) {
+  const [item] = await table.getMany([blockKey(accountId, block)]);
+  return { version: item ? StoredBlock.parse(item).version : 0, packed: item && unpack(item) };
+}
+
+/** The write that packs a block, with the mailboxes that are added. */
+export function packWrite(accountId: string, { block, version, named }: DueBlock, added: readonly Named[]): Write {
+  const end = (block + 1) * perBlock;
+  const all = [...named, ...added.filter(({ ordinal }) => ordinal < end)];
+  return blockWrite(accountId, block, version, { named: all, until: Math.min(end, (added.at(-1)?.ordinal ?? 0) + 1) });
+}
+
+/** The write that changes a mailbox's names in its block, or that makes a packing at the same time fail. */
+export async function renameWrite(table: Reader, accountId: string, renamed: Named): Promise<Write> {
+  const block = Math.floor(renamed.ordinal / perBlock);
+  const { version, packed } = await readBlock(table, accountId, block);
+  if (packed) {
+    const named = packed.named.map((one) => (one.ordinal === renamed.ordinal ? renamed : one));
+    return blockWrite(accountId, block, version, { ...packed, named });
+  }
+  return { put: { ...blockKey(accountId, block), version: version + 1 }, if: version === 0 ? "absent" : { version } };
+}
+
+/** The items of all blocks of an account, by their numbers. */
+export async function readBlocks(table: Reader, accountId: string): Promise<Map<number, Item>> {
+  const { PK, SK } = blockKey(accountId, 0);
+  const items = await table.between(PK, SK, blockKey(accountId, 9_999_999_999).SK);
+  return new Map(items.map((item) => [Number(item.SK.slice(-10)), item]));
+}
+
+/** Packs the full blocks that are not packed yet, and those with mailboxes that were deleted since. */
+export async function packNames(table: Table, accountId: string): Promise<void> {
+  const [state, items] = await Promise.all([readWhole(table, mailboxesOf(accountId)), readBlocks(table, accountId)]);
+  for (let block = 0; (block + 1) * perBlock <= state.next; block++) {
+    const item = items.get(block);
+    const [from, end] = [block * perBlock, (block + 1) * perBlock];
+    const packed = item && unpack(item);
+    if (packed?.until === end && !packed.named.some(({ ordinal }) => isDeleted(state, ordinal))) continue;
+    await table.commit(async () => {
+      const { version } = await readBlock(table, accountId, block);
+      const named = await namedInRows(table, accountId, from, end - 1);
+      return { value: undefined, writes: [blockWrite(accountId, block, version, { named, until: end })] };
+    });
+  }
+}

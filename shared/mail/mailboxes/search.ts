@@ -1,0 +1,137 @@
+import * as z from "zod";
+
+import { InvalidInput } from "../../core/errors.ts";
+import { domainsIn, domainsOf, type StoredDomain } from "../../domains/domain.ts";
+import { unicodeOf } from "../../domains/name.ts";
+import { ListChanged, type Moment } from "../../table/moment.ts";
+import { isDeleted, type ListState, readNear, readHeads, readWhole, rowKey } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import { readAddress } from "./local-part.ts";
+import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
+import { type Named, namedInRows, perBlock, readBlocks, unpack } from "./names.ts";
+
+type Searched = { local_part: string; first_name: string; last_name: string };
+
+const folded = (text: string): string => text.normalize("NFKC").toLowerCase();
+
+/**
+ * Whether the search text is part of a mailbox's address, in A-labels or Unicode, or of its person's name. A whole
+ * address matches only that very address. Case, width and composition make no difference.
+ */
+export function isFound({ local_part, first_name, last_name }: Searched, domain: string, search: string): boolean {
+  const address = readAddress(search);
+  if (address) return address.local === local_part && address.domain === domain;
+  const text = folded(search);
+  const forms = domain.includes("xn--") ? [domain, unicodeOf(domain)] : [domain];
+  return (
+    forms.some((form) => `${local_part}@${form}`.includes(text)) || folded(`${first_name} ${last_name}`).includes(text)
+  );
+}
+
+/** The most mailboxes that a search reads one by one. */
+export const searchLimit = 20_000;
+
+export const tooBroad = (): InvalidInput =>
+  new InvalidInput([
+    {
+      loc: ["query", "search"],
+      msg: `There are more than ${searchLimit.toLocaleString("en-US")} mailboxes to search. Add a domain, or search for a whole address`,
+      type: "too_broad",
+    },
+  ]);
+
+/** About the read units of one mailbox: its names in a block, and its reference with its row. */
+const units = { packed: 0.004, row: 0.5 };
+
+const Reference = z.object({ domain_id: z.string() });
+
+/** Where to search: in one domain, in one workspace, or in the whole account. */
+type Place = { accountId: string; domain?: StoredDomain | undefined; workspaceId?: string | undefined };
+
+/** Whether reading the rows of a place costs less than the packed names of the account. */
+async function isSmall(table: Reader, { accountId, domain, workspaceId }: Place): Promise<boolean> {
+  if (!domain && workspaceId === undefined) return false;
+  const of = workspaceId === undefined ? [] : [domainsIn(accountId, workspaceId)];
+  const [all, domains, within] = await readHeads(table, [mailboxesOf(accountId), domainsOf(accountId), ...of]);
+  const { next = 0, live = 0 } = all ?? {};
+  const share = (within?.live ?? 0) / Math.max(1, domains?.live ?? 0);
+  return (domain?.mailbox_count ?? live * share) * units.row < next * units.packed;
+}
+
+/**
+ * A page of the mailboxes of a place that match a text, from the packed names of the account; undefined if reading the
+ * place's rows costs less. The order is that of the list of the place: by age, and in a workspace by domain first.
+ * Throws 422 `too_broad` if more than 20,000 mailboxes are not packed yet.
+ */
+export async function searchNames(
+  moment: Moment,
+  table: Reader,
+  place: Place,
+  search: string,
+  { skip, take }: { skip: number; take: number },
+): Promise<{ rows: StoredMailbox[]; total: number } | undefined> {
+  if (await isSmall(table, place)) return undefined;
+  const { accountId, domain, workspaceId } = place;
+  const order = workspaceId === undefined || domain ? undefined : await domainOrder(moment, accountId, workspaceId);
+  const state = await readWhole(table, mailboxesOf(accountId));
+  const isIn = ({ id }: Named["domain"]): boolean => (domain ? id === domain.id : (order?.has(id) ?? true));
+  const found = (await allNamed(table, accountId, state)).filter(
+    (one) => isIn(one.domain) && isFound(one, one.domain.name, search),
+  );
+  // The sort is stable, so the mailboxes of a domain stay in the order of their age.
+  if (order) found.sort((a, b) => (order.get(a.domain.id) ?? 0) - (order.get(b.domain.id) ?? 0));
+  const rows = await rowsAt(
+    table,
+    accountId,
+    found.slice(skip, skip + take).map(({ ordinal }) => ordinal),
+  );
+  await moment.unchanged();
+  return { rows, total: found.length };
+}
+
+/** The places of a workspace's domains in its list, by their ids. */
+async function domainOrder(moment: Moment, accountId: string, workspaceId: string): Promise<Map<string, number>> {
+  const resolve = async (rows: readonly object[]) => rows.map((row) => Reference.parse(row).domain_id);
+  const [references] = await moment.open([{ list: domainsIn(accountId, workspaceId), resolve }]);
+  const ids = references ? await references.read(0, references.total) : [];
+  return new Map(ids.map((id, index) => [id, index]));
+}
+
+/** All mailboxes of an account at the time of a state of its list, oldest first. */
+async function allNamed(table: Reader, accountId: string, state: ListState): Promise<Named[]> {
+  const items = await readBlocks(table, accountId);
+  const parts: (Named[] | { from: number; to: number })[] = [];
+  for (let block = 0; block * perBlock < state.next; block++) {
+    const item = items.get(block);
+    const packed = item && unpack(item);
+    const last = parts.at(-1);
+    const to = Math.min((block + 1) * perBlock, state.next) - 1;
+    const from = packed?.until ?? block * perBlock;
+    if (packed) parts.push(packed.named.filter(({ ordinal }) => ordinal < state.next && !isDeleted(state, ordinal)));
+    if (from <= to && !packed && last && "to" in last) last.to = to;
+    else if (from <= to) parts.push({ from, to });
+  }
+  const unpacked = parts.reduce((sum, part) => sum + ("to" in part ? part.to - part.from + 1 : 0), 0);
+  if (unpacked > searchLimit) throw tooBroad();
+  const read = await Promise.all(
+    parts.map(async (part) => {
+      if (!("to" in part)) return part;
+      const named = await namedInRows(table, accountId, part.from, part.to);
+      const ordinals = Array.from({ length: part.to - part.from + 1 }, (_, index) => part.from + index);
+      if (named.length !== ordinals.filter((one) => !isDeleted(state, one)).length) throw new ListChanged();
+      return named;
+    }),
+  );
+  return read.flat();
+}
+
+/** The mailboxes at ordinals, in their order. Throws `ListChanged` if one is gone. */
+async function rowsAt(table: Reader, accountId: string, ordinals: readonly number[]): Promise<StoredMailbox[]> {
+  const list = mailboxesOf(accountId);
+  const rows = new Map((await readNear(table, list, ordinals)).map((row) => [row.SK, row]));
+  return ordinals.map((ordinal) => {
+    const row = rows.get(rowKey(list, ordinal).SK);
+    if (!row) throw new ListChanged();
+    return StoredMailbox.parse(row);
+  });
+}

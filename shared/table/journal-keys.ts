@@ -1,0 +1,63 @@
+import { dayMs } from "../core/time.ts";
+import type { Reader } from "./table.ts";
+import type { Item, Key } from "./writes.ts";
+
+/** An append-only log of a partition; `journal.ts` describes its rows. */
+export type Journal = { partition: string; name: string; retentionDays: number };
+
+/** A span of time from `fromMs` (included) to `untilMs` (not included), in milliseconds since 1970 in UTC. */
+export type Span = { fromMs: number; untilMs: number };
+
+/** The start of the UTC day of a time. */
+export const dayStartOf = (atMs: number): number => Math.floor(atMs / dayMs) * dayMs;
+
+/** A key of a journal: the part of its name after the journal's own. */
+export const journalKey = ({ partition, name }: Journal, rest: string): Key => ({
+  PK: partition,
+  SK: `JOURNAL#${name}#${rest}`,
+});
+
+/** The key of the entry with this id (UUIDv7). */
+export const entryKey = (journal: Journal, id: string): Key => journalKey(journal, `ENTRY#${id}`);
+
+/** The beginning of every UUIDv7 of a time. It sorts after all ids of earlier times and before all others. */
+export function idAt(atMs: number): string {
+  const hex = atMs.toString(16).padStart(12, "0");
+  return `${hex.slice(0, 8)}-${hex.slice(8)}`;
+}
+
+/** A sort key after all entries before this time and before all others. */
+export const boundary = (journal: Journal, atMs: number): string => entryKey(journal, idAt(atMs)).SK;
+
+const chunkSize = 1_000;
+
+/** Reads at most `limit` entries of a span, from its newest or its oldest end. */
+export const readSpan = (
+  table: Reader,
+  journal: Journal,
+  { fromMs, untilMs }: Span,
+  limit: number,
+  newestFirst: boolean,
+): Promise<Item[]> =>
+  table.between(journal.partition, boundary(journal, fromMs), boundary(journal, untilMs), { limit, newestFirst });
+
+/** Visits the entries of a span, newest first, in chunks, so that they need not fit into memory together. */
+export async function scan(table: Reader, journal: Journal, span: Span, visit: (row: Item) => void): Promise<void> {
+  const from = boundary(journal, span.fromMs);
+  let until = boundary(journal, span.untilMs);
+  for (;;) {
+    // `between` includes its ends, so from the second chunk on the first row repeats the last row of the chunk before.
+    const chunk = await table.between(journal.partition, from, until, { limit: chunkSize, newestFirst: true });
+    for (const row of chunk) if (row.SK < until) visit(row);
+    const last = chunk.at(-1);
+    if (!last || chunk.length < chunkSize) return;
+    until = last.SK;
+  }
+}
+
+/** The number of entries of a span, which are read for it. */
+export async function countEntries(table: Reader, journal: Journal, span: Span): Promise<number> {
+  let count = 0;
+  await scan(table, journal, span, () => (count += 1));
+  return count;
+}

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { PublishedEvent } from "./event-log.ts";
+import { isMissing, PublishedEvent } from "./event-log.ts";
 
 /** An event on its way from the bus to a target. */
 export const QueuedEvent = PublishedEvent.omit({ published_at: true });
@@ -19,8 +19,6 @@ export type EventQueue = {
 };
 
 const ending = ".json";
-
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
 
 /** The queue of a data folder; any process may put events into it. */
 export function eventQueueIn(dataDir: string): EventQueue {

@@ -70,7 +70,7 @@ test("an event that is added is handled without a look at the queue, and stays t
   const folder = newFolder();
   const queue = eventQueueIn(folder);
   const release = Promise.withResolvers<void>();
-  const read = vi.fn(queue.read);
+  const read = vi.fn<typeof queue.read>(queue.read);
   const { calls, emptied, target } = targetOn(folder, { queue: { ...queue, read }, handler: () => release.promise });
   const event = newEvent();
   await target.add(event);

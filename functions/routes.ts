@@ -73,6 +73,7 @@ import { route as mailboxesActivate } from "./mailboxes/activate.ts";
 import { route as mailboxesAdd } from "./mailboxes/add.ts";
 import { route as mailboxesAliasesCreate } from "./mailboxes/aliases/create.ts";
 import { route as mailboxesAliasesDelete } from "./mailboxes/aliases/delete.ts";
+import { route as mailboxesBulkDelete } from "./mailboxes/bulk-delete.ts";
 import { route as mailboxesBulk } from "./mailboxes/bulk.ts";
 import { route as mailboxesDelete } from "./mailboxes/delete.ts";
 import { route as mailboxesExport } from "./mailboxes/export.ts";
@@ -131,6 +132,7 @@ export const routes: readonly Route[] = [
   mailboxesList,
   mailboxesAdd,
   mailboxesBulk,
+  mailboxesBulkDelete,
   mailboxesExport,
   mailboxesExportsGet,
   mailboxesGet,

@@ -29,6 +29,7 @@ const additions: Record<string, string> = {
   "the audit log": "audit.list",
   "zone files in and out": "dns_records.{import,export}",
   "what one reads before one changes it": "dns_records.get · credentials.get · forwarding.get",
+  "many at once": "mailboxes.bulk_delete",
   "an account with 100,000 mailboxes exports": "mailboxes.exports.get",
 };
 

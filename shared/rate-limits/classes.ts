@@ -12,7 +12,10 @@ export const limitClasses = {
   sensitive: { perMinute: 60, burst: 30, whenTableFails: "closed" },
   /** Routes that read much to answer little. */
   search: { perMinute: 120, burst: 40, whenTableFails: "open" },
-  /** Routes that make us call or write to others, create work for our staff, or use a stock that all accounts share. */
+  /**
+   * Routes that make us call or write to others, do many things at once, create work for our staff, or use a stock that
+   * all accounts share.
+   */
   outbound: { perMinute: 30, burst: 10, whenTableFails: "closed" },
   /** Attempts to log in to one address through a mail server. */
   login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },

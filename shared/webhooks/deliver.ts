@@ -2,7 +2,7 @@ import { type Log, createLog } from "../core/log.ts";
 import { clock } from "../core/time.ts";
 import { runtime } from "../http/runtime.ts";
 import { type Table, openTable } from "../table/table.ts";
-import { type Loaded, type StoredDelivery, deliveryKey, updateWrite } from "./delivery.ts";
+import { type Loaded, type StoredDelivery, deliveryKey, leaseFrom, updateWrite } from "./delivery.ts";
 import {
   type Tried,
   afterAbandoning,
@@ -53,16 +53,13 @@ export type DeliveryContext = Sending & { table: Table; random?: () => number };
 /** The status of a delivery after it was tried; `skipped` when another worker has the delivery. */
 export type DeliverResult = StoredDelivery["status"] | "skipped";
 
-/** How long a claim keeps other workers from a delivery. It is longer than an attempt takes. */
-const leaseMs = 60_000;
-
 /** Thrown when another worker changed the delivery in the meantime. */
 class Superseded extends Error {}
 
 /** Claims a delivery for one attempt; undefined when another worker claimed it. */
 async function claim(delivery: StoredDelivery, { table, now }: DeliveryContext): Promise<StoredDelivery | undefined> {
   const { id, version } = delivery;
-  const lease = new Date(now().getTime() + leaseMs).toISOString();
+  const lease = leaseFrom(now());
   const { done } = await table.attempt({
     update: deliveryKey(delivery),
     set: { lease_until: lease },
@@ -112,9 +109,16 @@ export async function deliver({ delivery, body, webhook }: Loaded, work: Deliver
     return settleDelivery(delivery, afterAbandoning(delivery, reason, work.now()), work);
   }
   const claimed = await claim(delivery, work);
-  if (!claimed) return "skipped";
+  return claimed ? deliverClaimed({ delivery: claimed, body, webhook }, work) : "skipped";
+}
+
+/** Tries a delivery once that this worker has claimed, and writes the result. Throws when the table fails. */
+export async function deliverClaimed(
+  { delivery, body, webhook }: Loaded & { webhook: StoredWebhook },
+  work: DeliveryContext,
+): Promise<DeliverResult> {
   const tried = await tryOnce(webhook, delivery, body, work);
-  const turn = await settleDelivery(claimed, afterTry(claimed, tried, work.now(), work.random), work);
+  const turn = await settleDelivery(delivery, afterTry(delivery, tried, work.now(), work.random), work);
   if (tried.attempt.error === null) await noteSuccess(work.table, delivery, work.now());
   else if (isReceiverFault(tried.attempt)) await noteFailure(work.table, delivery, work.now());
   return turn;

@@ -9,7 +9,7 @@ import { appendEntries, readEntries } from "../table/journal.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { dueWrite } from "./schedule.ts";
-import { type StoredWebhook, WebhookParams, findWebhook, getWebhook } from "./webhook.ts";
+import { StoredWebhook, WebhookParams, getWebhook, webhookKey } from "./webhook.ts";
 
 /*
  * Access patterns
@@ -100,6 +100,11 @@ const bodyKey = ({ account_id, webhook_id, id }: DeliveryRef): Key => ({
   SK: `DELIVERY_BODY#${webhook_id}#${id}`,
 });
 
+/** How long a worker has a claimed delivery to itself: longer than an attempt takes. */
+const leaseMs = 60_000;
+
+export const leaseFrom = (now: Date): string => new Date(now.getTime() + leaseMs).toISOString();
+
 /** A new delivery, not sent yet. The sweep tries it at `nextAttemptAt`; with null the sweep never tries it. */
 export function newDelivery(
   place: DeliveryRef & Pick<StoredDelivery, "event_type">,
@@ -154,12 +159,12 @@ export type Loaded = { delivery: StoredDelivery; body: string; webhook: StoredWe
 
 /** A delivery with everything needed to send it; undefined when it does not exist or is past its retention. */
 export async function loadDelivery(table: Reader, place: DeliveryRef, now: Date): Promise<Loaded | undefined> {
-  const [[row, stored], webhook] = await Promise.all([
-    table.getMany([deliveryKey(place), bodyKey(place)]),
-    findWebhook(table, place.account_id, place.webhook_id),
-  ]);
+  const { account_id, webhook_id } = place;
+  const keys = [deliveryKey(place), bodyKey(place), webhookKey(account_id, webhook_id)];
+  const [row, stored, home] = await table.getMany(keys);
   const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
   if (!row || !stored || (timeOf(place.id)?.getTime() ?? 0) < oldestMs) return undefined;
+  const webhook = home?.["id"] === webhook_id ? StoredWebhook.parse(home) : undefined;
   return { delivery: StoredDelivery.parse(row), body: StoredBody.parse(stored).body, webhook };
 }
 

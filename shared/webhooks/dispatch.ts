@@ -1,11 +1,11 @@
 import { mapConcurrently } from "../core/concurrency.ts";
-import { deliver, type DeliverResult, type DeliveryContext } from "./deliver.ts";
-import { createWrites, deliveryKey, newDelivery, type Loaded } from "./delivery.ts";
+import { deliverClaimed, type DeliverResult, type DeliveryContext } from "./deliver.ts";
+import { createWrites, deliveryKey, leaseFrom, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
 import { noteEntries } from "./index-journals.ts";
 import { failingAmong } from "./outcome.ts";
 import { bodyOf, type PublishedEvent } from "./signing.ts";
-import { listWebhooks, type StoredWebhook, webhookLimit } from "./webhook.ts";
+import { allWebhooks, type StoredWebhook } from "./webhook.ts";
 
 const concurrency = 5;
 /** The wait before the sweep tries a new delivery: longer than its first attempt, which follows at once. */
@@ -20,8 +20,7 @@ const firstDueMs = 120_000;
  * - Throws when a delivery could not be written; dispatching the same event again creates what is missing.
  */
 export async function dispatch(event: PublishedEvent, work: DeliveryContext): Promise<DeliverResult[]> {
-  const { items } = await listWebhooks(work.table, event.account_id, { page: 1, page_size: webhookLimit });
-  const subscribed = items.filter(
+  const subscribed = (await allWebhooks(work.table, event.account_id)).filter(
     ({ status, event_types, created_at }) =>
       status === "active" &&
       created_at <= event.timestamp &&
@@ -31,9 +30,8 @@ export async function dispatch(event: PublishedEvent, work: DeliveryContext): Pr
     work.table,
     subscribed.map(({ id, account_id }) => ({ account_id, webhook_id: id })),
   );
-  const dueMs = ({ id }: StoredWebhook): number => (failing.has(id) ? 0 : firstDueMs);
   const created = await mapConcurrently(subscribed, concurrency, (webhook) =>
-    createDelivery(event, webhook, work, dueMs(webhook)),
+    createDelivery(event, webhook, work, failing.has(webhook.id)),
   );
   await noteEntries(
     event,
@@ -42,7 +40,7 @@ export async function dispatch(event: PublishedEvent, work: DeliveryContext): Pr
   );
   const fresh = created.flatMap((one) => (one.status === "fulfilled" && one.value ? [one.value] : []));
   const tried = await mapConcurrently(fresh, concurrency, async (loaded) =>
-    failing.has(loaded.delivery.webhook_id) ? loaded.delivery.status : deliver(loaded, work),
+    failing.has(loaded.webhook.id) ? loaded.delivery.status : deliverClaimed(loaded, work),
   );
   for (const one of tried)
     if (one.status === "rejected") work.log.error("delivery not tried", { reason: String(one.reason) });
@@ -51,21 +49,26 @@ export async function dispatch(event: PublishedEvent, work: DeliveryContext): Pr
 }
 
 /**
- * Writes the delivery of an event to a webhook, for the sweep to try after `dueMs`; undefined when it already exists.
+ * Writes the delivery of an event to a webhook; undefined when it already exists. It is claimed for this worker, and the
+ * sweep tries it if this worker dies. With `isFailing` it is not claimed, and the next sweep tries it.
  */
 export function createDelivery(
   event: PublishedEvent,
   webhook: StoredWebhook,
   { table, now }: Pick<DeliveryContext, "table" | "now">,
-  dueMs: number = firstDueMs,
-): Promise<Loaded | undefined> {
+  isFailing = false,
+): Promise<(Loaded & { webhook: StoredWebhook }) | undefined> {
   const body = bodyOf(event);
   const ref = { id: event.id, account_id: event.account_id, webhook_id: webhook.id, event_type: event.type };
+  let isFirst = true;
   return table.commit(async () => {
-    const [existing] = await table.getMany([deliveryKey(ref)]);
+    // Few events are dispatched twice, so the delivery is looked for only after the first transaction met it.
+    const [existing] = isFirst ? [] : await table.getMany([deliveryKey(ref)]);
+    isFirst = false;
     if (existing) return { value: undefined, writes: [] };
     const at = now();
-    const delivery = newDelivery(ref, new Date(at.getTime() + dueMs), at);
+    const due = new Date(at.getTime() + (isFailing ? 0 : firstDueMs));
+    const delivery = { ...newDelivery(ref, due, at), lease_until: isFailing ? null : leaseFrom(at) };
     return { value: { delivery, body, webhook }, writes: createWrites(delivery, body, at) };
   });
 }

@@ -60,27 +60,23 @@ export const dueWrite = (place: DeliveryRef, at: string): Write => due.dueWrite(
 export const moveDue = (place: DeliveryRef, from: string | null, to: string | null): Write[] =>
   due.moveDue(queue, taskOf(place), from, to);
 
-/** The most deliveries of one webhook that a sweep reads: as many as it can try in all. */
-const perWebhookLimit = 200;
-
-/** The due deliveries, the earliest first: the first 200 of each webhook, among the first 10,000 of each shard. */
-export async function readDue(table: Reader, now: Date): Promise<Due[]> {
+/**
+ * The due deliveries, the earliest first: the first `perWebhook` of each webhook, among the first 10,000 of each shard.
+ */
+export async function readDue(table: Reader, now: Date, perWebhook = Infinity): Promise<Due[]> {
   const shards = await due.readDue(table, queue, now);
   return shards
-    .flatMap((shard) => firstOfEach(shard.map(dueOf)))
+    .flatMap((shard) => firstOfEach(perWebhook, shard.map(dueOf)))
     .toSorted((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
 }
 
-/**
- * Keeps the first deliveries of each webhook, so that the backlog of a failing webhook does not hide the others of its
- * shard.
- */
-function firstOfEach(all: readonly Due[]): Due[] {
+/** The first deliveries of each webhook. */
+export function firstOfEach(perWebhook: number, all: readonly Due[]): Due[] {
   const counts = new Map<string, number>();
   return all.filter(({ webhook_id }) => {
     const count = (counts.get(webhook_id) ?? 0) + 1;
     counts.set(webhook_id, count);
-    return count <= perWebhookLimit;
+    return count <= perWebhook;
   });
 }
 

@@ -2,7 +2,7 @@ import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
 import { deliver, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { failingAmong } from "./outcome.ts";
-import { dueKey, readDue, type Due } from "./schedule.ts";
+import { dueKey, firstOfEach, readDue, type Due } from "./schedule.ts";
 import { StoredWebhook, webhookKey } from "./webhook.ts";
 
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
@@ -11,31 +11,45 @@ type AttemptOutcome = DeliverResult | "stale" | "error";
 /** The number of due deliveries, and the number of attempts by result. */
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
-/** The most deliveries of a failing webhook that one run tries. */
+/** The most deliveries of one run, at a hundred a second. */
+const runLimit = 4_000;
+
+/** The deliveries of a failing webhook that are tried before the others. The first one that fails ends its run. */
 const failingLimit = 3;
+
+/** The most deliveries of one webhook that count as due, so that a receiver that is down raises no alarm by itself. */
+const countedPerWebhook = 200;
 
 /**
  * Tries the due deliveries.
  * - It takes turns between the accounts, and between the webhooks of each account, so that many deliveries of one
  *   webhook do not delay the others.
  * - It tries up to `limit` deliveries in a run, `atOnce` at the same time, and begins none after `budgetMs`.
- * - In addition it tries up to `limit` failing webhooks: a few deliveries of each, one after another.
+ * - In addition it tries up to `limit` failing webhooks: a few deliveries of each, one after another. If they are
+ *   accepted, it tries up to `limit` of the others too.
  * - After an attempt fails, the other deliveries of its webhook wait for the next run.
  * - A failure on our side is logged, and the delivery stays due.
  */
 export async function sweep(work: DeliveryContext, bounds: Bounds = {}): Promise<SweepResult> {
-  const { limit = 200, atOnce = 10, budgetMs = 40_000 } = bounds;
+  const { limit = runLimit, atOnce = 20, budgetMs = 40_000 } = bounds;
   const startedMs = performance.now();
   const isOver = (): boolean => performance.now() - startedMs > budgetMs;
-  const due = await readDue(work.table, work.now());
+  const due = await readDue(work.table, work.now(), runLimit);
   const failing = await activeAndFailing(due, work);
-  const healthy = inFairTurns(due.filter(({ webhook_id }) => !failing.has(webhook_id)));
-  const probes = inFairTurns(due.filter(({ webhook_id }) => failing.has(webhook_id)));
-  const failed = new Set<string>();
+  const healthy = due.filter(({ webhook_id }) => !failing.has(webhook_id));
+  const waiting = due.filter(({ webhook_id }) => failing.has(webhook_id));
+  const probes = firstOfEach(failingLimit, waiting);
+  const seen: Seen = { failed: new Set(), accepted: new Set() };
   const run = (items: Due[][]) =>
-    mapConcurrently(items.slice(0, limit), atOnce, (sequence) => tryInOrder(sequence, failed, isOver, work), isOver);
-  const ran = await Promise.all([run(healthy.map((one) => [one])), run(perWebhook(probes))]);
-  const swept: SweepResult = { due: due.length };
+    mapConcurrently(items.slice(0, limit), atOnce, (sequence) => tryInOrder(sequence, seen, isOver, work), isOver);
+  const each = (items: readonly Due[]) => run(inFairTurns(items).map((one) => [one]));
+  const probed = run(perWebhook(inFairTurns(probes))).then(async (ran) => {
+    const first = new Set(probes);
+    const others = waiting.filter((one) => seen.accepted.has(one.webhook_id) && !first.has(one));
+    return [...ran, ...(await each(others))];
+  });
+  const ran = await Promise.all([each(healthy), probed]);
+  const swept: SweepResult = { due: firstOfEach(countedPerWebhook, due).length };
   for (const outcomes of ran.flat()) {
     if (outcomes.status === "rejected") throw outcomes.reason;
     for (const name of outcomes.value) swept[name] = (swept[name] ?? 0) + 1;
@@ -66,15 +80,15 @@ const inFairTurns = (due: readonly Due[]): Due[] =>
     ({ account_id }) => account_id,
   );
 
-/** The first few due deliveries of each webhook, ordered by each webhook's first delivery. */
-function perWebhook(due: readonly Due[]): Due[][] {
-  const webhooks = Map.groupBy(due, ({ webhook_id }) => webhook_id);
-  return [...webhooks.values()].map((all) => all.slice(0, failingLimit));
-}
+/** The deliveries of each webhook, ordered by each webhook's first delivery. */
+const perWebhook = (due: readonly Due[]): Due[][] => [...Map.groupBy(due, ({ webhook_id }) => webhook_id).values()];
+
+/** The webhooks of which an attempt failed in this run, and those of which one was accepted. */
+type Seen = { failed: Set<string>; accepted: Set<string> };
 
 async function tryInOrder(
   sequence: readonly Due[],
-  failed: Set<string>,
+  { failed, accepted }: Seen,
   isOver: () => boolean,
   work: DeliveryContext,
 ): Promise<AttemptOutcome[]> {
@@ -84,6 +98,7 @@ async function tryInOrder(
     const outcome = await tryDue(due, work);
     outcomes.push(outcome);
     if (outcome === "pending") failed.add(due.webhook_id);
+    if (outcome === "succeeded") accepted.add(due.webhook_id);
   }
   return outcomes;
 }

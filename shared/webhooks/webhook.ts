@@ -93,6 +93,13 @@ export const putWebhook = (webhook: StoredWebhook): Write => ({
   if: { id: webhook.id, version: webhook.version - 1 },
 });
 
+/** All webhooks of an account, oldest first, in one read. */
+export async function allWebhooks(table: Reader, accountId: string): Promise<StoredWebhook[]> {
+  const list = webhooksOf(accountId);
+  const rows = await table.between(list.partition, rowKey(list, 0).SK, rowKey(list, 2 ** 33).SK);
+  return rows.map((row) => StoredWebhook.parse(row));
+}
+
 /** A page of the account's webhooks, oldest first. */
 export async function listWebhooks(
   table: Reader,

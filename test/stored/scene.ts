@@ -11,12 +11,13 @@ import type { Route } from "../../shared/http/route.ts";
 import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { makeOwner, newGroup } from "../support/auth.ts";
-import { closeDays, fund, use } from "../support/billing.ts";
+import { closeDays, fund } from "../support/billing.ts";
 import { callRest } from "../support/call.ts";
 import { activeIp } from "../support/dedicated-ips.ts";
 import { active, connect, connected, delegated, funded, purchase, uniqueName } from "../support/domains.ts";
 import { exampleOf } from "../support/examples.ts";
 import { queuedExport } from "../support/mailbox-examples.ts";
+import { stocked } from "../support/mailboxes.ts";
 import { continued, pay, registered } from "../support/purchases.ts";
 import { request } from "../support/request.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
@@ -68,6 +69,8 @@ async function mailing(): Promise<Scene<"domain" | "email" | "password" | "maste
   const shown = await send(account, `mailboxes/${String(mailbox.body.id)}/reveal-credentials`, {});
   if (shown.status !== 200) throw new Error(shown.text);
   const master = await send(account, "credentials", { name: "Relay", generate: true });
+  const bob = await send(account, "mailboxes", { domain: name, local_part: "bob", first_name: "Bob", last_name: "L" });
+  await send(account, "mailboxes/bulk-delete", { mailboxes: [bob.body.id] }, { "idempotency-key": "frozen" });
   const facts = { email: mailbox.body.primary_email, password: shown.body.password, domain: name };
   return { account, facts: { ...facts, masterPassword: master.body.generated_secret } };
 }
@@ -86,7 +89,12 @@ async function paidByCheckout(): Promise<Scene<"unpaidCheckoutId">> {
 /** An account with an invoice that is paid and one that is not. */
 async function invoiced(): Promise<Account> {
   const account = await newRoomyAccount();
-  await use(account, 40);
+  const { name } = await connected(account);
+  await stocked(
+    account,
+    name,
+    Array.from({ length: 40 }, (_, index) => `p${index}`),
+  );
   await fund(account, 30_000);
   const today = new Date();
   const last = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 2, 2)).toISOString().slice(0, 10);

@@ -28,6 +28,7 @@ import { answerTo, routeOf } from "./scene.ts";
 /** A frozen edition never changes: its file is what customers have stored. */
 const digests: Record<string, string> = {
   "first-edition": "bf1227d820d82628260a012030633eb3a36803d9097eba5836fe2d14013c2473",
+  "second-edition": "4406629411d18692f0020e58d1b47d99d595b7cd0506f5346a484d5b57ed6690",
 };
 
 /** The ids and totals in an answer: what its reader relies on, whatever members later editions add. */

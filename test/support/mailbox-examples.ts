@@ -71,6 +71,10 @@ export const mailboxExamples: Record<string, (account: Account) => Promise<Examp
     domain: (await connected(account)).name,
     items: [person, { ...person, local_part: "not right" }],
   }),
+  "mailboxes.bulk_delete": async (account) => ({
+    account_id: account.id,
+    mailboxes: [(await aMailbox(account))["primary_email"], "nobody@example.com"],
+  }),
   "mailboxes.export": async (account) => {
     await aMailbox(account);
     return { account_id: account.id, search: "ada" };

@@ -2,7 +2,7 @@ import { argon2Sync, randomBytes } from "node:crypto";
 
 import { holderKey, type Domain } from "../../shared/domains/domain.ts";
 import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mail/mailboxes/mailbox.ts";
-import { loginKey, nobodysHash, passwordTag } from "../../shared/mail/mailboxes/password.ts";
+import { isKeyedPassword, loginKey, nobodysHash, passwordTag } from "../../shared/mail/mailboxes/password.ts";
 import { mailboxHeads, planMailboxes, type Person } from "../../shared/mail/mailboxes/plan.ts";
 import { secretsHere } from "../../shared/providers/secrets/factory.ts";
 import { setStored, storedAs, write } from "./domain-work.ts";
@@ -68,7 +68,7 @@ export async function added(
   return body as Mailbox;
 }
 
-/** Mailboxes nobody can log in to, many at a time: hashing passwords takes longer than all the rest. */
+/** Mailboxes nobody can log in to, many at a time. */
 export async function stocked(
   account: Account,
   domain: string,
@@ -102,9 +102,16 @@ export function cheapHash(password: string): string {
   return `$argon2id$v=19$m=8,t=1,p=1$${salt}$${end}`;
 }
 
+const keyOf = ({ id }: Pick<Account, "id">): Promise<Buffer> =>
+  loginKey(id, { table: testTable(), secrets: secretsHere() });
+
 /** What tags an account's passwords. */
-export const tagOf = async ({ id }: Pick<Account, "id">, password: string): Promise<string> =>
-  passwordTag(await loginKey(id, { table: testTable(), secrets: secretsHere() }), password);
+export const tagOf = async (account: Pick<Account, "id">, password: string): Promise<string> =>
+  passwordTag(await keyOf(account), password);
+
+/** Whether a keyed hash of an account is that of a password. */
+export const isOwnPassword = async (account: Pick<Account, "id">, password: string, hash: string): Promise<boolean> =>
+  isKeyedPassword(await keyOf(account), password, hash);
 
 /** Gives a mailbox a password of the test's choice, in no time. */
 export async function setPassword(account: Pick<Account, "id">, id: string, password: string): Promise<void> {

@@ -31,7 +31,9 @@ export function ndjsonLog(file: string, { limitBytes = rotateBytes }: { limitByt
   };
 }
 
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT";
+/** Whether an error says that a file does not exist. */
+export const isMissing = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ENOENT";
 
 async function sizeOf(file: string): Promise<number> {
   try {

@@ -1,7 +1,7 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { PublishedEvent } from "./event-log.ts";
+import { isMissing, PublishedEvent } from "./event-log.ts";
 
 /** An event on its way from the bus to a target. */
 export const QueuedEvent = PublishedEvent.omit({ published_at: true });
@@ -24,21 +24,25 @@ const ending = ".json";
 export function eventQueueIn(dataDir: string): EventQueue {
   const folder = join(dataDir, "event-queue");
   const fileOf = (id: string): string => join(folder, id + ending);
+  let made: Promise<unknown> | undefined;
   return {
     put: async (event) => {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
+      await (made ??= mkdir(folder, { recursive: true, mode: 0o700 }));
       const file = fileOf(event.id);
       await writeFile(`${file}.new`, JSON.stringify(event), { mode: 0o600 });
       await rename(`${file}.new`, file);
     },
     ids: async () => {
-      const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
-        if (error.code === "ENOENT") return [];
+      const names = await readdir(folder).catch((error: unknown) => {
+        if (isMissing(error)) return [];
         throw error;
       });
       return names.flatMap((name) => (name.endsWith(ending) ? [name.slice(0, -ending.length)] : [])).toSorted();
     },
     read: async (id) => QueuedEvent.parse(JSON.parse(await readFile(fileOf(id), "utf8"))),
-    remove: (id) => rm(fileOf(id), { force: true }),
+    remove: (id) =>
+      unlink(fileOf(id)).catch((error: unknown) => {
+        if (!isMissing(error)) throw error;
+      }),
   };
 }

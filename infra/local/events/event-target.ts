@@ -98,6 +98,14 @@ export type EventTargetOptions = {
 /** The interval for checking the queue, because other processes may add events to it. */
 const idleMs = 10_000;
 
+/** The most events that are kept in memory until they are handled. The others are read from the queue. */
+const mostHeld = 1_000;
+
+export type EventTarget = Poller & {
+  /** Stores an event in the queue, and handles it without reading it from there. */
+  add: (event: QueuedEvent) => Promise<void>;
+};
+
 /**
  * Runs a rule's target in this process: calls the handler with every event of the queue.
  * - Many events are handled at the same time, so that a slow event does not block others. Only a few of them may be of
@@ -106,28 +114,47 @@ const idleMs = 10_000;
  *   interrupted are handled again.
  * - `stop` waits for running calls.
  */
-export function startEventTarget(options: EventTargetOptions): Poller {
-  const { queue, onError, atOnce = 32, perAccount = 4 } = options;
+export function startEventTarget(options: EventTargetOptions): EventTarget {
+  const { queue, onError, atOnce = 32, perAccount = 8 } = options;
+  const held = new Map<string, QueuedEvent>();
+  /** The events that `add` has stored since a look at the queue began; they may be handled by now. */
+  const added = new Set<string>();
   const stopping = new AbortController();
   const lanes = openLanes({
     atOnce,
     perLane: perAccount,
     // An event that could not be handed over stays in the queue until the next check.
-    run: (id) => handOver(id, options, stopping.signal).catch(onError),
+    run: async (id) => {
+      try {
+        await handOver(held.get(id) ?? (await queue.read(id)), options, stopping.signal);
+      } catch (error) {
+        onError(error);
+      } finally {
+        held.delete(id);
+      }
+    },
   });
   const poller = startPoller({
     idleMs,
     onError,
     work: async () => {
       // Copied before the queue is read, so that an event that finishes in between is not started again.
-      const before = new Set(lanes.ids());
+      const before = new Set([...lanes.ids(), ...added]);
       for (const id of await queue.ids()) {
         if (stopping.signal.aborted) return;
-        if (!before.has(id)) lanes.add(await accountOf(queue, id), id);
+        if (!before.has(id) && !added.has(id)) lanes.add(await accountOf(queue, id), id);
       }
+      for (const id of before) added.delete(id);
     },
   });
   return {
+    add: async (event) => {
+      const { id, account_id } = event;
+      added.add(id);
+      await queue.put(event);
+      if (held.size < mostHeld) held.set(id, event);
+      lanes.add(account_id, id);
+    },
     wake: poller.wake,
     stop: async () => {
       stopping.abort();
@@ -141,15 +168,14 @@ export function startEventTarget(options: EventTargetOptions): Poller {
 const accountOf = async (queue: EventQueue, id: string): Promise<string> =>
   (await queue.read(id).catch(() => undefined))?.account_id ?? id;
 
-async function handOver(id: string, options: EventTargetOptions, stopping: AbortSignal): Promise<void> {
+async function handOver(event: QueuedEvent, options: EventTargetOptions, stopping: AbortSignal): Promise<void> {
   const { queue, handler, onGivenUp, retries = 2, retryDelayMs = 1_000 } = options;
-  const event = await queue.read(id);
   for (let tries = 1; !stopping.aborted; tries++) {
     const reason = await callHandler(handler, event);
-    if (reason === undefined) return queue.remove(id);
+    if (reason === undefined) return queue.remove(event.id);
     if (tries > retries) {
       await onGivenUp(event, reason);
-      return queue.remove(id);
+      return queue.remove(event.id);
     }
     await delay(retryDelayMs * 2 ** (tries - 1), undefined, { signal: stopping }).catch(() => undefined);
   }

@@ -40,10 +40,7 @@ export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
     onError: (error) => onError("retries of deliveries", error),
   });
   return {
-    onEvent: async (event) => {
-      await queue.put(event);
-      target.wake();
-    },
+    onEvent: target.add,
     retry: retries.wake,
     stop: async () => {
       const late = new AbortController();

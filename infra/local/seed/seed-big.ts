@@ -1,6 +1,3 @@
-import { argon2 as argon2Callback, randomBytes } from "node:crypto";
-import { promisify } from "node:util";
-
 import { noPermissions } from "../../../shared/auth/permissions.ts";
 import { recorder } from "../../../shared/changes/recorder.ts";
 import { createLog } from "../../../shared/core/log.ts";
@@ -13,42 +10,13 @@ import { syncNow } from "../../../shared/domains/records/sync-now.ts";
 import { addDomain } from "../../../shared/domains/setup/add.ts";
 import { verifyDomain } from "../../../shared/domains/setup/verify.ts";
 import type { Context } from "../../../shared/http/route.ts";
-import type { Login } from "../../../shared/mail/mailboxes/mailbox.ts";
-import { loginKey, newPassword, passwordTag, sealContext } from "../../../shared/mail/mailboxes/password.ts";
+import { newLogin } from "../../../shared/mail/mailboxes/password.ts";
 import { mailboxHeads, planMailboxes } from "../../../shared/mail/mailboxes/plan.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
 import { secretsHere } from "../../../shared/providers/secrets/factory.ts";
-import type { Secrets } from "../../../shared/providers/secrets/secrets.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { addWorkspace, listWorkspaces } from "../../../shared/workspaces/workspace.ts";
 import { seedRequestId } from "../events/publish.ts";
-
-const argon2 = promisify(argon2Callback);
-
-/** The lowest cost that RFC 9106 allows: microseconds, where the usual cost takes about 25 milliseconds. */
-const cost = { memory: 8, passes: 1, parallelism: 1, tagLength: 32 };
-
-const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
-
-/**
- * Makes a login whose password can be revealed and verified like any other, with a cheap hash. The password is random
- * and has 116 bits, so the hash cannot be reversed by guessing.
- */
-async function quickLogin(
-  mailbox: Parameters<typeof sealContext>[0],
-  work: { table: Table; secrets: Secrets },
-): Promise<Login> {
-  const password = newPassword();
-  const nonce = randomBytes(16);
-  const [hash, sealed, key] = await Promise.all([
-    argon2("argon2id", { message: Buffer.from(password), nonce, ...cost }),
-    work.secrets.seal(password, sealContext(mailbox)),
-    loginKey(mailbox.account_id, work),
-  ]);
-  const { memory, passes, parallelism } = cost;
-  const written = `$argon2id$v=19$m=${memory},t=${passes},p=${parallelism}$${unpadded(nonce)}$${unpadded(hash)}`;
-  return { hash: written, sealed, tag: passwordTag(key, password) };
-}
 
 /** The size of the big account. */
 export type Size = { domains: number; mailboxesEach: number; workspaces: number };
@@ -140,7 +108,7 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
     const given = await Promise.all(
       people.map(async (person) => ({
         person,
-        login: await quickLogin({ ...place, local_part: person.local_part }, work),
+        login: await newLogin({ ...place, local_part: person.local_part }, work),
       })),
     );
     await context.commit(async () => {
@@ -159,8 +127,7 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
 
 /**
  * Fills an account with domains and mailboxes through the functions of the API. Each is listed and audited, has its own
- * key or password, and is fully usable. Only the password hashes are made at the lowest cost, because the usual cost
- * would take an hour. Returns whether the account is complete.
+ * key or password, and is fully usable. Returns whether the account is complete.
  */
 export async function seedBig(seed: BigSeed): Promise<boolean> {
   const { onProgress, signal, size = bigSize } = seed;

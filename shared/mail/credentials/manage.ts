@@ -6,7 +6,7 @@ import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { appendRows } from "../../table/ranked-list.ts";
 import type { Reader, Table } from "../../table/table.ts";
-import { hashPassword, loginKey, newPassword, passwordTag } from "../mailboxes/password.ts";
+import { hashPassword, keyedHash, loginKey, newPassword, passwordTag } from "../mailboxes/password.ts";
 import { placeFor } from "../scoped/add.ts";
 import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
 import { listScoped } from "../scoped/list.ts";
@@ -28,7 +28,8 @@ export async function addCredential(
   work: LoginContext,
 ): Promise<NewCredential> {
   const password = value ?? newPassword();
-  const [hash, key] = await Promise.all([hashPassword(password), loginKey(accountId, work)]);
+  const key = await loginKey(accountId, work);
+  const hash = value === undefined ? keyedHash(key, password) : await hashPassword(password);
   const tag = passwordTag(key, password);
   return commit(async () => {
     const { state, presence } = await placeFor(credentials, table, accountId, scope);

@@ -102,7 +102,7 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
 
 /** The mailboxes of one transaction: each takes four writes, and the transaction a few more. */
 const mailboxesAtOnce = 23;
-const hashesAtOnce = 4;
+const passwordsAtOnce = 10;
 /**
  * The time in milliseconds after which no further transaction begins. One can take some seconds when many requests
  * change the same lists, and the gateway waits for 29 seconds.
@@ -163,7 +163,7 @@ async function addLogins(
   work: LoginContext,
 ): Promise<void> {
   const without = candidates.filter((candidate) => !logins.has(candidate));
-  const results = await mapConcurrently(without, hashesAtOnce, async (candidate) => {
+  const results = await mapConcurrently(without, passwordsAtOnce, async (candidate) => {
     logins.set(candidate, await newLogin({ account_id, domain_id, local_part: candidate.person.local_part }, work));
   });
   for (const result of results) if (result.status === "rejected") throw result.reason;

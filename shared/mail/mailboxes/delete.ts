@@ -11,7 +11,7 @@ import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { mailboxById, type FoundMailbox } from "./find.ts";
-import { addressKey, mailboxesOf, mailboxKind, type StoredMailbox } from "./mailbox.ts";
+import { addressKey, mailboxesOf, mailboxKey, mailboxKind, type StoredMailbox } from "./mailbox.ts";
 import { domainList, domainListWrites } from "./plan.ts";
 import { mailboxCore } from "./view.ts";
 
@@ -59,7 +59,7 @@ function dropStep(
     const { isAll, writes, changes } = await planPurge(table, accountId, { type: "mailbox", id: mailbox.id }, now());
     const options = { matched: true, partial: !isAll };
     if (!isAll) return { value: "more" as const, writes, changes, ...options };
-    const removal = await planRemoval(table, domain, mailbox);
+    const removal = await planRemoval(table, domain, [mailbox]);
     return {
       value: "gone" as const,
       writes: [...removal.writes, ...writes],
@@ -69,27 +69,38 @@ function dropStep(
   });
 }
 
-async function planRemoval(
+/**
+ * Plans the deletion of some mailboxes of a domain with their addresses, without the grants on them. The transaction
+ * fails if one of them changed since it was read.
+ */
+export async function planRemoval(
   table: Reader,
   domain: StoredDomain,
-  mailbox: StoredMailbox,
+  mailboxes: readonly StoredMailbox[],
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const { account_id } = domain;
-  const ordinal = ordinalOf(mailbox.id) ?? -1;
+  const ordinals = mailboxes.map(({ id }) => ordinalOf(id) ?? -1);
+  const places = mailboxes.map(({ place }) => place);
   const [all, inDomain] = await Promise.all([
-    readList(table, mailboxesOf(account_id), [ordinal]),
-    domainList(table, domain, [mailbox.place]),
+    readList(table, mailboxesOf(account_id), ordinals),
+    domainList(table, domain, places),
   ]);
-  const locals = [mailbox.local_part, ...mailbox.aliases];
+  const asRead = new Map(mailboxes.map(({ id, version }) => [mailboxKey(account_id, id).SK, { if: { id, version } }]));
   return {
     writes: [
-      ...removeRows(all.state, [ordinal], { if: { id: mailbox.id, version: mailbox.version } }),
-      ...domainListWrites(domain, inDomain, { removed: [mailbox.place] }),
-      ...locals.map((local): Write => ({
-        delete: addressKey(account_id, domain.id, local),
-        if: { mailbox_id: mailbox.id },
-      })),
+      ...removeRows(all.state, ordinals).map((write) =>
+        "delete" in write ? { ...write, ...asRead.get(write.delete.SK) } : write,
+      ),
+      ...domainListWrites(domain, inDomain, { removed: places }),
+      ...mailboxes.flatMap(({ id, local_part, aliases }) =>
+        [local_part, ...aliases].map((local): Write => ({
+          delete: addressKey(account_id, domain.id, local),
+          if: { mailbox_id: id },
+        })),
+      ),
     ],
-    changes: [change(mailboxKind, "deleted", mailbox.id, { before: mailboxCore(mailbox, domain) })],
+    changes: mailboxes.map((mailbox) =>
+      change(mailboxKind, "deleted", mailbox.id, { before: mailboxCore(mailbox, domain) }),
+    ),
   };
 }

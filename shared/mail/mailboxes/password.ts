@@ -35,7 +35,7 @@ const derive = (password: string, nonce: Buffer, { memory, passes, parallelism }
 
 const unpadded = (bytes: Buffer): string => bytes.toString("base64").replace(/=+$/, "");
 
-/** The Argon2id hash of a password (RFC 9106), as a PHC string. */
+/** The Argon2id hash (RFC 9106) of a password that somebody chose, as a PHC string. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(saltBytes);
   const hash = await derive(password, salt, cost);
@@ -51,7 +51,7 @@ const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d)\$([A-Za-z0-9+/]{2
  */
 export const nobodysHash = `$argon2id$v=19$m=${cost.memory},t=${cost.passes},p=1$${"A".repeat(22)}$${"A".repeat(43)}`;
 
-/** Whether a password matches a hash. Takes equally long for a match and a mismatch. */
+/** Whether a password matches an Argon2id hash. Takes equally long for a match and a mismatch. */
 export async function isPassword(password: string, hash: string): Promise<boolean> {
   const [, memory = "", passes = "", parallelism = "", salt = "", expected = ""] = phc.exec(hash) ?? [];
   if (expected === "") throw new Error("A stored password hash is not in the PHC format.");
@@ -60,16 +60,36 @@ export async function isPassword(password: string, hash: string): Promise<boolea
   return timingSafeEqual(found, Buffer.from(expected, "base64"));
 }
 
+const macOf = (key: Buffer, password: string): Buffer =>
+  createHmac("sha256", key).update(password.normalize("NFC")).digest();
+
 /**
  * A 64-bit tag by which a login finds the one hash to check among several. It is keyed with the account's own key, and
  * reveals nothing about the password without the key.
  */
-export const passwordTag = (key: Buffer, password: string): string =>
-  createHmac("sha256", key).update(password.normalize("NFC")).digest("hex").slice(0, 16);
+export const passwordTag = (key: Buffer, password: string): string => macOf(key, password).toString("hex").slice(0, 16);
+
+const keyedPrefix = "$hmac-sha256$";
+
+/**
+ * The hash of a password of `newPassword`: HMAC-SHA-256 (RFC 2104) under the account's own key. It costs next to
+ * nothing, because nobody can try 2^116 passwords. A password that somebody chose needs `hashPassword`.
+ */
+export const keyedHash = (key: Buffer, password: string): string => keyedPrefix + unpadded(macOf(key, password));
+
+/** Whether a hash is one of `keyedHash`. */
+export const isKeyed = (hash: string): boolean => hash.startsWith(keyedPrefix);
+
+/** Whether a password matches a hash of `keyedHash`. Takes equally long for a match and a mismatch. */
+export const isKeyedPassword = (key: Buffer, password: string, hash: string): boolean => {
+  const expected = Buffer.from(hash.slice(keyedPrefix.length), "base64");
+  const found = macOf(key, password);
+  return expected.length === found.length && timingSafeEqual(found, expected);
+};
 
 /*
  * Access patterns
- *   the sealed key for an account's password tags         ACCOUNT#<id> / LOGIN_KEY
+ *   the sealed key for an account's tags and keyed hashes   ACCOUNT#<id> / LOGIN_KEY
  */
 const loginKeyRow = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "LOGIN_KEY" });
 
@@ -80,7 +100,7 @@ const kept = new Map<string, Promise<Buffer>>();
 
 type LoginServices = { table: Table; secrets: Secrets };
 
-/** The key for an account's password tags. It is created at the first use, and opened once per process. 503. */
+/** The key for an account's tags and keyed hashes. It is created at the first use, and opened once per process. 503. */
 export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
   const known = kept.get(accountId);
   if (known) return known;
@@ -121,10 +141,9 @@ export const sealContext = ({ account_id, domain_id, local_part }: MailboxAddres
 /** Generates a password: its hash, and a sealed copy that is revealed once. 503. */
 export async function newLogin(mailbox: MailboxAddress, work: LoginServices): Promise<Login> {
   const password = newPassword();
-  const [hash, sealed, key] = await Promise.all([
-    hashPassword(password),
+  const [sealed, key] = await Promise.all([
     work.secrets.seal(password, sealContext(mailbox)),
     loginKey(mailbox.account_id, work),
   ]);
-  return { hash, sealed, tag: passwordTag(key, password) };
+  return { hash: keyedHash(key, password), sealed, tag: passwordTag(key, password) };
 }

@@ -25,7 +25,7 @@ const nobody = {
 };
 
 /**
- * Looks up an address in the domains of all accounts. It takes the same four round trips whether or not the domain, the
+ * Looks up an address in the domains of all accounts. It takes the same three round trips whether or not the domain, the
  * address or the mailbox exists. With `withCatchAll`, the catch-all of the domain answers for an address without a
  * mailbox.
  */
@@ -36,12 +36,15 @@ export async function findRecipient(
 ): Promise<Recipient> {
   const holder = await table.get(holderKey(name), StoredHolder);
   const { account_id: accountId, domain_id } = holder ?? nobody;
-  const [domainItem, accountItem] = await table.getMany([domainKey(accountId, domain_id), accountKey(accountId)]);
+  const [domainItem, accountItem, own, catchAll] = await table.getMany([
+    domainKey(accountId, domain_id),
+    accountKey(accountId),
+    ...[local, anyLocal].map((part) => addressKey(accountId, domain_id, part)),
+  ]);
   const domain = domainItem ? StoredDomain.parse(domainItem) : undefined;
   const isOurs = domain?.id === domain_id && domain.is_open;
-  const keys = [local, anyLocal].map((part) => addressKey(accountId, domain_id, part));
-  const [own, catchAll] = (await table.getMany(keys)).map((item) => (item ? StoredAddress.parse(item) : undefined));
-  const address = isOurs ? (own ?? (withCatchAll ? catchAll : undefined)) : undefined;
+  const addressItem = isOurs ? (own ?? (withCatchAll ? catchAll : undefined)) : undefined;
+  const address = addressItem && StoredAddress.parse(addressItem);
   const mailbox = await table.get(mailboxKey(accountId, address?.mailbox_id ?? nobody.domain_id), StoredMailbox);
   return {
     accountId,

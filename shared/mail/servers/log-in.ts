@@ -6,7 +6,7 @@ import type { Secrets } from "../../providers/secrets/secrets.ts";
 import type { Table } from "../../table/table.ts";
 import { credentials, masterKey, StoredMaster } from "../credentials/credential.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
-import { isPassword, loginKey, nobodysHash, passwordTag } from "../mailboxes/password.ts";
+import { isKeyed, isKeyedPassword, isPassword, loginKey, nobodysHash, passwordTag } from "../mailboxes/password.ts";
 import { scopedKey, scopesAround } from "../scoped/family.ts";
 import { findRecipient, type Recipient } from "./find-account.ts";
 
@@ -22,8 +22,9 @@ type Hash = { hash: string; credentialId?: string };
 
 const Masters = z.array(StoredMaster);
 
-/** The master passwords that apply to a domain's mailboxes. */
-async function mastersOf(table: Table, accountId: string, domain: StoredDomain | undefined) {
+/** The master passwords that apply to a domain's mailboxes. They only send, so none are read for IMAP. */
+async function mastersOf(table: Table, accountId: string, domain: StoredDomain | undefined, protocol: Protocol) {
+  if (protocol === "imap") return [];
   const found = await Promise.all(
     scopesAround(accountId, domain).map((scope) => {
       const { PK, SK } = masterKey(accountId, scope);
@@ -42,18 +43,23 @@ function isServed({ account, domain, isProved, address, mailbox }: Recipient, pr
   return protocol === "imap" ? isProved || domain.verified_at !== null : isProved && sendsMail(domain);
 }
 
-/**
- * The only hash to check: the hash of the mailbox or, for sending, of a master password; undefined when no tag matches.
- */
-function hashFor(
-  found: Recipient,
-  tag: string,
-  masters: z.output<typeof Masters>,
-  protocol: Protocol,
-): Hash | undefined {
+/** The only hash to check: the hash of the mailbox or of a master password; undefined when no tag matches. */
+function hashFor(found: Recipient, tag: string, masters: z.output<typeof Masters>): Hash | undefined {
   if (found.mailbox?.login.tag === tag) return { hash: found.mailbox.login.hash };
-  const master = protocol === "smtp" ? masters.find((one) => one.tag === tag) : undefined;
+  const master = masters.find((one) => one.tag === tag);
   return master && { hash: master.hash, credentialId: master.credential_id };
+}
+
+/**
+ * Whether the password matches the hash and the mailbox may be used. A refusal computes exactly one Argon2id hash in
+ * every case, so that its time tells neither whether an address exists nor how its password is kept. A password that
+ * matches a keyed hash needs none: who sends it knows that we made it.
+ */
+async function isRight(password: string, hash: string, key: Buffer, mayUse: boolean): Promise<boolean> {
+  if (!isKeyed(hash)) return (await isPassword(password, hash)) && mayUse;
+  if (isKeyedPassword(key, password, hash) && mayUse) return true;
+  await isPassword(password, nobodysHash);
+  return false;
 }
 
 const usedEveryMs = 300_000;
@@ -77,20 +83,20 @@ async function noteUse(accountId: string, id: string, { table, now }: LoginWork)
  * Logs in to the mailbox of an address: its own address or one of its aliases. Undefined when the login is refused.
  * 503.
  * - The password is the mailbox's or, for sending, a master password for a scope that the mailbox is in.
- * - Exactly one password hash is checked in every case, so that the login takes equally long for an unknown user.
+ * - A refused login takes equally long for any address, also for an unknown one.
  */
 export async function logIn({ user, password, protocol }: Attempt, work: LoginWork): Promise<LoggedIn | undefined> {
   const address = readAddress(user);
   const found = await findRecipient(work.table, address ?? { local: "nobody", domain: "nobody.invalid" }, false);
   const isKnown = found.domain !== undefined;
   const [masters, key] = await Promise.all([
-    mastersOf(work.table, found.accountId, found.domain),
+    mastersOf(work.table, found.accountId, found.domain, protocol),
     isKnown ? loginKey(found.accountId, work) : Buffer.alloc(32),
   ]);
-  const hash = hashFor(found, passwordTag(key, password), masters, protocol);
-  const isRight = await isPassword(password, hash?.hash ?? nobodysHash);
-  if (!isRight || !hash || !isServed(found, protocol) || !found.mailbox || !found.domain) return undefined;
-  if (hash.credentialId !== undefined) await noteUse(found.accountId, hash.credentialId, work);
+  const hash = hashFor(found, passwordTag(key, password), masters);
+  const isIn = await isRight(password, hash?.hash ?? nobodysHash, key, isServed(found, protocol));
+  if (!isIn || !found.mailbox || !found.domain) return undefined;
+  if (hash?.credentialId !== undefined) await noteUse(found.accountId, hash.credentialId, work);
   return {
     address: `${found.mailbox.local_part}@${found.domain.name}`,
     accountId: found.accountId,

@@ -10,7 +10,7 @@ import { publishedDocument } from "../../support/contract.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
-import { home, send } from "../../support/mailboxes.ts";
+import { home, isOwnPassword, send } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
@@ -42,7 +42,7 @@ test("a generated password is in this answer and never again, and only its hash 
   expect(headers["cache-control"]).toBe("no-store");
   const { generated_secret: secret, ...rest } = body;
   const [master] = await mastersOf(account, { type: "account", id: account.id });
-  expect(await isPassword(secret, master?.hash ?? "")).toBe(true);
+  expect(await isOwnPassword(account, secret, master?.hash ?? "")).toBe(true);
   expect(JSON.stringify(await storedOf(account))).not.toContain(secret);
   expect((await send(account, "GET", "credentials")).body.items).toEqual([rest]);
   const [change] = await recorded(account);

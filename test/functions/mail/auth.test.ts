@@ -2,12 +2,13 @@ import { afterEach, expect, test, vi } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
+import { newPassword } from "../../../shared/mail/mailboxes/password.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { faults, withFault } from "../../support/faults.ts";
 import { ask, askWith, hashesDuring, logsIn, newSource } from "../../support/mail-door.ts";
-import { at, home, send, setPassword, stocked } from "../../support/mailboxes.ts";
+import { added, at, home, send, setPassword, stocked, storedMailbox } from "../../support/mailboxes.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
 afterEach(() => {
@@ -288,23 +289,80 @@ test("holds nothing back where that is configured", async () => {
   expect((await ask({ "auth-login-attempt": "9" }))["auth-wait"]).toBeUndefined();
 });
 
-test("a user that is not there costs as many calls of the table as one that is, and one hash", async () => {
-  const { account, id, name, email } = await scene(["ada", "bob"]);
-  await send(account, "POST", at(id, "/aliases"), { alias: "sales" });
-  // The account's key is known to the process from its first login on.
-  await logsIn(`bob@${name}`, password);
-  const cost = async (user: string): Promise<unknown> => {
-    let calls: string[] = [];
+test.each(["smtp", "imap"])(
+  "by %s a user that is not there costs as many calls of the table as one that is, and one hash",
+  async (protocol) => {
+    const { account, id, name, email } = await scene(["ada", "bob"]);
+    await send(account, "POST", at(id, "/aliases"), { alias: "sales" });
+    // The account's key is known to the process from its first login on.
+    await logsIn(`bob@${name}`, password);
+    const cost = async (user: string): Promise<unknown> => {
+      let calls: string[] = [];
+      const hashes = await hashesDuring(async () => {
+        ({ calls } = await withFault(undefined, -1, () => logsIn(user, "wrong", protocol)));
+      });
+      return { hashes, calls: calls.toSorted() };
+    };
+    const first = await cost(email);
+    expect(first).toMatchObject({ hashes: 1 });
+    for (const user of [
+      `sales@${name}`,
+      `nobody@${name}`,
+      `*@${name}`,
+      `ada@${uniqueName()}`,
+      `nobody-by-${protocol}`,
+    ]) {
+      expect(await cost(user), user).toEqual(first);
+    }
+  },
+);
+
+test("a refused login costs one hash, however the password is kept, and one that we made costs none when it is right", async () => {
+  const { account, id: chosen, name, email } = await scene(["ada", "bob"]);
+  const made = await added(account, name, "carl");
+  const secret = (await send(account, "POST", at(made.id, "/reveal-credentials"))).body.password;
+  const { generated_secret: master } = (await send(account, "POST", "credentials", { name: "Relay", generate: true }))
+    .body;
+  const costOf = async (user: string, pass: string, protocol = "smtp") => {
+    let isIn = false;
     const hashes = await hashesDuring(async () => {
-      ({ calls } = await withFault(undefined, -1, () => logsIn(user, "wrong")));
+      isIn = await logsIn(user, pass, protocol);
     });
-    return { hashes, calls: calls.toSorted() };
+    return { isIn, hashes };
   };
-  const first = await cost(email);
-  expect(first).toMatchObject({ hashes: 1 });
-  for (const user of [`sales@${name}`, `nobody@${name}`, `*@${name}`, `ada@${uniqueName()}`, "nobody"]) {
-    expect(await cost(user), user).toEqual(first);
+  const [accepted, refused] = [
+    { isIn: true, hashes: 0 },
+    { isIn: false, hashes: 1 },
+  ];
+  expect(await costOf(made.primary_email, secret)).toEqual(accepted);
+  expect(await costOf(made.primary_email, secret, "imap")).toEqual(accepted);
+  expect(await costOf(email, master)).toEqual(accepted);
+  expect(await costOf(email, password)).toEqual({ isIn: true, hashes: 1 });
+  for (const user of [email, made.primary_email, `nobody@${name}`, `ada@${uniqueName()}`]) {
+    for (const pass of ["wrong", newPassword()]) expect(await costOf(user, pass), user).toEqual(refused);
   }
+  expect(await costOf(email, secret)).toEqual(refused);
+  expect(await costOf(email, master, "imap")).toEqual(refused);
+  for (const id of [chosen, made.id]) await send(account, "PATCH", at(id, "/active"), { active: false });
+  expect(await costOf(made.primary_email, secret)).toEqual(refused);
+  expect(await costOf(made.primary_email, master)).toEqual(refused);
+  expect(await costOf(email, password)).toEqual(refused);
+});
+
+test("a chosen password in the form of those that we make has a slow hash, and lets in", async () => {
+  const { account, email } = await scene();
+  const value = newPassword();
+  await send(account, "POST", "credentials", { name: "Relay", value });
+  expect(await hashesDuring(async () => expect(await logsIn(email, value)).toBe(true))).toBe(1);
+});
+
+test("a password of an earlier version lets in until the rotation, and the next one has a keyed hash", async () => {
+  const { account, email, id } = await scene();
+  const before = (await storedMailbox(account, id)).login.hash;
+  expect(await logsIn(email, password)).toBe(true);
+  expect((await storedMailbox(account, id)).login.hash).toBe(before);
+  await send(account, "POST", at(id, "/rotate-password"));
+  expect((await storedMailbox(account, id)).login.hash).toMatch(/^\$hmac-sha256\$[A-Za-z0-9+/]{43}$/);
 });
 
 const temporary = {

@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { mailboxKey } from "../../../shared/mail/mailboxes/mailbox.ts";
-import { isPassword } from "../../../shared/mail/mailboxes/password.ts";
-import { added, at, home, send, storedMailbox } from "../../support/mailboxes.ts";
+import { added, at, home, isOwnPassword, send, storedMailbox } from "../../support/mailboxes.ts";
 import { recorded } from "../../support/recorded.ts";
 import { statusesOf } from "../../support/request.ts";
 import { newRoomyAccount } from "../../support/roomy.ts";
@@ -37,7 +36,7 @@ test("shows how to log in once, and nobody can find it any more", async () => {
   const after = await storedMailbox(account, id);
   expect(before.login.sealed).toBeDefined();
   expect(after.login).toEqual({ hash: before.login.hash, tag: before.login.tag });
-  expect(await isPassword(shown.body.password, after.login.hash)).toBe(true);
+  expect(await isOwnPassword(account, shown.body.password, after.login.hash)).toBe(true);
   expect((await reveal()).body).toMatchObject({ status: 409, code: "secret_already_shown" });
   const changes = await recorded(account);
   expect(changes[0]).toMatchObject({ type: "mailbox.credentials_revealed", resource_id: id });
@@ -69,7 +68,7 @@ test("while it is rotated at the same time, what is shown is the password there 
   expect(rotated.status).toBe(200);
   const { login } = await storedMailbox(account, id);
   if (shown.status === 200) {
-    expect(await isPassword(shown.body.password, login.hash)).toBe(login.sealed === undefined);
+    expect(await isOwnPassword(account, shown.body.password, login.hash)).toBe(login.sealed === undefined);
   } else {
     expect([shown.status, login.sealed === undefined]).toEqual([409, false]);
   }

@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { isPassword } from "../../../shared/mail/mailboxes/password.ts";
-import { added, at, home, send, setPassword, stocked, storedMailbox } from "../../support/mailboxes.ts";
+import { added, at, home, isOwnPassword, send, setPassword, stocked, storedMailbox } from "../../support/mailboxes.ts";
 import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember } from "../../support/world.ts";
 
@@ -32,11 +31,11 @@ test("makes a new password to be revealed once, and the old one is worth nothing
     { mailbox_id: id, rotated_at: expect.stringMatching(/\.\d{3}Z$/) },
   ]);
   const { login, updated_at } = await storedMailbox(account, id);
-  expect(await isPassword("the old password", login.hash)).toBe(false);
+  expect(await isOwnPassword(account, "the old password", login.hash)).toBe(false);
   expect([login.tag === old.login.tag, updated_at]).toEqual([false, rotated.body.rotated_at]);
   const shown = await reveal();
   expect(shown.body).toMatchObject({ mailbox_id: id, email: `ada@${name}` });
-  expect(await isPassword(shown.body.password, login.hash)).toBe(true);
+  expect(await isOwnPassword(account, shown.body.password, login.hash)).toBe(true);
   expect((await reveal()).body.code).toBe("secret_already_shown");
 });
 
@@ -53,7 +52,7 @@ test("of many at the same time the last one's password is the one that is reveal
   const { account, id, rotate, reveal } = await scene();
   expect(statusesOf(await Promise.all([rotate(), rotate(), rotate()]))).toEqual([200, 200, 200]);
   const { password } = (await reveal()).body;
-  expect(await isPassword(password, (await storedMailbox(account, id)).login.hash)).toBe(true);
+  expect(await isOwnPassword(account, password, (await storedMailbox(account, id)).login.hash)).toBe(true);
 });
 
 test("a request sent again with its key does not make another password", async () => {

@@ -7,7 +7,7 @@ import { updateWebhook } from "../../../shared/webhooks/webhook-changes.ts";
 import { webhookKey } from "../../../shared/webhooks/webhook.ts";
 import { keepingReceiver, newScene } from "../../support/webhooks.ts";
 
-test("a failing webhook's first attempts are left to the sweep, which tries one of them a run until one is accepted", async () => {
+test("a failing webhook's first attempts are left to the sweep, which tries one of them a run until one is accepted, and then all", async () => {
   const scene = await newScene();
   const { url, received } = await keepingReceiver((count) => ({ status: count < 4 ? 500 : 204 }));
   const { id } = await scene.subscribe(url);
@@ -17,10 +17,32 @@ test("a failing webhook's first attempts are left to the sweep, which tries one 
   expect((await scene.deliveries(id)).filter(({ attempt_count }) => attempt_count === 0)).toHaveLength(6);
   expect(await sweep(scene.work)).toEqual({ due: 6, pending: 1 });
   expect(await sweep(scene.work)).toEqual({ due: 5, pending: 1 });
-  expect(await sweep(scene.work)).toEqual({ due: 4, succeeded: 3 });
-  expect(received).toHaveLength(6);
-  expect(await sweep(scene.work)).toEqual({ due: 1, succeeded: 1 });
+  expect(await sweep(scene.work)).toEqual({ due: 4, succeeded: 4 });
+  expect(received).toHaveLength(7);
   expect(await dispatch(scene.event(), scene.work)).toEqual(["succeeded"]);
+});
+
+test("a failing webhook that accepts and fails again in a run has its others wait for the next", async () => {
+  const scene = await newScene();
+  const { url, received } = await keepingReceiver((count) => ({ status: count === 2 ? 204 : 500 }));
+  const { id } = await scene.subscribe(url);
+  for (let count = 0; count < 7; count++) await dispatch(scene.event(), scene.work);
+  expect(await sweep(scene.work)).toEqual({ due: 6, succeeded: 1, pending: 1 });
+  expect(received).toHaveLength(3);
+  expect((await scene.deliveries(id)).filter(({ attempt_count }) => attempt_count === 0)).toHaveLength(4);
+});
+
+test("a backlog goes in one run once its receiver accepts again, and counts as two hundred until then", async () => {
+  const scene = await newScene();
+  let isDown = true;
+  const { url, received } = await keepingReceiver(() => ({ status: isDown ? 500 : 204 }));
+  await scene.subscribe(url);
+  await dispatch(scene.event(), scene.work);
+  await Promise.all(Array.from({ length: 230 }, () => dispatch(scene.event(), scene.work)));
+  expect(await sweep(scene.work)).toEqual({ due: 200, pending: 1 });
+  isDown = false;
+  expect(await sweep(scene.work)).toEqual({ due: 200, succeeded: 229 });
+  expect(new Set(received.slice(2).map(({ headers }) => headers["webhook-id"])).size).toBe(229);
 });
 
 test("when a webhook fails in a run, its others wait for the next", async () => {

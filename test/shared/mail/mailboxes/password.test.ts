@@ -3,7 +3,10 @@ import { expect, test } from "vitest";
 
 import {
   hashPassword,
+  isKeyed,
+  isKeyedPassword,
   isPassword,
+  keyedHash,
   newPassword,
   nobodysHash,
   passwordTag,
@@ -72,4 +75,25 @@ test("a tag is that of its password and of its account's key, in any composition
     }),
     { numRuns: 200 },
   );
+});
+
+test("a keyed hash is that of its password and of its account's key, and no other kind of hash", () => {
+  const [key, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  fc.assert(
+    fc.property(anyString(), anyString(), (one, two) => {
+      const hash = keyedHash(key, one);
+      expect(hash).toMatch(/^\$hmac-sha256\$[A-Za-z0-9+/]{43}$/);
+      expect([isKeyed(hash), isKeyedPassword(key, one.normalize("NFD"), hash)]).toEqual([true, true]);
+      expect(isKeyedPassword(other, one, hash)).toBe(false);
+      expect(isKeyedPassword(key, two, hash)).toBe(
+        Buffer.from(one.normalize("NFC")).equals(Buffer.from(two.normalize("NFC"))),
+      );
+    }),
+    { numRuns: 200 },
+  );
+  const hash = keyedHash(key, "secret");
+  for (const broken of [hash.slice(0, -2), "$hmac-sha256$", "", nobodysHash]) {
+    expect(isKeyedPassword(key, "secret", broken)).toBe(false);
+  }
+  expect([isKeyed(nobodysHash), isKeyed("")]).toEqual([false, false]);
 });

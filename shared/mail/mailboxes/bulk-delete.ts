@@ -1,0 +1,239 @@
+import * as z from "zod";
+
+import { covers } from "../../auth/permissions.ts";
+import { domainById, domainByName, domainsByIds } from "../../domains/find.ts";
+import { assignmentsOn } from "../../grants/assignments.ts";
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import { dropMailbox, planRemoval } from "./delete.ts";
+import { scopesOfMailbox, type FoundMailbox } from "./find.ts";
+import { readAddress } from "./local-part.ts";
+import { mailboxesByIds } from "./lookup.ts";
+import { addressKey, StoredAddress, type StoredMailbox } from "./mailbox.ts";
+
+const Index = z.int().min(0).meta({ description: "The mailbox's index in `mailboxes`, from 0." });
+
+const Deleted = z.object({
+  index: Index,
+  mailbox_id: z.string().meta({ description: "The id that the mailbox had." }),
+});
+type Deleted = z.output<typeof Deleted>;
+
+const Failure = z
+  .object({
+    index: Index,
+    code: z.enum(["not_found", "forbidden", "duplicate_in_request", "not_attempted"]).meta({
+      description:
+        "Why the mailbox was not deleted. `not_found`: there is no such mailbox, or you cannot see it. `forbidden`: you lack the capability `mailbox.delete` on it. `not_attempted`: the request ran out of time. Send the mailbox again in a new request with another `Idempotency-Key`.",
+    }),
+    message: z.string().meta({ description: "The reason in words, for people." }),
+  })
+  .meta({ id: "MailboxBulkDeleteFailure", description: "A mailbox that was not deleted." });
+type Failure = z.output<typeof Failure>;
+
+export const BulkDeleteAnswer = z
+  .object({
+    deleted: z.array(Deleted).meta({ description: "The mailboxes that were deleted, in the order of the request." }),
+    failed: z.array(Failure).meta({ description: "The mailboxes that were not deleted, in the order of the request." }),
+  })
+  .meta({ id: "MailboxBulkDeleteResponse", description: "The mailboxes that were deleted, and those that failed." });
+export type BulkDeleteAnswer = z.output<typeof BulkDeleteAnswer>;
+
+/*
+ * Access patterns
+ *   what a keyed request deleted so far   ACCOUNT#<id> / BULK_DELETE#<id of the request>
+ */
+const progressKey = (accountId: string, keyId: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `BULK_DELETE#${keyId}`,
+});
+
+const StoredProgress = z.object({ deleted: z.array(Deleted) });
+
+/** Longer than a request with an idempotency key can be sent again. */
+const progressSeconds = 2 * 86_400;
+
+/** A mailbox to delete, with its index in the request. */
+type Candidate = { index: number; found: FoundMailbox };
+type DeletionStep = { deleted: Deleted[]; bound: Candidate[]; missing: Candidate[]; left: Candidate[] };
+type Deletion = { accountId: string; context: Context; deleted: Deleted[]; failed: Failure[] };
+
+const failureReasons: Record<Failure["code"], string> = {
+  not_found: "There is no such mailbox in this account, or you cannot see it.",
+  forbidden: "This needs the capability mailbox.delete.",
+  duplicate_in_request: "An earlier item of this request is the same mailbox.",
+  not_attempted: "The request ran out of time before this mailbox. Send it again.",
+};
+
+const failure = (index: number, code: Failure["code"]): Failure => ({ index, code, message: failureReasons[code] });
+
+/** After this time in milliseconds no further transaction begins: the gateway waits for 29 seconds. */
+const budgetMs = 18_000;
+
+/**
+ * Deletes many mailboxes as `deleteMailbox` does, some 15 of one domain in each transaction.
+ * - A mailbox that cannot be deleted is reported, and the others are deleted.
+ * - Mailboxes that are left when time runs out are reported as `not_attempted`.
+ * - A keyed request that is sent again after an interruption reports what it has deleted, and deletes the rest. It
+ *   leaves alone a new mailbox that got the address of a deleted one meanwhile.
+ */
+export async function deleteMailboxes(
+  accountId: string,
+  refs: readonly string[],
+  context: Context,
+): Promise<BulkDeleteAnswer> {
+  const startedAt = performance.now();
+  const isOver = (): boolean => performance.now() - startedAt >= budgetMs;
+  const { table, keyId } = context;
+  const earlier = keyId === undefined ? undefined : await table.get(progressKey(accountId, keyId), StoredProgress);
+  const deletion: Deletion = { accountId, context, deleted: earlier?.deleted ?? [], failed: [] };
+  let left = await candidatesAmong(refs, deletion);
+  for (let isFirst = true; left.length > 0 && (isFirst || !isOver()); isFirst = false) {
+    const domainId = left[0]?.found.domain.id;
+    const [some, others] = [left.filter(isIn(domainId)), left.filter((one) => !isIn(domainId)(one))];
+    const step = await deleteTogether(some, deletion);
+    left = [...step.left, ...others];
+    deletion.deleted.push(...step.deleted);
+    deletion.failed.push(...step.missing.map(({ index }) => failure(index, "not_found")));
+    for (const one of step.bound) {
+      if (isOver()) left.push(one);
+      else await deleteAlone(one, deletion);
+    }
+  }
+  deletion.failed.push(...left.map(({ index }) => failure(index, "not_attempted")));
+  const value = { deleted: deletion.deleted.toSorted(inOrder), failed: deletion.failed.toSorted(inOrder) };
+  return context.commit(async () => ({ value, writes: [], changes: [] }));
+}
+
+const inOrder = (a: { index: number }, b: { index: number }): number => a.index - b.index;
+
+const isIn =
+  (domainId: string | undefined) =>
+  ({ found }: Candidate): boolean =>
+    found.domain.id === domainId;
+
+/** The mailboxes to delete. Those that cannot be deleted are added to `failed`. */
+async function candidatesAmong(
+  refs: readonly string[],
+  { accountId, context: { table, permissions }, deleted, failed }: Deletion,
+): Promise<Candidate[]> {
+  const isDone = new Set(deleted.map(({ index }) => index));
+  const seen = new Set(deleted.map(({ mailbox_id }) => mailbox_id));
+  const all = await mailboxesByRefs(table, accountId, refs);
+  return all.flatMap((found, index) => {
+    if (isDone.has(index)) return [];
+    const may = (capability: "mailbox.delete" | "mailbox.view"): boolean =>
+      found !== undefined && covers(permissions, capability, scopesOfMailbox(found));
+    if (!found || !(may("mailbox.delete") || may("mailbox.view"))) failed.push(failure(index, "not_found"));
+    else if (!may("mailbox.delete")) failed.push(failure(index, "forbidden"));
+    else if (seen.has(found.mailbox.id)) failed.push(failure(index, "duplicate_in_request"));
+    else {
+      seen.add(found.mailbox.id);
+      return [{ index, found }];
+    }
+    return [];
+  });
+}
+
+/** The mailbox of each reference, an id or a primary address, with its domain. Takes a few round trips for all. */
+async function mailboxesByRefs(
+  table: Reader,
+  accountId: string,
+  refs: readonly string[],
+): Promise<(FoundMailbox | undefined)[]> {
+  const addresses = refs.map(readAddress);
+  const names = [...new Set(addresses.flatMap((address) => address?.domain ?? []))];
+  const named = await Promise.all(names.map((name) => domainByName(table, accountId, name)));
+  const wanted = addresses.flatMap((address, index) => {
+    const domain = address && named[names.indexOf(address.domain)];
+    return domain ? [{ index, key: addressKey(accountId, domain.id, address.local) }] : [];
+  });
+  const owners = await table.getMany(wanted.map(({ key }) => key));
+  const ids = refs.map((ref, index) => (addresses[index] ? undefined : ref.trim().toLowerCase()));
+  for (const [place, { index }] of wanted.entries()) {
+    const owner = owners[place] && StoredAddress.parse(owners[place]);
+    if (owner?.kind === "mailbox") ids[index] = owner.mailbox_id;
+  }
+  const distinct = [...new Set(ids.filter((id) => id !== undefined))];
+  const mailboxes = await mailboxesByIds(table, accountId, distinct);
+  const domains = await domainsByIds(table, accountId, [...new Set(mailboxes.map(({ domain_id }) => domain_id))]);
+  return ids.map((id) => {
+    const mailbox = mailboxes.find((one) => one.id === id);
+    const domain = domains.find((one) => one.id === mailbox?.domain_id);
+    return mailbox && domain && { mailbox, domain };
+  });
+}
+
+const deletedOf = ({ index, found }: Candidate): Deleted => ({ index, mailbox_id: found.mailbox.id });
+
+/** The write that stores what a keyed request has deleted, in the transaction that deletes some more. */
+function progressWrites(more: readonly Deleted[], { accountId, context, deleted }: Deletion): Write[] {
+  const { keyId, now } = context;
+  if (keyId === undefined) return [];
+  const ttl = Math.ceil(now().getTime() / 1_000) + progressSeconds;
+  return [{ put: { ...progressKey(accountId, keyId), deleted: [...deleted, ...more], ttl } }];
+}
+
+/**
+ * The writes for a mailbox and its aliases, with its entry in the audit log, and with a bitmap in each of two lists at
+ * worst. A transaction holds 100, and needs a few more itself.
+ */
+const writesFor = ({ aliases }: StoredMailbox): number => 6 + aliases.length;
+const writesAtOnce = 92;
+
+/** The first mailboxes that fit into one transaction. */
+function fitting(mailboxes: readonly StoredMailbox[]): StoredMailbox[] {
+  let writes = 0;
+  return mailboxes.filter((mailbox) => (writes += writesFor(mailbox)) <= writesAtOnce);
+}
+
+const readAtOnce = 16;
+
+/** Deletes the first few of some mailboxes of one domain in one transaction, except those with grants (`bound`). */
+function deleteTogether(some: readonly Candidate[], deletion: Deletion): Promise<DeletionStep> {
+  const { accountId, context } = deletion;
+  const { table, commit } = context;
+  const [first, rest] = [some.slice(0, readAtOnce), some.slice(readAtOnce)];
+  const domainId = first[0]?.found.domain.id ?? "";
+  return commit(async () => {
+    const ids = first.map(({ found }) => found.mailbox.id);
+    const [domain, current, grants] = await Promise.all([
+      domainById(table, accountId, domainId),
+      mailboxesByIds(table, accountId, ids),
+      Promise.all(ids.map((id) => assignmentsOn(table, accountId, { type: "mailbox", id }))),
+    ]);
+    const boundIds = new Set(ids.filter((_, index) => (grants[index]?.length ?? 0) > 0));
+    const there = new Set(current.map(({ id }) => id));
+    const free = domain ? fitting(current.filter(({ id }) => !boundIds.has(id))) : [];
+    const chosen = new Set(free.map(({ id }) => id));
+    const those = (isOne: (id: string) => boolean) => first.filter(({ found }) => isOne(found.mailbox.id));
+    const isGone = (id: string): boolean => !domain || !there.has(id);
+    const value: DeletionStep = {
+      deleted: those((id) => chosen.has(id)).map(deletedOf),
+      bound: those((id) => !isGone(id) && boundIds.has(id)),
+      missing: those(isGone),
+      left: [...those((id) => !isGone(id) && !boundIds.has(id) && !chosen.has(id)), ...rest],
+    };
+    if (!domain || free.length === 0) return { value, writes: [], changes: [], partial: true };
+    const { writes, changes } = await planRemoval(table, domain, free);
+    return { value, writes: [...writes, ...progressWrites(value.deleted, deletion)], changes, partial: true };
+  });
+}
+
+/** Deletes a mailbox with the grants on it, which may take several transactions. */
+async function deleteAlone(one: Candidate, deletion: Deletion): Promise<void> {
+  const { accountId, context, deleted, failed } = deletion;
+  const gone = deletedOf(one);
+  const dropped = await dropMailbox(accountId, one.found.mailbox, {
+    ...context,
+    commit: (plan) =>
+      context.commit(async () => {
+        const planned = await plan();
+        const progress = planned.value === "gone" ? progressWrites([gone], deletion) : [];
+        return { ...planned, writes: [...planned.writes, ...progress], partial: true };
+      }),
+  });
+  if (dropped === "gone") deleted.push(gone);
+  else failed.push(failure(one.index, "not_found"));
+}

@@ -1,10 +1,10 @@
+import { chunk } from "../../shared/core/concurrency.ts";
 import { idWithOrdinal } from "../../shared/core/ids.ts";
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
 import { appendRows, readList, removeRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspace.ts";
-import { inTurns, median, type Figure, type Options, type Result } from "./harness.ts";
-import { shown, table as tableOf } from "./page.ts";
+import { inTurns, median, type Options, type Result } from "./harness.ts";
 import { newScene } from "./scene.ts";
 
 const deletedShare = 0.1;
@@ -17,8 +17,10 @@ const rounds = 5;
 export async function run({ quick }: Options): Promise<Result> {
   const sizes: Awaited<ReturnType<typeof measureSize>>[] = [];
   for (const rows of [1_000, 10_000, ...(quick ? [] : [100_000])]) sizes.push(await measureSize(rows));
-  const changes = sizes.at(-1)?.changes ?? [];
-  return { figures: [...sizes.flatMap(({ figures }) => figures), ...changes], chapter: chapterOf(sizes) };
+  return {
+    figures: [...sizes.flatMap(({ figures }) => figures), ...(sizes.at(-1)?.changes ?? [])],
+    tables: { "Pages of a list": sizes.flatMap(({ table }) => table) },
+  };
 }
 
 async function measureSize(rows: number) {
@@ -34,56 +36,34 @@ async function measureSize(rows: number) {
   const [ours, theirs] = [await page(lastPage), await readAll()];
   if (theirs.total !== total || theirs.items.length !== ours.items.length) throw new Error("the two pages differ");
   const costOf = async (read: () => Promise<unknown>) => {
-    const [samples = []] = await inTurns(rounds, [() => measure(read)]);
+    const { samples } = await inTurns(rounds, { samples: () => measure(read) });
     const { readUnits: units = 0, calls = 0 } = samples[0] ?? {};
     return { units, calls, ms: median(samples.map(({ ms }) => ms)) };
   };
-  const costs = {
-    "page 1": await costOf(() => page(1)),
-    "the middle page": await costOf(() => page(lastPage >> 1)),
-    "the last page": await costOf(() => page(lastPage)),
-    "… by brute force": await costOf(readAll),
-  };
+  const [first, middle] = [await costOf(() => page(1)), await costOf(() => page(lastPage >> 1))];
+  const [last, brute] = [await costOf(() => page(lastPage)), await costOf(readAll)];
   const { items } = await page(2);
   const added = await measure(() => addWorkspace(accountId, "One more", context));
   const removed = await measure(() => deleteWorkspace(accountId, items[7]?.id ?? "", context));
-  const changes: Figure[] = [
-    { name: "add, with its uniqueness item", value: added.writeUnits, unit: "write units", bar: 8 },
-    { name: "delete, with its uniqueness item", value: removed.writeUnits, unit: "write units", bar: 10 },
-  ];
-  const { "page 1": first, "the middle page": middle, "the last page": last, "… by brute force": brute } = costs;
-  const figures: Figure[] = [
-    { name: `${rows} rows: page 1 of ${total} live ones`, value: first.units, unit: "read units" },
-    { name: `${rows} rows: the middle page`, value: middle.units, unit: "read units" },
-    { name: `${rows} rows: the last page`, value: last.units, unit: "read units" },
-    { name: `${rows} rows: the last page by brute force`, value: brute.units, unit: "read units" },
-    { name: `${rows} rows: last page / page 1`, value: last.units / first.units, unit: "×", bar: 1.2 },
-    { name: `${rows} rows: sequential calls of the last page`, value: last.calls, unit: "calls", bar: 4 },
-    { name: `${rows} rows: … by brute force`, value: brute.calls, unit: "calls" },
-  ];
-  return { rows, total, costs, figures, changes };
-}
-
-function chapterOf(sizes: readonly Awaited<ReturnType<typeof measureSize>>[]): string {
-  const rows = sizes.flatMap(({ rows, total, costs }) =>
-    Object.entries(costs).map(([which, { units, calls, ms }]) => [
-      shown(rows, 0),
-      shown(total, 0),
-      which,
-      shown(units, 0),
-      `${calls}`,
-      shown(ms),
-    ]),
-  );
-  return `## Pages
-
-This suite reads pages of ${pageSize} rows of a list with its exact total. A tenth of the rows is deleted at random.
-
-Brute force is a strongly consistent query of all rows, which counts them and keeps the page. In DynamoDB an exact total and a page number
-otherwise cost that much. The milliseconds are those of the embedded engine.
-
-${tableOf(["Rows made", "Live", "", "Read units", "Calls in a row", "ms"], rows)}
-`;
+  const costs = { "page 1": first, "the middle page": middle, "the last page": last, "… by brute force": brute };
+  return {
+    figures: [
+      { name: `${rows} rows: page 1 of ${total} live ones`, value: first.units, unit: "read units" },
+      { name: `${rows} rows: the middle page`, value: middle.units, unit: "read units" },
+      { name: `${rows} rows: the last page`, value: last.units, unit: "read units" },
+      { name: `${rows} rows: the last page by brute force`, value: brute.units, unit: "read units" },
+      { name: `${rows} rows: last page / page 1`, value: last.units / first.units, unit: "×", bar: 1.2 },
+      { name: `${rows} rows: sequential calls of the last page`, value: last.calls, unit: "calls", bar: 4 },
+      { name: `${rows} rows: … by brute force`, value: brute.calls, unit: "calls" },
+    ],
+    changes: [
+      { name: "add, with its uniqueness item", value: added.writeUnits, unit: "write units", bar: 8 },
+      { name: "delete, with its uniqueness item", value: removed.writeUnits, unit: "write units", bar: 10 },
+    ],
+    table: Object.entries(costs).map(([Page, { units, calls, ms }]) => {
+      return { "Rows made": rows, Live: total, Page, "Read units": units, "Calls in a row": calls, ms };
+    }),
+  };
 }
 
 /** Adds rows as large as workspaces through the list itself, and deletes some of them, many in one transaction. */
@@ -99,15 +79,14 @@ async function fill(table: Table, accountId: string, rows: number): Promise<void
     version: 1,
   });
   const all = Array.from({ length: rows }, (_, ordinal) => ordinal);
-  for (let start = 0; start < rows; start += batch) {
+  for (const some of chunk(batch, all)) {
     await table.commit(async () => {
       const { state } = await readList(table, list);
-      return { value: undefined, writes: appendRows(state, all.slice(start, start + batch).map(rowOf)) };
+      return { value: undefined, writes: appendRows(state, some.map(rowOf)) };
     });
   }
   const deleted = all.filter(() => Math.random() < deletedShare);
-  for (let start = 0; start < deleted.length; start += batch) {
-    const ordinals = deleted.slice(start, start + batch);
+  for (const ordinals of chunk(batch, deleted)) {
     await table.commit(async () => {
       const { state } = await readList(table, list, ordinals);
       return { value: undefined, writes: removeRows(state, ordinals) };

@@ -27,7 +27,7 @@ export async function run({ quick }: Options): Promise<Result> {
   const file = join(folder.path, "bundles/read/index.js");
   await bundleLambdas([{ name: "read", file: "functions/workspaces/get.ts" }], join(folder.path, "bundles"));
   const ours = { label: "this API", file, bytes: (await stat(file)).size };
-  const all = [ours, ...(await bundlePeers("read"))];
+  const all = [ours, ...(await bundlePeers("cold"))];
   const front = await startTlsFront(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", folder.path);
   const { get } = await newEvents(newUser(), 25);
   const runners = all.map(({ label, file }) => {

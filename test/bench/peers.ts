@@ -62,13 +62,13 @@ export const works = ["verified", "same", "bare"] as const;
 export type Work = (typeof works)[number];
 
 /** The bundles of all peers: with all three requests, or for a cold start with the read of one workspace alone. */
-export async function bundlePeers(work: Work | "read"): Promise<Contender[]> {
+export async function bundlePeers(work: Work | "cold"): Promise<Contender[]> {
   await install();
-  const peers = [...(work === "read" ? coldOnly : warmOnly), ...recommended];
+  const peers = [...(work === "cold" ? coldOnly : warmOnly), ...recommended];
   return Promise.all(peers.map((peer, index) => bundle(peer, work, join(installed, `dist/${work}-${index}.cjs`))));
 }
 
-function entryOf(framework: string, work: Work | "read"): string {
+function entryOf(framework: string, work: Work | "cold"): string {
   if (framework === "bare") return `export { handler } from "./bare.mjs";\n`;
   const isVerified = work === "verified";
   return `
@@ -79,7 +79,7 @@ function entryOf(framework: string, work: Work | "read"): string {
   `;
 }
 
-async function bundle(peer: Peer, work: Work | "read", outfile: string): Promise<Contender> {
+async function bundle(peer: Peer, work: Work | "cold", outfile: string): Promise<Contender> {
   await build({
     bundle: true,
     platform: "node",

@@ -42,7 +42,7 @@ export async function run({ quick }: Options): Promise<Result> {
       const lambda = children.use(startLambda(fileOf(route), [`${label} ${work}`], { BENCH_USER: owner.id }));
       return [`${label}, ${does[work]}`, (times: number) => lambda.ask(events[route], times)] as const;
     });
-    const settings = quick ? { rounds: 5, times: 50, warmUp: 300 } : { rounds: 21, times: 150, warmUp: 300 };
+    const settings = quick ? { rounds: 3, times: 30, warmUp: 30 } : { rounds: 21, times: 150, warmUp: 300 };
     const answers = Object.values(await race(Object.fromEntries(runners), settings));
     const speeds = contestants.map(({ label, work }, index) => speedOf(label, work, answers[index] ?? []));
     result.figures.push(...figuresOf(title, atLeast, speeds));

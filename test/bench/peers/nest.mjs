@@ -5,8 +5,8 @@ import { NestFactory } from "@nestjs/core";
 
 /** A NestJS application on Express. Its decorators are applied as TypeScript's compiled output does. */
 export function serve(routes) {
-  class Workspaces {}
-  class App {}
+  function Workspaces() {}
+  function App() {}
   for (const { method, path, answer } of routes) {
     const name = `${method} ${path}`;
     const value = async (params, query, body) => (await answer({ params, query, body })).body;

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,10 +14,9 @@ export type Row = Record<string, string | number>;
 /**
  * The options of the command line.
  * - `quick`: fewer rounds and rows. They show that a suite works, and are not published.
- * - `seconds`: how long the soak lasts.
  * - `write`: writes the budgets instead of comparing with them.
  */
-export type Options = { quick: boolean; seconds: number; write: boolean };
+export type Options = { quick: boolean; write: boolean };
 
 /** What a suite measured: its figures, and by their titles the tables that go into docs/benchmarks-tables.md. */
 export type Result = { figures: Figure[]; tables?: Record<string, Row[]> };
@@ -44,6 +44,13 @@ export async function timed(run: () => unknown): Promise<number> {
   const startedAt = performance.now();
   await run();
   return performance.now() - startedAt;
+}
+
+/** Seconds that npm takes for a command in a folder. Throws if it fails. */
+export function secondsOf(command: readonly string[], cwd = join(import.meta.dirname, "../..")): number {
+  const startedAt = performance.now();
+  execFileSync("npm", ["--silent", ...command], { cwd, stdio: ["ignore", "ignore", "inherit"] });
+  return (performance.now() - startedAt) / 1000;
 }
 
 /**

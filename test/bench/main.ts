@@ -13,13 +13,12 @@ const withEngine = "cold warm load pages budgets domains mailboxes mail decide p
 const suites = [...withEngine, "soak", "checks", "clone"];
 const file = join(import.meta.dirname, "../../bench.json");
 
-const usage = `npm run bench [-- suite… [document] [--quick] [--seconds N] [--write]]
+const usage = `npm run bench [-- suite… [document] [--quick] [--write]]
 
 Without a suite: all of them, and docs/benchmarks.md is written. Suites: ${suites.join(", ")}.
-  document     writes docs/benchmarks.md, its tables and its pictures from what bench.json holds
-  --quick      fewer rounds, to see that it works
-  --seconds N  how long the soak lasts, after 11 minutes of warming up (600)
-  --write      budgets: what is measured becomes the budget that npm test compares with
+  document  writes docs/benchmarks.md, its tables and its pictures from what bench.json holds
+  --quick   fewer rounds, to see that it works
+  --write   budgets: what is measured becomes the budget that npm test compares with
 `;
 
 /** The results in bench.json; none if the file is not there. */
@@ -61,20 +60,18 @@ async function runApart(chosen: readonly string[], flags: readonly string[]): Pr
 const { values, positionals } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
-    seconds: { type: "string", default: "600" },
     write: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
   allowPositionals: true,
 });
-const seconds = Number(values.seconds);
 const isUnknown = (name: string): boolean => name !== "document" && !suites.includes(name);
 const own = process.env["BENCH_SUITE"];
-if (values.help || positionals.some(isUnknown) || !(seconds >= 10)) {
+if (values.help || positionals.some(isUnknown)) {
   process.stdout.write(usage);
   process.exitCode = values.help ? 0 : 2;
 } else if (own !== undefined) {
-  await runHere(own, { ...values, seconds });
+  await runHere(own, values);
 } else {
   const all = positionals.length === 0;
   const flags = process.argv.slice(2).filter((one) => !positionals.includes(one));

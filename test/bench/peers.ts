@@ -25,51 +25,56 @@ async function install(): Promise<void> {
 const modules: BuildOptions = { minify: true, mainFields: ["module", "main"] };
 const credentials = { "@aws-sdk/credential-provider-node": join(root, "infra/build/lambda-credentials.ts") };
 const optional = ["@nestjs/microservices", "@nestjs/websockets", "class-validator", "class-transformer"];
-/** How a bundle is made: as the peer's own documentation says (docs/benchmarks-tables.md), or as ours are. */
-const recipes: Record<string, BuildOptions> = {
-  unbundled: { packages: "external" },
-  sam: { minify: true },
-  starter: {},
-  cdk: modules,
-  nest: { ...modules, external: optional },
-  ours: { ...modules, alias: credentials },
-};
+const ours: BuildOptions = { ...modules, alias: credentials };
 
-type Peer = { framework: string; label: string; recipe: keyof typeof recipes };
-/** A peer's bundle. */
-type Contender = Peer & { file: string; bytes: number };
+/** A framework, and how its bundle is made: as its own documentation says (docs/benchmarks-tables.md), or as ours are. */
+type Peer = { framework: string; label: string; options: BuildOptions };
 
 const recommended: Peer[] = [
-  { framework: "hono", label: "Hono", recipe: "starter" },
-  { framework: "powertools", label: "Powertools", recipe: "cdk" },
-  { framework: "fastify", label: "Fastify", recipe: "sam" },
-  { framework: "express", label: "Express, bundled", recipe: "sam" },
-  { framework: "nest", label: "NestJS", recipe: "nest" },
+  { framework: "hono", label: "Hono", options: {} },
+  { framework: "powertools", label: "Powertools", options: modules },
+  { framework: "fastify", label: "Fastify", options: { minify: true } },
+  { framework: "express", label: "Express, bundled", options: { minify: true } },
+  { framework: "nest", label: "NestJS", options: { ...modules, external: optional } },
 ];
 /** For cold starts alone: the floor, which is a handler with a client; frameworks unbundled, and bundled as ours. */
 const coldOnly: Peer[] = [
-  { framework: "bare", label: "bare SDK", recipe: "cdk" },
-  { framework: "bare", label: "bare SDK, our bundler", recipe: "ours" },
-  { framework: "express", label: "Express", recipe: "unbundled" },
-  { framework: "hono", label: "Hono, our bundler", recipe: "ours" },
-  { framework: "powertools", label: "Powertools, our bundler", recipe: "ours" },
-  { framework: "express", label: "Express, our bundler", recipe: "ours" },
+  { framework: "bare", label: "bare SDK", options: modules },
+  { framework: "bare", label: "bare SDK, our bundler", options: ours },
+  { framework: "express", label: "Express", options: { packages: "external" } },
+  { framework: "hono", label: "Hono, our bundler", options: ours },
+  { framework: "powertools", label: "Powertools, our bundler", options: ours },
+  { framework: "express", label: "Express, our bundler", options: ours },
 ];
-const warmOnly: Peer[] = [{ framework: "none", label: "no framework", recipe: "ours" }];
+const warmOnly: Peer[] = [{ framework: "none", label: "no framework", options: ours }];
 
 /** What a peer does for a request: only the calls that answer it; all calls that ours makes; those, and it verifies the token. */
 export const works = ["verified", "same", "bare"] as const;
 export type Work = (typeof works)[number];
 
 /** The bundles of all peers: with all three requests, or for a cold start with the read of one workspace alone. */
-export async function bundlePeers(work: Work | "cold"): Promise<Contender[]> {
+export async function bundlePeers(work: Work | "cold"): Promise<{ label: string; file: string; bytes: number }[]> {
   await install();
   const peers = [...(work === "cold" ? coldOnly : warmOnly), ...recommended];
-  return Promise.all(peers.map((peer, index) => bundle(peer, work, join(installed, `dist/${work}-${index}.cjs`))));
+  const bundling = peers.map(async ({ framework, label, options }, index) => {
+    const file = join(installed, `dist/${work}-${index}.cjs`);
+    await build({
+      bundle: true,
+      platform: "node",
+      target: "node24",
+      legalComments: "none",
+      logLevel: "error",
+      ...options,
+      stdin: { contents: entryOf(framework, work), resolveDir: installed },
+      outfile: file,
+    });
+    return { label, file, bytes: (await stat(file)).size };
+  });
+  return Promise.all(bundling);
 }
 
 function entryOf(framework: string, work: Work | "cold"): string {
-  if (framework === "bare") return `export { handler } from "./bare.mjs";\n`;
+  if (framework === "bare") return `export { handler } from "./bare.mjs";`;
   const isVerified = work === "verified";
   return `
     import { serve } from "./${framework}.mjs";
@@ -77,18 +82,4 @@ function entryOf(framework: string, work: Work | "cold"): string {
     ${isVerified ? 'import { verified } from "./verified.mjs";' : "const verified = (handler) => handler;"}
     export const handler = verified(serve(routes()));
   `;
-}
-
-async function bundle(peer: Peer, work: Work | "cold", outfile: string): Promise<Contender> {
-  await build({
-    bundle: true,
-    platform: "node",
-    target: "node24",
-    legalComments: "none",
-    logLevel: "error",
-    ...recipes[peer.recipe],
-    stdin: { contents: entryOf(peer.framework, work), resolveDir: installed },
-    outfile,
-  });
-  return { ...peer, file: outfile, bytes: (await stat(outfile)).size };
 }

@@ -11,19 +11,17 @@ import { startProduct } from "./product.ts";
 
 /** Requests at a time. */
 const workers = 8;
-const sampleMs = 1_000;
 /** Owners of each of the two accounts: so many that none of them reaches a rate limit. */
 const ownersEach = 53;
 /** The time before memory counts: the engine remembers the token of each transaction for ten minutes, as DynamoDB does. */
 const warmUpSeconds = 660;
 
 type Product = Awaited<ReturnType<typeof startProduct>>;
-/** Seconds since the load began, and mebibytes: those resident in each process, or those of the product's live objects. */
+/** Seconds since the load began, and the mebibytes that are resident in each process. */
 type Sample = { seconds: number; product: number; engine: number };
-type Live = { seconds: number; mebibytes: number };
 
 /** `npm start` under mixed load: requests a second, wrong answers, and whether its memory grows. */
-export async function run({ seconds, quick }: Options): Promise<Result> {
+export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const preload = pathToFileURL(join(import.meta.dirname, "report-heap.mjs")).href;
   const flags = `${process.env["NODE_OPTIONS"] ?? ""} --import=${preload}`;
@@ -31,27 +29,25 @@ export async function run({ seconds, quick }: Options): Promise<Result> {
   await using product = await startProduct(resolve(import.meta.dirname, "../.."), folder.path, env);
   const { pid } = JSON.parse(await readFile(join(folder.path, "engine.json"), "utf8")) as { pid: number };
   const load = newLoad(product.baseUrl, await newOwners(product));
-  const warmUp = quick ? 10 : warmUpSeconds;
-  const end = warmUp + (quick ? Math.min(seconds, 30) : seconds);
+  const [warmUp, end] = quick ? [10, 40] : [warmUpSeconds, warmUpSeconds + 600];
   const show = progressOn(process.stderr, { of: end, unit: "seconds" });
-  const [samples, live]: [Sample[], Live[]] = [[], []];
+  const samples: Sample[] = [];
   const startedAt = performance.now();
   const elapsed = (): number => (performance.now() - startedAt) / 1000;
-  const measureHeap = async () => live.push({ seconds: elapsed(), mebibytes: await liveHeap(product, pid) });
   const observe = async (): Promise<void> => {
     while (elapsed() < end) {
-      // The collection makes the process smaller for a while: not while its memory counts.
-      if (live.length === 0 && elapsed() > warmUp / 2) await measureHeap();
       samples.push({ seconds: elapsed(), ...residentOf(pid) });
       show(Math.floor(elapsed()));
-      await pause(sampleMs);
+      await pause(1_000);
     }
   };
   const work = async (): Promise<void> => {
     while (elapsed() < end) await load.next();
   };
+  // The collection makes the process smaller for a while: not while its memory counts.
+  const early = pause(500 * warmUp).then(() => liveHeap(product, pid));
   await Promise.all([observe(), ...Array.from({ length: workers }, work)]);
-  await measureHeap();
+  const live = (await liveHeap(product, pid)) - (await early);
   return resultOf({ ...load, samples, live, warmUp, end });
 }
 
@@ -76,7 +72,7 @@ function liveHeap({ lines }: Product, pid: number): Promise<number> {
   });
 }
 
-type Run = ReturnType<typeof newLoad> & { samples: Sample[]; live: Live[]; warmUp: number; end: number };
+type Run = ReturnType<typeof newLoad> & { samples: Sample[]; live: number; warmUp: number; end: number };
 
 function resultOf({ times, unexpected, mix, samples, live, warmUp, end }: Run): Result {
   for (const what of unexpected.slice(0, 5)) process.stderr.write(`  unexpected: ${what}\n`);
@@ -88,8 +84,6 @@ function resultOf({ times, unexpected, mix, samples, live, warmUp, end }: Run): 
   const growth = (mebibytes: number, seconds = change("seconds")) => {
     return { value: (60 * mebibytes) / seconds, unit: "MiB a minute", bar: 1 };
   };
-  const [first, last] = [live[0], live.at(-1)] as [Live, Live];
-  const liveGrowth = growth(last.mebibytes - first.mebibytes, last.seconds - first.seconds);
   const step = Math.ceil(samples.length / 12);
   const shown = samples.filter((_, index) => index % step === 0 || index === samples.length - 1);
   return {
@@ -100,7 +94,7 @@ function resultOf({ times, unexpected, mix, samples, live, warmUp, end }: Run): 
       { name: "soak: answers other than expected", value: unexpected.length, unit: "answers", bar: 0 },
       { name: "soak: memory of the product at most", value: Math.max(...of("product")), unit: "MiB" },
       { name: "soak: … growth of the product once warm", ...growth(change("product")) },
-      { name: "soak: … growth of its live objects", ...liveGrowth },
+      { name: "soak: … growth of its live objects", ...growth(live, end - warmUp / 2) },
       { name: "soak: memory of the engine at most", value: Math.max(...of("engine")), unit: "MiB" },
       { name: "soak: … growth of the engine once warm", ...growth(change("engine")) },
     ],

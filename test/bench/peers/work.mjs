@@ -1,6 +1,5 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
 import {
   BatchGetCommand,
   DynamoDBDocumentClient,
@@ -9,6 +8,8 @@ import {
   TransactWriteCommand,
 } from "@aws-sdk/lib-dynamodb";
 
+import { keyOf, members, ordinalOf, client as plain, rowKey, TableName } from "./table.mjs";
+
 /*
  * The routes that all frameworks serve: what they do, without a framework. `bare` makes only the calls of the table that
  * answer: a GetItem; a Query beside the GetItem of the list's total; a GetItem of the list's head, whose next ordinal the
@@ -16,31 +17,17 @@ import {
  * what the others return: nobody is authorized. `cold` is the one route of a cold start.
  */
 
-/** A client with the options of the product's own. */
-const client = DynamoDBDocumentClient.from(
-  new DynamoDBClient({
-    maxAttempts: 3,
-    requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true },
-  }),
-  { marshallOptions: { removeUndefinedValues: true } },
-);
-const TableName = process.env.TABLE_NAME;
+const client = DynamoDBDocumentClient.from(plain, { marshallOptions: { removeUndefinedValues: true } });
 const userId = process.env.BENCH_USER;
-const members = ["id", "account_id", "name", "status", "created_at", "updated_at"];
-
-const keyOf = (accountId, SK) => ({ PK: `ACCOUNT#${accountId}`, SK });
 const headKey = (accountId) => keyOf(accountId, "LIST#workspaces#HEAD");
-const rowKey = (accountId, ordinal) => keyOf(accountId, `LIST#workspaces#ROW#${String(ordinal).padStart(10, "0")}`);
 const viewOf = (item) => Object.fromEntries(members.map((name) => [name, item[name]]));
 
 async function getOne(Key) {
   return (await client.send(new GetCommand({ TableName, Key, ConsistentRead: true }))).Item;
 }
 
-/** Reads a workspace by the ordinal that its id carries in its first 40 bits. */
-async function read({ params: { account_id, workspace_id: id } }) {
-  const ordinal = Number.parseInt(id.slice(0, 8) + id.slice(9, 11), 16);
-  return { status: 200, body: viewOf(await getOne(rowKey(account_id, ordinal))) };
+async function read({ params: { account_id, workspace_id } }) {
+  return { status: 200, body: viewOf(await getOne(rowKey(account_id, ordinalOf(workspace_id)))) };
 }
 
 async function list({ params: { account_id }, query }) {

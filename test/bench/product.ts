@@ -26,10 +26,13 @@ export async function startProduct(checkout: string, dataDir: string, env: Recor
   const demo = JSON.parse(await readFile(join(dataDir, "demo.json"), "utf8")) as Demo;
   const headers = { authorization: `Bearer ${demo.accounts[0]?.owner.token}` };
   const { status } = await fetch(`${baseUrl}/v1/public/accounts`, { headers });
-  if (status !== 200) throw new Error(`the product answers ${status}`);
   const stop = async (): Promise<void> => {
     child.kill("SIGTERM");
     await ended;
   };
+  if (status !== 200) {
+    await stop();
+    throw new Error(`the product answers ${status}`);
+  }
   return { baseUrl, demo, lines, [Symbol.asyncDispose]: stop };
 }

@@ -12,7 +12,8 @@ const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.t
 
 /** Tests that change what a process has one of: its environment, its clock, its servers. Each has a process of its own. */
 const apart = [
-  ...filesIn("browser", "bench", "stored", "functions/workers", "infra/client", "infra/restore", "infra/smoke"),
+  ...filesIn("browser", "stored", "functions/workers", "infra/client", "infra/restore", "infra/smoke"),
+  "test/budgets.test.ts",
   ...[
     "main",
     "npm-start",

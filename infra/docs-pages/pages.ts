@@ -51,6 +51,7 @@ export const unpublished: ReadonlySet<string> = new Set([
   "deploy",
   "operations",
   "benchmarks",
+  "benchmarks-tables",
 ]);
 
 /** The pages that are applications, by path. */

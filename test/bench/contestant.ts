@@ -1,54 +1,64 @@
-import { fork, type ChildProcess } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
 import { newWorkspace } from "../support/auth.ts";
 import { eventOf } from "../support/request.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
 import type { User } from "../support/world.ts";
+import { inTurns, mapValues } from "./harness.ts";
 
 /** What a Lambda's process says of an order (lambda.mjs). */
 export type Answer = { loadMs: number; ms: number[]; cpuMs: number; statusCode?: number; body?: string };
-export type Operation = "read" | "list" | "add";
 
-/** Starts the process of a Lambda. */
-export const startLambda = (file: string, args: readonly string[] = [], env: Record<string, string> = {}) =>
-  fork(join(import.meta.dirname, "lambda.mjs"), [file, ...args], {
+/**
+ * Starts the process of a Lambda, which ends when its variable goes out of scope. `ask` has it answer an event some
+ * times, one after another. It throws if a response is no success, or the process ends.
+ */
+export function startLambda(file: string, args: readonly string[] = [], env: Record<string, string> = {}) {
+  const child = fork(join(import.meta.dirname, "lambda.mjs"), [file, ...args], {
     // The log line of each request is part of its work.
     env: { ...process.env, LOG_LEVEL: "info", ...env },
     stdio: ["ignore", "ignore", "inherit", "ipc"],
   });
-
-/** Has a Lambda answer an event some times, one after another. Throws if a response is no success, or the process ends. */
-export async function ask(child: ChildProcess, event: object, times: number): Promise<Answer> {
-  const waiting = new AbortController();
-  const said = ["message", "exit"].map((name) => once(child, name, { signal: waiting.signal }));
-  child.send({ event, times });
-  const [answer] = (await Promise.race(said)) as [Answer | number];
-  waiting.abort();
-  if (typeof answer !== "object") throw new Error(`a Lambda's process ended with ${answer}`);
-  if ((answer.statusCode ?? 200) >= 300) throw new Error(`${answer.statusCode} ${answer.body}`);
-  return answer;
+  const ended = once(child, "exit");
+  const ask = async (event: object, times: number): Promise<Answer> => {
+    child.send({ event, times });
+    const [answer] = (await Promise.race([once(child, "message"), ended])) as [Answer | number];
+    if (typeof answer !== "object") throw new Error(`a Lambda's process ended with ${answer}`);
+    if ((answer.statusCode ?? 200) >= 300) throw new Error(`${answer.statusCode} ${answer.body}`);
+    return answer;
+  };
+  return { ask, [Symbol.dispose]: () => child.kill() };
 }
 
-/** Has a Lambda that just started answer an event some times, and ends it. */
-export async function askOnce(child: ChildProcess, event: object, times: number): Promise<Answer> {
-  try {
-    return await ask(child, event, times);
-  } finally {
-    child.kill();
+/**
+ * Has all runners answer in turns, `times` requests in each of the rounds. A round before these warms everything up, and
+ * shows that all answer a read the same; throws if one answers otherwise than the first.
+ */
+export async function race(
+  runners: Record<string, (times: number) => Promise<Answer>>,
+  { rounds, times, warmUp }: { rounds: number; times: number; warmUp: number },
+): Promise<Record<string, Answer[]>> {
+  const asking = (count: number) => mapValues(runners, (run) => () => run(count));
+  const bodies: unknown[] = [];
+  for (const [name, [first]] of Object.entries(await inTurns(1, asking(warmUp)))) {
+    if (first?.statusCode === 200) bodies.push(JSON.parse(first.body ?? ""));
+    if (!isDeepStrictEqual(bodies.at(-1), bodies[0])) throw new Error(`${name} answers otherwise: ${first?.body}`);
   }
+  return inTurns(rounds, asking(times));
 }
 
-/** A new account with workspaces, and the events of the three requests that are compared, as API Gateway builds them. */
-export async function newEvents(owner: User, workspaces: number): Promise<Record<Operation, object>> {
+/** The events of the three requests that are compared, as API Gateway builds them, in a new account with workspaces. */
+export async function newEvents(owner: User, workspaces: number) {
   const account = await newRoomyAccount({ owner });
   const ids: string[] = [];
   for (let index = 0; index < workspaces; index++) ids.push(await newWorkspace(account, `Workspace number ${index}`));
   const path = `/v1/public/accounts/${account.id}/workspaces`;
   const sent = { token: owner.token, headers: { "user-agent": "bench" } };
   return {
-    read: eventOf("GET", `${path}/${ids[7]}`, sent),
+    get: eventOf("GET", `${path}/${ids[7]}`, sent),
     list: eventOf("GET", `${path}?page=2&page_size=25`, sent),
     add: eventOf("POST", path, { ...sent, body: { name: "" } }),
   };

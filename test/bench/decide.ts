@@ -1,32 +1,21 @@
+import { route as get } from "../../functions/workspaces/get.ts";
 import type { Principal } from "../../shared/auth/principal.ts";
 import { servicePrincipal } from "../../shared/auth/service-token.ts";
 import { invoke } from "../../shared/http/invoke.ts";
-import { defineRoute, Empty, type Route } from "../../shared/http/route.ts";
-import { WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspace.ts";
+import { Empty, type Route } from "../../shared/http/route.ts";
+import type { Table } from "../../shared/table/table.ts";
 import { asOwner, join, newGroup, newWorkspace } from "../support/auth.ts";
 import { codeDoor } from "../support/code-door.ts";
-import { newRoomyAccount } from "../support/roomy.ts";
 import { newMember, newServiceAccount, newSuperAdmin, newUser, type Account } from "../support/world.ts";
 import type { Figure, Result } from "./harness.ts";
 import { newScene } from "./scene.ts";
 
-/** A route that only decides who may call it: its `run` reads nothing. */
-const deciding = (access: Route["access"], scope: "visible" | typeof workspaceScope): Route =>
-  defineRoute({
-    name: "decide",
-    http: { method: "GET", path: "/" },
-    summary: "Decide",
-    capability: "workspace.view",
-    access,
-    params: WorkspaceParams,
-    scope,
-    output: Empty,
-    run: async () => ({}),
-  });
+/** Makes a route only decide who may call it: its `run` reads nothing. */
+const deciding = (route: Route): Route => ({ ...route, output: Empty, run: async () => ({}) });
 const requests = {
-  "read one workspace": deciding("read", workspaceScope),
-  "change one workspace": deciding("write", workspaceScope),
-  "list workspaces": deciding("read", "visible"),
+  "read one workspace": deciding(get),
+  "change one workspace": deciding({ ...get, access: "write" }),
+  "list workspaces": deciding({ ...get, scope: "visible" }),
 };
 const groupCount = 20;
 
@@ -35,14 +24,12 @@ type Caller = { name: string; isTypical?: true; authenticate: () => Promise<Prin
 
 /** Read units of authenticating a request and of deciding it, without what the route itself reads, by caller. */
 export async function run(): Promise<Result> {
-  const account = await newRoomyAccount();
-  const { accountId, table, door, measure } = await newScene(account);
+  const { account, table, door, measure } = await newScene();
   const workspaceIds: string[] = [];
   for (const name of ["One", "Two", "Three"]) workspaceIds.push(await newWorkspace(account, name));
-  const params = { account_id: accountId, workspace_id: workspaceIds[0] };
-  const authenticateToken = (token: string) => () => servicePrincipal(token, table, new Date());
+  const params = { account_id: account.id, workspace_id: workspaceIds[0] };
   const figures: Figure[] = [];
-  for (const { name, isTypical, authenticate } of await callersOf(account, workspaceIds, authenticateToken)) {
+  for (const { name, isTypical, authenticate } of await callersOf(account, workspaceIds, table)) {
     // The first request of a token writes when it was used. Later ones of the same hour do not.
     await authenticate();
     const { value: principal, readUnits } = await measure(authenticate);
@@ -59,13 +46,9 @@ export async function run(): Promise<Result> {
 }
 
 /** The callers of an account with three workspaces, and twenty groups that each view the first one. */
-async function callersOf(
-  account: Account,
-  workspaceIds: readonly string[],
-  authenticateToken: (token: string) => () => Promise<Principal>,
-): Promise<Caller[]> {
+async function callersOf(account: Account, workspaceIds: readonly string[], table: Table): Promise<Caller[]> {
   const views = workspaceIds.map((id) => ({ role: "viewer" as const, scope: { type: "workspace" as const, id } }));
-  const program = await newServiceAccount(account, ...views);
+  const { token } = await newServiceAccount(account, ...views);
   const member = newUser();
   const groups: string[] = [];
   for (let index = 0; index < groupCount; index++) {
@@ -77,15 +60,12 @@ async function callersOf(
     groups.push(group.idp_name);
   }
   const user = ({ id }: { id: string }) => codeDoor({ id }).authenticate;
+  const program = () => servicePrincipal(token, table, new Date());
   const claimant: Principal = { ...(await user(newUser())()), groups };
   return [
     { name: "owner", isTypical: true, authenticate: user(account.owner) },
     { name: "viewer of 3 workspaces", isTypical: true, authenticate: user(await newMember(account, ...views)) },
-    {
-      name: "service account of 3 workspaces, with its token",
-      isTypical: true,
-      authenticate: authenticateToken(program.token),
-    },
+    { name: "service account of 3 workspaces, with its token", isTypical: true, authenticate: program },
     { name: `user in ${groupCount} groups by the token`, authenticate: async () => claimant },
     { name: `user in ${groupCount} groups as a member`, authenticate: user(member) },
     { name: "super admin", authenticate: user(await newSuperAdmin()) },

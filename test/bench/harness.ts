@@ -1,32 +1,25 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+
+import { progressOn } from "../../infra/local/start/banner.ts";
 
 /** One measured number. `bar` is the most that it may be, `atLeast` the least. */
 export type Figure = { name: string; value: number; unit: string; bar?: number; atLeast?: number };
 
-/** The options of the command line. */
-export type Options = {
-  /** Fewer rounds: they show that a suite works, and are not published. */
-  quick: boolean;
-  /** How long the soak lasts, in seconds. */
-  seconds: number;
-  /** Writes the budgets instead of comparing with them. */
-  write: boolean;
-};
+/** A row of a table, by the names of its columns. */
+export type Row = Record<string, string | number>;
 
-/** What a suite measured. `chapter` is its part of docs/benchmarks.md, in Markdown. */
-export type Result = { figures: Figure[]; chapter?: string };
+/**
+ * The options of the command line.
+ * - `quick`: fewer rounds and rows. They show that a suite works, and are not published.
+ * - `write`: writes the budgets instead of comparing with them.
+ */
+export type Options = { quick: boolean; write: boolean };
 
-/** Whether a figure meets its bar; undefined for a figure without one. */
-export function isMet({ value, bar, atLeast }: Figure): boolean | undefined {
-  if (bar === undefined && atLeast === undefined) return undefined;
-  return value <= (bar ?? Infinity) && value >= (atLeast ?? -Infinity);
-}
-
-/** A figure's bar as text; empty for a figure without one. */
-export const barOf = ({ bar, atLeast }: Figure): string =>
-  bar === undefined ? (atLeast === undefined ? "" : `≥ ${atLeast}`) : `≤ ${bar}`;
+/** What a suite measured: its figures, and by their titles the tables that go into docs/benchmarks-tables.md. */
+export type Result = { figures: Figure[]; tables?: Record<string, Row[]> };
 
 /** The value that a share (0 to 1) of all values does not exceed. */
 export function quantile(values: readonly number[], share: number): number {
@@ -36,9 +29,15 @@ export function quantile(values: readonly number[], share: number): number {
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
+export const sum = (values: readonly number[]): number => values.reduce((total, one) => total + one, 0);
+
 /** The median of each round's ratio. A slow moment of the machine falls on both sides of it. */
-export const ratioOf = (ours: readonly number[], theirs: readonly number[]): number =>
+export const ratioOf = (ours: readonly number[] = [], theirs: readonly number[] = []): number =>
   median(ours.map((value, round) => value / (theirs[round] ?? Number.NaN)));
+
+/** A record with the same names and other values. */
+export const mapValues = <Name extends string, T, R>(record: Record<Name, T>, change: (value: T) => R) =>
+  Object.fromEntries(Object.entries<T>(record).map(([name, value]) => [name, change(value)])) as Record<Name, R>;
 
 /** Milliseconds that something takes. */
 export async function timed(run: () => unknown): Promise<number> {
@@ -47,29 +46,30 @@ export async function timed(run: () => unknown): Promise<number> {
   return performance.now() - startedAt;
 }
 
-/** Runs all variants once a round, one after another, and returns the samples of each variant by round. */
-export async function inTurns<T>(rounds: number, variants: readonly ((round: number) => Promise<T>)[]): Promise<T[][]> {
-  const samples = variants.map((): T[] => []);
+/** Seconds that npm takes for a command in a folder. Throws if it fails. */
+export function secondsOf(command: readonly string[], cwd = join(import.meta.dirname, "../..")): number {
+  const startedAt = performance.now();
+  execFileSync("npm", ["--silent", ...command], { cwd, stdio: ["ignore", "ignore", "inherit"] });
+  return (performance.now() - startedAt) / 1000;
+}
+
+/**
+ * Runs all variants once a round, one after another, and shows on standard error how far it is. Returns the samples of
+ * each variant, by round.
+ */
+export async function inTurns<Name extends string, T>(
+  rounds: number,
+  variants: Record<Name, (round: number) => Promise<T>>,
+): Promise<Record<Name, T[]>> {
+  const samples = mapValues(variants, (): T[] => []);
+  const show = progressOn(process.stderr, { of: rounds, unit: "rounds" });
   for (let round = 0; round < rounds; round++) {
-    for (const [index, run] of variants.entries()) samples[index]?.push(await run(round));
+    show(round);
+    for (const name in variants) samples[name].push(await variants[name](round));
   }
+  show(rounds);
   return samples;
 }
 
-/** The median milliseconds of each variant, by its name. */
-export async function mediansOf<Name extends string>(rounds: number, variants: Record<Name, () => unknown>) {
-  const runs = Object.values<() => unknown>(variants).map((run) => () => timed(run));
-  const samples = await inTurns(rounds, runs);
-  const medians = Object.keys(variants).map((name, index) => [name, median(samples[index] ?? [])]);
-  return Object.fromEntries(medians) as Record<Name, number>;
-}
-
-/** Runs something with a new folder, and deletes the folder. */
-export async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "hosted-mail-bench-"));
-  try {
-    return await run(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true, maxRetries: 5 });
-  }
-}
+/** A new folder, which is deleted when its variable goes out of scope. */
+export const newFolder = () => mkdtempDisposable(join(tmpdir(), "hosted-mail-bench-"));

@@ -1,89 +1,115 @@
 import { execFileSync } from "node:child_process";
-import { writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 
-import { barOf, isMet, type Figure, type Result } from "./harness.ts";
-
-type Machine = { cpu: string; cores: number; memoryGibibytes: number; node: string; platform: string };
+import type { Figure, Result, Row } from "./harness.ts";
 
 /** What bench.json holds: the last result of each suite, with its time and its commit. */
 export type Results = {
-  machine: Machine;
+  machine: string;
   suites: Record<string, Result & { at: string; commit: string; quick: boolean }>;
 };
 
-/** A number for readers, with digits after the point. */
-export const shown = (value: number, digits = 1): string =>
-  value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const docs = join(import.meta.dirname, "../../docs");
+
+/** The pictures of docs/benchmarks.md: a column of a table as bars. `only` chooses rows by their second column. */
+const requests = { suite: "warm", column: "Requests a second", only: /^(?:authenticates|only)/ };
+const pictures = [
+  { file: "cold", suite: "cold", table: "Medians of the programs", column: "Both ms", only: /./ },
+  { file: "warm-get", table: "GET", ...requests },
+  { file: "warm-page", table: "a page", ...requests },
+  { file: "warm-post", table: "POST", ...requests },
+  { file: "soak", suite: "soak", table: "Resident memory, in MiB", column: "Product", only: /./ },
+];
+
+/** A number for readers: the smaller, the more digits after the point. */
+const shown = (value: number): string =>
+  value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0 });
 
 /** A Markdown table. Columns of numbers stand on the right. */
-export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
-  const sides = head.map((_, index) => (rows.every((row) => /^(?:[-$]?\d|$)/.test(row[index] ?? "")) ? "--:" : "---"));
-  return [line(head), line(sides), ...rows.map(line)].join("\n");
+function tableOf(rows: readonly Row[]): string {
+  const [first = {}] = rows;
+  const line = (cells: readonly (string | number)[]): string =>
+    `| ${cells.map((cell) => (typeof cell === "number" ? shown(cell) : cell)).join(" | ")} |`;
+  const sides = Object.values(first).map((cell) => (typeof cell === "number" ? "--:" : "---"));
+  return [line(Object.keys(first)), line(sides), ...rows.map((row) => line(Object.values(row)))].join("\n");
 }
 
-/** A bar of blocks, for a table: 20 of them are the largest value. */
-export const blocks = (value: number, largest: number): string => "█".repeat(Math.round((20 * value) / largest));
+/** Bars as SVG, the longest across the picture. Those of this API are green. */
+function pictureOf(rows: readonly Row[], column: string): string {
+  const most = Math.max(...rows.map((row) => Number(row[column])));
+  const bars = rows.map((row, index) => {
+    const [name, value, y] = [Object.values(row)[0], Number(row[column]), 24 * index];
+    const width = Math.round((400 * value) / most);
+    return `<text x="172" y="${y + 17}" text-anchor="end">${name}</text>
+<rect x="180" y="${y + 4}" width="${width}" height="16" fill="${name === "this API" ? "#1a7f37" : "#8c959f"}"/>
+<text x="${width + 186}" y="${y + 17}">${shown(value)}</text>`;
+  });
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 ${24 * rows.length}" font-family="sans-serif" font-size="13" fill="#6e7781">
+${bars.join("\n")}
+</svg>
+`;
+}
 
-const valueOf = ({ value, unit }: Figure): string =>
-  `${value.toLocaleString("en-US", { maximumFractionDigits: Math.abs(value) < 10 ? 2 : 1 })} ${unit}`;
+/** A figure as a row. `Met` is empty for a figure without a bar. */
+export function rowOf({ name, value, unit, bar, atLeast }: Figure) {
+  const isMet = value <= (bar ?? Infinity) && value >= (atLeast ?? -Infinity);
+  const limit = atLeast === undefined ? (bar === undefined ? "" : `≤ ${bar}`) : `≥ ${atLeast}`;
+  return {
+    Figure: name,
+    Measured: `${shown(value)} ${unit}`,
+    Bar: limit,
+    Met: limit && (isMet ? "met" : "**missed**"),
+  };
+}
 
 /** Every figure that has a bar. The missed ones come first. */
 function barsOf(suites: Results["suites"]): string {
-  const all = Object.entries(suites).flatMap(([suite, { figures }]) =>
-    figures.map((figure) => ({ suite, figure, met: isMet(figure) })).filter(({ met }) => met !== undefined),
+  const rows = Object.entries(suites).flatMap(([Suite, { figures }]) =>
+    figures.map((figure) => ({ Suite, ...rowOf(figure) })).filter(({ Bar }) => Bar !== ""),
   );
-  const rows = all
-    .toSorted((one, other) => Number(one.met) - Number(other.met))
-    .map(({ suite, figure, met }) => [met ? "met" : "**missed**", suite, figure.name, valueOf(figure), barOf(figure)]);
-  return `## Bars
-
-A bar is the limit that we set for a figure. ${all.filter(({ met }) => met).length} of ${all.length} are met.
-
-${table(["", "Suite", "Figure", "Measured", "Bar"], rows)}
-`;
+  const met = rows.filter(({ Met }) => Met === "met");
+  const missed = rows.filter(({ Met }) => Met !== "met");
+  return `${met.length} of ${rows.length} are met.\n\n${tableOf([...missed, ...met])}`;
 }
 
-const figuresOf = (suite: string, { figures }: Result): string =>
-  `<details><summary>All figures of <code>npm run bench -- ${suite}</code></summary>
-
-${table(
-  ["Figure", "Measured", "Bar"],
-  figures.map((figure) => [figure.name, valueOf(figure), barOf(figure)]),
-)}
-
-</details>
-`;
-
-/** Writes docs/benchmarks.md from the results. Chapters come in the order of `names`, then the suites without one. */
-export async function writePage({ machine, suites }: Results, names: readonly string[]): Promise<void> {
-  const results = names.flatMap((name) => (suites[name] ? [{ name, ...suites[name] }] : []));
-  const [plain, told] = [results.filter(({ chapter }) => !chapter), results.filter(({ chapter }) => chapter)];
+function machineOf({ machine, suites }: Results): string {
+  const results = Object.values(suites);
   const days = [...new Set(results.map(({ at }) => at.slice(0, 10)))].toSorted();
   const commits = [...new Set(results.map(({ commit }) => `\`${commit}\``))];
-  const warning = results.some(({ quick }) => quick) ? " **Some figures are of a quick run. Do not quote them.**" : "";
-  const { cpu, cores, memoryGibibytes, node, platform } = machine;
-  const page = `# Benchmarks
+  const quick = results.some(({ quick }) => quick) ? "\n\n**Some figures are of a quick run. Do not quote them.**" : "";
+  return `Machine: ${machine}. Measured on ${days.join(", ")} at ${commits.join(", ")}.${quick}`;
+}
 
-This page has the measured speed, memory and cost of the product. It is generated: do not edit it.
+/** All tables and figures of a suite. */
+const suiteOf = ({ figures, tables = {} }: Result): string =>
+  [
+    ...Object.entries(tables).map(([title, rows]) => `### ${title}\n\n${tableOf(rows)}`),
+    tableOf(figures.map(rowOf)),
+  ].join("\n\n");
 
-- \`npm run bench\` runs all suites and writes this page.
-- \`npm run bench -- cold\` runs one suite, and prints its figures.
-- \`npm run bench -- cold --quick\` does the same with fewer rounds, to see that it works.
-- \`npm run bench -- document\` writes this page from \`bench.json\`, which has the last result of each suite.
-
-Nothing here was measured on AWS. Compare the ratios, not the milliseconds.
-
-Machine: ${cpu}, ${cores} cores, ${memoryGibibytes} GiB, ${platform}, Node ${node}, DynamoDB by the embedded engine. Measured on ${days.join(", ")} at ${commits.join(", ")}.${warning}
-
-${barsOf(suites)}
-${told.map((result) => `${result.chapter}\n${figuresOf(result.name, result)}`).join("\n")}
-## Other suites
-
-${plain.map((result) => figuresOf(result.name, result)).join("\n")}`;
-  const root = resolve(import.meta.dirname, "../..");
-  const file = join(root, "docs/benchmarks.md");
-  await writeFile(file, page);
-  execFileSync(join(root, "node_modules/.bin/oxfmt"), [file]);
+/**
+ * Writes the results into docs/benchmarks.md and docs/benchmarks-tables.md, between `<!-- name -->` and `<!-- end -->`, and
+ * draws the pictures. The text around stays. Throws if a suite has no place.
+ */
+export async function writePages(results: Results): Promise<void> {
+  const { suites } = results;
+  const parts = new Map(Object.entries(suites).map(([name, result]) => [name, suiteOf(result)]));
+  parts.set("machine", machineOf(results)).set("bars", barsOf(suites));
+  const unplaced = new Set(parts.keys());
+  const files = ["benchmarks.md", "benchmarks-tables.md"].map((name) => join(docs, name));
+  for (const file of files) {
+    const text = await readFile(file, "utf8");
+    const filled = text.replaceAll(/<!-- (\w+) -->[^]*?<!-- end -->/g, (old, name: string) => {
+      unplaced.delete(name);
+      return parts.has(name) ? `<!-- ${name} -->\n\n${parts.get(name)}\n\n<!-- end -->` : old;
+    });
+    await writeFile(file, filled);
+  }
+  if (unplaced.size > 0) throw new Error(`docs/benchmarks-tables.md has no place for ${[...unplaced].join(", ")}`);
+  for (const { file, suite, table, column, only } of pictures) {
+    const rows = suites[suite]?.tables?.[table]?.filter((row) => only.test(String(Object.values(row)[1])));
+    if (rows) await writeFile(join(docs, `benchmarks/${file}.svg`), pictureOf(rows, column));
+  }
+  execFileSync(join(docs, "../node_modules/.bin/oxfmt"), files);
 }

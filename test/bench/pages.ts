@@ -1,13 +1,13 @@
 import { listAuditEntries } from "../../shared/audit/audit.ts";
 import { changeJournalOf, recordWrites } from "../../shared/changes/record.ts";
+import { chunk } from "../../shared/core/concurrency.ts";
 import { idWithOrdinal } from "../../shared/core/ids.ts";
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
 import { indexEntries } from "../../shared/table/journal.ts";
 import { appendRows, readList, removeRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { addWorkspace, listWorkspaces } from "../../shared/workspaces/workspace.ts";
-import { inTurns, median, type Figure, type Options, type Result } from "./harness.ts";
-import { shown, table as tableOf } from "./page.ts";
+import { addWorkspace, listWorkspaces, workspacesOf } from "../../shared/workspaces/workspace.ts";
+import { inTurns, mapValues, median, type Figure, type Options, type Result } from "./harness.ts";
 import { newScene } from "./scene.ts";
 
 const deletedShare = 0.1;
@@ -21,8 +21,10 @@ export async function run({ quick }: Options): Promise<Result> {
   const sizes: Awaited<ReturnType<typeof measureSize>>[] = [];
   for (const rows of [1_000, 10_000, ...(quick ? [] : [100_000])]) sizes.push(await measureSize(rows));
   const changes = sizes.at(-1)?.changes ?? [];
-  const figures = [...sizes.flatMap(({ figures }) => figures), ...changes, ...(await measureJournal())];
-  return { figures, chapter: chapterOf(sizes) };
+  return {
+    figures: [...sizes.flatMap(({ figures }) => figures), ...changes, ...(await measureJournal())],
+    tables: { "Pages of a list": sizes.flatMap(({ table }) => table) },
+  };
 }
 
 const entries = 100_000;
@@ -74,7 +76,8 @@ async function measureJournal(): Promise<Figure[]> {
 
 async function measureSize(rows: number) {
   const { accountId, table, plain: context, measure } = await newScene();
-  await fill(table, accountId, rows);
+  const template = await addWorkspace(accountId, "Workspace number 0", context);
+  await fill(table, template, rows);
   const page = (number: number) => listWorkspaces(accountId, { page: number, page_size: pageSize }, context);
   const { total } = await page(1);
   const lastPage = Math.ceil(total / pageSize);
@@ -84,84 +87,61 @@ async function measureSize(rows: number) {
   };
   const [ours, theirs] = [await page(lastPage), await readAll()];
   if (theirs.total !== total || theirs.items.length !== ours.items.length) throw new Error("the two pages differ");
-  const costOf = async (read: () => Promise<unknown>) => {
-    const [samples = []] = await inTurns(rounds, [() => measure(read)]);
-    const { readUnits: units = 0, calls = 0 } = samples[0] ?? {};
-    return { units, calls, ms: median(samples.map(({ ms }) => ms)) };
+  const reads: Record<string, () => Promise<unknown>> = {
+    [`page 1 of ${total} live ones`]: () => page(1),
+    "the middle page": () => page(lastPage >> 1),
+    "the last page": () => page(lastPage),
+    "the last page by brute force": readAll,
   };
-  const costs = {
-    "page 1": await costOf(() => page(1)),
-    "the middle page": await costOf(() => page(lastPage >> 1)),
-    "the last page": await costOf(() => page(lastPage)),
-    "… by brute force": await costOf(readAll),
-  };
+  const samples = await inTurns(
+    rounds,
+    mapValues(reads, (read) => () => measure(read)),
+  );
+  const costs = Object.entries(samples).map(([name, own]) => {
+    const [readUnits = 0] = own.map((one) => one.readUnits);
+    const [calls = 0] = own.map((one) => one.calls);
+    return { name, readUnits, calls, ms: median(own.map(({ ms }) => ms)) };
+  });
+  const [first, , last, brute] = costs;
+  const ratio = (last?.readUnits ?? 0) / (first?.readUnits ?? 0);
   const { items } = await page(2);
   const added = await measure(() => addWorkspace(accountId, "One more", context));
   const removed = await measure(() => deleteWorkspace(accountId, items[7]?.id ?? "", context));
-  const changes: Figure[] = [
-    { name: "add, with its uniqueness item", value: added.writeUnits, unit: "write units", bar: 8 },
-    { name: "delete, with its uniqueness item", value: removed.writeUnits, unit: "write units", bar: 10 },
-  ];
-  const { "page 1": first, "the middle page": middle, "the last page": last, "… by brute force": brute } = costs;
-  const figures: Figure[] = [
-    { name: `${rows} rows: page 1 of ${total} live ones`, value: first.units, unit: "read units" },
-    { name: `${rows} rows: the middle page`, value: middle.units, unit: "read units" },
-    { name: `${rows} rows: the last page`, value: last.units, unit: "read units" },
-    { name: `${rows} rows: the last page by brute force`, value: brute.units, unit: "read units" },
-    { name: `${rows} rows: last page / page 1`, value: last.units / first.units, unit: "×", bar: 1.2 },
-    { name: `${rows} rows: sequential calls of the last page`, value: last.calls, unit: "calls", bar: 4 },
-    { name: `${rows} rows: … by brute force`, value: brute.calls, unit: "calls" },
-  ];
-  return { rows, total, costs, figures, changes };
+  return {
+    figures: [
+      ...costs.map(({ name, readUnits }) => ({ name: `${rows} rows: ${name}`, value: readUnits, unit: "read units" })),
+      { name: `${rows} rows: last page / page 1`, value: ratio, unit: "×", bar: 1.2 },
+      { name: `${rows} rows: sequential calls of the last page`, value: last?.calls ?? 0, unit: "calls", bar: 4 },
+      { name: `${rows} rows: … by brute force`, value: brute?.calls ?? 0, unit: "calls" },
+    ],
+    changes: [
+      { name: "add, with its uniqueness item", value: added.writeUnits, unit: "write units", bar: 8 },
+      { name: "delete, with its uniqueness item", value: removed.writeUnits, unit: "write units", bar: 10 },
+    ],
+    table: costs.map(({ name: Page, readUnits, calls, ms }) => {
+      return { "Rows made": rows, Page, "Read units": readUnits, "Calls in a row": calls, ms };
+    }),
+  };
 }
 
-function chapterOf(sizes: readonly Awaited<ReturnType<typeof measureSize>>[]): string {
-  const rows = sizes.flatMap(({ rows, total, costs }) =>
-    Object.entries(costs).map(([which, { units, calls, ms }]) => [
-      shown(rows, 0),
-      shown(total, 0),
-      which,
-      shown(units, 0),
-      `${calls}`,
-      shown(ms),
-    ]),
-  );
-  return `## Pages
+type Template = Awaited<ReturnType<typeof addWorkspace>>;
 
-This suite reads pages of ${pageSize} rows of a list with its exact total. A tenth of the rows is deleted at random.
-
-Brute force is a strongly consistent query of all rows, which counts them and keeps the page. In DynamoDB an exact total and a page number
-otherwise cost that much. The milliseconds are those of the embedded engine.
-
-${tableOf(["Rows made", "Live", "", "Read units", "Calls in a row", "ms"], rows)}
-`;
-}
-
-/** Adds rows as large as workspaces through the list itself, and deletes some of them, many in one transaction. */
-async function fill(table: Table, accountId: string, rows: number): Promise<void> {
-  const list = { partition: `ACCOUNT#${accountId}`, name: "workspaces" };
-  const at = new Date().toISOString();
-  const settings = { account_id: accountId, status: "active", created_at: at, updated_at: at };
-  const rowOf = (ordinal: number) => ({
-    id: idWithOrdinal(ordinal),
-    name: `Workspace number ${ordinal}`,
-    ...settings,
-    domain_count: 0,
-    version: 1,
-  });
-  const all = Array.from({ length: rows }, (_, ordinal) => ordinal);
-  for (let start = 0; start < rows; start += batch) {
+/** Adds rows like the first one through the list itself, and deletes some of them, many in one transaction. */
+async function fill(table: Table, template: Template, rows: number): Promise<void> {
+  const list = workspacesOf(template.account_id);
+  const ordinals = Array.from({ length: rows - 1 }, (_, index) => index + 1);
+  const rowOf = (ordinal: number) => ({ ...template, id: idWithOrdinal(ordinal), name: `Workspace number ${ordinal}` });
+  for (const some of chunk(batch, ordinals)) {
     await table.commit(async () => {
       const { state } = await readList(table, list);
-      return { value: undefined, writes: appendRows(state, all.slice(start, start + batch).map(rowOf)) };
+      return { value: undefined, writes: appendRows(state, some.map(rowOf)) };
     });
   }
-  const deleted = all.filter(() => Math.random() < deletedShare);
-  for (let start = 0; start < deleted.length; start += batch) {
-    const ordinals = deleted.slice(start, start + batch);
+  const deleted = ordinals.filter(() => Math.random() < deletedShare);
+  for (const some of chunk(batch, deleted)) {
     await table.commit(async () => {
-      const { state } = await readList(table, list, ordinals);
-      return { value: undefined, writes: removeRows(state, ordinals) };
+      const { state } = await readList(table, list, some);
+      return { value: undefined, writes: removeRows(state, some) };
     });
   }
 }

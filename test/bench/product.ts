@@ -3,55 +3,36 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { setTimeout as pause } from "node:timers/promises";
 
 import type { Demo } from "../../infra/local/seed/demo.ts";
-import { freePort } from "../../infra/local/table/lock.ts";
 
-/** `npm start` of a checkout, with its data in a folder. */
-export type Product = {
-  baseUrl: string;
-  demo: Demo;
-  /** The lines of its standard error. */
-  lines: ReturnType<typeof createInterface>;
-};
-
-/** Starts the product of a checkout, runs something from its first 200 on, and ends it. Throws if it does not start. */
-export async function withProduct<T>(
-  { checkout, dataDir, env = {} }: { checkout: string; dataDir: string; env?: Record<string, string> },
-  run: (product: Product) => Promise<T>,
-): Promise<T> {
-  const port = await freePort();
-  const product = spawn("npm", ["start", "--silent"], {
+/**
+ * `npm start` of a checkout with its data in a folder, from its first 200 on: its address, its demo, and the lines of its
+ * standard error. It ends when its variable goes out of scope. Throws if it does not start.
+ */
+export async function startProduct(checkout: string, dataDir: string, env: Record<string, string> = {}) {
+  const child = spawn("npm", ["start", "--silent"], {
     cwd: checkout,
-    env: { ...process.env, PORT: String(port), DNS_PORT: "0", DATA_DIR: dataDir, ...env },
-    stdio: ["ignore", "ignore", "pipe"],
+    env: { ...process.env, PORT: "0", DNS_PORT: "0", DATA_DIR: dataDir, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
   });
-  try {
-    const lines = createInterface(product.stderr);
-    lines.on("line", (line) => process.stderr.write(`  ${line}\n`));
-    const baseUrl = `http://127.0.0.1:${port}`;
-    for (;;) {
-      if (product.exitCode !== null) throw new Error(`npm start ended with ${product.exitCode}`);
-      const demo = await demoOf(baseUrl, dataDir);
-      if (demo) return await run({ baseUrl, demo, lines });
-      await pause(20);
-    }
-  } finally {
-    if (product.exitCode === null) {
-      product.kill("SIGTERM");
-      await once(product, "exit");
-    }
+  const ended = once(child, "exit");
+  const lines = createInterface(child.stderr);
+  lines.on("line", (line) => process.stderr.write(`  ${line}\n`));
+  let banner = "";
+  child.stdout.on("data", (text) => (banner += String(text)));
+  while (!banner.includes("Ctrl-C") && child.exitCode === null) await Promise.race([once(child.stdout, "data"), ended]);
+  const baseUrl = /runs at (\S+)/.exec(banner)?.[1] ?? "";
+  const demo = JSON.parse(await readFile(join(dataDir, "demo.json"), "utf8")) as Demo;
+  const headers = { authorization: `Bearer ${demo.accounts[0]?.owner.token}` };
+  const { status } = await fetch(`${baseUrl}/v1/public/accounts`, { headers });
+  const stop = async (): Promise<void> => {
+    child.kill("SIGTERM");
+    await ended;
+  };
+  if (status !== 200) {
+    await stop();
+    throw new Error(`the product answers ${status}`);
   }
-}
-
-/** The demo's tokens once the product answers one of them with 200; undefined before. */
-async function demoOf(baseUrl: string, dataDir: string): Promise<Demo | undefined> {
-  try {
-    const demo = JSON.parse(await readFile(join(dataDir, "demo.json"), "utf8")) as Demo;
-    const headers = { authorization: `Bearer ${demo.accounts[0]?.owner.token}` };
-    return (await fetch(`${baseUrl}/v1/public/accounts`, { headers })).status === 200 ? demo : undefined;
-  } catch {
-    return undefined;
-  }
+  return { baseUrl, demo, lines, [Symbol.asyncDispose]: stop };
 }

@@ -1,157 +1,94 @@
 import { join } from "node:path";
-import { isDeepStrictEqual } from "node:util";
 
 import { bundleLambdas } from "../../infra/build/bundle.ts";
-import { newUser, type User } from "../support/world.ts";
-import { ask, newEvents, startLambda, type Operation } from "./contestant.ts";
-import { inFolder, inTurns, median, quantile, ratioOf, type Figure, type Options, type Result } from "./harness.ts";
-import { blocks, shown, table } from "./page.ts";
-import { servers, works, type Work } from "./peers.ts";
+import { newUser } from "../support/world.ts";
+import { newEvents, race, startLambda, type Answer } from "./contestant.ts";
+import { median, newFolder, quantile, ratioOf, sum, type Figure, type Options, type Result } from "./harness.ts";
+import { bundlePeers, works, type Work } from "./peers.ts";
 
-const operations = [
-  { name: "read", title: "GET", route: "get" },
-  { name: "list", title: "a page", route: "list" },
-  { name: "add", title: "POST", route: "add" },
+/** The three requests, and the least of our requests a second over those of the fastest peer with the least work. */
+const requests = [
+  { title: "GET", route: "get", atLeast: 1 },
+  { title: "a page", route: "list", atLeast: 1 },
+  { title: "POST", route: "add", atLeast: 0.9 },
 ] as const;
-/** What costs a framework nothing. It is shown, and is no peer. */
-const floor = "no framework";
-const descriptions: Record<Work | "ours", string> = {
+const does: Record<Work | "ours", string> = {
   ours: "authenticates, authorizes, limits, records, logs",
   verified: "the same table calls and a token check",
   same: "the same table calls",
   bare: "only the calls for the answer",
 };
 
-type Contestant = {
-  label: string;
-  work: Work | "ours";
-  fileOf: (of: Operation) => string;
-  events: Record<Operation, object>;
-};
+type Contestant = { label: string; work: Work | "ours"; fileOf: (route: string) => string };
 
 /** Requests of one GET, one page and one POST through the handler, beside peers, each in a process of its own. */
-export const run = ({ quick }: Options): Promise<Result> =>
-  inFolder(async (folder) => {
-    const owner = newUser();
-    const contestants = await prepare(folder, owner);
-    const [rounds, perRound] = quick ? [5, 50] : [21, 150];
-    const races: Result[] = [];
-    for (const operation of operations) races.push(await race(operation, contestants, { rounds, perRound, owner }));
-    const text = `## Warm requests
+export async function run({ quick }: Options): Promise<Result> {
+  await using folder = await newFolder();
+  const routes = requests.map(({ route }) => ({ name: route, file: `functions/workspaces/${route}.ts` }));
+  await bundleLambdas(routes, folder.path);
+  const contestants: Contestant[] = [
+    { label: "this API", work: "ours", fileOf: (route) => join(folder.path, route, "index.js") },
+  ];
+  for (const work of works) {
+    for (const { label, file } of await bundlePeers(work)) contestants.push({ label, work, fileOf: () => file });
+  }
+  const owner = newUser();
+  const result: Required<Result> = { figures: [], tables: {} };
+  for (const { title, route, atLeast } of requests) {
+    process.stderr.write(`${title}\n`);
+    using children = new DisposableStack();
+    const events = await newEvents(owner, 100);
+    const runners = contestants.map(({ label, work, fileOf }) => {
+      const lambda = children.use(startLambda(fileOf(route), [`${label} ${work}`], { BENCH_USER: owner.id }));
+      return [`${label}, ${does[work]}`, (times: number) => lambda.ask(events[route], times)] as const;
+    });
+    const settings = quick ? { rounds: 3, times: 30, warmUp: 30 } : { rounds: 21, times: 150, warmUp: 300 };
+    const answers = Object.values(await race(Object.fromEntries(runners), settings));
+    const speeds = contestants.map(({ label, work }, index) => speedOf(label, work, answers[index] ?? []));
+    result.figures.push(...figuresOf(title, atLeast, speeds));
+    result.tables[title] = speeds.map(({ row }) => row);
+  }
+  return result;
+}
 
-This suite sends one request after another through the Lambda handler.
+function speedOf(label: string, work: Work | "ours", answers: readonly Answer[]) {
+  const times = answers.flatMap(({ ms }) => ms);
+  const rates = answers.map(({ ms }) => (1000 * ms.length) / sum(ms));
+  const cpuMs = answers.map(({ cpuMs, ms }) => cpuMs / ms.length);
+  const row = {
+    Program: label,
+    Does: does[work],
+    "Requests a second": median(rates),
+    "p50 ms": quantile(times, 0.5),
+    "p99 ms": quantile(times, 0.99),
+    "CPU ms": median(cpuMs),
+  };
+  return { label, work, rates, cpuMs, row };
+}
 
-- Each program runs in a process of its own, on the same table: ${rounds} rounds of ${perRound} requests, in turns. Requests a second and ratios
-  are medians of the rounds.
-- All programs read the same items. Each adds to an account of its own; all these accounts start equal.
-- The peers have none of our authorization, rate limits, audit and validation.
-- Each peer runs in three ways: with only the calls for the answer; with as many calls as ours; and with these calls and the token verified by the
-  library that we use.
-- "${floor}" is a handler without a framework, the fastest that is possible.
+type Speed = ReturnType<typeof speedOf>;
 
-`;
+function figuresOf(title: string, atLeast: number, [own, ...peers]: readonly Speed[]): Figure[] {
+  const express = peers.find(({ label, work }) => label === "Express, bundled" && work === "bare");
+  const beside = works.map((work): Figure => {
+    // A handler without a framework is shown, and is no peer.
+    const rivals = peers.filter((one) => one.work === work && one.label !== "no framework");
+    const [fastest] = rivals.toSorted((a, b) => median(b.rates) - median(a.rates));
     return {
-      figures: races.flatMap(({ figures }) => figures),
-      chapter: text + races.map(({ chapter }) => chapter).join("\n"),
+      name: `warm ${title}: ours / fastest peer, ${does[work]} (${fastest?.label})`,
+      value: ratioOf(own?.rates, fastest?.rates),
+      unit: "× requests a second",
+      ...(work === "bare" ? { atLeast } : {}),
     };
   });
-
-/** All read the same account. Each adds to an account of its own. */
-async function prepare(folder: string, owner: User): Promise<Contestant[]> {
-  await bundleLambdas(
-    operations.map(({ name, route }) => ({ name, file: `functions/workspaces/${route}.ts` })),
-    folder,
-  );
-  const { read, list } = await newEvents(owner, 100);
-  const newContestant = async (contestant: Omit<Contestant, "events">): Promise<Contestant> => {
-    const { add } = await newEvents(owner, 10);
-    return { ...contestant, events: { read, list, add } };
-  };
-  const fileOf = (operation: Operation): string => join(folder, operation, "index.js");
-  const all = [await newContestant({ label: "this API", work: "ours", fileOf })];
-  for (const work of works) {
-    for (const { label, file } of await servers(work)) {
-      all.push(await newContestant({ label, work, fileOf: () => file }));
-    }
-  }
-  return all;
-}
-
-async function race(
-  { name, title }: (typeof operations)[number],
-  contestants: readonly Contestant[],
-  { rounds, perRound, owner }: { rounds: number; perRound: number; owner: User },
-): Promise<Result> {
-  const runners = contestants.map(({ label, work, fileOf, events }) => {
-    const child = startLambda(fileOf(name), [`${label} ${work}`], { BENCH_USER: owner.id });
-    return { child, ask: (times: number) => ask(child, events[name], times) };
-  });
-  try {
-    const warmUp = await inTurns(
-      1,
-      runners.map((runner) => () => runner.ask(Math.max(300, perRound))),
-    );
-    const bodies: unknown[] = warmUp.map(([answer]) => JSON.parse(answer?.body ?? ""));
-    const odd = bodies.findIndex((body) => name !== "add" && !isDeepStrictEqual(body, bodies[0]));
-    if (odd >= 0) throw new Error(`${contestants[odd]?.label} answers otherwise: ${JSON.stringify(bodies[odd])}`);
-    const answers = await inTurns(
-      rounds,
-      runners.map((runner) => () => runner.ask(perRound)),
-    );
-    const all = contestants.map(({ label, work }, index) => {
-      const times = (answers[index] ?? []).map(({ ms }) => ms);
-      const rates = times.map((ms) => (1000 * ms.length) / ms.reduce((sum, one) => sum + one, 0));
-      return {
-        label,
-        work,
-        rates,
-        perSecond: median(rates),
-        p50: quantile(times.flat(), 0.5),
-        p99: quantile(times.flat(), 0.99),
-      };
-    });
-    return resultOf(title, all);
-  } finally {
-    for (const { child } of runners) child.kill();
-  }
-}
-
-type Speed = { label: string; work: Work | "ours"; rates: number[]; perSecond: number; p50: number; p99: number };
-
-function resultOf(title: string, speeds: readonly Speed[]): Result {
-  const [own] = speeds;
-  const beside = works.map((work) => {
-    const [fastest] = speeds
-      .filter((one) => one.work === work && one.label !== floor)
-      .toSorted((a, b) => b.perSecond - a.perSecond);
-    return { work, fastest: fastest?.label ?? "", ratio: ratioOf(own?.rates ?? [], fastest?.rates ?? []) };
-  });
-  const figures: Figure[] = [
-    { name: `warm ${title}: requests`, value: own?.perSecond ?? Number.NaN, unit: "a second" },
-    { name: `warm ${title}: p50`, value: own?.p50 ?? Number.NaN, unit: "ms" },
-    { name: `warm ${title}: p99`, value: own?.p99 ?? Number.NaN, unit: "ms" },
-    ...beside.map(({ work, fastest, ratio }) => ({
-      name: `warm ${title}: ours / fastest peer, ${descriptions[work]} (${fastest})`,
-      value: ratio,
-      unit: "× requests a second",
-      ...(work === "same" ? { atLeast: 1 } : {}),
-    })),
+  const { "Requests a second": rate = 0, "p50 ms": p50 = 0, "p99 ms": p99 = 0, "CPU ms": cpu = 0 } = own?.row ?? {};
+  const cpuRatio = ratioOf(own?.cpuMs, express?.cpuMs);
+  return [
+    { name: `warm ${title}: requests`, value: rate, unit: "a second" },
+    { name: `warm ${title}: p50`, value: p50, unit: "ms" },
+    { name: `warm ${title}: p99`, value: p99, unit: "ms" },
+    ...beside,
+    { name: `warm ${title}: CPU of a request`, value: cpu, unit: "ms" },
+    { name: `warm ${title}: CPU, ours / Express, only the calls for the answer`, value: cpuRatio, unit: "×", bar: 1 },
   ];
-  const most = Math.max(...speeds.map(({ perSecond }) => perSecond));
-  const rows = speeds.map(({ label, work, perSecond, p50, p99 }) => [
-    label,
-    descriptions[work],
-    shown(perSecond, 0),
-    blocks(perSecond, most),
-    shown(p50, 2),
-    shown(p99, 2),
-  ]);
-  const ratios = beside.map(({ work, fastest, ratio }) => `${shown(ratio, 2)}× ${fastest} (${descriptions[work]})`);
-  const chapter = `### ${title}
-
-Our requests a second, as a multiple of the fastest peer: ${ratios.join("; ")}.
-
-${table(["", "Does", "Requests a second", "", "p50 ms", "p99 ms"], rows)}
-`;
-  return { figures, chapter };
 }

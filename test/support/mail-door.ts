@@ -54,7 +54,7 @@ export async function logsIn(user: string, pass: string, protocol = "smtp"): Pro
 /** Where mail for an address goes; the query is what follows `address=`. */
 export async function whereTo(query: string, headers: Headers = { "x-mail-key": key() }) {
   const { statusCode, body = "" } = await recipient(eventOf("/internal/mail/recipient", headers, `address=${query}`));
-  return { status: statusCode, ...(JSON.parse(body) as Record<string, unknown>) };
+  return { status: statusCode, ...(JSON.parse(body) as { kind?: unknown; [member: string]: unknown }) };
 }
 
 /** How many passwords are hashed meanwhile. */

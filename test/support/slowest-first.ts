@@ -21,7 +21,7 @@ const slowest = [
   "contract",
   "tenants",
   "functions/dedicated-ips/domains/assign",
-  "bench/budgets",
+  "budgets",
   "shared/core/etag",
   "functions/code/callable-functions",
   "shared/table/failures",

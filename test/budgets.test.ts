@@ -3,19 +3,22 @@ import { join } from "node:path";
 
 import { beforeAll, describe, expect, test } from "vitest";
 
-import { routes } from "../../functions/routes.ts";
-import type { Route } from "../../shared/http/route.ts";
-import { startSurroundings } from "../support/surroundings.ts";
-import type { Cost } from "./budgets.ts";
+import { routes } from "../functions/routes.ts";
+import type { Route } from "../shared/http/route.ts";
+import type { Cost } from "./support/costs.ts";
+import { startSurroundings } from "./support/surroundings.ts";
 
-const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "budgets.json"), "utf8")) as Record<string, Cost>;
+const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "bench/budgets.json"), "utf8")) as Record<
+  string,
+  Cost
+>;
 
 let costBeside: (route: Route, expected: Cost | undefined) => Promise<Cost>;
 
 // In a table of their own: what others put into the operator's stock would cost its readers something.
 beforeAll(async () => {
   const tearDown = await startSurroundings();
-  ({ costBeside } = await import("./budgets.ts"));
+  ({ costBeside } = await import("./support/costs.ts"));
   return tearDown;
 });
 

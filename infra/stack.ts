@@ -57,8 +57,8 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
     ApiUrl: config.publicUrl ?? gateway.api.attrApiEndpoint,
     ApiId: apiId,
     TableName: table.tableName,
-    FilesBucketName: common.outside.files.bucketName,
-    SecretsKeyId: common.outside.secretsKey.keyId,
+    FilesBucketName: common.resources.files.bucketName,
+    SecretsKeyId: common.resources.secretsKey.keyId,
     FunctionLogGroup: logGroup.logGroupName,
     AccessLogGroup: accessLogs.logGroupName,
   };
@@ -71,7 +71,7 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
   const table = addTable(stack);
   return {
     table,
-    outside: { secretsKey: addSecretsKey(stack, config.stage), files: addFilesBucket(stack), config },
+    resources: { secretsKey: addSecretsKey(stack, config.stage), files: addFilesBucket(stack), config },
     logGroup: addLogGroup(stack, "FunctionLogs", config.logRetentionDays),
     bundleDir,
     trace: config.trace,

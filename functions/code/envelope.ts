@@ -110,7 +110,7 @@ export const CodeResponse = z
       .object({
         last_value: z.unknown().meta({
           description:
-            "The value of the last line if that is a value alone, or else of the last line with a call. After a failure: the value of the last call that completed. Null if there is none.",
+            "The value of the last line that has a call or assigns no variable. After a failure: the value of the last call that completed. Null if there is none.",
         }),
       })
       .meta({ description: "The program's result." }),

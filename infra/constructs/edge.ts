@@ -22,7 +22,7 @@ const distributionsZone = "Z2FDTNDATAQYW2";
  */
 export function addEdge(app: App, { stage, domainName = "", hostedZoneId }: Config, edge: Edge): Stack {
   const stack = new Stack(app, `hosted-mail-${stage}-edge`, {
-    description: "CloudFront and AWS WAF before the customer API for hosted mail",
+    description: "CloudFront and AWS WAF in front of the customer API for hosted mail",
     env: { region: "us-east-1" },
     tags: { service: "hosted-mail", stage },
   });

@@ -21,7 +21,7 @@ import {
 /** The properties that all functions share. `bundleDir` holds a folder for each function's name. */
 export type Common = {
   table: Table;
-  outside: ProviderResources;
+  resources: ProviderResources;
   logGroup: LogGroup;
   bundleDir: string;
   environment: Record<string, string>;
@@ -100,7 +100,7 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     architecture: lambda.Architecture.ARM_64,
     memorySize: spec.memoryMb ?? 512,
     timeout: Duration.seconds(spec.timeoutSeconds),
-    environment: { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.outside) },
+    environment: { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.resources) },
     role: addRole(scope, spec, common),
     logGroup: common.logGroup,
     // With JSON, Lambda passes on the lines of shared/core/log.ts unchanged; LOG_LEVEL alone decides which are written.
@@ -118,7 +118,7 @@ const traceActions = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
 
 const cfn = (added: lambda.Function): lambda.CfnFunction => added.node.defaultChild as lambda.CfnFunction;
 
-function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGroup, trace }: Common): Role {
+function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGroup, trace }: Common): Role {
   const { side, uses = [] } = spec;
   const actions = tableActions[spec.access];
   const role = new Role(scope, `${spec.name}.role`, {
@@ -126,7 +126,7 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGrou
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
       ...(actions.length > 0 ? { table: allowTable(actions, table.tableArn, spec.keys) } : {}),
-      ...providerPolicies(side, uses, outside),
+      ...providerPolicies(side, uses, resources),
       ...spec.policies,
       ...(trace ? { trace: allow(traceActions, "*") } : {}),
     },
@@ -135,7 +135,7 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, outside, logGrou
     const reason = "X-Ray has no resources to restrict traces to.";
     Validations.of(role).acknowledge({ id: "AwsSolutions-IAM5[Resource::*]", reason });
   }
-  acknowledgeProviders(role, uses, outside);
+  acknowledgeProviders(role, uses, resources);
   return setLogicalId(role, `${pascalCase(spec.name)}Role`);
 }
 

@@ -59,7 +59,7 @@ function characterFault(label: readonly string[], index: number): string | undef
 export function uLabelFault(label: string): string | undefined {
   const characters = Array.from(label);
   if (characters.slice(2, 4).join("") === "--") {
-    return "A label with letters other than a to z cannot have hyphens in places 3 and 4";
+    return "A label with letters other than a to z cannot have hyphens in positions 3 and 4";
   }
   if (label.startsWith("-") || label.endsWith("-")) return "A label cannot begin or end with a hyphen";
   if (/[\u0660-\u0669]/.test(label) && /[\u06f0-\u06f9]/.test(label)) {

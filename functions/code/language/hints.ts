@@ -2,12 +2,12 @@ const comprehension = (of: string): string => `Write a comprehension: [x.id for 
 const appending = (of: string): string => `Write \`${of} + [item]\`, which is a new list.`;
 const length = (of: string): string => `Write len(${of}).`;
 const containing = (of: string, given: string): string =>
-  `Values have no methods: write \`${JSON.stringify(given)} in ${of}\`, which finds it anywhere in a text; its beginning or end alone cannot be asked for.`;
-const making = (): string => 'Values have no methods: a text is made by an f-string, f"{x}", or by `+`.';
+  `Values have no methods: write \`${JSON.stringify(given)} in ${of}\`, which is true if the text contains it anywhere. The beginning or end alone cannot be compared.`;
+const making = (): string => 'Values have no methods: make a text with an f-string, f"{x}", or with `+`.';
 const asItIs = (of: string): string =>
-  `Values have no methods: a text is used as it is, \`${of}\`, and compared by \`==\`, or by \`in\` with a part of it.`;
+  `Values have no methods: use the text as it is, \`${of}\`. Compare it with \`==\`, or a part of it with \`in\`.`;
 const members = (of: string): string =>
-  `The members of a dict are read by their names; the items of a page are ${of}.items, without the brackets.`;
+  `Read the members of a dict by their names; the items of a page are ${of}.items, without the brackets.`;
 
 const methods = new Map<string, (of: string, given: string) => string>(
   (
@@ -33,50 +33,50 @@ export const methodHintOf = (name: string, of: string, given = "…"): string =>
 const hints: Record<string, string> = {
   else: "There is no `if` expression: write `condition and value or other`, or a comprehension with `if`.",
   elif: "There is no `if` statement: filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
-  while: "There are no loops but comprehensions: write `[f(x=m.id) for m in page.items]`.",
+  while: "There are only comprehensions, no other loops: write `[f(x=m.id) for m in page.items]`.",
   def: "Functions cannot be defined: write the calls one after another, or a comprehension.",
-  lambda: "Functions cannot be defined: write the expression where it is needed.",
-  return: "There is no `return`: end with the value alone on the last line, and it is answered as last_value.",
-  import: "Nothing is imported: every function is there by its full name, as in `workspaces.list(account_id=…)`.",
-  from: 'Nothing is imported: every function is there by its full name. A member of this name is read by `x["from"]`.',
-  load: "Nothing is loaded: every function is there by its full name, as in `workspaces.list(account_id=…)`.",
-  await: "Leave out `await`: a call stands for its result.",
-  async: "Leave out `async`: a call stands for its result.",
+  lambda: "Functions cannot be defined: write the expression where you need it.",
+  return: "There is no `return`: write the value alone on the last line. The answer has it as last_value.",
+  import: "There are no imports: call every function by its full name, as in `workspaces.list(account_id=…)`.",
+  from: 'There are no imports: call every function by its full name. To read a member of this name, write `x["from"]`.',
+  load: "There is no `load`: call every function by its full name, as in `workspaces.list(account_id=…)`.",
+  await: "Leave out `await`: a call has its result as its value.",
+  async: "Leave out `async`: a call has its result as its value.",
   is: "Write `==` for `is`, and `!=` for `is not`.",
-  try: "Errors are not caught: the first call that fails ends the program, and its answer says which calls completed.",
-  raise: "Errors are not raised: leave this out.",
+  try: "Errors cannot be caught: the first call that fails ends the program. The answer says which calls completed.",
+  raise: "Errors cannot be raised: leave this out.",
   assert: "There is no `assert`: leave it out, and read the answer.",
   pass: "There is no `pass`: leave it out.",
-  del: "Variables are not deleted: leave this out, or give the name another value.",
-  "=>": "Arguments are given as `name=value`, and functions cannot be defined: `=>` is not known.",
-  "->": "A member is read by `x.name`: `->` is not known.",
-  ":=": "A value gets its name on a line of its own: `name = value`.",
+  del: "Variables cannot be deleted: leave this out, or assign another value.",
+  "=>": "Write arguments as `name=value`. There is no `=>`, because functions cannot be defined.",
+  "->": "There is no `->`: write `x.name`.",
+  ":=": "Assign on a line of its own: `name = value`.",
   "===": "Write `==` for `===`.",
   "!==": "Write `!=` for `!==`.",
   "&&": "Write `and` for `&&`.",
   "||": "Write `or` for `||`.",
   "!": "Write `not` for `!`.",
-  "//": "A comment begins with `#`, and there is no division: `//` is not known.",
-  "**": "Arguments are given as `name=value`, each by itself: `**` is not known.",
-  "*": "Arguments are given as `name=value`, each by itself: `*` is not known.",
-  "/": "There is no division: answer both numbers, and divide them where you read them.",
-  "|": "There is no `|`: write `or` between conditions; dicts are not merged, but written member by member.",
+  "//": "There is no `//`: a comment begins with `#`, and there is no division.",
+  "**": "There is no `**` for arguments: write each as `name=value`.",
+  "*": "There is no `*` for arguments: write each as `name=value`.",
+  "/": "There is no division: return both numbers, and divide them yourself.",
+  "|": "There is no `|`: write `or` between conditions. Dicts cannot be merged: write each member.",
   "&": "Write `and` for `&`.",
   "-=": "Write `x = x + -1`: there is no `-=`.",
   "+=": "Write `x = x + 1`: there is no `+=`.",
   "?": "There is no `?`: write `condition and value or other`.",
   "?.": "There is no `?.`: write `x and x.name`.",
   "%": 'There is no `%`: write an f-string, f"{x} and {y}".',
-  "`": 'Text needs straight quotes: "text", or f"{x}" with values in it.',
-  "“": 'Text needs straight quotes: "text".',
-  "”": 'Text needs straight quotes: "text".',
-  "‘": "Text needs straight quotes: 'text'.",
-  "’": "Text needs straight quotes: 'text'.",
-  $: 'There is no `$`: a value is put in a text by an f-string, f"{x}".',
+  "`": 'Put text in straight quotes: "text", or f"{x}" with values in it.',
+  "“": 'Put text in straight quotes: "text".',
+  "”": 'Put text in straight quotes: "text".',
+  "‘": "Put text in straight quotes: 'text'.",
+  "’": "Put text in straight quotes: 'text'.",
+  $: 'There is no `$`: put a value into a text with an f-string, f"{x}".',
   with: "There is no `with`: write the calls one after another, each on a line of its own.",
-  class: 'There are no classes: a dict holds members, {"name": value}.',
-  global: "Leave this word out: a name is known to every line after the one that gives it a value.",
-  "```": "Leave out the ``` lines: they may stand around the whole program only.",
+  class: 'There are no classes: use a dict for members, {"name": value}.',
+  global: "Leave this word out: every later line can use a variable.",
+  "```": "Leave out the ``` lines: they are allowed only around the whole program.",
 };
 const sameHint: Record<string, string> = { break: "while", continue: "while", except: "try", finally: "try" };
 const moreHints: Record<string, string> = { yield: "return", nonlocal: "global", "/=": "/" };
@@ -90,10 +90,10 @@ const table = new Map(Object.entries(hints));
 
 /** Hints for `*` and `**` by the following or preceding token, outside of arguments. */
 const stars = new Map([
-  ["* value", "There is no multiplication: write the number or the text out, or a list `[x for i in range(3)]`."],
+  ["* value", "There is no multiplication: write the whole number or text, or a list `[x for i in range(3)]`."],
   ["* [", "`*` does not spread a list: write `a + [b]`."],
-  ["** value", "There are no powers: write the number out."],
-  ["** {", 'Dicts are not merged: write each member, {"name": d.name, "more": 1}.'],
+  ["** value", "There are no powers: write the whole number."],
+  ["** {", 'Dicts cannot be merged: write each member, {"name": d.name, "more": 1}.'],
 ]);
 
 /** The hint for a sign of another language, after tokens of these kinds. */
@@ -137,7 +137,7 @@ export function proseHintOf(source: string, missing: ReadonlyMap<string, string>
   if (words.length < 2 || !begins || /[()[\]{}="#;]/.test(line)) return undefined;
   return (
     missing.get(words[0] ?? "") ??
-    'This reads programs, not sentences: write calls, such as `domains.list(account_id="…")`; `functions.search(query="…")` finds functions.'
+    'This is not a program: write calls, such as `domains.list(account_id="…")`; `functions.search(query="…")` finds functions.'
   );
 }
 
@@ -153,7 +153,7 @@ const statements = new Map([
   ["function", "Functions cannot be defined: write the calls one after another, or a comprehension."],
   ...["const", "let", "var"].map((word): [string, string] => [
     word,
-    `Leave out \`${word}\`: a value gets its name by \`name = value\`.`,
+    `Leave out \`${word}\`: assign with \`name = value\`.`,
   ]),
 ]);
 

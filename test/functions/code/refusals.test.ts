@@ -26,7 +26,7 @@ describe("is refused, with its place:", () => {
   test.each([
     ["an argument given twice", "a.b(x=1,\n    x=2)", "2:5 x is given twice."],
     ["a key given twice", `a.b(x={"k": 1, 'k': 2})`, "1:16 'k' is given twice."],
-    ["a key without quotes", "a.b(x={k: 1})", '1:8 A key needs quotes: "k".'],
+    ["a key without quotes", "a.b(x={k: 1})", '1:8 Put a key in quotes: "k".'],
     ["a number as key", "a.b(x={1: 1})", "1:8 A key of a dict is a text."],
     ["an open string", 'a.b(x="y)\nc()', '1:7 This string is not closed: its second " is missing.'],
     ["an open long string", 'a()\na.b(x="""y")', '2:7 This string is not closed: its second """ is missing.'],
@@ -39,35 +39,35 @@ describe("is refused, with its place:", () => {
     ["a bracket that was never opened", "a())", "1:4 Expected the end of the line or `;`, but found `)`."],
     ["two calls on one line", "a() b()", "1:5 Expected the end of the line or `;`, but found `b`."],
     ["an empty statement", "a();;b()", "1:5 Expected a value or a call, but found `;`."],
-    ["an id without quotes", "a(x=3f2504e0)", "1:5 This is no number: text needs quotes."],
-    ["a leading zero", "a(x=012)", "1:5 This is no number: text needs quotes."],
-    ["a hexadecimal number", "a(x=0x10)", "1:5 This is no number: text needs quotes."],
+    ["an id without quotes", "a(x=3f2504e0)", "1:5 This is not a number: put text in quotes."],
+    ["a leading zero", "a(x=012)", "1:5 This is not a number: put text in quotes."],
+    ["a hexadecimal number", "a(x=0x10)", "1:5 This is not a number: put text in quotes."],
     [
       "an integer that would be rounded",
       "a(x=9007199254740993)",
-      "1:5 Integers end at 9007199254740991 (2^53 - 1): longer ones need quotes.",
+      "1:5 The largest integer is 9007199254740991 (2^53 - 1): put larger ones in quotes.",
     ],
     [
       "a negative one",
       "a(x=-9007199254740992)",
-      "1:6 Integers end at 9007199254740991 (2^53 - 1): longer ones need quotes.",
+      "1:6 The largest integer is 9007199254740991 (2^53 - 1): put larger ones in quotes.",
     ],
     [
       "a number with more digits than are kept",
       "a(x=0.12345678901234567890)",
-      "1:5 This number has more digits than can be kept: quotes keep them all.",
+      "1:5 This number has too many digits: put it in quotes to keep all of them.",
     ],
     ["an infinite number", "a(x=1e999)", "1:5 This number is too large."],
     [
       "an unknown escape",
       String.raw`a(x="\q")`,
-      String.raw`1:6 This is no escape: write \\ for a backslash, \u00e9 or \U0001f600 for a character.`,
+      String.raw`1:6 This is not an escape: write \\ for a backslash, \u00e9 or \U0001f600 for a character.`,
     ],
-    ["a curly quote", "a(\n x=“y”)", '2:4 Text needs straight quotes: "text".'],
+    ["a curly quote", "a(\n x=“y”)", '2:4 Put text in straight quotes: "text".'],
     [
       "a negative one in an f-string",
       "f'{-9007199254740992}'",
-      "1:5 Integers end at 9007199254740991 (2^53 - 1): longer ones need quotes.",
+      "1:5 The largest integer is 9007199254740991 (2^53 - 1): put larger ones in quotes.",
     ],
     ["comparisons in a row", "a < b < c", "1:7 Comparisons do not chain: write `a < b and b < c`."],
     ["`not` after another operator", "a == not b", "1:6 Expected a value or a call, but found `not`."],
@@ -97,12 +97,16 @@ describe("is refused, with its place:", () => {
     [
       "a conversion in an f-string",
       "f'{x!r}'",
-      "1:5 A value in an f-string stands without a conversion, as in `{x!r}`: write `{x}` alone.",
+      "1:5 A value in an f-string has no conversion, as in `{x!r}`: write `{x}` alone.",
     ],
     ["a tuple", "(1, 2)", "1:3 There are no tuples: write a list, `[a, b]`."],
     ["an empty tuple", "()", "1:2 There are no tuples: write a list, `[a, b]`."],
-    ["a tuple without brackets", "1, 2", "1:2 There are no tuples: write a list, `[a, b]`, or one name a line."],
-    ["a generator", "(x for x in y)", "1:4 A comprehension stands in brackets: `[… for x in xs]`."],
+    [
+      "a tuple without brackets",
+      "1, 2",
+      "1:2 There are no tuples: write a list, `[a, b]`, or assign one name on each line.",
+    ],
+    ["a generator", "(x for x in y)", "1:4 Write a comprehension in brackets: `[… for x in xs]`."],
     [
       "a dict of a comprehension",
       "{'k': x for x in y}",
@@ -112,34 +116,34 @@ describe("is refused, with its place:", () => {
     [
       "a comprehension over two names",
       "[x for x, y in z]",
-      "1:9 A `for` takes one name: read the members of each item from it.",
+      "1:9 A `for` assigns one name: read the members of each item from this name.",
     ],
     ["a comprehension without `in`", "[x for x of z]", "1:10 Expected `in` after the name of a `for`, but found `of`."],
-    ["a member that is given a value", "x.y = 1", "1:5 Only a plain name can be given a value: `name = value`."],
+    ["a member that is given a value", "x.y = 1", "1:5 Only a name can be assigned a value: `name = value`."],
     ["a constant that is given a value", "None = 1", "1:1 None is a constant: choose another name."],
-    ["a value that is called", "x[0](y=1)", "1:5 A value cannot be called: a function is called by its full name."],
+    ["a value that is called", "x[0](y=1)", "1:5 A value cannot be called: call a function by its full name."],
     [
       "a method of a result",
       "f(x=1).lower()",
-      "1:13 Values have no methods: a text is used as it is, `x`, and compared by `==`, or by `in` with a part of it.",
+      "1:13 Values have no methods: use the text as it is, `x`. Compare it with `==`, or a part of it with `in`.",
     ],
-    ["a word of the language as member", "x.from", '1:3 `from` is a word of the language: write ["from"] for .from.'],
+    ["a word of the language as member", "x.from", '1:3 `from` is a reserved word: write ["from"] for .from.'],
     [
       "an open value in an f-string",
       "f'a{x'",
-      "1:4 This `{` of the f-string is not closed before its text ends: between braces write the other quotes, f\"{x['a']}\".",
+      "1:4 The f-string ends before this `{` is closed: use the other quotes between braces, f\"{x['a']}\".",
     ],
     [
       "an open value in an f-string at the end",
       "f'a{'",
-      "1:4 This `{` of the f-string is not closed before its text ends: between braces write the other quotes, f\"{x['a']}\".",
+      "1:4 The f-string ends before this `{` is closed: use the other quotes between braces, f\"{x['a']}\".",
     ],
     ["no value in an f-string", "f'a{}'", "1:5 Expected a value or a call, but found the `}` of the f-string."],
     ["a brace alone in an f-string", "f'a}'", "1:4 A single `}` in an f-string is written `}}`."],
     [
       "the same quotes inside an f-string",
       'f"{x["a"]}"',
-      "1:3 This `{` of the f-string is not closed before its text ends: between braces write the other quotes, f\"{x['a']}\".",
+      "1:3 The f-string ends before this `{` is closed: use the other quotes between braces, f\"{x['a']}\".",
     ],
     [
       "range of two values",
@@ -147,8 +151,8 @@ describe("is refused, with its place:", () => {
       "1:13 range takes one value: range(n), which counts from 0 to n - 1.",
     ],
     ["len of nothing", "len()", "1:1 len takes one value: len(x)."],
-    ["a text with an unknown prefix", 'r"x"', '1:1 There is no prefix r: only f"…" is known.'],
-    ["nothing at all", "\n# only a comment", "2:17 The program holds nothing: write a call."],
+    ["a text with an unknown prefix", 'r"x"', '1:1 There is no prefix r: only f"…" is supported.'],
+    ["nothing at all", "\n# only a comment", "2:17 The program is empty: write a call."],
   ])("%s", (_, program, fault) => {
     expect(faultOf(program)).toBe(fault);
   });
@@ -160,7 +164,7 @@ describe("is refused, with its place:", () => {
     String.raw`"\U00110000"`,
     String.raw`"\u12"`,
   ])("the escape %s, which Starlark does not have", (text) => {
-    expect(faultOf(`a(x=${text})`)).toMatch(/^1:6 This is no escape/);
+    expect(faultOf(`a(x=${text})`)).toMatch(/^1:6 This is not an escape/);
   });
 
   test.each(["__proto__", "constructor", "prototype"])("%s as name, argument and key", (name) => {
@@ -181,7 +185,7 @@ describe("is refused, with its place:", () => {
   });
 
   test("half a surrogate pair", () => {
-    expect(faultOf('a(x="\ud800")')).toBe("1:1 Half a surrogate pair is no character.");
+    expect(faultOf('a(x="\ud800")')).toBe("1:1 Half of a surrogate pair is not a character.");
   });
 });
 

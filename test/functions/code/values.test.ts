@@ -140,6 +140,6 @@ describe("what a program makes besides its calls has an end:", () => {
 
   test("a dict of 10^5 keys does not fit in a program", async () => {
     const dict = `{${Array.from({ length: 100_000 }, (_, index) => `"k${index}": 1`).join(", ")}}`;
-    await expect(valueOf(dict)).rejects.toThrow("A program holds 65536 bytes at most.");
+    await expect(valueOf(dict)).rejects.toThrow("A program can have 65536 bytes at most.");
   });
 });

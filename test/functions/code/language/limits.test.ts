@@ -15,7 +15,7 @@ const rows: Record<keyof typeof limits, string> = {
   clauseLimit: "`for` and `if` of a comprehension",
   itemLimit: "items of a comprehension that calls",
   scoreLimit: "`complexity_score`",
-  stepLimit: "work beside the calls",
+  stepLimit: "work besides the calls",
   valueLimitBytes: "one value",
   valueDepthLimit: "one value",
   resultLimitBytes: "`last_value`",

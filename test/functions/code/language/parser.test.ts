@@ -47,7 +47,7 @@ describe("statements", () => {
 
   test("may be indented as a whole, but not against each other", () => {
     expect(namesOf("\n    a()\n  # comment\n    b(\nx=1)\n")).toEqual(["a", "b"]);
-    expect(faultOf("  a()\n   b()")).toBe("Every line is indented like the first.");
+    expect(faultOf("  a()\n   b()")).toBe("Indent every line like the first.");
   });
 
   test("carry their place: line and column, counted in characters from 1", () => {

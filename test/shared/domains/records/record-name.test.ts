@@ -115,7 +115,7 @@ test.each([
   ["xn--", `The label "xn--" ${invalid}`],
   ["xn--abc-", `The label "xn--abc-" ${invalid}`],
   ["_bücher", "A label with an underscore cannot have letters other than a to z"],
-  ["bü--x", "A label with letters other than a to z cannot have hyphens in places 3 and 4"],
+  ["bü--x", "A label with letters other than a to z cannot have hyphens in positions 3 and 4"],
 ])("refuses %j: %s", (spelling, fault) => expect(readRecordName(spelling, zone)).toEqual({ fault }));
 
 test.each([

@@ -2,7 +2,9 @@ import * as z from "zod";
 
 import type { Scope } from "../auth/permissions.ts";
 import { Id } from "../core/ids.ts";
-import type { LocatedResource, ResourceLookup } from "../http/route.ts";
+import type { LocatedResource, ResourceLookup, Expected } from "../http/route.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import { StoredDomain, domainKey, domainNameKey, noSuchDomain } from "./domain.ts";
 import { DomainName } from "./name.ts";
@@ -32,6 +34,16 @@ export async function domainByName(table: Reader, accountId: string, name: strin
 /** The domain with this name or id. */
 export const domainByRef = (table: Reader, accountId: string, ref: string): Promise<StoredDomain | undefined> =>
   ref.includes(".") ? domainByName(table, accountId, ref) : domainById(table, accountId, ref);
+
+/** The id of the domain with this name or id; undefined for a name that this process has not seen. */
+export const expectedDomainId = (seen: Seen, accountId: string, ref: string): string | undefined =>
+  ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
+
+/** What `domainByRef` reads, and the plan after it that reads the domain again. */
+export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string): Ahead {
+  const id = expectedDomainId(seen, accountId, ref);
+  return id === undefined ? {} : { keys: [domainKey(accountId, id), domainKey(accountId, id)] };
+}
 
 /** The scopes of a domain: the domain itself and its workspace. Grants can be narrowed to either. */
 export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "workspace_id">): Scope[] => [

@@ -11,23 +11,24 @@ export type Ahead = { keys?: readonly Key[]; ranges?: readonly (Range & RangeOpt
 
 /**
  * Begins to read items and ranges, and returns the table for the one who needs them.
- * - The first read of each takes what was read ahead. A later one reads it again.
+ * - The first read of each takes what was read ahead. A later one reads it again. A key that is listed twice is read
+ *   ahead for two reads, in one round trip.
  * - What was read ahead is dropped by a write, and when a plan runs again.
  */
 export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Table {
-  const items = new Map(keys.map((key) => [keyText(key), handled(table.getMany([key]))]));
+  const items = keys.map((key) => ({ name: keyText(key), found: handled(table.getMany([key])) }));
   const parts = ranges.map((range) => ({
     ...range,
     items: handled(table.between(range.partition, range.from, range.to, range)),
   }));
   const drop = (): void => {
-    items.clear();
+    items.length = 0;
     parts.length = 0;
   };
   const read = async (key: Key): Promise<Item | undefined> => {
-    const early = items.get(keyText(key));
-    items.delete(keyText(key));
-    return (await (early ?? table.getMany([key])))[0];
+    const place = items.findIndex(({ name }) => name === keyText(key));
+    const [early] = place === -1 ? [] : items.splice(place, 1);
+    return (await (early?.found ?? table.getMany([key])))[0];
   };
   return {
     ...table,
@@ -35,9 +36,9 @@ export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Tabl
       const item = await read(key);
       return item === undefined ? undefined : schema.parse(item);
     },
-    getMany: (all) => (items.size === 0 ? table.getMany(all) : Promise.all(all.map(read))),
+    getMany: (all) => (items.length === 0 ? table.getMany(all) : Promise.all(all.map(read))),
     between: async (partition, from, to, options) => {
-      const early = options ? undefined : await take(parts, { partition, from, to });
+      const early = await take(parts, { partition, from, to, ...options });
       return early ?? table.between(partition, from, to, options);
     },
     attempt: (write) => table.attempt(write).finally(drop),
@@ -56,7 +57,10 @@ export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Tabl
 type Part = Range & RangeOptions & { items: Promise<Item[]> };
 
 /** Takes the items of a range out of those that were read ahead; undefined if they were not all read. */
-async function take(parts: Part[], { partition, from, to }: Range): Promise<Item[] | undefined> {
+async function take(
+  parts: Part[],
+  { partition, from, to, limit = Infinity, newestFirst = false }: Range & RangeOptions,
+): Promise<Item[] | undefined> {
   const place = parts.findIndex((part) => part.partition === partition && part.from <= from && to <= part.to);
   const [part] = place === -1 ? [] : parts.splice(place, 1);
   if (!part) return undefined;
@@ -64,7 +68,9 @@ async function take(parts: Part[], { partition, from, to }: Range): Promise<Item
   const last = items.length === part.limit ? items.at(-1)?.SK : undefined;
   const isWhole = last === undefined || (part.newestFirst ? last <= from : to <= last);
   const inside = items.filter(({ SK }) => from <= SK && SK <= to);
-  return isWhole ? (part.newestFirst ? inside.toReversed() : inside) : undefined;
+  const isSameWay = (part.newestFirst ?? false) === newestFirst;
+  if (!isWhole && !(isSameWay && inside.length >= limit)) return undefined;
+  return (isSameWay ? inside : inside.toReversed()).slice(0, limit);
 }
 
 /** Marks a rejection as handled. The reader of the promise still sees it. */

@@ -3,7 +3,8 @@ import { notFound, Problem } from "../core/errors.ts";
 import { isSame } from "../core/fields.ts";
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
-import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
+import { appendRows, readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import { successKey } from "./outcome.ts";
 import type { Outside } from "./services.ts";
 import { mintSecret } from "./signing.ts";
@@ -89,6 +90,10 @@ export function updateWebhook(accountId: string, id: string, given: Given, conte
   });
 }
 
+/** What `deleteWebhook` reads. */
+export const aheadOfDeletion = (accountId: string, id: string): Ahead =>
+  aheadOfList(webhooksOf(accountId), [ordinalOf(id) ?? 0], [webhookKey(accountId, id)]);
+
 /**
  * Deletes a webhook. Its pending deliveries are not sent, and none of its deliveries can be seen any more. Throws 404.
  */
@@ -108,6 +113,11 @@ export async function deleteWebhook(accountId: string, id: string, { table, comm
     };
   });
 }
+
+/** What `rotateSecret` reads. */
+export const aheadOfRotation = (accountId: string, id: string): Ahead => ({
+  keys: [webhookKey(accountId, id), webhookKey(accountId, id)],
+});
 
 /**
  * Gives a webhook a new secret, which only this answer shows. The previous secret also signs for `overlapSeconds` more,

@@ -3,9 +3,12 @@ import * as z from "zod";
 import type { Scope } from "../../auth/permissions.ts";
 import { Id } from "../../core/ids.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
-import { domainById, domainByName, scopesOfDomain } from "../../domains/find.ts";
-import type { ResourceLookup } from "../../http/route.ts";
+import { domainKey } from "../../domains/domain.ts";
+import { domainById, domainByName, scopesOfDomain, expectedDomainId } from "../../domains/find.ts";
+import type { ResourceLookup, Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
 import { MailboxRef, readAddress } from "./local-part.ts";
 import { addressKey, mailboxKey, StoredAddress, StoredMailbox } from "./mailbox.ts";
 
@@ -27,14 +30,32 @@ export async function mailboxByRef(table: Reader, accountId: string, ref: string
   const address = readAddress(ref);
   if (!address) {
     const mailbox = await mailboxById(table, accountId, ref);
+    if (mailbox) table.seen?.note({ ...mailboxKey(accountId, ref), ...mailbox });
     const domain = mailbox && (await domainById(table, accountId, mailbox.domain_id));
     return mailbox && domain && { mailbox, domain };
   }
   const domain = await domainByName(table, accountId, address.domain);
   const owner = domain && (await table.get(addressKey(accountId, domain.id, address.local), StoredAddress));
   if (!domain || owner?.kind !== "mailbox") return undefined;
+  table.seen?.note({ ...addressKey(accountId, domain.id, address.local), ...owner });
   const mailbox = await mailboxById(table, accountId, owner.mailbox_id);
   return mailbox && { mailbox, domain };
+}
+
+/**
+ * What `mailboxByRef` reads, and the plan after it that reads the mailbox and its domain again. Only the mailbox if this
+ * process has not seen it.
+ */
+export function aheadOfMailbox({ seen }: Expected, accountId: string, ref: string): Ahead & { keys: Key[] } {
+  const address = readAddress(ref);
+  const named = address && expectedDomainId(seen, accountId, address.domain);
+  const pointer = address && named !== undefined ? addressKey(accountId, named, address.local) : undefined;
+  const id = address ? pointer && StoredAddress.safeParse(seen.recall(pointer)).data?.mailbox_id : ref;
+  const key = id === undefined ? undefined : mailboxKey(accountId, id);
+  const domainId = named ?? (key && StoredMailbox.safeParse(seen.recall(key)).data?.domain_id);
+  const domain = domainId === undefined ? undefined : domainKey(accountId, domainId);
+  const some = (each: Key | undefined): Key[] => (each ? [each, each] : []);
+  return { keys: [...some(key), ...some(domain), ...(pointer ? [pointer] : [])] };
 }
 
 /** The scopes of a mailbox: the mailbox itself, its domain and its workspace. Grants can be narrowed to any of them. */

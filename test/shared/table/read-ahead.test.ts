@@ -57,6 +57,15 @@ test("a second read, and every read after a write, sees what is there then", asy
   expect(numbersOf(await ahead.between(PK, key(1).SK, key(2).SK))).toEqual([10, 20]);
 });
 
+test("a key that is listed twice is read ahead for two reads", async () => {
+  const { plain, table } = await scene([1]);
+  const ahead = readAhead(table, { keys: [key(1), key(1)] });
+  await plain.attempt({ update: key(1), set: { n: 10 } });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 1 });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 1 });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 10 });
+});
+
 test("a plan that runs again reads afresh", async () => {
   const { plain, table } = await scene([1]);
   const ahead = readAhead(table, { keys: [key(1)] });

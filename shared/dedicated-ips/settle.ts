@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
@@ -29,15 +31,17 @@ export async function planBatch(
   now: Date,
 ): Promise<ChangePlan<BatchResult | undefined>> {
   const { account_id, dedicated_ip_id, kind } = operation;
-  const [current, ip] = await Promise.all([
+  const expected = operation.left.slice(0, domainsPerTransaction);
+  const [current, ip, early] = await Promise.all([
     readOperation(table, account_id, dedicated_ip_id),
     ipById(table, account_id, dedicated_ip_id),
+    domainsByIds(table, account_id, expected),
   ]);
   if (!ip) return { value: undefined, writes: [], changes: [] };
   if (current?.id !== operation.id) return { value: { isOver: true, ip, moved: [] }, writes: [], changes: [] };
   const moved = current.left.slice(0, domainsPerTransaction);
   const left = current.left.slice(domainsPerTransaction);
-  const domains = await domainsByIds(table, account_id, moved);
+  const domains = isDeepStrictEqual(expected, moved) ? early : await domainsByIds(table, account_id, moved);
   const places = kind === "assign" ? placesOf(ip, domains) : await placesLeft(table, ip, moved);
   const after = {
     ...ip,

@@ -2,6 +2,7 @@ import { covers } from "../../auth/permissions.ts";
 import { change, type Change } from "../../changes/kind.ts";
 import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
+import { clock } from "../../core/time.ts";
 import { scopesOfDomain } from "../../domains/find.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { appendRows } from "../../table/ranked-list.ts";
@@ -84,7 +85,7 @@ async function requireFit(
 function aheadOfTarget(accountId: string, target: string, { seen }: Expected): Key[] {
   const pointers = aheadOfAddress(accountId, target);
   const isInside = pointers.some((key) => seen.recall(key) !== undefined);
-  return [...pointers, ...pointers, ...(isInside ? [] : aheadOfMail(accountId, target, new Date()))];
+  return [...pointers, ...pointers, ...(isInside ? [] : aheadOfMail(accountId, target, clock()))];
 }
 
 /** What `scopeInBody` and `addRule` read. */
@@ -94,7 +95,7 @@ export function aheadOfRule(
 ): Ahead {
   const accountId = input.params.account_id;
   const place = aheadOfPlace(rules, input, expected);
-  return { ...place, keys: [...place.keys, ...aheadOfTarget(accountId, input.body.target_email, expected)] };
+  return { keys: [...place, ...aheadOfTarget(accountId, input.body.target_email, expected)] };
 }
 
 /**

@@ -1,13 +1,12 @@
 import { InvalidInput, Problem } from "../../core/errors.ts";
 import { domainKey, noSuchDomain, notReady } from "../../domains/domain.ts";
-import { domainById } from "../../domains/find.ts";
+import { domainById, aheadOfDomain } from "../../domains/find.ts";
 import type { Expected } from "../../http/route.ts";
 import { readList, type ListState, aheadOfList } from "../../table/ranked-list.ts";
-import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write, Key, Item } from "../../table/writes.ts";
 import { domainCountWrite } from "../../workspaces/workspace.ts";
-import { type Family, type MailScope, type Scoped, scopeKey, expectedScope } from "./family.ts";
+import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts";
 
 /**
  * Reads the state of the list for a new entry and the entries of its scope, and plans the writes that make the
@@ -20,33 +19,28 @@ export async function placeFor<T extends Scoped>(
   scope: MailScope,
 ): Promise<{ state: ListState; presence: Write[]; known: Item[] }> {
   const beside = scopeKey(accountId, family.prefix, scope);
-  const [presence, { state }, known] = await Promise.all([
+  const [presence, { state }] = await Promise.all([
     presenceOf(table, accountId, scope, family.noun),
     readList(table, family.list(accountId)),
-    table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope }),
   ]);
+  // After the head: an entry that is added later changes the head, and the transaction fails.
+  const known = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope });
   if (known.length < family.perScope && state.live < family.perAccount) return { state, presence, known };
   const { noun, perScope, perAccount } = family;
   const detail = `A scope has ${perScope} ${noun} at most, and an account ${perAccount.toLocaleString("en-US")}. Delete some first.`;
   throw new Problem("limit_reached", detail);
 }
 
-/** What `scopeInBody` and `placeFor` read. */
+/** What `scopeInBody` and `placeFor` read first. */
 export function aheadOfPlace<T extends Scoped>(
   family: Family<T>,
-  input: Parameters<typeof expectedScope>[1],
+  input: { params: { account_id: string }; body: { domain?: string | undefined } },
   expected: Expected,
-): { keys: Key[]; ranges: NonNullable<Ahead["ranges"]> } {
-  const accountId = input.params.account_id;
-  const { keys = [] } = aheadOfList(family.list(accountId));
-  const scope = expectedScope(expected, input);
-  if (!scope) return { keys: [...keys], ranges: [] };
-  const { PK: partition, SK: from } = scopeKey(accountId, family.prefix, scope);
-  const domain = scope.type === "domain" ? domainKey(accountId, scope.id) : undefined;
-  return {
-    keys: [...keys, ...(domain ? [domain, domain] : [])],
-    ranges: [{ partition, from, to: `${from}~`, limit: family.perScope }],
-  };
+): Key[] {
+  const { params, body } = input;
+  const { keys = [] } = aheadOfList(family.list(params.account_id));
+  const domain = body.domain === undefined ? {} : aheadOfDomain(expected, params.account_id, body.domain);
+  return [...keys, ...(domain.keys ?? [])];
 }
 
 async function presenceOf(table: Reader, accountId: string, { type, id }: MailScope, noun: string): Promise<Write[]> {

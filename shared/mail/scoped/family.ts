@@ -5,7 +5,7 @@ import type { Scope } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { Id, ordinalOf } from "../../core/ids.ts";
 import { noSuchDomain, domainKey } from "../../domains/domain.ts";
-import { domainById, domainByRef, scopesOfDomain, expectedDomainId } from "../../domains/find.ts";
+import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import { DomainRef } from "../../domains/name.ts";
 import type { LocatedResource, ResourceLookup, Expected } from "../../http/route.ts";
 import { type List, rowKey } from "../../table/ranked-list.ts";
@@ -152,16 +152,6 @@ export const scopeInBody: ResourceLookup<ScopeInput, MailScope> = {
     return (await findWorkspace(table, account_id, id)) && { id, scopes: [scope], thing: scope };
   },
 };
-
-/** The scope that a body probably names; undefined for a domain's name that this process has not seen. */
-export function expectedScope({ seen }: Expected, { params: { account_id }, body }: ScopeInput): MailScope | undefined {
-  const { domain, workspace_id } = body;
-  if (domain === undefined) {
-    return workspace_id === undefined ? { type: "account", id: account_id } : { type: "workspace", id: workspace_id };
-  }
-  const id = expectedDomainId(seen, account_id, domain);
-  return id === undefined ? undefined : { type: "domain", id };
-}
 
 /** 422 for a body that names both a domain and a workspace. */
 export function requireOneScope({ domain, workspace_id }: ScopeBody): void {

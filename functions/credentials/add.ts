@@ -70,7 +70,7 @@ export const route = defineRoute({
       .meta({ description: "The generated password. It is shown in this answer only." }),
   }).meta({ id: "MasterPasswordWithSecret", description: "A new master password." }),
   problems: ["domain_not_ready", "limit_reached", "upstream_unavailable"],
-  ahead: (input, expected) => ({ keys: aheadOfPlace(credentials, input, expected) }),
+  ahead: (input, expected) => ({ keys: aheadOfPlace(credentials, input, expected), again: true }),
   run: async ({ params, body, found: scope }, context) => {
     const { name, value } = body;
     requireOneScope(body);

@@ -27,7 +27,7 @@ export function aheadOfMove(
 ): Ahead {
   const key = ipKey(account_id, id);
   // Once, for `readNamed`: the operation reads its domains after it has seen that no other one runs.
-  const domains = refs.flatMap((ref) => aheadOfDomain(expected, account_id, ref).keys?.[0] ?? []);
+  const domains = refs.flatMap((ref) => aheadOfDomain(expected, account_id, ref).keys[0] ?? []);
   return { keys: [key, key, operationKey(account_id, id), ...domains] };
 }
 

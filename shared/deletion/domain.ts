@@ -109,8 +109,9 @@ export async function finishRelease(
   await removeZone(domain, mover, dns);
   // A registration that failed or ended is not ours, and another account may have the name; the same is true after a
   // takeover of the name. Only a registration of the present holder is released.
-  const holder = await readHolder(mover.table, domain.name);
-  if (domain.registration?.status === "active" && holder?.domain_id === id) await registrar.release(domain.name);
+  const isRegistered = domain.registration?.status === "active";
+  const holder = isRegistered ? await readHolder(mover.table, domain.name) : undefined;
+  if (holder?.domain_id === id) await registrar.release(domain.name);
   while (await removeFirstMailbox(accountId, id, mover)) continue;
   while (await removeSomeRecords(accountId, id, mover)) continue;
   while (await revokeSomeAccess(accountId, id, mover)) continue;

@@ -1,13 +1,21 @@
 import type { RangeOptions } from "./reads.ts";
 import { keyText } from "./seen-items.ts";
-import type { Table } from "./table.ts";
+import type { Reader, Table } from "./table.ts";
 import type { Item, Key } from "./writes.ts";
 
 /** The sort keys of a partition from `from` to `to`, both included. */
 type Range = { partition: string; from: string; to: string };
 
 /** Items and ranges that a request will read. */
-export type Ahead = { keys?: readonly Key[]; ranges?: readonly (Range & RangeOptions)[] };
+export type Ahead = {
+  keys?: readonly Key[];
+  ranges?: readonly (Range & RangeOptions)[];
+  /**
+   * Whether an item that `get` reads serves the next `get` too: the resource of the route is found, and the first run of
+   * a plan reads it again.
+   */
+  again?: boolean;
+};
 
 /**
  * Begins to read items and ranges, and returns the table for the one who needs them.
@@ -15,32 +23,11 @@ export type Ahead = { keys?: readonly Key[]; ranges?: readonly (Range & RangeOpt
  *   ahead for two reads, in one round trip.
  * - What was read ahead is dropped by a write, and when a plan runs again.
  */
-export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Table {
-  const items = keys.map((key) => ({ name: keyText(key), found: handled(table.getMany([key])) }));
-  const parts = ranges.map((range) => ({
-    ...range,
-    items: handled(table.between(range.partition, range.from, range.to, range)),
-  }));
-  const drop = (): void => {
-    items.length = 0;
-    parts.length = 0;
-  };
-  const read = async (key: Key): Promise<Item | undefined> => {
-    const place = items.findIndex(({ name }) => name === keyText(key));
-    const [early] = place === -1 ? [] : items.splice(place, 1);
-    return (await (early?.found ?? table.getMany([key])))[0];
-  };
+export function readAhead(table: Table, ahead: Ahead): Table {
+  const { drop, ...reads } = readsAhead(table, ahead);
   return {
     ...table,
-    get: async (key, schema) => {
-      const item = await read(key);
-      return item === undefined ? undefined : schema.parse(item);
-    },
-    getMany: (all) => (items.length === 0 ? table.getMany(all) : Promise.all(all.map(read))),
-    between: async (partition, from, to, options) => {
-      const early = await take(parts, { partition, from, to, ...options });
-      return early ?? table.between(partition, from, to, options);
-    },
+    ...reads,
     attempt: (write) => table.attempt(write).finally(drop),
     commit: (plan) => {
       let runs = 0;
@@ -51,6 +38,42 @@ export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Tabl
       };
       return table.commit(planned).finally(drop);
     },
+  };
+}
+
+/** Like `readAhead`, for a reader that nothing is written by. */
+export const readerAhead = (table: Reader, ahead: Ahead): Reader => ({ ...table, ...readsAhead(table, ahead) });
+
+type Reads = Pick<Reader, "get" | "getMany" | "between"> & { drop: () => void };
+
+function readsAhead(table: Reader, { keys = [], ranges = [], again = false }: Ahead): Reads {
+  const items = keys.map((key) => ({ name: keyText(key), found: handled(table.getMany([key])) }));
+  const parts = ranges.map((range) => ({
+    ...range,
+    items: handled(table.between(range.partition, range.from, range.to, range)),
+  }));
+  const drop = (): void => {
+    items.length = 0;
+    parts.length = 0;
+  };
+  const read = async (key: Key, isKept = false): Promise<Item | undefined> => {
+    const place = items.findIndex(({ name }) => name === keyText(key));
+    const [early] = place === -1 ? [] : items.splice(place, 1);
+    const found = early?.found ?? table.getMany([key]);
+    if (isKept && !early) items.push({ name: keyText(key), found: handled(found) });
+    return (await found)[0];
+  };
+  return {
+    get: async (key, schema) => {
+      const item = await read(key, again);
+      return item === undefined ? undefined : schema.parse(item);
+    },
+    getMany: (all) => (items.length === 0 ? table.getMany(all) : Promise.all(all.map((key) => read(key)))),
+    between: async (partition, from, to, options) => {
+      const early = await take(parts, { partition, from, to, ...options });
+      return early ?? table.between(partition, from, to, options);
+    },
+    drop,
   };
 }
 

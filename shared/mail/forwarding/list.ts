@@ -28,8 +28,8 @@ const isFiltered = ({ domain, workspace_id, target_email, active, verification_s
 /** What `listRules` reads. */
 export function aheadOfRules(accountId: string, query: RuleQuery, expected: Expected): Ahead {
   const listed = aheadOfListed(rules, accountId, query, expected, isFiltered(query));
-  const { keys = [] } = query.domain === undefined ? {} : aheadOfDomain(expected, accountId, query.domain);
-  return { ...listed, keys: [...(listed.keys ?? []), ...keys] };
+  const domain = query.domain === undefined ? [] : aheadOfDomain(expected, accountId, query.domain).keys;
+  return { ...listed, keys: [...(listed.keys ?? []), ...domain] };
 }
 
 /** The predicate for a query; undefined when there is no filter. A rule must match all given filters. */

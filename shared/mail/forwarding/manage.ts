@@ -95,7 +95,7 @@ export function aheadOfRule(
 ): Ahead {
   const accountId = input.params.account_id;
   const place = aheadOfPlace(rules, input, expected);
-  return { keys: [...place, ...aheadOfTarget(accountId, input.body.target_email, expected)] };
+  return { keys: [...place, ...aheadOfTarget(accountId, input.body.target_email, expected)], again: true };
 }
 
 /**

@@ -39,8 +39,8 @@ export function aheadOfPlace<T extends Scoped>(
 ): Key[] {
   const { params, body } = input;
   const { keys = [] } = aheadOfList(family.list(params.account_id));
-  const domain = body.domain === undefined ? {} : aheadOfDomain(expected, params.account_id, body.domain);
-  return [...keys, ...(domain.keys ?? [])];
+  const domain = body.domain === undefined ? [] : aheadOfDomain(expected, params.account_id, body.domain).keys;
+  return [...keys, ...domain];
 }
 
 async function presenceOf(table: Reader, accountId: string, { type, id }: MailScope, noun: string): Promise<Write[]> {

@@ -66,6 +66,17 @@ test("a key that is listed twice is read ahead for two reads", async () => {
   expect(await ahead.get(key(1), Stored)).toEqual({ n: 10 });
 });
 
+test("with `again`, what was read serves one more read, until the first write", async () => {
+  const { plain, table } = await scene([1, 2]);
+  const ahead = readAhead(table, { again: true });
+  for (const n of [1, 2]) await ahead.get(key(n), Stored);
+  for (const n of [1, 2]) await plain.attempt({ update: key(n), set: { n: n * 10 } });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 1 });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 10 });
+  await ahead.attempt({ put: { ...key(3), n: 3 } });
+  expect(await ahead.get(key(2), Stored)).toEqual({ n: 20 });
+});
+
 test("a plan that runs again reads afresh", async () => {
   const { plain, table } = await scene([1]);
   const ahead = readAhead(table, { keys: [key(1)] });

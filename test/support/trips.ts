@@ -1,8 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { setImmediate } from "node:timers/promises";
 
 import { hookCalls } from "./table-calls.ts";
 
-const counting = new AsyncLocalStorage<{ trips: number }>();
+type Count = { trips: number; ends: Promise<unknown>[] };
+
+const counting = new AsyncLocalStorage<Count>();
 let isInstalled = false;
 
 function install(): void {
@@ -13,14 +16,25 @@ function install(): void {
     // The charge of the caller's limit goes beside the other calls.
     if (!count || (operation === "UpdateItem" && input.Key?.["SK"] === "RATE")) return next();
     const trip = count.trips + 1;
-    return next().finally(() => (count.trips = Math.max(count.trips, trip)));
+    // Reads of one turn are sent at its end, which may be after the answer to a query of that turn.
+    const answer = next().finally(async () => {
+      await setImmediate();
+      count.trips = Math.max(count.trips, trip);
+    });
+    count.ends.push(answer);
+    return answer;
   });
 }
 
-/** Runs something, and counts the longest row of its calls of the table in which each began after the one before ended. */
+/**
+ * Runs something, and counts the longest row of its calls of the table in which each began after the one before ended.
+ * It waits also for the calls whose answers nobody needed.
+ */
 export async function countTrips<T>(run: () => Promise<T>): Promise<{ value: T; trips: number }> {
   install();
-  const count = { trips: 0 };
+  const count: Count = { trips: 0, ends: [] };
   const value = await counting.run(count, run);
+  await Promise.allSettled(count.ends);
+  await setImmediate();
   return { value, trips: count.trips };
 }

@@ -17,11 +17,12 @@ function install(): void {
     if (!count || (operation === "UpdateItem" && input.Key?.["SK"] === "RATE")) return next();
     const trip = count.trips + 1;
     // Reads of one turn are sent at its end, which may be after the answer to a query of that turn.
-    const answer = next().finally(async () => {
-      await setImmediate();
-      count.trips = Math.max(count.trips, trip);
-    });
-    count.ends.push(answer);
+    const answer = next();
+    const ended = Promise.allSettled([answer])
+      .then(() => setImmediate())
+      .then(() => (count.trips = Math.max(count.trips, trip)));
+    count.ends.push(ended);
+    await ended;
     return answer;
   });
 }
@@ -34,7 +35,7 @@ export async function countTrips<T>(run: () => Promise<T>): Promise<{ value: T; 
   install();
   const count: Count = { trips: 0, ends: [] };
   const value = await counting.run(count, run);
-  await Promise.allSettled(count.ends);
+  await Promise.all(count.ends);
   await setImmediate();
   return { value, trips: count.trips };
 }

@@ -6,6 +6,9 @@ import type { Item, Key } from "./writes.ts";
 /** The sort keys of a partition from `from` to `to`, both included. */
 type Range = { partition: string; from: string; to: string };
 
+/** The most rows of a range that are read ahead: it is not known yet whether the caller may cause the reading. */
+const mostRows = 200;
+
 /** Items and ranges that a request will read. */
 export type Ahead = {
   keys?: readonly Key[];
@@ -48,10 +51,10 @@ type Reads = Pick<Reader, "get" | "getMany" | "between"> & { drop: () => void };
 
 function readsAhead(table: Reader, { keys = [], ranges = [], again = false }: Ahead): Reads {
   const items = keys.map((key) => ({ name: keyText(key), found: handled(table.getMany([key])) }));
-  const parts = ranges.map((range) => ({
-    ...range,
-    items: handled(table.between(range.partition, range.from, range.to, range)),
-  }));
+  const parts = ranges.map((range) => {
+    const part = { ...range, limit: Math.min(range.limit ?? Infinity, mostRows) };
+    return { ...part, items: handled(table.between(part.partition, part.from, part.to, part)) };
+  });
   const drop = (): void => {
     items.length = 0;
     parts.length = 0;

@@ -91,6 +91,17 @@ test("a plan that runs again reads afresh", async () => {
   expect(await plain.get(key(1), Stored)).toEqual({ n: 3 });
 });
 
+test("of a long range the first rows are read ahead, and all when they are asked for", async () => {
+  const { plain, table, asked } = await scene([]);
+  for (let n = 100; n < 350; n++) await plain.attempt({ put: { ...key(n), n } });
+  const all = rangeOf(100, 999);
+  const ahead = readAhead(table, { ranges: [all, all] });
+  const first = await ahead.between(PK, all.from, all.to, { limit: 200 });
+  expect([numbersOf(first).at(-1), asked.length]).toEqual([299, 2]);
+  expect((await ahead.between(PK, all.from, all.to)).length).toBe(250);
+  expect(asked.length).toBe(3);
+});
+
 test("a failure of what was read ahead is the reader's, and harmless if there is none", async () => {
   const { table } = await scene([1]);
   const away = { ...table, getMany: () => Promise.reject(new Error("away")), between: async () => [] };

@@ -1,4 +1,4 @@
-import { AccountParams, AccountResponse } from "../../shared/accounts/account.ts";
+import { AccountParams, AccountResponse, accountKey } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -12,6 +12,7 @@ export const route = defineRoute({
   access: "read",
   params: AccountParams,
   output: AccountResponse,
+  ahead: ({ params }) => ({ keys: [accountKey(params.account_id)] }),
   run: ({ params }, { table }) => getAccount(table, params.account_id),
 });
 

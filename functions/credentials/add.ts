@@ -3,10 +3,11 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { Credential, CredentialName } from "../../shared/mail/credentials/credential.ts";
+import { Credential, CredentialName, credentials } from "../../shared/mail/credentials/credential.ts";
 import { addCredential } from "../../shared/mail/credentials/manage.ts";
 import { passwordRules, weakness } from "../../shared/mail/credentials/secret.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
+import { aheadOfPlace } from "../../shared/mail/scoped/add.ts";
 import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";
 
 const [shortest, longest] = [12, 256];
@@ -69,6 +70,7 @@ export const route = defineRoute({
       .meta({ description: "The generated password. It is shown in this answer only." }),
   }).meta({ id: "MasterPasswordWithSecret", description: "A new master password." }),
   problems: ["domain_not_ready", "limit_reached", "upstream_unavailable"],
+  ahead: (input, expected) => ({ keys: aheadOfPlace(credentials, input, expected), again: true }),
   run: async ({ params, body, found: scope }, context) => {
     const { name, value } = body;
     requireOneScope(body);

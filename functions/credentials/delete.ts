@@ -1,7 +1,13 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
-import { CredentialParams, credentialInPath, credentialKind } from "../../shared/mail/credentials/credential.ts";
+import {
+  CredentialParams,
+  credentialInPath,
+  credentialKind,
+  credentials,
+} from "../../shared/mail/credentials/credential.ts";
 import { deleteCredential } from "../../shared/mail/credentials/manage.ts";
+import { aheadOfRemoval } from "../../shared/mail/scoped/remove.ts";
 
 export const route = defineRoute({
   name: "credentials.delete",
@@ -17,6 +23,7 @@ export const route = defineRoute({
   access: "write",
   params: CredentialParams,
   output: Empty,
+  ahead: ({ params }, expected) => aheadOfRemoval(credentials, params.account_id, params.credential_id, expected),
   run: async ({ params }, context) => {
     await deleteCredential(params.account_id, params.credential_id, context);
     return {};

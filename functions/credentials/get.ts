@@ -5,7 +5,9 @@ import {
   CredentialParams,
   credentialInPath,
   credentialKind,
+  credentials,
 } from "../../shared/mail/credentials/credential.ts";
+import { aheadOfScoped } from "../../shared/mail/scoped/family.ts";
 
 export const route = defineRoute({
   name: "credentials.get",
@@ -18,6 +20,7 @@ export const route = defineRoute({
   access: "read",
   params: CredentialParams,
   output: Credential,
+  ahead: ({ params }, expected) => aheadOfScoped(credentials, params.account_id, params.credential_id, expected),
   run: async ({ found }) => found,
 });
 

@@ -4,8 +4,9 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { Credential } from "../../shared/mail/credentials/credential.ts";
+import { Credential, credentials } from "../../shared/mail/credentials/credential.ts";
 import { listCredentials } from "../../shared/mail/credentials/manage.ts";
+import { aheadOfListed } from "../../shared/mail/scoped/list.ts";
 
 export const route = defineRoute({
   name: "credentials.list",
@@ -21,6 +22,7 @@ export const route = defineRoute({
     id: "MasterPasswordListResponse",
     description: "A page of master passwords.",
   }),
+  ahead: ({ params, query }, expected) => aheadOfListed(credentials, params.account_id, query, expected),
   run: async ({ params, query }, context) => ({
     ...(await listCredentials(params.account_id, query, context)),
     ...query,

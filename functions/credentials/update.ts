@@ -8,8 +8,10 @@ import {
   CredentialParams,
   credentialInPath,
   credentialKind,
+  credentials,
 } from "../../shared/mail/credentials/credential.ts";
 import { renameCredential } from "../../shared/mail/credentials/manage.ts";
+import { aheadOfScoped } from "../../shared/mail/scoped/family.ts";
 
 export const route = defineRoute({
   name: "credentials.update",
@@ -23,6 +25,7 @@ export const route = defineRoute({
     .strictObject({ name: CredentialName })
     .meta({ id: "MasterPasswordUpdate", description: "The new name of a master password." }),
   output: Credential,
+  ahead: ({ params }, expected) => aheadOfScoped(credentials, params.account_id, params.credential_id, expected),
   run: ({ params, body }, context) => renameCredential(params.account_id, params.credential_id, body.name, context),
 });
 

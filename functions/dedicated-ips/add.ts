@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { HostAddresses } from "../../shared/dedicated-ips/address.ts";
 import { DedicatedIp, IpName } from "../../shared/dedicated-ips/dedicated-ip.ts";
-import { addHost } from "../../shared/dedicated-ips/register.ts";
+import { addHost, aheadOfHost } from "../../shared/dedicated-ips/register.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -26,6 +26,7 @@ export const route = defineRoute({
     .meta({ id: "DedicatedIpCreate", description: "Your own host to register." }),
   output: DedicatedIp,
   problems: ["ip_taken", "limit_reached"],
+  ahead: ({ params, body }) => aheadOfHost(params.account_id, body.ip_addresses),
   run: ({ params, body: { name, ip_addresses } }, context) =>
     addHost(params.account_id, { name, ips: ip_addresses }, context),
 });

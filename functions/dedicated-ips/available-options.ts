@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { availableOptions, CountryCode, IpOption } from "../../shared/dedicated-ips/options.ts";
+import { availableOptions, CountryCode, IpOption, aheadOfOptions } from "../../shared/dedicated-ips/options.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -18,6 +18,7 @@ export const route = defineRoute({
     country_code: CountryCode.optional().meta({ description: "Only addresses in this country, ISO 3166-1 alpha-2." }),
   }),
   output: z.array(IpOption).meta({ description: "The options, by their ids." }),
+  ahead: ({ params }, expected) => aheadOfOptions(params.account_id, expected),
   run: ({ params, query }, context) => availableOptions(params.account_id, query.country_code, context),
 });
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { line } from "../../shared/core/text.ts";
-import { reserveIp } from "../../shared/dedicated-ips/claim.ts";
+import { reserveIp, aheadOfClaim } from "../../shared/dedicated-ips/claim.ts";
 import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { OptionId } from "../../shared/dedicated-ips/options.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -37,6 +37,7 @@ export const route = defineRoute({
     .meta({ id: "DedicatedIpClaim", description: "A managed dedicated IP to claim." }),
   output: DedicatedIp,
   problems: ["out_of_stock", "insufficient_funds", "plan_cancelled", "limit_reached"],
+  ahead: ({ params, body }, expected) => aheadOfClaim(params.account_id, body.option_id, expected),
   run: ({ params, body }, context) =>
     reserveIp({ accountId: params.account_id, optionId: body.option_id, name: body.name }, context),
 });

@@ -1,6 +1,6 @@
 import { ipKind } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { ipInPath, IpParams } from "../../shared/dedicated-ips/find.ts";
-import { deleteIp } from "../../shared/dedicated-ips/removal.ts";
+import { deleteIp, aheadOfIpDeletion } from "../../shared/dedicated-ips/removal.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
 
@@ -16,6 +16,7 @@ export const route = defineRoute({
   params: IpParams,
   output: Empty,
   problems: ["ip_in_use", "ip_not_ready"],
+  ahead: ({ params }, expected) => aheadOfIpDeletion(params.account_id, params.dedicated_ip_id, expected),
   run: async ({ found }, context) => {
     await deleteIp(found, context);
     return {};

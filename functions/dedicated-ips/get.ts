@@ -1,4 +1,4 @@
-import { DedicatedIpDetail, ipKind } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { DedicatedIpDetail, ipKind, ipKey } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { IpParams, seenIp } from "../../shared/dedicated-ips/find.ts";
 import { ipDetail } from "../../shared/dedicated-ips/view.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -15,6 +15,7 @@ export const route = defineRoute({
   access: "read",
   params: IpParams,
   output: DedicatedIpDetail,
+  ahead: ({ params }) => ({ keys: [ipKey(params.account_id, params.dedicated_ip_id)] }),
   run: async ({ params }, context) => ipDetail(await seenIp(params, ["ip.view"], context), context),
 });
 

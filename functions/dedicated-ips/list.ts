@@ -2,10 +2,11 @@ import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
-import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { DedicatedIp, ipsOf, accountLimit } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { ipQuery, listIps } from "../../shared/dedicated-ips/list.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
+import { aheadOfRows } from "../../shared/table/ranked-list.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.list",
@@ -22,6 +23,7 @@ export const route = defineRoute({
     id: "DedicatedIpListResponse",
     description: "A page of dedicated IPs.",
   }),
+  ahead: ({ params }) => aheadOfRows(ipsOf(params.account_id), { skip: 0, take: accountLimit }),
   run: async ({ params, query }, context) => {
     const { page, page_size } = query;
     return { ...(await listIps(params.account_id, query, context)), page, page_size };

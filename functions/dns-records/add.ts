@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
-import { addRecord } from "../../shared/domains/records/add.ts";
+import { addRecord, aheadOfNewRecord } from "../../shared/domains/records/add.ts";
 import { newRecord } from "../../shared/domains/records/input.ts";
 import { DnsRecord } from "../../shared/domains/records/stored-record.ts";
 import { viewAfterSync } from "../../shared/domains/records/sync-now.ts";
@@ -31,6 +31,7 @@ export const route = defineRoute({
     .meta({ id: "DnsRecordCreate", description: "A new DNS record." }),
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready", "limit_reached"],
+  ahead: ({ params, body }, expected) => aheadOfNewRecord(params.account_id, body.domain, expected),
   run: async ({ body, found }, context) =>
     context.answer(await viewAfterSync(await addRecord(found, body, context), found, context)),
 });

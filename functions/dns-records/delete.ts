@@ -1,4 +1,4 @@
-import { recordInPath, RecordParams, removeRecord } from "../../shared/domains/records/change.ts";
+import { recordInPath, RecordParams, removeRecord, aheadOfRecordRemoval } from "../../shared/domains/records/change.ts";
 import { recordKind } from "../../shared/domains/records/stored-record.ts";
 import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -15,9 +15,10 @@ export const route = defineRoute({
   params: RecordParams,
   output: Empty,
   problems: ["system_managed", "domain_not_ready"],
+  ahead: ({ params }, expected) => aheadOfRecordRemoval(params, expected),
   run: async ({ found }, context) => {
-    await removeRecord(found, context);
-    await syncNow(found.domain, context);
+    const { isServed } = await removeRecord(found, context);
+    if (isServed) await syncNow(found.domain, context);
     return {};
   },
 });

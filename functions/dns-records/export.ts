@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInQuery } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
-import { exportRecords } from "../../shared/domains/records/zone-file.ts";
+import { exportRecords, aheadOfExport } from "../../shared/domains/records/zone-file.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -24,6 +24,7 @@ export const route = defineRoute({
       zone_file: z.string().meta({ description: "The text of the zone file." }),
     })
     .meta({ id: "DnsExportResponse", description: "A domain's records as a zone file." }),
+  ahead: ({ params, query }, expected) => aheadOfExport(params.account_id, query.domain, expected),
   run: ({ found }, { table, now }) => exportRecords(found, table, now()),
 });
 

@@ -1,5 +1,5 @@
 import { notFound } from "../../shared/core/errors.ts";
-import { recordInPath, RecordParams } from "../../shared/domains/records/change.ts";
+import { recordInPath, RecordParams, aheadOfRecord } from "../../shared/domains/records/change.ts";
 import { DnsRecord, recordKind, recordViews } from "../../shared/domains/records/stored-record.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -13,6 +13,7 @@ export const route = defineRoute({
   access: "read",
   params: RecordParams,
   output: DnsRecord,
+  ahead: ({ params }, expected) => aheadOfRecord(params, expected),
   run: async ({ params, found }, { table }) => {
     const [view] = await recordViews(table, params.account_id, [found.record]);
     if (!view) throw notFound();

@@ -3,6 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
+import { aheadOfNewRecord } from "../../shared/domains/records/add.ts";
 import { ImportAnswer, importRecords } from "../../shared/domains/records/import.ts";
 import { recordView } from "../../shared/domains/records/stored-record.ts";
 import { syncNow } from "../../shared/domains/records/sync-now.ts";
@@ -31,6 +32,7 @@ export const route = defineRoute({
     .meta({ id: "DnsImport", description: "A zone file for a domain." }),
   output: ImportAnswer,
   problems: ["domain_not_ready"],
+  ahead: ({ params, body }, expected) => aheadOfNewRecord(params.account_id, body.domain, expected),
   run: async ({ body, found }, context) => {
     const { answer } = await importRecords(found, body, context);
     const zone = body.dry_run ? undefined : await syncNow(found, context);

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
-import { listRecords, recordQuery } from "../../shared/domains/records/list.ts";
+import { listRecords, recordQuery, aheadOfRecords } from "../../shared/domains/records/list.ts";
 import { DnsRecord } from "../../shared/domains/records/stored-record.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -19,6 +19,7 @@ export const route = defineRoute({
   params: AccountParams,
   query: z.strictObject({ ...pageQuery, ...recordQuery }),
   output: pageOf(DnsRecord, "records").meta({ id: "DnsRecordListResponse", description: "A page of DNS records." }),
+  ahead: ({ params, query }, expected) => aheadOfRecords(params.account_id, query, expected),
   run: async ({ params, query }, context) => {
     const { page, page_size } = query;
     return { ...(await listRecords(params.account_id, query, context)), page, page_size };

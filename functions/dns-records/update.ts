@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { changeRecord, recordInPath, RecordParams } from "../../shared/domains/records/change.ts";
+import { changeRecord, recordInPath, RecordParams, aheadOfRecord } from "../../shared/domains/records/change.ts";
 import { changedRecord } from "../../shared/domains/records/input.ts";
 import { DnsRecord, recordKind } from "../../shared/domains/records/stored-record.ts";
 import { viewAfterSync } from "../../shared/domains/records/sync-now.ts";
@@ -21,6 +21,7 @@ export const route = defineRoute({
   body: z.strictObject(changedRecord).meta({ id: "DnsRecordUpdate", description: "The changes to a DNS record." }),
   output: DnsRecord,
   problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready"],
+  ahead: ({ params }, expected) => aheadOfRecord(params, expected),
   run: async ({ body, found }, context) =>
     context.answer(await viewAfterSync(await changeRecord(found, body, context), found.domain, context)),
 });

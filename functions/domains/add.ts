@@ -5,7 +5,7 @@ import { Id } from "../../shared/core/ids.ts";
 import { resolverHere } from "../../shared/dns/services.ts";
 import { Domain } from "../../shared/domains/domain.ts";
 import { NewDomainName } from "../../shared/domains/registrable.ts";
-import { addDomain } from "../../shared/domains/setup/add.ts";
+import { addDomain, aheadOfNewDomain } from "../../shared/domains/setup/add.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { workspaceInBody } from "../../shared/workspaces/workspace.ts";
@@ -34,6 +34,7 @@ export const route = defineRoute({
     .meta({ id: "DomainCreate", description: "A domain to connect." }),
   output: Domain,
   problems: ["domain_exists", "domain_taken", "domain_not_ready"],
+  ahead: ({ params, body }) => aheadOfNewDomain(params.account_id, body.name, body.workspace_id),
   run: ({ params, body: { name, workspace_id } }, context) =>
     addDomain(params.account_id, { name, workspaceId: workspace_id }, context, resolverHere()),
 });

@@ -1,7 +1,7 @@
 import { Problem } from "../../shared/core/errors.ts";
 import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";
 import { domainKind } from "../../shared/domains/domain.ts";
-import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
+import { domainInPath, DomainParams, aheadOfDomain } from "../../shared/domains/find.ts";
 import { dnsHere, registrarHere } from "../../shared/domains/setup/services.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
@@ -19,6 +19,7 @@ export const route = defineRoute({
   params: DomainParams,
   output: Empty,
   problems: ["domain_not_empty", "domain_not_ready"],
+  ahead: ({ params }, expected) => aheadOfDomain(expected, params.account_id, params.domain),
   run: async ({ params, found }, context) => {
     await beginRelease(found, context);
     try {

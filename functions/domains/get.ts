@@ -1,6 +1,6 @@
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { domainDetail, DomainDetail } from "../../shared/domains/setup/detail.ts";
+import { domainDetail, DomainDetail, aheadOfDetail } from "../../shared/domains/setup/detail.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -14,6 +14,7 @@ export const route = defineRoute({
   access: "read",
   params: DomainParams,
   output: DomainDetail,
+  ahead: ({ params }, expected) => aheadOfDetail(params.account_id, params.domain, expected),
   run: ({ found }, context) => domainDetail(found, context),
 });
 

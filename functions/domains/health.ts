@@ -1,7 +1,7 @@
 import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { Health, healthOf } from "../../shared/domains/setup/health.ts";
-import { expectedRecords } from "../../shared/domains/setup/mail-checks.ts";
+import { expectedRecords, aheadOfHealth } from "../../shared/domains/setup/mail-checks.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -17,6 +17,7 @@ export const route = defineRoute({
   limit: "outbound",
   params: DomainParams,
   output: Health,
+  ahead: ({ params }, expected) => aheadOfHealth(params.account_id, params.domain, expected),
   run: async ({ found }, { table, now }) => healthOf(found, await expectedRecords(table, found), resolverHere(), now()),
 });
 

@@ -5,7 +5,7 @@ import { InvalidInput, Problem } from "../../shared/core/errors.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { Domain } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { moveDomain } from "../../shared/domains/setup/move.ts";
+import { moveDomain, aheadOfDomainMove } from "../../shared/domains/setup/move.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, type Context } from "../../shared/http/route.ts";
 import { findWorkspace, noSuchWorkspace } from "../../shared/workspaces/workspace.ts";
@@ -25,6 +25,7 @@ export const route = defineRoute({
     .meta({ id: "DomainMove", description: "The target of the move." }),
   output: Domain,
   problems: ["domain_not_ready"],
+  ahead: ({ params, body }, expected) => aheadOfDomainMove(params, body.workspace_id, expected),
   run: async ({ params, body, found }, context) => {
     await requireTarget(params.account_id, body.workspace_id, context);
     return moveDomain(found, body.workspace_id, context);

@@ -2,7 +2,7 @@ import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { domainDetail, DomainDetail } from "../../shared/domains/setup/detail.ts";
-import { DomainSettings, setDomain } from "../../shared/domains/setup/settings.ts";
+import { DomainSettings, setDomain, aheadOfSettings } from "../../shared/domains/setup/settings.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -20,9 +20,10 @@ export const route = defineRoute({
   body: DomainSettings,
   output: DomainDetail,
   problems: ["domain_not_ready", "upstream_unavailable"],
+  ahead: ({ params, body }, expected) => aheadOfSettings(params, body, expected),
   run: async ({ body, found }, context) => {
-    const after = await setDomain(found, body, context);
-    await syncNow(after, context);
+    const { after, isServed } = await setDomain(found, body, context);
+    if (isServed) await syncNow(after, context);
     return context.answer(await domainDetail(after, context));
   },
 });

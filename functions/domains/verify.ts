@@ -1,5 +1,5 @@
 import { resolverHere } from "../../shared/dns/services.ts";
-import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
+import { domainInPath, DomainParams, aheadOfDomain } from "../../shared/domains/find.ts";
 import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { Verification, verifyDomain } from "../../shared/domains/setup/verify.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -20,6 +20,10 @@ export const route = defineRoute({
   params: DomainParams,
   output: Verification,
   problems: ["domain_not_ready"],
+  // Once, for `found`: what `run` reads after it has asked the parent zone has to be of that moment.
+  ahead: ({ params }, expected) => ({
+    keys: aheadOfDomain(expected, params.account_id, params.domain).keys.slice(0, 1),
+  }),
   run: async ({ found }, context) => {
     const verification = await verifyDomain(found, context, { resolver: resolverHere(), secrets: secretsHere() });
     if (verification.verified) await syncNow(found, context);

@@ -1,6 +1,6 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { Feedback, NewFeedback } from "../../shared/feedback/feedback.ts";
-import { submitFeedback } from "../../shared/feedback/submit.ts";
+import { submitFeedback, aheadOfSubmission } from "../../shared/feedback/submit.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -17,6 +17,7 @@ export const route = defineRoute({
   params: AccountParams,
   body: NewFeedback,
   output: Feedback,
+  ahead: ({ params }) => aheadOfSubmission(params.account_id),
   run: ({ params, body }, context) => submitFeedback(params.account_id, body, context),
 });
 

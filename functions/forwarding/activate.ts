@@ -3,7 +3,8 @@ import * as z from "zod";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { setActive } from "../../shared/mail/forwarding/manage.ts";
-import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/mail/forwarding/rule.ts";
+import { ForwardingRule, ruleInPath, ruleKind, RuleParams, rules } from "../../shared/mail/forwarding/rule.ts";
+import { aheadOfScoped } from "../../shared/mail/scoped/family.ts";
 
 export const route = defineRoute({
   name: "forwarding.activate",
@@ -18,6 +19,7 @@ export const route = defineRoute({
     .strictObject({ active: z.boolean().meta({ description: "Whether the rule sends copies." }) })
     .meta({ id: "ForwardingRuleActivate", description: "The new state of a forwarding rule." }),
   output: ForwardingRule,
+  ahead: ({ params }, expected) => aheadOfScoped(rules, params.account_id, params.forwarding_id, expected),
   run: ({ params, body }, context) => setActive(params.account_id, params.forwarding_id, body.active, context),
 });
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { addRule } from "../../shared/mail/forwarding/manage.ts";
+import { addRule, aheadOfRule } from "../../shared/mail/forwarding/manage.ts";
 import { ForwardingRule } from "../../shared/mail/forwarding/rule.ts";
 import { TargetEmail } from "../../shared/mail/forwarding/target.ts";
 import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";
@@ -29,6 +29,7 @@ export const route = defineRoute({
     .meta({ id: "ForwardingRuleCreate", description: "A new forwarding rule." }),
   output: ForwardingRule,
   problems: ["domain_not_ready", "forwarding_exists", "forwarding_loop", "limit_reached"],
+  ahead: (input, expected) => aheadOfRule(input, expected),
   run: ({ params, body, found: scope }, context) => {
     requireOneScope(body);
     return addRule(params.account_id, { scope, target: body.target_email }, context);

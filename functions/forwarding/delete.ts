@@ -1,6 +1,6 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
-import { deleteRule } from "../../shared/mail/forwarding/remove.ts";
+import { deleteRule, aheadOfRuleRemoval } from "../../shared/mail/forwarding/remove.ts";
 import { ruleInPath, ruleKind, RuleParams } from "../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
@@ -13,6 +13,7 @@ export const route = defineRoute({
   access: "write",
   params: RuleParams,
   output: Empty,
+  ahead: ({ params }, expected) => aheadOfRuleRemoval(params.account_id, params.forwarding_id, expected),
   run: async ({ params }, context) => {
     await deleteRule(params.account_id, params.forwarding_id, context);
     return {};

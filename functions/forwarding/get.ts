@@ -1,6 +1,14 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { ForwardingRule, ruleInPath, ruleKind, RuleParams, ruleView } from "../../shared/mail/forwarding/rule.ts";
+import {
+  ForwardingRule,
+  ruleInPath,
+  ruleKind,
+  RuleParams,
+  ruleView,
+  rules,
+} from "../../shared/mail/forwarding/rule.ts";
+import { aheadOfScoped } from "../../shared/mail/scoped/family.ts";
 
 export const route = defineRoute({
   name: "forwarding.get",
@@ -11,6 +19,7 @@ export const route = defineRoute({
   access: "read",
   params: RuleParams,
   output: ForwardingRule,
+  ahead: ({ params }, expected) => aheadOfScoped(rules, params.account_id, params.forwarding_id, expected),
   run: async ({ found }, { now }) => ruleView(found, now()),
 });
 

@@ -2,7 +2,7 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { listRules, RuleQuery } from "../../shared/mail/forwarding/list.ts";
+import { listRules, RuleQuery, aheadOfRules } from "../../shared/mail/forwarding/list.ts";
 import { ForwardingRule } from "../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
@@ -19,6 +19,7 @@ export const route = defineRoute({
     id: "ForwardingRuleListResponse",
     description: "A page of forwarding rules.",
   }),
+  ahead: ({ params, query }, expected) => aheadOfRules(params.account_id, query, expected),
   run: async ({ params, query }, context) => {
     const { page, page_size } = query;
     return { ...(await listRules(params.account_id, query, context)), page, page_size };

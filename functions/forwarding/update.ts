@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { retarget } from "../../shared/mail/forwarding/manage.ts";
+import { retarget, aheadOfRetargeting } from "../../shared/mail/forwarding/manage.ts";
 import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/mail/forwarding/rule.ts";
 import { TargetEmail } from "../../shared/mail/forwarding/target.ts";
 
@@ -22,6 +22,8 @@ export const route = defineRoute({
     .meta({ id: "ForwardingRuleUpdate", description: "Changes to a forwarding rule." }),
   output: ForwardingRule,
   problems: ["forwarding_exists", "forwarding_loop"],
+  ahead: ({ params, body }, expected) =>
+    aheadOfRetargeting(params.account_id, params.forwarding_id, body.target_email, expected),
   run: ({ params, body }, context) => retarget(params.account_id, params.forwarding_id, body.target_email, context),
 });
 

@@ -5,7 +5,7 @@ import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { addMailbox } from "../../shared/mail/mailboxes/add.ts";
+import { addMailbox, aheadOfNewMailbox } from "../../shared/mail/mailboxes/add.ts";
 import { LocalPart } from "../../shared/mail/mailboxes/local-part.ts";
 import { Mailbox, personName } from "../../shared/mail/mailboxes/mailbox.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
@@ -35,6 +35,7 @@ export const route = defineRoute({
     .meta({ id: "MailboxCreate", description: "A new mailbox." }),
   output: Mailbox,
   problems: ["address_taken", "domain_not_ready", "upstream_unavailable"],
+  ahead: ({ params, body }, expected) => aheadOfNewMailbox(params.account_id, body.domain, expected),
   run: ({ body, found }, context) => {
     const { local_part, first_name, last_name } = body;
     return addMailbox(found, { local_part, first_name, last_name }, context, loginWork());

@@ -1,6 +1,6 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
-import { deleteMailbox } from "../../shared/mail/mailboxes/delete.ts";
+import { deleteMailbox, aheadOfDeletion } from "../../shared/mail/mailboxes/delete.ts";
 import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
 import { mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
 
@@ -15,6 +15,7 @@ export const route = defineRoute({
   access: "write",
   params: MailboxParams,
   output: Empty,
+  ahead: ({ params }, expected) => aheadOfDeletion(params.account_id, params.mailbox, expected),
   run: async ({ found }, context) => {
     await deleteMailbox(found, context);
     return {};

@@ -1,9 +1,9 @@
 import { notFound } from "../../shared/core/errors.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
+import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../shared/mail/mailboxes/find.ts";
 import { Mailbox, mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
-import { mailboxViews } from "../../shared/mail/mailboxes/view.ts";
+import { mailboxViewsIn } from "../../shared/mail/mailboxes/view.ts";
 
 export const route = defineRoute({
   name: "mailboxes.get",
@@ -14,8 +14,9 @@ export const route = defineRoute({
   access: "read",
   params: MailboxParams,
   output: Mailbox,
+  ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
   run: async ({ params, found }, { table }) => {
-    const [view] = await mailboxViews(table, params.account_id, [found.mailbox]);
+    const [view] = await mailboxViewsIn([found.domain], table, params.account_id, [found.mailbox]);
     if (!view) throw notFound();
     return view;
   },

@@ -1,6 +1,6 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
+import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../shared/mail/mailboxes/find.ts";
 import { Credentials, revealCredentials } from "../../shared/mail/mailboxes/reveal.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
@@ -19,6 +19,7 @@ export const route = defineRoute({
   params: MailboxParams,
   output: Credentials,
   problems: ["secret_already_shown", "upstream_unavailable"],
+  ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
   run: ({ found }, context) => revealCredentials(found, context, loginWork()),
 });
 

@@ -1,6 +1,6 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
+import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../shared/mail/mailboxes/find.ts";
 import { Rotated, rotatePassword } from "../../shared/mail/mailboxes/reveal.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 
@@ -18,6 +18,7 @@ export const route = defineRoute({
   params: MailboxParams,
   output: Rotated,
   problems: ["upstream_unavailable"],
+  ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
   run: ({ found }, context) => rotatePassword(found, context, loginWork()),
 });
 

@@ -3,10 +3,11 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
+import { aheadOfList } from "../../shared/table/ranked-list.ts";
 import { webhookServices } from "../../shared/webhooks/services.ts";
 import { EventTypes, eventTypesNote, WebhookDescription, WebhookUrl } from "../../shared/webhooks/subscription.ts";
 import { addWebhook } from "../../shared/webhooks/webhook-changes.ts";
-import { WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
+import { WebhookWithSecret, webhooksOf } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.add",
@@ -29,6 +30,7 @@ export const route = defineRoute({
     .meta({ id: "WebhookCreate", description: "A webhook to create." }),
   output: WebhookWithSecret,
   problems: ["would_escalate", "limit_reached", "upstream_unavailable"],
+  ahead: ({ params }) => aheadOfList(webhooksOf(params.account_id)),
   run: ({ params, body }, context) => addWebhook(params.account_id, body, context, webhookServices()),
 });
 

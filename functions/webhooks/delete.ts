@@ -1,6 +1,6 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
-import { deleteWebhook } from "../../shared/webhooks/webhook-changes.ts";
+import { deleteWebhook, aheadOfDeletion } from "../../shared/webhooks/webhook-changes.ts";
 import { webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
@@ -12,6 +12,7 @@ export const route = defineRoute({
   access: "write",
   params: WebhookParams,
   output: Empty,
+  ahead: ({ params }) => aheadOfDeletion(params.account_id, params.webhook_id),
   run: async ({ params }, context) => {
     await deleteWebhook(params.account_id, params.webhook_id, context);
     return {};

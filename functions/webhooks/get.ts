@@ -1,6 +1,6 @@
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { getWebhook, Webhook, webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";
+import { getWebhook, Webhook, webhookKind, WebhookParams, webhookKey } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.get",
@@ -11,6 +11,7 @@ export const route = defineRoute({
   codeMode: { storesAnswer: false },
   params: WebhookParams,
   output: Webhook,
+  ahead: ({ params }) => ({ keys: [webhookKey(params.account_id, params.webhook_id)] }),
   run: ({ params }, { table }) => getWebhook(table, params.account_id, params.webhook_id),
 });
 

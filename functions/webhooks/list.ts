@@ -1,10 +1,11 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { pageOf, pageQuery } from "../../shared/core/page.ts";
+import { pageOf, pageQuery, spanOf } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { listWebhooks, Webhook } from "../../shared/webhooks/webhook.ts";
+import { aheadOfRows } from "../../shared/table/ranked-list.ts";
+import { listWebhooks, Webhook, webhooksOf } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.list",
@@ -17,6 +18,7 @@ export const route = defineRoute({
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Webhook, "webhooks").meta({ id: "WebhookListResponse", description: "A page of webhooks." }),
+  ahead: ({ params, query }) => aheadOfRows(webhooksOf(params.account_id), spanOf(query)),
   run: async ({ params, query }, { table }) => ({
     ...(await listWebhooks(table, params.account_id, query)),
     ...query,

@@ -4,7 +4,7 @@ import { gracePeriodSeconds } from "../../shared/core/fields.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { webhookServices } from "../../shared/webhooks/services.ts";
-import { rotateSecret } from "../../shared/webhooks/webhook-changes.ts";
+import { rotateSecret, aheadOfRotation } from "../../shared/webhooks/webhook-changes.ts";
 import { WebhookParams, WebhookWithSecret } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
@@ -26,6 +26,7 @@ export const route = defineRoute({
     .meta({ id: "WebhookSecretRotate", description: "How to rotate the secret." }),
   output: WebhookWithSecret,
   problems: ["would_escalate", "upstream_unavailable"],
+  ahead: ({ params }) => aheadOfRotation(params.account_id, params.webhook_id),
   run: ({ params, body }, context) =>
     rotateSecret(params.account_id, params.webhook_id, body.overlap_seconds, context, webhookServices()),
 });

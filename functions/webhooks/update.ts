@@ -4,7 +4,7 @@ import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { EventTypes, WebhookDescription, WebhookUrl } from "../../shared/webhooks/subscription.ts";
 import { updateWebhook } from "../../shared/webhooks/webhook-changes.ts";
-import { Webhook, webhookKind, WebhookParams } from "../../shared/webhooks/webhook.ts";
+import { Webhook, webhookKind, WebhookParams, webhookKey } from "../../shared/webhooks/webhook.ts";
 
 export const route = defineRoute({
   name: "webhooks.update",
@@ -28,6 +28,7 @@ export const route = defineRoute({
     .meta({ id: "WebhookUpdate", description: "The changes to a webhook." }),
   output: Webhook,
   problems: ["would_escalate"],
+  ahead: ({ params }) => ({ keys: [webhookKey(params.account_id, params.webhook_id)] }),
   run: ({ params, body }, context) => updateWebhook(params.account_id, params.webhook_id, body, context),
 });
 

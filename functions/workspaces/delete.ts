@@ -1,4 +1,4 @@
-import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
+import { deleteWorkspace, aheadOfWorkspace } from "../../shared/deletion/workspace.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../shared/http/route.ts";
 import { workspaceKind, WorkspaceParams, workspaceScope } from "../../shared/workspaces/workspace.ts";
@@ -13,6 +13,7 @@ export const route = defineRoute({
   params: WorkspaceParams,
   output: Empty,
   problems: ["workspace_not_empty"],
+  ahead: ({ params }) => aheadOfWorkspace(params.account_id, params.workspace_id),
   run: async ({ params }, context) => {
     await deleteWorkspace(params.account_id, params.workspace_id, context);
     return {};

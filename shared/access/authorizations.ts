@@ -1,6 +1,6 @@
 import type * as z from "zod";
 
-import { ResourceType, type Scope } from "../auth/permissions.ts";
+import { ResourceType, type Scope, type HeldGrant } from "../auth/permissions.ts";
 import { notFound } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import type { Assignment } from "../grants/assignment.ts";
@@ -10,14 +10,16 @@ import {
   planAssignments,
   planRevocation,
   type Grantable,
+  assignmentKey,
 } from "../grants/assignments.ts";
 import { requireMeaning } from "../grants/capability-scopes.ts";
-import { readHeld, superAdminGrants, type Subject } from "../grants/holders.ts";
+import { readHeld, superAdminGrants, type Subject, aheadOfHolder } from "../grants/holders.ts";
 import { forSubject, noSuch } from "../grants/references.ts";
-import type { Context } from "../http/route.ts";
+import type { Context, Expected } from "../http/route.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { requireToHold, type Handed } from "./escalation.ts";
-import { locate } from "./scopes.ts";
+import { locate, aheadOfScope } from "./scopes.ts";
 
 /** The two members that narrow a grant to a resource. The account itself means the same as neither. */
 export const resourcePair = {
@@ -48,12 +50,14 @@ export function scopeOf(accountId: string, { resource_type, resource_id }: Resou
     : { type: resource_type, id: resource_id };
 }
 
+const isOf = ({ capability, role, scope }: Omit<HeldGrant, "id">, given: Grantable): boolean =>
+  capability === ("capability" in given ? given.capability : undefined) &&
+  role === ("role" in given ? given.role : undefined) &&
+  scope?.id === ("scope" in given ? given.scope?.id : undefined) &&
+  scope?.type === ("scope" in given ? given.scope?.type : undefined);
+
 const same = (assignment: Assignment, given: Grantable): boolean =>
-  assignment.kind === given.kind &&
-  assignment.capability === ("capability" in given ? given.capability : undefined) &&
-  assignment.role === ("role" in given ? given.role : undefined) &&
-  assignment.scope?.id === ("scope" in given ? given.scope?.id : undefined) &&
-  assignment.scope?.type === ("scope" in given ? given.scope?.type : undefined);
+  assignment.kind === given.kind && isOf(assignment, given);
 
 function handedAs(given: Grantable): Handed {
   switch (given.kind) {
@@ -64,6 +68,13 @@ function handedAs(given: Grantable): Handed {
     default:
       return given.kind;
   }
+}
+
+/** What `assign` reads. */
+export function aheadOfGrant(accountId: string, subject: Subject, given: Grantable, expected: Expected): Ahead {
+  const scope = "scope" in given ? given.scope : undefined;
+  const located = scope ? aheadOfScope(accountId, scope, expected) : [];
+  return { keys: [...located, ...located, ...aheadOfHolder(accountId, subject, { times: 2 })] };
 }
 
 /**
@@ -110,9 +121,15 @@ async function findSame(
 ): Promise<Assignment | undefined> {
   const held = await readHeld(table, accountId, subject);
   const rank = given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : (held?.owner_grant_id ?? []);
-  const ids = [...(held?.grants.map(({ id }) => id) ?? []), ...[rank].flat()];
+  const grants = held?.grants.filter((grant) => isOf(grant, given)) ?? [];
+  const ids = [...grants.map(({ id }) => id), ...[rank].flat()];
   return (await getAssignments(table, accountId, ids)).find((assignment) => same(assignment, given));
 }
+
+/** What `revoke` reads first. */
+export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
+  keys: [assignmentKey(accountId, "ASSIGNMENT", id), assignmentKey(accountId, "ASSIGNMENT", id)],
+});
 
 /**
  * Revokes an assignment of one of `kinds`. Throws 404 and 409 `last_owner`, and 403 `would_escalate` if a caller

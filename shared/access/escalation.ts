@@ -71,7 +71,8 @@ export async function handedByServiceAccount(
   const key = accessKey(accountId, { type: "service_account", id });
   const record = await table.get(key, AccessRecord);
   if (!record) throw notFound();
-  const groups = (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
+  const isMember = record.groups.length > 0;
+  const groups = (isMember ? await table.get(groupsKey(accountId), GroupsRecord) : undefined) ?? noGroups;
   const handed = [
     ...record.grants,
     ...(record.owner_grant_id === undefined ? [] : ["account_owner" as const]),
@@ -80,6 +81,6 @@ export async function handedByServiceAccount(
   const inGroups: Write[] = [{ check: groupsKey(accountId), if: { version: groups.version } }];
   return {
     handed,
-    unchanged: [{ check: key, if: { version: record.version } }, ...(record.groups.length > 0 ? inGroups : [])],
+    unchanged: [{ check: key, if: { version: record.version } }, ...(isMember ? inGroups : [])],
   };
 }

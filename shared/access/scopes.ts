@@ -1,14 +1,15 @@
 import type { ResourceType, Scope } from "../auth/permissions.ts";
 import { domainKey } from "../domains/domain.ts";
 import { domainById, scopesOfDomain } from "../domains/find.ts";
+import type { Expected } from "../http/route.ts";
 import { credentials } from "../mail/credentials/credential.ts";
 import { rules } from "../mail/forwarding/rule.ts";
-import { mailboxByRef, scopesOfMailbox } from "../mail/mailboxes/find.ts";
+import { mailboxByRef, scopesOfMailbox, aheadOfMailbox } from "../mail/mailboxes/find.ts";
 import { mailboxKey } from "../mail/mailboxes/mailbox.ts";
-import { locateScoped, scopedKey, type Family, type Scoped } from "../mail/scoped/family.ts";
+import { locateScoped, scopedKey, type Family, type Scoped, aheadOfScoped } from "../mail/scoped/family.ts";
 import type { Reader } from "../table/table.ts";
-import type { Write } from "../table/writes.ts";
-import { findWorkspace } from "../workspaces/workspace.ts";
+import type { Write, Key } from "../table/writes.ts";
+import { findWorkspace, workspaceKey } from "../workspaces/workspace.ts";
 
 /**
  * The scopes of a resource, itself first, and the write that makes a transaction fail if the resource is deleted
@@ -42,6 +43,16 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
   credential: scoped(credentials),
   forwarding: scoped(rules),
 };
+
+/** What `locate` reads. */
+export function aheadOfScope(accountId: string, { type, id }: Scope, expected: Expected): Key[] {
+  if (type === "workspace") return [workspaceKey(accountId, id)];
+  if (type === "domain") return [domainKey(accountId, id)];
+  if (type === "mailbox") return [...(aheadOfMailbox(expected, accountId, id).keys ?? [])];
+  if (type === "credential") return aheadOfScoped(credentials, accountId, id, expected).keys;
+  if (type === "forwarding") return aheadOfScoped(rules, accountId, id, expected).keys;
+  return [];
+}
 
 /** Finds the scopes of a resource; undefined if the account does not have it. */
 export async function locate(table: Reader, accountId: string, { type, id }: Scope): Promise<Located | undefined> {

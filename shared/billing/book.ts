@@ -1,15 +1,19 @@
 import type { StoredAccount } from "../accounts/account.ts";
+import { accountKey } from "../accounts/account.ts";
 import { planAccountStatus } from "../accounts/status.ts";
 import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
+import { clock, dayOf, monthOf, plusDays } from "../core/time.ts";
+import { balanceKey } from "../ledger/ledger.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
-import type { Item, Write } from "../table/writes.ts";
+import type { Item, Write, Key } from "../table/writes.ts";
 import { BillingState, firstState, stateKey } from "../wallet/state.ts";
-import { planWallet, readWallet, unchangedWallet, type Posting } from "../wallet/wallet.ts";
+import { planWallet, readWallet, unchangedWallet, type Posting, walletOf } from "../wallet/wallet.ts";
 import { Accrual, accrualKey } from "./charges.ts";
 import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts";
 
@@ -22,6 +26,8 @@ export type AccountBilling = {
   account: StoredAccount;
   now: Date;
   state: BillingState;
+  /** The balance of the wallet as it was read. */
+  posted: number;
   /** The available amount of the wallet, minus the postings made here. */
   available: number;
   /** The version of the wallet as it was read. */
@@ -37,23 +43,47 @@ export type AccountBilling = {
   changes: Change[];
 };
 
+/** What `openAccountBilling` reads before everything that a plan has to read after the state. */
+export const aheadOfBilling = (accountId: string): Key[] => [
+  stateKey(accountId),
+  balanceKey(walletOf(accountId), "wallet"),
+];
+
+/**
+ * What `openAccountBilling` reads for a view, which writes nothing by it: also the account, and the recorded days of
+ * this month, which are seldom fewer than those on no invoice.
+ */
+export function aheadOfBillingView(accountId: string): Ahead & { keys: Key[] } {
+  const today = dayOf(clock());
+  const [first, last] = [accrualKey(accountId, monthOf(today)), accrualKey(accountId, plusDays(today, 1))];
+  return {
+    keys: [...aheadOfBilling(accountId), accountKey(accountId)],
+    ranges: [{ partition: first.PK, from: first.SK, to: last.SK }],
+  };
+}
+
 /** Reads the billing of an account. Throws 404. */
 export async function openAccountBilling(table: Reader, accountId: string, now: Date): Promise<AccountBilling> {
-  // The state is read before the account. A process that changes the account's status for a debt also writes the state.
-  // So if the status read here is newer than the state, the condition on the state fails the transaction. In the other
-  // order, an outdated status would go unnoticed.
-  const stored = await table.get(stateKey(accountId), BillingState);
-  const account = await getAccount(table, accountId);
+  // The state is read before the days and invoices that it names, so that a later day or invoice fails the condition on
+  // the state. It is read before the account too: a process that changes the account's status for a debt also writes the
+  // state. So if the status read here is newer than the state, the condition fails. In the other order, an outdated status
+  // would go unnoticed.
+  const [stored, { posted, available, version: walletVersion }] = await Promise.all([
+    table.get(stateKey(accountId), BillingState),
+    readWallet(table, accountId),
+  ]);
+  const [account, accruals, open] = await Promise.all([
+    getAccount(table, accountId),
+    stored ? readAccruals(table, accountId, stored) : [],
+    table.getMany((stored?.open ?? []).map((ordinal) => rowKey(invoicesOf(accountId), ordinal))),
+  ]);
   const state = stored ?? firstState(account.created_at);
-  const [first, last] = [accrualKey(accountId, state.settle_from), accrualKey(accountId, state.accrue_from)];
-  const accruals = (await table.between(first.PK, first.SK, last.SK)).map((item) => Accrual.parse(item));
-  const open = await table.getMany(state.open.map((ordinal) => rowKey(invoicesOf(accountId), ordinal)));
-  const { available, version: walletVersion } = await readWallet(table, accountId);
   return {
     accountId,
     account,
     now,
     state,
+    posted,
     available,
     walletVersion,
     accruals,
@@ -65,6 +95,16 @@ export async function openAccountBilling(table: Reader, accountId: string, now: 
     status: account.status,
     changes: [],
   };
+}
+
+/** The recorded days that are on no invoice. There is none before a state is stored. */
+async function readAccruals(
+  table: Reader,
+  accountId: string,
+  { settle_from, accrue_from }: BillingState,
+): Promise<Accrual[]> {
+  const [first, last] = [accrualKey(accountId, settle_from), accrualKey(accountId, accrue_from)];
+  return (await table.between(first.PK, first.SK, last.SK)).map((item) => Accrual.parse(item));
 }
 
 /** Turns the changes of a book into one transaction; undefined if the wallet changed since it was read. */

@@ -4,7 +4,8 @@ import type * as z from "zod";
 
 import { Problem } from "../core/errors.ts";
 import { spanOf, type PageQuery } from "../core/page.ts";
-import { readRows } from "../table/ranked-list.ts";
+import { readRows, aheadOfRows } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader, Table } from "../table/table.ts";
 import { invoiceKey, invoicesOf, StoredInvoice, type Invoice } from "./invoice.ts";
 
@@ -50,15 +51,21 @@ async function withDownloadKey(invoice: StoredInvoice, table: Table): Promise<Li
 type Listed = z.input<typeof Invoice>;
 type LinkContext = { table: Table; now: () => Date; address: string };
 
+/** What `listInvoices` reads. */
+export const aheadOfInvoices = (accountId: string, page: PageQuery): Ahead =>
+  aheadOfRows(invoicesOf(accountId), { ...spanOf(page), order: "newest" });
+
 /**
  * A page of the account's invoices, newest first. Each has the address of its PDF, valid for an hour, below `address`.
+ * `table` stores the keys of invoices that have none.
  */
 export async function listInvoices(
   accountId: string,
   page: PageQuery,
+  reader: Reader,
   { table, now, address }: LinkContext,
 ): Promise<{ items: Listed[]; total: number }> {
-  const { rows, total } = await readRows(table, invoicesOf(accountId), { ...spanOf(page), order: "newest" });
+  const { rows, total } = await readRows(reader, invoicesOf(accountId), { ...spanOf(page), order: "newest" });
   const items = rows.map(async (row): Promise<Listed> => {
     const invoice = await withDownloadKey(StoredInvoice.parse(row), table);
     return { ...invoice, download_url: urlOf(invoice, address, now()) };

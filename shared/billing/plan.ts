@@ -5,10 +5,13 @@ import { change } from "../changes/kind.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { Currency, currency, money, MoneyText } from "../core/money.ts";
 import { type Day, Timestamp, dayOf, daysBetween, nextMonth, plusDays, startOf } from "../core/time.ts";
+import { ipsOf } from "../dedicated-ips/dedicated-ip.ts";
 import type { Context } from "../http/route.ts";
+import { aheadOfList } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
 import { isEnded, keepsPlanFrom, periodEnd, planKind, plannedAfter, planOn, withPlan } from "../wallet/state.ts";
-import { openAccountBilling, planBilling, type AccountBilling } from "./book.ts";
+import { openAccountBilling, planBilling, type AccountBilling, aheadOfBilling, aheadOfBillingView } from "./book.ts";
 import { accrueThrough, payOpen, settleThrough } from "./settle.ts";
 import { countManaged } from "./usage.ts";
 
@@ -27,6 +30,12 @@ export const CurrentPlan = z
   })
   .meta({ id: "CurrentPlan", description: "The plan of an account." });
 type CurrentPlan = z.output<typeof CurrentPlan>;
+
+/** What `currentPlan` reads first. */
+export function aheadOfCurrentPlan(accountId: string): Ahead {
+  const billing = aheadOfBillingView(accountId);
+  return { ...billing, ...aheadOfList(ipsOf(accountId), [], billing.keys) };
+}
 
 /** The plan of an account today. */
 export async function currentPlan(accountId: string, { table, now }: Context): Promise<CurrentPlan> {
@@ -134,6 +143,10 @@ const furthestDays = 366;
 
 const badDay = (msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", "effective_date"], msg, type: "value_error" }]);
+
+/** What `cancelPlan` reads first. */
+export const aheadOfCancelling = (accountId: string): Ahead =>
+  aheadOfList(ipsOf(accountId), [], aheadOfBilling(accountId));
 
 /**
  * Cancels the plan from the first day of the next month on, or at once: the usage up to today, this day included, is

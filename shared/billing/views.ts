@@ -6,9 +6,10 @@ import { monthOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { movementKey } from "../ledger/ledger.ts";
 import { StoredMovement } from "../ledger/movement.ts";
-import { readRows } from "../table/ranked-list.ts";
+import { readRows, aheadOfRows } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import { StoredTransaction, transactionsOf } from "../wallet/transaction.ts";
-import { readWallet, walletOf } from "../wallet/wallet.ts";
+import { walletOf } from "../wallet/wallet.ts";
 import { openAccountBilling } from "./book.ts";
 import { linesOf, totalAmount } from "./charges.ts";
 
@@ -30,8 +31,7 @@ export async function walletBalance(
   accountId: string,
   { table, now }: Context,
 ): Promise<z.output<typeof WalletBalance>> {
-  const { accruals, open } = await openAccountBilling(table, accountId, now());
-  const { posted } = await readWallet(table, accountId);
+  const { accruals, open, posted } = await openAccountBilling(table, accountId, now());
   const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
   const used = [...months.values()].map((days) => totalAmount(linesOf(days)));
   const accrued = [...used, ...open.map(({ total }) => total)].reduce((sum, amount) => sum + amount, 0);
@@ -42,6 +42,10 @@ export async function walletBalance(
     currency,
   };
 }
+
+/** What `listTransactions` reads first. */
+export const aheadOfTransactions = (accountId: string, page: PageQuery): Ahead =>
+  aheadOfRows(transactionsOf(accountId), { ...spanOf(page), order: "newest" });
 
 /** A page of the wallet's transactions, newest first by when they first appeared. */
 export async function listTransactions(

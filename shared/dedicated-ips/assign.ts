@@ -4,19 +4,32 @@ import * as z from "zod";
 
 import { recordWrites } from "../changes/record.ts";
 import { Problem, notFound } from "../core/errors.ts";
-import { domainsByIds } from "../domains/find.ts";
+import { domainsByIds, aheadOfDomain } from "../domains/find.ts";
 import { DomainRef } from "../domains/name.ts";
-import type { Context } from "../http/route.ts";
+import type { Context, Expected } from "../http/route.ts";
 import { backOff } from "../table/failures.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import { type DedicatedIpDetail, type StoredIp, ipById, ipKey } from "./dedicated-ip.ts";
 import { type Kind, type Named, hasMoved, requireReassignable, moveWrites, readNamed } from "./moves.ts";
-import { type StoredOperation, beginWrites, isAbandoned, readOperation } from "./operation.ts";
+import { type StoredOperation, beginWrites, isAbandoned, readOperation, operationKey } from "./operation.ts";
 import { resumeOperation, drop, planBatch } from "./settle.ts";
 import { type Moving, ipDetail } from "./view.ts";
 import { systemAuthor } from "./work.ts";
 
 /** A request to assign or unassign domains of a dedicated IP. */
 type MoveRequest = { ip: StoredIp; kind: Kind; named: Named };
+
+/** What `seenIp` and `moveDomains` read until the operation begins. */
+export function aheadOfMove(
+  { account_id, dedicated_ip_id: id }: { account_id: string; dedicated_ip_id: string },
+  refs: readonly string[],
+  expected: Expected,
+): Ahead {
+  const key = ipKey(account_id, id);
+  // Once, for `readNamed`: the operation reads its domains after it has seen that no other one runs.
+  const domains = refs.flatMap((ref) => aheadOfDomain(expected, account_id, ref).keys[0] ?? []);
+  return { keys: [key, key, operationKey(account_id, id), ...domains] };
+}
 
 /**
  * Assigns domains to a dedicated IP, or unassigns them: all of them or none.

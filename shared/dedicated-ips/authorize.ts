@@ -74,7 +74,9 @@ function issueKey(found: StoredIp, check: DnsCheck, context: Context): Promise<A
   const { table, commit, now } = context;
   const { key, hash } = newSetupKey();
   return commit(async () => {
-    const ip = await currentIp(found, context);
+    // The addresses of a host never change.
+    const ips = found.addresses.map((address) => address.ip);
+    const [ip, loosened] = await Promise.all([currentIp(found, context), planLoosening(table, found, ips)]);
     const at = now();
     const isNew = ip.key_hash === undefined;
     const { after, writes } = ipUpdate(ip, {
@@ -92,10 +94,9 @@ function issueKey(found: StoredIp, check: DnsCheck, context: Context): Promise<A
       due_at: later(at, firstCheckMs),
       updated_at: at.toISOString(),
     });
-    const ips = ip.addresses.map((address) => address.ip);
     return {
       value: { ...ipSeen(after, context), setup_key: key },
-      writes: [...writes, ...(await planLoosening(table, ip, ips))],
+      writes: [...writes, ...loosened],
       changes: [ipChange("key_issued", ip, after)],
     };
   });

@@ -2,21 +2,31 @@ import { change } from "../changes/kind.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { idWithOrdinal } from "../core/ids.ts";
 import { dayOf } from "../core/time.ts";
-import type { Context } from "../http/route.ts";
+import type { Context, Expected } from "../http/route.ts";
 import { dueWrite } from "../table/due.ts";
-import { appendRows, readList } from "../table/ranked-list.ts";
+import { appendRows, readList, aheadOfList } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
 import { firstDaysPrice, lacksPlanFrom, stateKey } from "../wallet/state.ts";
-import { planWallet } from "../wallet/wallet.ts";
+import { planWallet, aheadOfWallet } from "../wallet/wallet.ts";
 import { type DedicatedIp, type StoredIp, accountLimit, ipKind, ipQueue, ipsOf } from "./dedicated-ip.ts";
 import { isStock, readHolder, type StockHolder } from "./holder.ts";
-import { billingOf } from "./options.ts";
-import { anyFree, optionKey, StoredOption, takeWrites } from "./stock.ts";
+import { billingOf, aheadOfState } from "./options.ts";
+import { anyFree, optionKey, StoredOption, takeWrites, freeRange, maxCandidates } from "./stock.ts";
 import { ipView } from "./view.ts";
 
 type Claim = { accountId: string; optionId: string; name: string | undefined };
+
+/** What `reserveIp` reads first. */
+export function aheadOfClaim(accountId: string, optionId: string, expected: Expected): Ahead {
+  const others = [optionKey(optionId), ...aheadOfState(accountId, expected), ...aheadOfWallet(accountId, ["revenue"])];
+  return {
+    ...aheadOfList(ipsOf(accountId), [], others),
+    ranges: [{ ...freeRange(optionId), limit: maxCandidates }],
+  };
+}
 
 /**
  * Takes a free address of the stock and holds the price of its first days: both or neither. The worker captures the

@@ -9,7 +9,7 @@ import { domainsByIds, scopesOfDomain } from "../domains/find.ts";
 import { visibleDomains } from "../domains/list.ts";
 import type { Context, ResourceLookup } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
-import { ipById, ipDomainKey, type StoredIp } from "./dedicated-ip.ts";
+import { ipById, ipDomainKey, type StoredIp, ipKey } from "./dedicated-ip.ts";
 
 export const IpParams = z.strictObject({
   account_id: Id.meta({ description: "The account's id." }),
@@ -23,6 +23,7 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
   within: [],
   find: async ({ params: { account_id, dedicated_ip_id } }, table) => {
     const ip = await ipById(table, account_id, dedicated_ip_id);
+    if (ip) table.seen?.note({ ...ipKey(account_id, ip.id), ...ip });
     return ip && { id: ip.id, scopes: [], thing: ip };
   },
 };

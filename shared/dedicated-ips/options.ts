@@ -1,12 +1,15 @@
 import * as z from "zod";
 
+import { accountKey } from "../accounts/account.ts";
 import { getAccount } from "../accounts/visible.ts";
 import { Currency, currency, money, MoneyText } from "../core/money.ts";
 import { dayOf } from "../core/time.ts";
-import type { Context } from "../http/route.ts";
+import type { Context, Expected } from "../http/route.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
 import { BillingState, firstDaysPrice, firstState, stateKey } from "../wallet/state.ts";
-import { readOptions } from "./stock.ts";
+import { readOptions, freeRange, optionsRange } from "./stock.ts";
 
 export const CountryCode = z.string().regex(/^[A-Z]{2}$/, { error: "Write two upper-case letters, such as DE" });
 
@@ -29,11 +32,24 @@ export const IpOption = z
   .meta({ id: "DedicatedIpOption", description: "An option for claiming a managed dedicated IP." });
 export type IpOption = z.output<typeof IpOption>;
 
+/** What `billingOf` reads after the authorization; the account only if this process has not seen its state. */
+export function aheadOfState(accountId: string, { seen }: Expected): Key[] {
+  const [state, account] = [stateKey(accountId), accountKey(accountId)];
+  return seen.recall(state) ? [state] : [state, account, account];
+}
+
 /** The billing state of an account. */
 export async function billingOf(table: Reader, accountId: string): Promise<BillingState> {
   const state = await table.get(stateKey(accountId), BillingState);
+  if (state) table.seen?.note({ ...stateKey(accountId), ...state });
   return state ?? firstState((await getAccount(table, accountId)).created_at);
 }
+
+/** What `availableOptions` reads. */
+export const aheadOfOptions = (accountId: string, expected: Expected): Ahead => ({
+  keys: aheadOfState(accountId, expected),
+  ranges: [optionsRange, freeRange()],
+});
 
 /** The options that can be claimed, with today's prices. */
 export async function availableOptions(

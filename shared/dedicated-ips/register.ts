@@ -2,15 +2,22 @@ import { change } from "../changes/kind.ts";
 import { Problem } from "../core/errors.ts";
 import { idWithOrdinal } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
-import { appendRows, readList } from "../table/ranked-list.ts";
+import { appendRows, readList, aheadOfRows } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { ipLimitReached } from "./claim.ts";
 import { accountLimit, ipKind, ipsOf, type DedicatedIp, type StoredIp } from "./dedicated-ip.ts";
-import { isStock, readHolders } from "./holder.ts";
+import { isStock, readHolders, holderKey } from "./holder.ts";
 import { allIps } from "./list.ts";
 import { ipView } from "./view.ts";
 
 type NewHost = { name: string; ips: readonly string[] };
+
+/** What `addHost` reads. */
+export function aheadOfHost(accountId: string, ips: readonly string[]): Ahead {
+  const { keys = [], ...rows } = aheadOfRows(ipsOf(accountId), { skip: 0, take: accountLimit });
+  return { ...rows, keys: [...keys, ...keys, ...ips.map(holderKey)] };
+}
 
 /**
  * Registers a customer's own host. The host must then prove its addresses: see `authorizeIp`. Throws 409 `ip_taken` or

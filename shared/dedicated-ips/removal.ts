@@ -3,14 +3,15 @@ import type { Planned } from "../changes/recorder.ts";
 import { Problem, notFound } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
 import type { StoredDomain } from "../domains/domain.ts";
-import type { Context } from "../http/route.ts";
+import type { Context, Expected } from "../http/route.ts";
 import { dueKey } from "../table/due.ts";
-import { readList, removeRows } from "../table/ranked-list.ts";
+import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { planWallet } from "../wallet/wallet.ts";
-import { type StoredIp, ipById, ipDomainKey, ipKey, ipKind, ipQueue, ipsOf, notReady } from "./dedicated-ip.ts";
-import { planRelease } from "./holder.ts";
+import { StoredIp, ipById, ipDomainKey, ipKey, ipKind, ipQueue, ipsOf, notReady } from "./dedicated-ip.ts";
+import { planRelease, holderKey } from "./holder.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { type GivenUp, giveUpWrites } from "./stock.ts";
 import { ipSeen, ipView } from "./view.ts";
@@ -72,6 +73,14 @@ const inUse = (ip: StoredIp, context: Context): Problem => {
     domain_count === null ? {} : { domain_count },
   );
 };
+
+/** What `deleteIp` reads; the holders of a host's addresses only if this process has seen it. */
+export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expected): Ahead {
+  const key = ipKey(accountId, id);
+  const { type, addresses = [] } = StoredIp.safeParse(seen.recall(key)).data ?? {};
+  const held = type === "byoh" ? addresses.map(({ ip }) => holderKey(ip)) : [];
+  return aheadOfList(ipsOf(accountId), [ordinalOf(id) ?? 0], [key, key, operationKey(accountId, id), ...held]);
+}
 
 /**
  * Deletes a dedicated IP.

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 import { change, type Change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
@@ -32,15 +34,17 @@ export async function planBatch(
   now: Date,
 ): Promise<ChangePlan<BatchResult | undefined>> {
   const { account_id, dedicated_ip_id, kind } = operation;
-  const [current, ip] = await Promise.all([
+  const expected = operation.left.slice(0, domainsPerTransaction);
+  const [current, ip, early] = await Promise.all([
     readOperation(table, account_id, dedicated_ip_id),
     ipById(table, account_id, dedicated_ip_id),
+    domainsByIds(table, account_id, expected),
   ]);
   if (!ip) return { value: undefined, writes: [], changes: [] };
   if (current?.id !== operation.id) return { value: { isOver: true, ip, settled: [] }, writes: [], changes: [] };
   const settled = current.left.slice(0, domainsPerTransaction);
   const remaining = current.left.slice(domainsPerTransaction);
-  const domains = await domainsByIds(table, account_id, settled);
+  const domains = isDeepStrictEqual(expected, settled) ? early : await domainsByIds(table, account_id, settled);
   const listing = kind === "assign" ? planListing(ip, domains) : await planUnlisting(table, ip, settled);
   const after = {
     ...ip,

@@ -140,11 +140,20 @@ export async function listStock(
   return all.filter((one) => state === undefined || one.state === state);
 }
 
+/** All options. */
+export const optionsRange = { partition: stock, from: "OPTION#", to: "OPTION#~" };
+
+/** The free addresses of an option, or of all. */
+export function freeRange(optionId?: string): { partition: string; from: string; to: string } {
+  const from = optionId === undefined ? "FREE#" : freeKey(optionId, "").SK;
+  return { partition: stock, from, to: `${from}~` };
+}
+
 /** The options that can be claimed, with the number of free addresses of each. */
 export async function readOptions(table: Reader): Promise<(StoredOption & { available: number })[]> {
   const [options, free] = await Promise.all([
-    table.between(stock, "OPTION#", "OPTION#~"),
-    table.between(stock, "FREE#", "FREE#~"),
+    table.between(stock, optionsRange.from, optionsRange.to),
+    table.between(stock, freeRange().from, freeRange().to),
   ]);
   const counts = Map.groupBy(free, (row) => StockPointer.parse(row).option_id);
   return options.map((row) => {
@@ -153,15 +162,15 @@ export async function readOptions(table: Reader): Promise<(StoredOption & { avai
   });
 }
 
-const maxCandidates = 20;
+export const maxCandidates = 20;
 
 /**
  * A random one of the first few free addresses of an option, so that claims at the same time seldom compete; undefined
  * when none is free.
  */
 export async function anyFree(table: Reader, optionId: string): Promise<string | undefined> {
-  const { PK, SK } = freeKey(optionId, "");
-  const rows = await table.between(PK, SK, `${SK}~`, { limit: maxCandidates });
+  const { from, to } = freeRange(optionId);
+  const rows = await table.between(stock, from, to, { limit: maxCandidates });
   const row = rows[Math.floor(Math.random() * rows.length)];
   return row && StockPointer.parse(row).ip;
 }

@@ -109,8 +109,9 @@ export async function finishRelease(
   await removeZone(domain, mover, dns);
   // The registration is released only if the domain still holds its name. After a failed or ended registration, or a
   // takeover, another account may have the name.
-  const holder = await readHolder(mover.table, domain.name);
-  if (domain.registration?.status === "active" && holder?.domain_id === id) await registrar.release(domain.name);
+  const isRegistered = domain.registration?.status === "active";
+  const holder = isRegistered ? await readHolder(mover.table, domain.name) : undefined;
+  if (holder?.domain_id === id) await registrar.release(domain.name);
   while (await removeFirstMailbox(accountId, id, mover)) continue;
   while (await removeRecords(accountId, id, mover)) continue;
   while (await revokeAccess(accountId, id, mover)) continue;

@@ -16,14 +16,11 @@ export async function planScopePurge(
   now: Date,
 ): Promise<Purge> {
   const place = { table, accountId, now };
-  const steps = [
-    () => planPurge(table, accountId, scope, now),
-    () => planCredentialPurge(place, scope),
-    () => planRulePurge(place, scope),
-  ];
-  for (const step of steps) {
-    const planned = await step();
-    if (planned.writes.length > 0) return { ...planned, isAll: false };
-  }
-  return { isAll: true, writes: [], changes: [] };
+  const kinds = await Promise.all([
+    planPurge(table, accountId, scope, now),
+    planCredentialPurge(place, scope),
+    planRulePurge(place, scope),
+  ]);
+  const first = kinds.find(({ writes }) => writes.length > 0);
+  return first ? { ...first, isAll: false } : { isAll: true, writes: [], changes: [] };
 }

@@ -3,7 +3,8 @@ import { change } from "../changes/kind.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
-import { readList, removeRows } from "../table/ranked-list.ts";
+import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import {
   workspaceKey,
   workspaceNameKey,
@@ -29,6 +30,10 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
   }
   if (dropped === "missing") throw notFound();
 }
+
+/** What `deleteWorkspace` reads before what is bound to the workspace. */
+export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
+  aheadOfList(workspacesOf(accountId), [ordinalOf(id) ?? 0], [workspaceKey(accountId, id)]);
 
 /** Deletes the workspace with its first few grants: `more` if other grants remain, `missing` if it does not exist. */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {

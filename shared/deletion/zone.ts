@@ -1,7 +1,7 @@
 import { Problem } from "../core/errors.ts";
 import type { StoredDomain } from "../domains/domain.ts";
 import type { Mover } from "../domains/setup/work.ts";
-import { getZone, zoneKey } from "../domains/zone.ts";
+import { getZone, zoneKey, type StoredZone } from "../domains/zone.ts";
 import { ZoneExists, type Dns } from "../providers/dns/dns.ts";
 
 /**
@@ -10,8 +10,8 @@ import { ZoneExists, type Dns } from "../providers/dns/dns.ts";
  */
 export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): Promise<void> {
   const { account_id, id, name, nameservers, verified_at } = domain;
-  await stopServing(domain, mover);
-  const zone = await getZone(mover.table, account_id, id);
+  const unserved = await stopServing(domain, mover);
+  const zone = unserved ?? (await getZone(mover.table, account_id, id));
   if (zone?.zone_id !== undefined) return dns.deleteZone(zone.zone_id);
   if (!zone || verified_at === null) return;
   try {
@@ -23,11 +23,19 @@ export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): 
   }
 }
 
-/** Marks the zone as not wanted, so that no sync creates it again or writes to it. */
-async function stopServing({ account_id, id }: StoredDomain, { table, commit, now }: Mover): Promise<void> {
+/**
+ * Marks the zone as not wanted, so that no sync creates it again or writes to it. Returns the zone if it was not wanted
+ * before.
+ */
+async function stopServing(
+  { account_id, id }: StoredDomain,
+  { table, commit, now }: Mover,
+): Promise<StoredZone | undefined> {
+  let unserved: StoredZone | undefined;
   const isBusy = await commit(async () => {
     const zone = await getZone(table, account_id, id);
     const value = zone !== undefined && zone.lease_until > now().toISOString();
+    unserved = zone?.wanted === true ? undefined : zone;
     if (!zone?.wanted) return { value, writes: [], changes: [] };
     const { revision, lease_until } = zone;
     return {
@@ -39,4 +47,5 @@ async function stopServing({ account_id, id }: StoredDomain, { table, commit, no
     };
   });
   if (isBusy) throw new Problem("busy", "The domain's zone is being updated. Try again.", { retry_after: 1 });
+  return unserved;
 }

@@ -2,9 +2,12 @@ import * as z from "zod";
 
 import type { Scope } from "../auth/permissions.ts";
 import { Id, ordinalOf } from "../core/ids.ts";
-import type { LocatedResource, ResourceLookup } from "../http/route.ts";
+import type { LocatedResource, ResourceLookup, Expected } from "../http/route.ts";
 import { readNear } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
 import { StoredDomain, domainKey, domainNameKey, domainsOf, noSuchDomain } from "./domain.ts";
 import { DomainName } from "./name.ts";
 
@@ -26,6 +29,15 @@ export async function domainByName(table: Reader, accountId: string, name: strin
   const glimpsed = await table.glimpse(domainNameKey(accountId, name), DomainPointer);
   const near = glimpsed && (await domainById(table, accountId, glimpsed.domain_id));
   if (near?.name === name) return near;
+  return domainOfNewName(table, accountId, name);
+}
+
+/** The domain with a name that the account probably does not have. Costs a read unit if it does not. */
+export async function domainOfNewName(
+  table: Reader,
+  accountId: string,
+  name: string,
+): Promise<StoredDomain | undefined> {
   const pointer = await table.get(domainNameKey(accountId, name), DomainPointer);
   return pointer && domainById(table, accountId, pointer.domain_id);
 }
@@ -34,17 +46,34 @@ export async function domainByName(table: Reader, accountId: string, name: strin
 export const domainByRef = (table: Reader, accountId: string, ref: string): Promise<StoredDomain | undefined> =>
   ref.includes(".") ? domainByName(table, accountId, ref) : domainById(table, accountId, ref);
 
+/** The id of the domain with this name or id; undefined for a name that this process has not seen. */
+export const expectedDomainId = (seen: Seen, accountId: string, ref: string): string | undefined =>
+  ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
+
+/** What `domainByRef` reads, and the plan after it that reads the domain again. */
+export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string): Ahead & { keys: Key[] } {
+  const id = expectedDomainId(seen, accountId, ref);
+  return { keys: id === undefined ? [] : [domainKey(accountId, id), domainKey(accountId, id)], again: true };
+}
+
+/** A domain as this process saw it last. */
+export const seenDomain = (
+  { seen }: Pick<Expected, "seen">,
+  accountId: string,
+  id: string | undefined,
+): StoredDomain | undefined =>
+  id === undefined ? undefined : StoredDomain.safeParse(seen.recall(domainKey(accountId, id))).data;
+
 /** The scopes of a domain: the domain itself and its workspace. Grants can be narrowed to either. */
 export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "workspace_id">): Scope[] => [
   { type: "domain", id },
   { type: "workspace", id: workspace_id },
 ];
 
-const locatedDomain = (domain: StoredDomain): LocatedResource<StoredDomain> => ({
-  id: domain.id,
-  scopes: scopesOfDomain(domain),
-  thing: domain,
-});
+function locatedDomain(table: Reader, domain: StoredDomain): LocatedResource<StoredDomain> {
+  table.seen?.note({ ...domainKey(domain.account_id, domain.id), ...domain });
+  return { id: domain.id, scopes: scopesOfDomain(domain), thing: domain };
+}
 
 const within = ["domain", "workspace"] as const;
 
@@ -54,7 +83,7 @@ export const domainInPath: ResourceLookup<{ params: z.output<typeof DomainParams
   within,
   find: async ({ params }, table) => {
     const domain = await domainByName(table, params.account_id, params.domain);
-    return domain && locatedDomain(domain);
+    return domain && locatedDomain(table, domain);
   },
 };
 
@@ -66,7 +95,7 @@ export const domainInBody: ResourceLookup<{ params: { account_id: string }; body
     missing: noSuchDomain,
     find: async ({ params, body }, table) => {
       const domain = await domainByRef(table, params.account_id, body.domain);
-      return domain && locatedDomain(domain);
+      return domain && locatedDomain(table, domain);
     },
   };
 
@@ -80,7 +109,7 @@ export const domainInQuery: ResourceLookup<
   missing: noSuchDomain,
   find: async ({ params, query }, table) => {
     const domain = await domainByRef(table, params.account_id, query.domain);
-    return domain && locatedDomain(domain);
+    return domain && locatedDomain(table, domain);
   },
 };
 

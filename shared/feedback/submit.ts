@@ -2,7 +2,8 @@ import type { Principal } from "../auth/principal.ts";
 import { change } from "../changes/kind.ts";
 import { idWithOrdinal } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
-import { appendRows, readList } from "../table/ranked-list.ts";
+import { appendRows, readList, aheadOfLists } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import {
   type Feedback,
   type NewFeedback,
@@ -19,6 +20,15 @@ function fullName({ first_name, last_name }: Principal): string | null {
   const name = [first_name, last_name].flatMap((part) => part?.trim() || []).join(" ");
   return name === "" ? null : name;
 }
+
+/** What `submitFeedback` reads. */
+export const aheadOfSubmission = (account: string): Ahead =>
+  aheadOfLists(
+    [account, undefined].flatMap((of) => [
+      feedbackMatching({ account: of }),
+      feedbackMatching({ account: of, status: "new" }),
+    ]),
+  );
 
 /** Stores the principal's feedback on the product, for the operator to read. */
 export function submitFeedback(

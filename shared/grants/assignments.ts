@@ -5,6 +5,7 @@ import type { HeldGrant, Scope } from "../auth/permissions.ts";
 import type { Change } from "../changes/kind.ts";
 import { notFound } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { type Assignment, StoredAssignment, assignmentChange } from "./assignment.ts";
@@ -26,7 +27,7 @@ import {
  *   revoked assignments                                      ACCOUNT#<id> / REVOKED#<id>
  *   assignments on one resource, to revoke with it           ACCOUNT#<id> / SCOPED#<type>#<resource id>#<id>
  */
-const assignmentKey = (accountId: string, kind: "ASSIGNMENT" | "REVOKED", id = ""): Key => ({
+export const assignmentKey = (accountId: string, kind: "ASSIGNMENT" | "REVOKED", id = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `${kind}#${id}`,
 });
@@ -167,6 +168,12 @@ export async function getAssignments(table: Reader, accountId: string, ids: read
   return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
 }
 
+/** What `listAssignments` reads first. */
+export function aheadOfAssignments(accountId: string): Ahead {
+  const [from, to] = ["", "~"].map((id) => assignmentKey(accountId, "ASSIGNMENT", id).SK);
+  return { ranges: [{ partition: assignmentKey(accountId, "ASSIGNMENT").PK, from: from ?? "", to: to ?? "" }] };
+}
+
 /** All assignments of an account, oldest first, with the revoked ones if `includeRevoked` is set. */
 export async function listAssignments(
   table: Reader,
@@ -187,10 +194,16 @@ export async function listAssignments(
 
 const AssignmentPointer = z.object({ assignment_id: z.string() });
 
+/** The range that `assignmentsOn` reads. */
+export function assignmentsRange(accountId: string, scope: Scope): { partition: string; from: string; to: string } {
+  const { PK, SK } = scopedKey(accountId, scope);
+  return { partition: PK, from: SK, to: `${SK}~` };
+}
+
 /** The live assignments that are narrowed to one resource. */
 export async function assignmentsOn(table: Reader, accountId: string, scope: Scope): Promise<Assignment[]> {
-  const { PK, SK } = scopedKey(accountId, scope);
-  const pointers = await table.between(PK, SK, `${SK}~`);
+  const { partition, from, to } = assignmentsRange(accountId, scope);
+  const pointers = await table.between(partition, from, to);
   return getAssignments(
     table,
     accountId,

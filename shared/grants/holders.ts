@@ -11,9 +11,9 @@ import {
   type GrantHolder,
 } from "../accounts/standing.ts";
 import { notFound, Problem } from "../core/errors.ts";
-import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
+import { appendRows, readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
-import type { Write } from "../table/writes.ts";
+import type { Write, Key } from "../table/writes.ts";
 
 /*
  * Access patterns
@@ -39,6 +39,20 @@ export async function readHeld(table: Reader, accountId: string, subject: Subjec
   const { groups } = await readGroups(table, accountId);
   const group = Object.hasOwn(groups, subject.id) ? groups[subject.id] : undefined;
   return group && { ...group, groups: [] };
+}
+
+/**
+ * What `planHolders` reads to give something to a subject, `times` times. With `leaves`, also what it reads if the
+ * subject holds nothing any more and its account is among the first in its list.
+ */
+export function aheadOfHolder(
+  accountId: string,
+  { type, id }: Subject,
+  { times = 1, leaves = false }: { times?: number; leaves?: boolean } = {},
+): Key[] {
+  const record = type === "group" ? groupsKey(accountId) : accessKey(accountId, { type, id });
+  const list = type === "user" ? (aheadOfList(accountsOfUser(id), leaves ? [0] : []).keys ?? []) : [];
+  return [...Array.from({ length: times }, () => record), ...list];
 }
 
 /** Reads what all groups of an account hold. */
@@ -128,15 +142,14 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
     return [isForgotten ? { delete: key, if: condition } : put(undefined)];
   }
   const listedAt = record?.listed_at;
-  const { state } = await readList(table, accountsOfUser(subject.id), listedAt === undefined ? [] : [listedAt]);
-  if (isEmpty(held)) {
-    return record
-      ? [{ delete: key, if: condition }, ...(listedAt === undefined ? [] : removeRows(state, [listedAt]))]
-      : [];
+  if (isEmpty(held) ? listedAt === undefined : listedAt !== undefined) {
+    const gone: Write[] = record ? [{ delete: key, if: condition }] : [];
+    return isEmpty(held) ? gone : [put(listedAt)];
   }
+  const { state } = await readList(table, accountsOfUser(subject.id), listedAt === undefined ? [] : [listedAt]);
   return listedAt === undefined
     ? [put(state.next), ...appendRows(state, [{ account_id: accountId }])]
-    : [put(listedAt)];
+    : [{ delete: key, if: condition }, ...removeRows(state, [listedAt])];
 }
 
 /**

@@ -113,19 +113,34 @@ async function readBook(
   now: Date,
 ): Promise<ReadItems> {
   const ids = [...new Set(operations.map(({ id }) => id))];
-  const items = await table.getMany(ids.map((id) => movementKey(ledger, id)));
+  const [items, early] = await Promise.all([
+    table.getMany(ids.map((id) => movementKey(ledger, id))),
+    readBalances(table, ledger, sidesOf(operations)),
+  ]);
   const known = items.map((item) => (item ? StoredMovement.parse(item) : undefined));
-  const sides = [...operations, ...known].flatMap((one) => (one && "debit" in one ? [one.debit, one.credit] : []));
-  const accounts = [...new Set(sides)];
-  const balances = await table.getMany(accounts.map((account) => balanceKey(ledger, account)));
+  const others = sidesOf(known).filter((account) => !early.has(account));
+  const later = others.length > 0 ? await readBalances(table, ledger, others) : [];
   return {
     limited: ledger.limited,
     at: now.toISOString(),
     movements: new Map(ids.map((id, index) => [id, known[index]])),
-    balances: new Map(
-      accounts.map((account, index) => [account, balances[index] ? Balance.parse(balances[index]) : emptyBalance]),
-    ),
+    balances: new Map([...early, ...later]),
   };
+}
+
+/** The accounts that operations or movements name. */
+const sidesOf = (all: readonly (object | undefined)[]): string[] => [
+  ...new Set(
+    all.flatMap((one) => (one && "debit" in one && "credit" in one ? [String(one.debit), String(one.credit)] : [])),
+  ),
+];
+
+/** The balances of accounts; empty ones for those that have none. */
+async function readBalances(table: Reader, ledger: Ledger, accounts: readonly string[]): Promise<Map<string, Balance>> {
+  const items = await table.getMany(accounts.map((account) => balanceKey(ledger, account)));
+  return new Map(
+    accounts.map((account, index) => [account, items[index] ? Balance.parse(items[index]) : emptyBalance]),
+  );
 }
 
 /** The condition that an item still has the version that was read. */

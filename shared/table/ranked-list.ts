@@ -389,6 +389,9 @@ export const aheadOfList = (list: List, ordinals: readonly number[] = [], others
   keys: [headKey(list), ...[...new Set(ordinals.map(blockOf))].map((block) => bitmapKey(list, block)), ...others],
 });
 
+/** What `readHeads` reads. */
+export const aheadOfLists = (lists: readonly List[]): Ahead => ({ keys: lists.map(headKey) });
+
 /**
  * What `readRows` reads, with the rows as they stand if nothing was deleted before them. The first page is right also
  * after deletions; of a newest-first list only the first page is known.

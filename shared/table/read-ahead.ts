@@ -1,45 +1,36 @@
 import type { RangeOptions } from "./reads.ts";
 import { keyText } from "./seen-items.ts";
-import type { Table } from "./table.ts";
+import type { Reader, Table } from "./table.ts";
 import type { Item, Key } from "./writes.ts";
 
 /** The sort keys of a partition from `from` to `to`, both included. */
 type Range = { partition: string; from: string; to: string };
 
+/** The most rows of a range that are read ahead: it is not known yet whether the caller may cause the reading. */
+const mostRows = 200;
+
 /** Items and ranges that a request will read. */
-export type Ahead = { keys?: readonly Key[]; ranges?: readonly (Range & RangeOptions)[] };
+export type Ahead = {
+  keys?: readonly Key[];
+  ranges?: readonly (Range & RangeOptions)[];
+  /**
+   * Whether an item that `get` reads serves the next `get` too: the resource of the route is found, and the first run of
+   * a plan reads it again.
+   */
+  again?: boolean;
+};
 
 /**
  * Begins to read items and ranges, and returns the table for the one who needs them.
- * - The first read of each takes what was read ahead. A later one reads it again.
+ * - The first read of each takes what was read ahead. A later one reads it again. A key that is listed twice is read
+ *   ahead for two reads, in one round trip.
  * - What was read ahead is dropped by a write, and when a plan runs again.
  */
-export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Table {
-  const items = new Map(keys.map((key) => [keyText(key), handled(table.getMany([key]))]));
-  const parts = ranges.map((range) => ({
-    ...range,
-    items: handled(table.between(range.partition, range.from, range.to, range)),
-  }));
-  const drop = (): void => {
-    items.clear();
-    parts.length = 0;
-  };
-  const read = async (key: Key): Promise<Item | undefined> => {
-    const early = items.get(keyText(key));
-    items.delete(keyText(key));
-    return (await (early ?? table.getMany([key])))[0];
-  };
+export function readAhead(table: Table, ahead: Ahead): Table {
+  const { drop, ...reads } = readsAhead(table, ahead);
   return {
     ...table,
-    get: async (key, schema) => {
-      const item = await read(key);
-      return item === undefined ? undefined : schema.parse(item);
-    },
-    getMany: (all) => (items.size === 0 ? table.getMany(all) : Promise.all(all.map(read))),
-    between: async (partition, from, to, options) => {
-      const early = options ? undefined : await take(parts, { partition, from, to });
-      return early ?? table.between(partition, from, to, options);
-    },
+    ...reads,
     attempt: (write) => table.attempt(write).finally(drop),
     commit: (plan) => {
       let runs = 0;
@@ -53,10 +44,49 @@ export function readAhead(table: Table, { keys = [], ranges = [] }: Ahead): Tabl
   };
 }
 
+/** Like `readAhead`, for a reader that nothing is written by. */
+export const readerAhead = (table: Reader, ahead: Ahead): Reader => ({ ...table, ...readsAhead(table, ahead) });
+
+type Reads = Pick<Reader, "get" | "getMany" | "between"> & { drop: () => void };
+
+function readsAhead(table: Reader, { keys = [], ranges = [], again = false }: Ahead): Reads {
+  const items = keys.map((key) => ({ name: keyText(key), found: handled(table.getMany([key])) }));
+  const parts = ranges.map((range) => {
+    const part = { ...range, limit: Math.min(range.limit ?? Infinity, mostRows) };
+    return { ...part, items: handled(table.between(part.partition, part.from, part.to, part)) };
+  });
+  const drop = (): void => {
+    items.length = 0;
+    parts.length = 0;
+  };
+  const read = async (key: Key, isKept = false): Promise<Item | undefined> => {
+    const place = items.findIndex(({ name }) => name === keyText(key));
+    const [early] = place === -1 ? [] : items.splice(place, 1);
+    const found = early?.found ?? table.getMany([key]);
+    if (isKept && !early) items.push({ name: keyText(key), found: handled(found) });
+    return (await found)[0];
+  };
+  return {
+    get: async (key, schema) => {
+      const item = await read(key, again);
+      return item === undefined ? undefined : schema.parse(item);
+    },
+    getMany: (all) => (items.length === 0 ? table.getMany(all) : Promise.all(all.map((key) => read(key)))),
+    between: async (partition, from, to, options) => {
+      const early = await take(parts, { partition, from, to, ...options });
+      return early ?? table.between(partition, from, to, options);
+    },
+    drop,
+  };
+}
+
 type Part = Range & RangeOptions & { items: Promise<Item[]> };
 
 /** Takes the items of a range out of those that were read ahead; undefined if they were not all read. */
-async function take(parts: Part[], { partition, from, to }: Range): Promise<Item[] | undefined> {
+async function take(
+  parts: Part[],
+  { partition, from, to, limit = Infinity, newestFirst = false }: Range & RangeOptions,
+): Promise<Item[] | undefined> {
   const place = parts.findIndex((part) => part.partition === partition && part.from <= from && to <= part.to);
   const [part] = place === -1 ? [] : parts.splice(place, 1);
   if (!part) return undefined;
@@ -64,7 +94,9 @@ async function take(parts: Part[], { partition, from, to }: Range): Promise<Item
   const last = items.length === part.limit ? items.at(-1)?.SK : undefined;
   const isWhole = last === undefined || (part.newestFirst ? last <= from : to <= last);
   const inside = items.filter(({ SK }) => from <= SK && SK <= to);
-  return isWhole ? (part.newestFirst ? inside.toReversed() : inside) : undefined;
+  const isSameWay = (part.newestFirst ?? false) === newestFirst;
+  if (!isWhole && !(isSameWay && inside.length >= limit)) return undefined;
+  return (isSameWay ? inside : inside.toReversed()).slice(0, limit);
 }
 
 /** Marks a rejection as handled. The reader of the promise still sees it. */

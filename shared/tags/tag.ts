@@ -20,7 +20,7 @@ import type { Key } from "../table/writes.ts";
  *   whether a name is taken                                ACCOUNT#<id> / TAG_NAME#<SHA-256 of the folded name>
  */
 export const tagsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "tags" });
-const tagKey = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+export const tagKey = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 function tagNameKey(accountId: string, name: string): Key {
   const folded = createHash("sha256").update(foldedName(name)).digest("hex");

@@ -7,9 +7,9 @@ import { Currency, currency, money, MoneyText } from "../core/money.ts";
 import { availableOf, emptyBalance, postedOf, type Balance } from "../ledger/balance.ts";
 import { balanceKey, planOperations, readBalance, type Ledger } from "../ledger/ledger.ts";
 import { Overdrawn, type Done, type Operation } from "../ledger/movement.ts";
-import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
+import { appendRows, readList, rowKey, aheadOfList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
-import type { Write } from "../table/writes.ts";
+import type { Write, Key } from "../table/writes.ts";
 import { lowBalance } from "./catalogue.ts";
 import { StoredTransaction, transactionKind, transactionsOf, type Transaction } from "./transaction.ts";
 
@@ -54,6 +54,12 @@ export const unchangedWallet = (accountId: string, version: number): Write => ({
 });
 
 export type WalletPlan = { done: Done[]; writes: Write[]; changes: Change[]; posted: number; available: number };
+
+/** What `planWallet` reads first of the wallet and the accounts of the ledger on the other side. */
+export const aheadOfWallet = (accountId: string, others: readonly string[]): Key[] => [
+  ...(aheadOfList(transactionsOf(accountId)).keys ?? []),
+  ...["wallet", ...others].map((account) => balanceKey(walletOf(accountId), account)),
+];
 
 /**
  * Plans all postings or none, with their transactions in the list, for one transaction with other writes. A posting

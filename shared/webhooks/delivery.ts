@@ -6,10 +6,11 @@ import { Timestamp, dayMs } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { type Journal, entryKey } from "../table/journal-keys.ts";
 import { appendEntries, readEntries } from "../table/journal.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { dueWrite } from "./schedule.ts";
-import { StoredWebhook, WebhookParams, getWebhook, webhookKey } from "./webhook.ts";
+import { StoredWebhook, WebhookParams, findWebhook, getWebhook, webhookKey } from "./webhook.ts";
 
 /*
  * Access patterns
@@ -156,6 +157,11 @@ export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Wri
 });
 
 export type Loaded = { delivery: StoredDelivery; body: string; webhook: StoredWebhook | undefined };
+
+/** What `loadDelivery` reads. */
+export const aheadOfDelivery = (place: DeliveryRef): Ahead => ({
+  keys: [deliveryKey(place), bodyKey(place), webhookKey(place.account_id, place.webhook_id)],
+});
 
 /** A delivery with everything needed to send it; undefined when it does not exist or is past its retention. */
 export async function loadDelivery(table: Reader, place: DeliveryRef, now: Date): Promise<Loaded | undefined> {

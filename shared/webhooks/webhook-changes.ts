@@ -3,7 +3,8 @@ import { notFound, Problem } from "../core/errors.ts";
 import { isSame } from "../core/fields.ts";
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
-import { appendRows, readList, removeRows } from "../table/ranked-list.ts";
+import { appendRows, readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import { successKey } from "./outcome.ts";
 import type { WebhookServices } from "./services.ts";
 import { mintSecret } from "./signing.ts";
@@ -94,6 +95,10 @@ export function updateWebhook(
   });
 }
 
+/** What `deleteWebhook` reads. */
+export const aheadOfDeletion = (accountId: string, id: string): Ahead =>
+  aheadOfList(webhooksOf(accountId), [ordinalOf(id) ?? 0], [webhookKey(accountId, id)]);
+
 /**
  * Deletes a webhook. Its pending deliveries are not sent, and its deliveries can no more be listed. Throws 404.
  */
@@ -113,6 +118,11 @@ export async function deleteWebhook(accountId: string, id: string, { table, comm
     };
   });
 }
+
+/** What `rotateSecret` reads. */
+export const aheadOfRotation = (accountId: string, id: string): Ahead => ({
+  keys: [webhookKey(accountId, id), webhookKey(accountId, id)],
+});
 
 /**
  * Gives a webhook a new secret, which only this answer shows. For `overlapSeconds` the previous secret signs too; with 0

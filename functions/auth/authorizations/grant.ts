@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/access/authorizations.ts";
+import { assign, checkPair, resourcePair, scopeOf, aheadOfGrant } from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
 import { Grant, GrantKind, SubjectType, grantOf } from "../../../shared/grants/assignment.ts";
@@ -66,6 +66,8 @@ export const route = defineRoute({
   body: Body,
   output: Grant,
   problems: ["would_escalate", "limit_reached"],
+  ahead: ({ params: { account_id }, body }, expected) =>
+    aheadOfGrant(account_id, { type: body.subject_type, id: body.subject_id }, grantableOf(account_id, body), expected),
   run: ({ params: { account_id }, body }, context) => {
     const subject = { type: body.subject_type, id: body.subject_id };
     return assign(account_id, subject, grantableOf(account_id, body), context, grantOf);

@@ -4,7 +4,7 @@ import { AccountParams } from "../../../shared/accounts/account.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { Grant, GrantKind, SubjectType, grantOf } from "../../../shared/grants/assignment.ts";
-import { listAssignments } from "../../../shared/grants/assignments.ts";
+import { listAssignments, aheadOfAssignments } from "../../../shared/grants/assignments.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 
@@ -24,6 +24,7 @@ export const route = defineRoute({
     subject_type: SubjectType.nullish().meta({ description: "Only grants of subjects of this type." }),
   }),
   output: z.array(Grant).meta({ description: "The grants." }),
+  ahead: ({ params }) => aheadOfAssignments(params.account_id),
   run: async ({ params, query: { include_revoked, ...filter } }, { table }) => {
     const assignments = await listAssignments(table, params.account_id, include_revoked);
     const grants = assignments.filter(({ kind }) => kind !== "role").map(grantOf);

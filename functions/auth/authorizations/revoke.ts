@@ -1,4 +1,4 @@
-import { revoke } from "../../../shared/access/authorizations.ts";
+import { revoke, aheadOfRevocation } from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -15,6 +15,7 @@ export const route = defineRoute({
   params: AccountParams.extend({ grant_id: Id.meta({ description: "The grant's id." }) }),
   output: Empty,
   problems: ["would_escalate", "last_owner"],
+  ahead: ({ params }) => aheadOfRevocation(params.account_id, params.grant_id),
   run: async ({ params }, context) => {
     await revoke(params.account_id, params.grant_id, ["capability", "account_owner", "super_admin"], context);
     return {};

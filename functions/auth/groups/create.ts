@@ -6,6 +6,7 @@ import {
   GroupDescription,
   GroupName,
   createGroup,
+  aheadOfNewGroup,
 } from "../../../shared/access/groups/group.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -31,6 +32,7 @@ export const route = defineRoute({
   codeMode: { arguments: "payload" },
   output: AuthGroup,
   problems: ["group_name_taken", "limit_reached"],
+  ahead: ({ params }) => aheadOfNewGroup(params.account_id),
   run: ({ params, body }, context) => createGroup(params.account_id, body, context),
 });
 

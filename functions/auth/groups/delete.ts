@@ -1,4 +1,4 @@
-import { deleteGroup } from "../../../shared/access/groups/deletion.ts";
+import { deleteGroup, aheadOfGroupDeletion } from "../../../shared/access/groups/deletion.ts";
 import { groupKind, GroupParams } from "../../../shared/access/groups/group.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../../shared/http/route.ts";
@@ -14,6 +14,7 @@ export const route = defineRoute({
   params: GroupParams,
   output: Empty,
   problems: ["group_not_empty", "would_escalate"],
+  ahead: ({ params }) => aheadOfGroupDeletion(params.account_id, params.group_id),
   run: async ({ params }, context) => {
     await deleteGroup(params.account_id, params.group_id, context);
     return {};

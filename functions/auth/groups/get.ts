@@ -1,4 +1,4 @@
-import { AuthGroup, GroupParams, getGroup, groupKind } from "../../../shared/access/groups/group.ts";
+import { AuthGroup, GroupParams, getGroup, groupKind, aheadOfGroup } from "../../../shared/access/groups/group.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 
@@ -10,6 +10,7 @@ export const route = defineRoute({
   access: "read",
   params: GroupParams,
   output: AuthGroup,
+  ahead: ({ params }) => aheadOfGroup(params.account_id, params.group_id),
   run: ({ params }, context) => getGroup(params.account_id, params.group_id, context),
 });
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { AuthGroup, listGroups } from "../../../shared/access/groups/group.ts";
+import { AuthGroup, listGroups, aheadOfGroups } from "../../../shared/access/groups/group.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../../shared/core/page.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -16,6 +16,7 @@ export const route = defineRoute({
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(AuthGroup, "groups").meta({ id: "AuthGroupListResponse", description: "A page of groups." }),
+  ahead: ({ params, query }) => aheadOfGroups(params.account_id, query),
   run: async ({ params, query }, context) => ({ ...(await listGroups(params.account_id, query, context)), ...query }),
 });
 

@@ -8,6 +8,7 @@ import {
   GroupParams,
   groupKind,
   updateGroup,
+  aheadOfGroup,
 } from "../../../shared/access/groups/group.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -34,6 +35,7 @@ export const route = defineRoute({
     .meta({ id: "AuthGroupUpdate", description: "The changes to a group." }),
   output: AuthGroup,
   problems: ["would_escalate", "group_name_taken", "group_cycle", "limit_reached"],
+  ahead: ({ params }) => aheadOfGroup(params.account_id, params.group_id),
   run: ({ params, body }, context) => updateGroup(params.account_id, params.group_id, body, context),
 });
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { assign, checkPair, resourcePair, scopeOf } from "../../../shared/access/authorizations.ts";
+import { assign, checkPair, resourcePair, scopeOf, aheadOfGrant } from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
 import { RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
@@ -28,6 +28,10 @@ export const route = defineRoute({
     .meta({ id: "RoleAssignmentCreate", description: "A role to assign to a subject." }),
   output: RoleAssignment,
   problems: ["would_escalate", "limit_reached"],
+  ahead: ({ params: { account_id }, body }, expected) => {
+    const given = { kind: "role" as const, role: body.role_key, scope: scopeOf(account_id, body) };
+    return aheadOfGrant(account_id, { type: body.subject_type, id: body.subject_id }, given, expected);
+  },
   run: ({ params: { account_id }, body }, context) => {
     const given = { kind: "role" as const, role: body.role_key, scope: scopeOf(account_id, body) };
     const subject = { type: body.subject_type, id: body.subject_id };

@@ -4,7 +4,7 @@ import { AccountParams } from "../../../shared/accounts/account.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
-import { listAssignments } from "../../../shared/grants/assignments.ts";
+import { listAssignments, aheadOfAssignments } from "../../../shared/grants/assignments.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 
@@ -23,6 +23,7 @@ export const route = defineRoute({
     subject_type: SubjectType.nullish().meta({ description: "Only assignments to subjects of this type." }),
   }),
   output: z.array(RoleAssignment).meta({ description: "The assignments." }),
+  ahead: ({ params }) => aheadOfAssignments(params.account_id),
   run: async ({ params, query }, { table }) => {
     const assignments = await listAssignments(table, params.account_id, query.include_revoked);
     return assignments

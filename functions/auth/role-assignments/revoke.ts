@@ -1,4 +1,4 @@
-import { revoke } from "../../../shared/access/authorizations.ts";
+import { revoke, aheadOfRevocation } from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -13,6 +13,7 @@ export const route = defineRoute({
   access: "write",
   params: AccountParams.extend({ assignment_id: Id.meta({ description: "The assignment's id." }) }),
   output: Empty,
+  ahead: ({ params }) => aheadOfRevocation(params.account_id, params.assignment_id),
   run: async ({ params }, context) => {
     await revoke(params.account_id, params.assignment_id, ["role"], context);
     return {};

@@ -1,6 +1,10 @@
 import * as z from "zod";
 
-import { ServiceAccount, listServiceAccounts } from "../../../shared/access/service-accounts/service-account.ts";
+import {
+  ServiceAccount,
+  listServiceAccounts,
+  aheadOfServiceAccounts,
+} from "../../../shared/access/service-accounts/service-account.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -14,6 +18,7 @@ export const route = defineRoute({
   access: "read",
   params: AccountParams,
   output: z.array(ServiceAccount).meta({ description: "The service accounts." }),
+  ahead: ({ params }) => aheadOfServiceAccounts(params.account_id),
   run: ({ params }, context) => listServiceAccounts(params.account_id, context),
 });
 

@@ -1,4 +1,8 @@
-import { ServiceAccountParams, revokeServiceAccount } from "../../../shared/access/service-accounts/service-account.ts";
+import {
+  ServiceAccountParams,
+  revokeServiceAccount,
+  aheadOfServiceAccount,
+} from "../../../shared/access/service-accounts/service-account.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../../shared/http/route.ts";
 
@@ -13,6 +17,7 @@ export const route = defineRoute({
   params: ServiceAccountParams,
   output: Empty,
   problems: ["would_escalate"],
+  ahead: ({ params }) => aheadOfServiceAccount(params.account_id, params.service_account_id),
   run: async ({ params }, context) => {
     await revokeServiceAccount(params.account_id, params.service_account_id, context);
     return {};

@@ -4,6 +4,7 @@ import {
   ServiceAccountParams,
   ServiceAccountWithToken,
   rotateServiceAccount,
+  aheadOfServiceAccount,
 } from "../../../shared/access/service-accounts/service-account.ts";
 import { gracePeriodSeconds } from "../../../shared/core/fields.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -27,6 +28,7 @@ export const route = defineRoute({
     .meta({ id: "ServiceAccountRotate", description: "How to rotate the token." }),
   output: ServiceAccountWithToken,
   problems: ["would_escalate", "limit_reached", "service_account_expired"],
+  ahead: ({ params }) => aheadOfServiceAccount(params.account_id, params.service_account_id),
   run: ({ params, body }, context) =>
     rotateServiceAccount(params.account_id, params.service_account_id, body.overlap_seconds, context),
 });

@@ -1,5 +1,5 @@
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { CurrentPlan, currentPlan } from "../../../shared/billing/plan.ts";
+import { CurrentPlan, currentPlan, aheadOfCurrentPlan } from "../../../shared/billing/plan.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 
@@ -11,6 +11,7 @@ export const route = defineRoute({
   access: "read",
   params: AccountParams,
   output: CurrentPlan,
+  ahead: ({ params }) => aheadOfCurrentPlan(params.account_id),
   run: ({ params }, context) => currentPlan(params.account_id, context),
 });
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { listInvoices } from "../../../shared/billing/invoice-links.ts";
+import { listInvoices, aheadOfInvoices } from "../../../shared/billing/invoice-links.ts";
 import { Invoice } from "../../../shared/billing/invoice.ts";
 import { invoicesHere } from "../../../shared/billing/services.ts";
 import { pageOf, pageQuery } from "../../../shared/core/page.ts";
@@ -20,8 +20,9 @@ export const route = defineRoute({
   params: AccountParams,
   query: z.strictObject(pageQuery),
   output: pageOf(Invoice, "invoices").meta({ id: "InvoiceListResponse", description: "A page of invoices." }),
+  ahead: ({ params, query }) => aheadOfInvoices(params.account_id, query),
   run: async ({ params, query }, context) => ({
-    ...(await listInvoices(params.account_id, query, invoicesHere(context.address))),
+    ...(await listInvoices(params.account_id, query, context.table, invoicesHere(context.address))),
     ...query,
   }),
 });

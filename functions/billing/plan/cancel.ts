@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { cancelPlan, PlanAnswer } from "../../../shared/billing/plan.ts";
+import { cancelPlan, PlanAnswer, aheadOfCancelling } from "../../../shared/billing/plan.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 
@@ -34,6 +34,7 @@ export const route = defineRoute({
     .meta({ id: "PlanCancel", description: "When the plan ends: with the month or now." }),
   output: PlanAnswer,
   problems: ["plan_cancelled", "plan_in_use"],
+  ahead: ({ params }) => aheadOfCancelling(params.account_id),
   run: ({ params, body }, context) => cancelPlan(params.account_id, body.cancel_immediately, context),
 });
 

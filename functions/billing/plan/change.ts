@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
+import { aheadOfBilling } from "../../../shared/billing/book.ts";
 import { changePlan, PlanAnswer } from "../../../shared/billing/plan.ts";
 import { Day } from "../../../shared/core/time.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -24,6 +25,7 @@ export const route = defineRoute({
     .meta({ id: "PlanChange", description: "A plan, and its first day." }),
   output: PlanAnswer,
   problems: ["plan_unchanged", "payment_due"],
+  ahead: ({ params }) => ({ keys: aheadOfBilling(params.account_id) }),
   run: ({ params, body }, context) =>
     changePlan(params.account_id, body.plan_id, body.effective_date ?? undefined, context),
 });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { listTransactions } from "../../../shared/billing/views.ts";
+import { listTransactions, aheadOfTransactions } from "../../../shared/billing/views.ts";
 import { pageOf, pageQuery } from "../../../shared/core/page.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -21,6 +21,7 @@ export const route = defineRoute({
     id: "WalletTransactionListResponse",
     description: "A page of transactions.",
   }),
+  ahead: ({ params, query }) => aheadOfTransactions(params.account_id, query),
   run: async ({ params, query }, context) => ({
     ...(await listTransactions(params.account_id, query, context)),
     ...query,

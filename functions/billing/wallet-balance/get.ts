@@ -1,4 +1,5 @@
 import { AccountParams } from "../../../shared/accounts/account.ts";
+import { aheadOfBillingView } from "../../../shared/billing/book.ts";
 import { walletBalance, WalletBalance } from "../../../shared/billing/views.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -12,6 +13,7 @@ export const route = defineRoute({
   access: "read",
   params: AccountParams,
   output: WalletBalance,
+  ahead: ({ params }) => aheadOfBillingView(params.account_id),
   run: ({ params }, context) => walletBalance(params.account_id, context),
 });
 

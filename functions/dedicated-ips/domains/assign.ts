@@ -1,4 +1,4 @@
-import { domainsBody, moveDomains } from "../../../shared/dedicated-ips/assign.ts";
+import { domainsBody, moveDomains, aheadOfMove } from "../../../shared/dedicated-ips/assign.ts";
 import { DedicatedIpDetail } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { IpParams, seenIp } from "../../../shared/dedicated-ips/find.ts";
 import { syncFirst } from "../../../shared/dedicated-ips/sweep.ts";
@@ -20,6 +20,7 @@ export const route = defineRoute({
   body: domainsBody("DedicatedIpDomainsAssign", "The domains to assign."),
   output: DedicatedIpDetail,
   problems: ["ip_not_ready", "domain_has_ip", "domain_not_ready", "busy"],
+  ahead: ({ params, body }, expected) => aheadOfMove(params, body.domains, expected),
   run: async ({ params, body }, context) => {
     const ip = await seenIp(params, ["ip.assign", "ip.view"], context);
     const { detail, moved } = await moveDomains(ip, { kind: "assign", refs: body.domains }, context);

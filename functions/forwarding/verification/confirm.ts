@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { agreeByCode } from "../../../shared/mail/forwarding/confirm.ts";
+import { agreeByCode, aheadOfCode } from "../../../shared/mail/forwarding/confirm.ts";
 import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/mail/forwarding/rule.ts";
 
 const Code = z
@@ -29,6 +29,7 @@ export const route = defineRoute({
     .meta({ id: "ForwardingConfirm", description: "The code from the mail to the recipient." }),
   output: ForwardingRule,
   problems: ["verification_failed", "verification_not_needed"],
+  ahead: ({ params }, expected) => aheadOfCode(params.account_id, params.forwarding_id, expected),
   run: ({ params, body }, context) => agreeByCode(params.account_id, params.forwarding_id, body.code, context),
 });
 

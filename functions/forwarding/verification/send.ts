@@ -1,6 +1,6 @@
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { requestVerification } from "../../../shared/mail/forwarding/manage.ts";
+import { requestVerification, aheadOfRequest } from "../../../shared/mail/forwarding/manage.ts";
 import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/mail/forwarding/rule.ts";
 
 export const route = defineRoute({
@@ -16,6 +16,7 @@ export const route = defineRoute({
   params: RuleParams,
   output: ForwardingRule,
   problems: ["verification_not_needed"],
+  ahead: ({ params }, expected) => aheadOfRequest(params.account_id, params.forwarding_id, expected),
   run: ({ params }, context) => requestVerification(params.account_id, params.forwarding_id, context),
 });
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { addAlias, AliasText } from "../../../shared/mail/mailboxes/aliases.ts";
-import { mailboxInPath, MailboxParams } from "../../../shared/mail/mailboxes/find.ts";
+import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../../shared/mail/mailboxes/find.ts";
 import { Alias } from "../../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
@@ -27,6 +27,7 @@ export const route = defineRoute({
     .meta({ id: "MailboxAliasCreate", description: "A new alias." }),
   output: Alias,
   problems: ["address_taken", "domain_not_ready", "limit_reached"],
+  ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
   run: ({ body, found }, context) => addAlias(found, body, context),
 });
 

@@ -1,7 +1,7 @@
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../../shared/http/route.ts";
 import { AliasText, removeAlias } from "../../../shared/mail/mailboxes/aliases.ts";
-import { mailboxInPath, MailboxParams } from "../../../shared/mail/mailboxes/find.ts";
+import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../../shared/mail/mailboxes/find.ts";
 
 export const route = defineRoute({
   name: "mailboxes.aliases.delete",
@@ -12,6 +12,7 @@ export const route = defineRoute({
   access: "write",
   params: MailboxParams.extend({ alias: AliasText }),
   output: Empty,
+  ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
   run: async ({ params, found }, context) => {
     await removeAlias(found, params.alias, context);
     return {};

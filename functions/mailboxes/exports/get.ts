@@ -4,7 +4,7 @@ import { filesHere } from "../../../shared/billing/services.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { MailboxExport, getExport } from "../../../shared/mail/mailboxes/export.ts";
+import { MailboxExport, getExport, exportKey } from "../../../shared/mail/mailboxes/export.ts";
 
 export const route = defineRoute({
   name: "mailboxes.exports.get",
@@ -22,6 +22,7 @@ export const route = defineRoute({
     export_id: Id.meta({ description: "The export's id." }),
   }),
   output: MailboxExport,
+  ahead: ({ params }) => ({ keys: [exportKey(params.account_id, params.export_id)] }),
   run: ({ params }, context) => getExport(params.account_id, params.export_id, context, filesHere),
 });
 

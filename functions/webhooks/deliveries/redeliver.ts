@@ -1,6 +1,6 @@
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { Delivery, DeliveryParams } from "../../../shared/webhooks/delivery.ts";
+import { Delivery, DeliveryParams, aheadOfDelivery } from "../../../shared/webhooks/delivery.ts";
 import { redeliver } from "../../../shared/webhooks/redeliver.ts";
 import { webhookServices } from "../../../shared/webhooks/services.ts";
 
@@ -19,6 +19,7 @@ export const route = defineRoute({
   limit: "outbound",
   params: DeliveryParams,
   output: Delivery,
+  ahead: ({ params: { account_id, webhook_id, delivery_id: id } }) => aheadOfDelivery({ account_id, webhook_id, id }),
   run: ({ params: { account_id, webhook_id, delivery_id: id } }, context) =>
     redeliver({ account_id, webhook_id, id }, context, webhookServices()),
 });

@@ -1,4 +1,5 @@
 import type { GroupsRecord } from "../../accounts/standing.ts";
+import { groupsKey } from "../../accounts/standing.ts";
 import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { notFound, Problem } from "../../core/errors.ts";
@@ -8,11 +9,19 @@ import { getAssignments, planRevocation } from "../../grants/assignments.ts";
 import { groupsWrite, readGroups } from "../../grants/holders.ts";
 import type { Context } from "../../http/route.ts";
 import { readList, removeRows } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
-import { groupKind, groupsOf, groupNameKey, readGroup, groupView } from "./group.ts";
-import { removeMostMembers, planLastRemovals } from "./members.ts";
+import { groupKind, groupsOf, groupNameKey, readGroup, groupView, aheadOfGroupRow } from "./group.ts";
+import { removeMostMembers, planLastRemovals, aheadOfLastRemovals } from "./members.ts";
+
+/** What `deleteGroup` reads of a group without members. */
+export function aheadOfGroupDeletion(accountId: string, id: string): Ahead {
+  const groups = groupsKey(accountId);
+  const { keys = [] } = aheadOfGroupRow(accountId, id);
+  return { keys: [...keys, groups, groups, ...aheadOfLastRemovals(accountId, id)] };
+}
 
 /**
  * Deletes a group with its grants and memberships. Throws 404, 409 `group_not_empty` while it contains other groups,
@@ -59,11 +68,13 @@ async function planGroupDeletion(
   id: string,
   record: GroupsRecord,
 ): Promise<ChangePlan<boolean>> {
-  const members = await planLastRemovals(table, accountId, id);
-  if (!members) return { value: false, writes: [], changes: [] };
   const ordinal = ordinalOf(id) ?? 2 ** 40;
-  const { state } = await readList(table, groupsOf(accountId), [ordinal]);
-  const group = await readGroup(table, accountId, id);
+  const [members, { state }, group] = await Promise.all([
+    planLastRemovals(table, accountId, id),
+    readList(table, groupsOf(accountId), [ordinal]),
+    readGroup(table, accountId, id),
+  ]);
+  if (!members) return { value: false, writes: [], changes: [] };
   const { [id]: _, ...groups } = record.groups;
   const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
   const rest: Write[] = [{ delete: groupNameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 
 import { AccountParams } from "../../accounts/account.ts";
-import { type GroupsRecord, heightOf, idpNameOf, withAncestors } from "../../accounts/standing.ts";
+import { type GroupsRecord, heightOf, idpNameOf, withAncestors, groupsKey } from "../../accounts/standing.ts";
 import { Capability, RoleKey, capabilities } from "../../auth/capabilities.ts";
 import { ResourceType, capabilitiesOf } from "../../auth/permissions.ts";
 import { change, defineKind } from "../../changes/kind.ts";
@@ -16,7 +16,16 @@ import { foldedName, line, lines, orNothing } from "../../core/text.ts";
 import { groupsWrite, readGroups } from "../../grants/holders.ts";
 import { noSuch } from "../../grants/references.ts";
 import type { Context } from "../../http/route.ts";
-import { type List, appendRows, readList, readRows, rowKey } from "../../table/ranked-list.ts";
+import {
+  type List,
+  appendRows,
+  readList,
+  readRows,
+  rowKey,
+  aheadOfList,
+  aheadOfRows,
+} from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
@@ -178,10 +187,14 @@ const claimName = (accountId: string, name: string, id: string): Write => ({
   orElse: nameTaken,
 });
 
+/** What `createGroup` reads. */
+export const aheadOfNewGroup = (accountId: string): Ahead =>
+  aheadOfList(groupsOf(accountId), [], [groupsKey(accountId)]);
+
 /** Creates a group that holds nothing; 409 `group_name_taken`. */
 export async function createGroup(accountId: string, input: NewGroup, { table, commit }: Context): Promise<GroupView> {
   return commit(async () => {
-    const { state } = await readList(table, groupsOf(accountId));
+    const [{ state }, record] = await Promise.all([readList(table, groupsOf(accountId)), readGroups(table, accountId)]);
     const id = idWithOrdinal(state.next);
     const group: StoredGroup = {
       id,
@@ -192,7 +205,6 @@ export async function createGroup(accountId: string, input: NewGroup, { table, c
       description: input.description ?? null,
       version: 1,
     };
-    const record = await readGroups(table, accountId);
     const groups = { ...record.groups, [id]: { grants: [] } };
     const writes = [
       ...appendRows(state, [group]),
@@ -203,6 +215,17 @@ export async function createGroup(accountId: string, input: NewGroup, { table, c
     return { value: view, writes, changes: [change(groupKind, "created", id, { after: view })] };
   });
 }
+
+/** What `getGroup` and `updateGroup` read first. */
+export const aheadOfGroup = (accountId: string, id: string): Ahead => ({
+  keys: [groupKey(accountId, id), groupsKey(accountId)],
+});
+
+/** What `deleteGroup` reads of the group. */
+export const aheadOfGroupRow = (accountId: string, id: string): Ahead => {
+  const row = groupKey(accountId, id);
+  return aheadOfList(groupsOf(accountId), [ordinalOf(id) ?? 0], [row, row]);
+};
 
 /** The group as it is stored, or 404. */
 export async function readGroup(table: Reader, accountId: string, id: string): Promise<StoredGroup> {
@@ -235,9 +258,26 @@ export async function groupView(table: Reader, group: StoredGroup, record: Group
   return view;
 }
 
+/** The grants of all groups: `early`, or read again if a group was created after that. */
+async function withGroups(
+  table: Reader,
+  accountId: string,
+  groups: readonly StoredGroup[],
+  early: GroupsRecord,
+): Promise<GroupsRecord> {
+  return groups.every(({ id }) => Object.hasOwn(early.groups, id)) ? early : readGroups(table, accountId);
+}
+
 /** The group, or 404. */
 export async function getGroup(accountId: string, id: string, { table }: Context): Promise<GroupView> {
-  return groupView(table, await readGroup(table, accountId, id), await readGroups(table, accountId));
+  const [group, early] = await Promise.all([readGroup(table, accountId, id), readGroups(table, accountId)]);
+  return groupView(table, group, await withGroups(table, accountId, [group], early));
+}
+
+/** What `listGroups` reads first. */
+export function aheadOfGroups(accountId: string, page: PageQuery): Ahead {
+  const { keys = [], ...rows } = aheadOfRows(groupsOf(accountId), spanOf(page));
+  return { ...rows, keys: [...keys, groupsKey(accountId)] };
 }
 
 /** A page of the account's groups, oldest first. */
@@ -246,9 +286,13 @@ export async function listGroups(
   page: PageQuery,
   { table }: Context,
 ): Promise<{ items: GroupView[]; total: number }> {
-  const { rows, total } = await readRows(table, groupsOf(accountId), spanOf(page));
+  const [{ rows, total }, early] = await Promise.all([
+    readRows(table, groupsOf(accountId), spanOf(page)),
+    readGroups(table, accountId),
+  ]);
   const groups = rows.map((row) => StoredGroup.parse(row));
-  return { items: await viewsOf(table, accountId, groups, await readGroups(table, accountId)), total };
+  const record = await withGroups(table, accountId, groups, early);
+  return { items: await viewsOf(table, accountId, groups, record), total };
 }
 
 type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
@@ -268,8 +312,7 @@ export async function updateGroup(
 ): Promise<GroupView> {
   const { table, commit } = context;
   return commit(async () => {
-    const old = await readGroup(table, accountId, id);
-    const record = await readGroups(table, accountId);
+    const [old, record] = await Promise.all([readGroup(table, accountId, id), readGroups(table, accountId)]);
     const { name = old.name, description = old.description } = given;
     const attributes = attributesOf(old, given);
     const { parent_id: parent = null } = record.groups[id] ?? {};
@@ -286,8 +329,10 @@ export async function updateGroup(
     const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
     const groups =
       given.parent_id === undefined ? undefined : await moved(accountId, id, given.parent_id, record, context);
-    const before = await groupView(table, old, record);
-    const after = await groupView(table, group, groups ? { ...record, groups } : record);
+    const [before, after] = await Promise.all([
+      groupView(table, old, record),
+      groupView(table, group, groups ? { ...record, groups } : record),
+    ]);
     return {
       value: after,
       writes: [row, ...renaming, ...(groups ? [groupsWrite(accountId, record, groups)] : [])],

@@ -1,11 +1,12 @@
 import * as z from "zod";
 
+import { groupsKey } from "../../accounts/standing.ts";
 import { type Change, change, defineKind } from "../../changes/kind.ts";
 import { notFound } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
 import { type PageQuery, spanOf } from "../../core/page.ts";
 import { Timestamp } from "../../core/time.ts";
-import { type HolderChange, type Subject, planHolders, readGroups } from "../../grants/holders.ts";
+import { type HolderChange, type Subject, planHolders, readGroups, aheadOfHolder } from "../../grants/holders.ts";
 import { forSubject } from "../../grants/references.ts";
 import type { Context } from "../../http/route.ts";
 import {
@@ -16,7 +17,10 @@ import {
   readRows,
   removeRows,
   unchangedList,
+  aheadOfList,
+  aheadOfRows,
 } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
@@ -82,15 +86,14 @@ async function planRemoval(
   state?: ListState,
 ): Promise<Removal> {
   if (places.length === 0) return { writes: [], changes: [] };
-  const left = await planHolders(
-    table,
-    accountId,
-    places.map(({ subject_id: id, subject_type: type }) => ({
-      subject: { type, id },
-      change: removeGroups([groupId]),
-    })),
-  );
-  const { writes, changes } = await planUnlisted(table, accountId, groupId, places, state);
+  const leaving = places.map(({ subject_id: id, subject_type: type }) => ({
+    subject: { type, id },
+    change: removeGroups([groupId]),
+  }));
+  const [left, { writes, changes }] = await Promise.all([
+    planHolders(table, accountId, leaving),
+    planUnlisted(table, accountId, groupId, places, state),
+  ]);
   return { writes: [...writes, ...left], changes };
 }
 
@@ -210,6 +213,12 @@ export async function planLastRemovals(
   return planRemoval(table, accountId, groupId, places, state);
 }
 
+/** What `removeMostMembers` and `planLastRemovals` read of a group without members. */
+export function aheadOfLastRemovals(accountId: string, groupId: string): Key[] {
+  const { keys = [] } = aheadOfList(membersOf(accountId, groupId));
+  return [...keys, ...keys, ...keys];
+}
+
 type Membership = z.output<typeof GroupMember>;
 type Member = Subject & { type: "user" | "service_account" };
 
@@ -219,6 +228,12 @@ async function requireGroup(table: Reader, accountId: string, groupId: string) {
   return record;
 }
 
+/** What `listMembers` reads. */
+export function aheadOfMembers(accountId: string, groupId: string, page: PageQuery): Ahead {
+  const { keys = [], ...rows } = aheadOfRows(membersOf(accountId, groupId), spanOf(page));
+  return { ...rows, keys: [...keys, groupsKey(accountId)] };
+}
+
 /** A page of the explicit members of a group, in the order they were added; 404. */
 export async function listMembers(
   accountId: string,
@@ -226,9 +241,18 @@ export async function listMembers(
   page: PageQuery,
   { table }: Context,
 ): Promise<{ items: Membership[]; total: number }> {
-  await requireGroup(table, accountId, groupId);
-  const { rows, total } = await readRows(table, membersOf(accountId, groupId), spanOf(page));
+  const [, { rows, total }] = await Promise.all([
+    requireGroup(table, accountId, groupId),
+    readRows(table, membersOf(accountId, groupId), spanOf(page)),
+  ]);
   return { items: rows.map((row) => GroupMember.parse(row)), total };
+}
+
+/** What `addMember` reads. */
+export function aheadOfNewMember(accountId: string, groupId: string, member: Subject): Ahead {
+  const groups = groupsKey(accountId);
+  const others = [groups, groups, memberKey(accountId, groupId, member), ...aheadOfHolder(accountId, member)];
+  return aheadOfList(membersOf(accountId, groupId), [], others);
 }
 
 /**
@@ -274,6 +298,13 @@ export async function addMember(
       changes: [change(memberKind, "added", member.id, { after: added })],
     };
   });
+}
+
+/** What `removeMember` reads, if the member is a user and among the first members. */
+export function aheadOfMemberRemoval(accountId: string, groupId: string, memberId: string): Ahead {
+  const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
+  const holder = aheadOfHolder(accountId, { type: "user", id: memberId }, { leaves: true });
+  return aheadOfList(membersOf(accountId, groupId), [0], [groupsKey(accountId), ...either, ...holder]);
 }
 
 /**

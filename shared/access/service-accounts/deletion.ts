@@ -31,9 +31,11 @@ export async function planPurge(
   const { grants, groups, owner_grant_id } = held;
   if (grants.length > fewGrants || groups.length > fewGroups) return undefined;
   const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
-  const left = await planLeaving(table, accountId, subject, groups);
+  const [left, assignments] = await Promise.all([
+    planLeaving(table, accountId, subject, groups),
+    getAssignments(table, accountId, ids),
+  ]);
   const forgotten: HolderChange = { subject, change: left.holder, forget: true };
-  const assignments = await getAssignments(table, accountId, ids);
   const revoked = await planRevocation(table, accountId, assignments, now, [forgotten]);
   const { SK } = accessKey(accountId, subject);
   // What it holds was read twice. If somebody gave it more in between, this plan would not remove everything.

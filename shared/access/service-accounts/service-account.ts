@@ -7,8 +7,9 @@ import { change, defineKind } from "../../changes/kind.ts";
 import { Problem, notFound } from "../../core/errors.ts";
 import { Id, timeOrderedId } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
-import { readHeld } from "../../grants/holders.ts";
+import { readHeld, aheadOfHolder } from "../../grants/holders.ts";
 import type { Context } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { handedByServiceAccount, requireToHold } from "../escalation.ts";
@@ -135,10 +136,24 @@ export async function createServiceAccount(
   return commit(async () => ({ value: { ...stored, token: minted.token }, writes, changes }));
 }
 
+const rangeOf = (accountId: string): { partition: string; from: string; to: string } => ({
+  partition: serviceAccountKey(accountId, "").PK,
+  from: serviceAccountKey(accountId, "").SK,
+  to: serviceAccountKey(accountId, "~").SK,
+});
+
+/** What `listServiceAccounts` reads first. */
+export const aheadOfServiceAccounts = (accountId: string): Ahead => ({ ranges: [rangeOf(accountId)] });
+
+/** What `rotateServiceAccount` and `revokeServiceAccount` read first: the record at most three times. */
+export const aheadOfServiceAccount = (accountId: string, id: string): Ahead => ({
+  keys: [serviceAccountKey(accountId, id), ...aheadOfHolder(accountId, { type: "service_account", id }, { times: 3 })],
+});
+
 /** All service accounts of an account, oldest first, the revoked ones too. */
 export async function listServiceAccounts(accountId: string, { table }: Context): Promise<ServiceAccountView[]> {
-  const { PK } = serviceAccountKey(accountId, "");
-  const items = await table.between(PK, serviceAccountKey(accountId, "").SK, serviceAccountKey(accountId, "~").SK);
+  const { partition, from, to } = rangeOf(accountId);
+  const items = await table.between(partition, from, to);
   const stored = items.map((item) => Stored.parse(item));
   const used = await lastUses(
     table,
@@ -184,12 +199,10 @@ export async function rotateServiceAccount(
       );
     }
     const end = new Date(at.getTime() + overlapSeconds * 1000).toISOString();
-    const { live, writes } = await tokenEnds(
-      table,
-      old.public_ids,
-      overlapSeconds === 0 ? { revoked: at } : { expires: end },
-      at,
-    );
+    const [{ live, writes }, used] = await Promise.all([
+      tokenEnds(table, old.public_ids, overlapSeconds === 0 ? { revoked: at } : { expires: end }, at),
+      lastUses(table, old.public_ids),
+    ]);
     const kept = overlapSeconds === 0 ? [] : live;
     if (kept.length >= liveLimit) {
       throw new Problem(
@@ -200,7 +213,7 @@ export async function rotateServiceAccount(
     const rotated: Stored = {
       ...old,
       ...tokenFields(minted),
-      last_used_at: lastUse(old, await lastUses(table, old.public_ids)),
+      last_used_at: lastUse(old, used),
       public_ids: [...kept, minted.publicId],
       version: old.version + 1,
     };
@@ -226,9 +239,11 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
     // An earlier revocation may have died half-way. This one removes what it left.
     if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();
-    const { writes } = await tokenEnds(table, old.public_ids, { revoked: now() }, now());
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
-    const purge = await planPurge(table, accountId, id, now());
+    const [{ writes }, purge] = await Promise.all([
+      tokenEnds(table, old.public_ids, { revoked: now() }, now()),
+      planPurge(table, accountId, id, now()),
+    ]);
     return {
       value: purge !== undefined,
       writes: [put(revoked), ...writes, ...(purge?.writes ?? [])],

@@ -140,6 +140,10 @@ function buyTogether(
     const fresh = wanted.filter((_, index) => !bought[index]);
     if (fresh.length === 0) return { value: before, writes: [], changes: [], partial: true };
     const claimed = (await claim?.()) ?? [];
+    const holds = fresh.map((one) => holdOf(batchId, one));
+    // Both are read at the same time. A name that is taken is told before money that is too little.
+    const paying = planWallet(table, accountId, holds, at);
+    paying.catch(() => undefined);
     const claims = await planClaims(table, accountId, fresh);
     const { domains, writes } = await planNewDomains(
       table,
@@ -155,12 +159,7 @@ function buyTogether(
       })),
       { taken: refuse("domain_taken"), exists: refuse("domain_exists"), claim: claims },
     );
-    const wallet = await planWallet(
-      table,
-      accountId,
-      fresh.map((one) => holdOf(batchId, one)),
-      at,
-    );
+    const wallet = await paying;
     return {
       value: [...before, ...domains.map((domain) => ({ name: domain.name, domain }))],
       writes: [...claimed, ...writes, ...wallet.writes],

@@ -1,15 +1,17 @@
 import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
-import type { Context } from "../../http/route.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import { aheadOfList } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { type StoredDomain, domainKey, notReady } from "../domain.ts";
-import { domainById } from "../find.ts";
-import { getZone, type StoredZone } from "../zone.ts";
+import { domainById, aheadOfDomain, expectedDomainId } from "../find.ts";
+import { getZone, type StoredZone, zoneKey } from "../zone.ts";
 import { conflictOf } from "./conflicts.ts";
 import { parseRecord } from "./input.ts";
 import { parsedOf, planRecords } from "./plan.ts";
 import type { ParsedRecord, RecordInput } from "./record.ts";
-import { recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
+import { recordLimit, recordsIn, type StoredRecord, recordsOf } from "./stored-record.ts";
 import { reservedFor } from "./system-records.ts";
 
 /** Parses the input for a record; 422 with each fault at its place in the body. */
@@ -51,6 +53,12 @@ export async function requireRoom(
 }
 
 /**
+ * A record that was committed, and whether the nameservers should have its zone. The transaction fails if that changes
+ * before it.
+ */
+export type Changed = { record: StoredRecord; isServed: boolean };
+
+/**
  *  Reads a domain and its zone for one transaction. Throws 404, 409 `domain_not_ready` when the domain takes no
  * records.
  */
@@ -84,15 +92,25 @@ export function requireSpace({ record_count }: StoredDomain, more: number): void
   throw new Problem("limit_reached", `A domain can have ${recordLimit} records at most.`);
 }
 
+/** What `domainInBody` and `addRecord` read before the records that have the same name. */
+export function aheadOfNewRecord(accountId: string, ref: string, expected: Expected): Ahead {
+  const { keys, again } = aheadOfDomain(expected, accountId, ref);
+  const id = expectedDomainId(expected.seen, accountId, ref);
+  const others = [...keys, ...(id === undefined ? [] : [zoneKey(accountId, id)])];
+  return { ...aheadOfList(recordsOf(accountId), [], others), ...(again ? { again } : {}) };
+}
+
 /** Adds a record to a domain; 409 as `requireRoom`, `domain_not_ready`, `limit_reached`; 422. */
-export function addRecord(
+export async function addRecord(
   found: StoredDomain,
   input: RecordInput,
   { table, commit, now }: Context,
-): Promise<StoredRecord> {
+): Promise<Changed> {
   const record = readRecord(input, found.name);
-  return commit(async () => {
+  let isServed = false;
+  const value = await commit(async () => {
     const { home, zone } = await openHome(table, found.account_id, found.id);
+    isServed = zone.wanted;
     await requireRoom(table, home, record);
     requireSpace(home, 1);
     const { records, ...planned } = await planRecords(table, home.account_id, [{ zone, added: [record] }], now());
@@ -105,4 +123,5 @@ export function addRecord(
       ...planned,
     };
   });
+  return { record: value, isServed };
 }

@@ -3,13 +3,18 @@ import * as z from "zod";
 import { notFound, Problem } from "../../core/errors.ts";
 import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
-import type { Context, ResourceLookup } from "../../http/route.ts";
+import type { Context, ResourceLookup, Expected } from "../../http/route.ts";
+import { aheadOfList } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
+import type { Key } from "../../table/writes.ts";
 import type { StoredDomain } from "../domain.ts";
+import { domainKey } from "../domain.ts";
 import { domainById, scopesOfDomain } from "../find.ts";
-import { openHome, readRecord, recordCountWrite, requireRoom } from "./add.ts";
+import { zoneKey, getZone } from "../zone.ts";
+import { openHome, readRecord, recordCountWrite, requireRoom, type Changed } from "./add.ts";
 import { parsedOf, planRecords } from "./plan.ts";
 import type { RecordInput } from "./record.ts";
-import { largestId, recordById, type StoredRecord } from "./stored-record.ts";
+import { largestId, recordById, StoredRecord, recordKey, recordsOf } from "./stored-record.ts";
 
 export const RecordParams = z.strictObject({
   account_id: Id.meta({ description: "The account's id." }),
@@ -24,10 +29,33 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
   within: ["domain", "workspace"],
   find: async ({ params: { account_id, record_id } }, table) => {
     const record = await recordById(table, account_id, record_id);
-    const domain = record && (await domainById(table, account_id, record.domain_id));
+    if (record) table.seen?.note({ ...recordKey(account_id, record_id), ...record });
+    if (!record) return undefined;
+    // The zone is for the plan or view that follows: `aheadOfRecord` keeps it.
+    const { domain_id } = record;
+    const [domain] = await Promise.all([
+      domainById(table, account_id, domain_id),
+      getZone(table, account_id, domain_id),
+    ]);
     return domain && { id: String(record.id), scopes: scopesOfDomain(domain), thing: { record, domain } };
   },
 };
+
+type RecordParams = z.output<typeof RecordParams>;
+
+/** What `recordInPath` reads, and the plan or view after it. Only the record if this process has not seen it. */
+export function aheadOfRecord({ account_id, record_id }: RecordParams, { seen }: Expected): Ahead & { keys: Key[] } {
+  const key = recordKey(account_id, record_id);
+  const id = StoredRecord.safeParse(seen.recall(key)).data?.domain_id;
+  const once = [key, ...(id === undefined ? [] : [domainKey(account_id, id), zoneKey(account_id, id)])];
+  return { keys: [...once, ...once], again: true };
+}
+
+/** What `recordInPath` and `removeRecord` read. */
+export function aheadOfRecordRemoval(params: RecordParams, expected: Expected): Ahead {
+  const { keys, ...ahead } = aheadOfRecord(params, expected);
+  return { ...ahead, ...aheadOfList(recordsOf(params.account_id), [params.record_id - 1], keys) };
+}
 
 function requireOwn({ is_system_managed }: StoredRecord): void {
   if (!is_system_managed) return;
@@ -48,12 +76,14 @@ async function currentRecord({ account_id, id }: StoredRecord, { table }: Contex
 export type RecordChange = { [M in Exclude<keyof RecordInput, "type">]?: RecordInput[M] | undefined };
 
 /** Changes a record; 404, 409 as `requireRoom` and `domain_not_ready`, 422. */
-export function changeRecord(found: FoundRecord, change: RecordChange, context: Context): Promise<StoredRecord> {
+export async function changeRecord(found: FoundRecord, change: RecordChange, context: Context): Promise<Changed> {
   const { table, commit, now } = context;
-  return commit(async () => {
+  let isServed = false;
+  const record = await commit(async () => {
     const before = await currentRecord(found.record, context);
     requireOwn(before);
     const { home, zone } = await openHome(table, before.account_id, before.domain_id);
+    isServed = zone.wanted;
     const { id: _, ...stored } = parsedOf(before);
     const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
     const after = readRecord({ ...stored, ...given }, home.name);
@@ -71,16 +101,23 @@ export function changeRecord(found: FoundRecord, change: RecordChange, context: 
       ...planned,
     };
   });
+  return { record, isServed };
 }
 
-/** Removes a record; 404, 409 `system_managed`, `domain_not_ready`. */
-export function removeRecord(found: FoundRecord, context: Context): Promise<void> {
+/**
+ * Removes a record, and says whether the nameservers should have its zone. 404, 409 `system_managed`,
+ * `domain_not_ready`.
+ */
+export async function removeRecord(found: FoundRecord, context: Context): Promise<{ isServed: boolean }> {
   const { table, commit, now } = context;
-  return commit(async () => {
+  let isServed = false;
+  await commit(async () => {
     const record = await currentRecord(found.record, context);
     requireOwn(record);
     const { home, zone } = await openHome(table, record.account_id, record.domain_id);
+    isServed = zone.wanted;
     const { sole, changes } = await planRecords(table, record.account_id, [{ zone, removed: [record] }], now());
     return { value: undefined, writes: [recordCountWrite(home, -1)], sole, changes };
   });
+  return { isServed };
 }

@@ -6,14 +6,17 @@ import { spanOf, type PageQuery } from "../../core/page.ts";
 import type { Reading } from "../../core/quote.ts";
 import { splitName } from "../../dns/labels.ts";
 import { RecordType } from "../../dns/rrset.ts";
-import type { Context } from "../../http/route.ts";
-import { readRows } from "../../table/ranked-list.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import { readRows, aheadOfRows } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { StoredDomain } from "../domain.ts";
-import { domainByRef, scopesOfDomain } from "../find.ts";
+import { domainKey } from "../domain.ts";
+import { domainByRef, scopesOfDomain, aheadOfDomain, expectedDomainId } from "../find.ts";
 import { visibleDomains } from "../list.ts";
 import { DomainRef } from "../name.ts";
+import { zoneKey } from "../zone.ts";
 import { absoluteName, readRecordName } from "./names.ts";
-import { type DnsRecord, StoredRecord, recordViews, recordsIn, recordsOf } from "./stored-record.ts";
+import { type DnsRecord, StoredRecord, recordViews, recordsIn, recordsOf, recordsRange } from "./stored-record.ts";
 
 /** Reads the name of a record, relative or full, into its canonical form. A final dot makes no difference here. */
 const readName = (given: string): Reading => readRecordName(splitName(given.trim()).labels.join("."), "the domain");
@@ -75,6 +78,19 @@ export async function listRecords(accountId: string, query: RecordQuery, context
   if (!domains) throw tooBroad();
   const records = await Promise.all(domains.map((domain) => ofDomain(domain, name, context)));
   return slice(records.flat());
+}
+
+/** What `listRecords` reads first, if the principal sees the whole account or names a domain. */
+export function aheadOfRecords(accountId: string, query: RecordQuery, expected: Expected): Ahead {
+  const { domain: ref, type, name, ...page } = query;
+  const id = ref === undefined ? undefined : expectedDomainId(expected.seen, accountId, ref);
+  if (ref !== undefined && (id === undefined || name !== undefined)) return aheadOfDomain(expected, accountId, ref);
+  if (id !== undefined) {
+    return { keys: [domainKey(accountId, id), zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };
+  }
+  if (scopesHeld(expected.permissions, "dns.view", "workspace") !== "all") return {};
+  const isFiltered = type !== undefined || name !== undefined;
+  return aheadOfRows(recordsOf(accountId), isFiltered ? { skip: 0, take: filterLimit } : spanOf(page));
 }
 
 const oldestFirst = (records: readonly StoredRecord[]): StoredRecord[] => records.toSorted((a, b) => a.id - b.id);

@@ -101,6 +101,12 @@ export async function recordsIn(
   return rows.map((row) => StoredRecord.parse(row));
 }
 
+/** The range of the records of a domain. */
+export function recordsRange(accountId: string, domainId: string): { partition: string; from: string; to: string } {
+  const { PK, SK } = ofDomain(accountId, domainId);
+  return { partition: PK, from: `${SK}#`, to: `${SK}#~` };
+}
+
 /** The API view of a record. */
 export function recordView(record: StoredRecord, zone: StoredZone | undefined): DnsRecord {
   const { account_id: _, domain_id: __, zone_revision, version: ___, ...shown } = record;

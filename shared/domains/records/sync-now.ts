@@ -1,8 +1,9 @@
 import type { Context } from "../../http/route.ts";
 import type { StoredDomain } from "../domain.ts";
 import type { StoredZone } from "../zone.ts";
+import type { Changed } from "./add.ts";
 import { zoneWork } from "./services.ts";
-import { type DnsRecord, type StoredRecord, recordView } from "./stored-record.ts";
+import { type DnsRecord, recordView } from "./stored-record.ts";
 import { syncZone } from "./sync.ts";
 
 /**
@@ -22,7 +23,11 @@ export async function syncNow(
 }
 
 /**
- * The API view of a new or changed record after a sync of its zone: `pending` when the nameservers do not have it yet.
+ * The API view of a new or changed record after a sync of its zone: `pending` when the nameservers do not have it yet. A
+ * zone that the nameservers should not have is not synced.
  */
-export const viewAfterSync = async (record: StoredRecord, domain: StoredDomain, context: Context): Promise<DnsRecord> =>
-  recordView(record, await syncNow(domain, context));
+export const viewAfterSync = async (
+  { record, isServed }: Changed,
+  domain: StoredDomain,
+  context: Context,
+): Promise<DnsRecord> => recordView(record, isServed ? await syncNow(domain, context) : undefined);

@@ -1,11 +1,14 @@
 import { longestSpelling } from "../../dns/labels.ts";
 import { RecordType } from "../../dns/rrset.ts";
+import type { Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
+import { aheadOfDomain, expectedDomainId } from "../find.ts";
 import { readRecordName } from "./names.ts";
 import { parsedOf } from "./plan.ts";
 import type { ParsedRecord, RecordInput } from "./record.ts";
-import { recordsIn } from "./stored-record.ts";
+import { recordsIn, recordsRange } from "./stored-record.ts";
 import { isQuoted, quoted, unquoted } from "./values.ts";
 
 /** One word of an entry: its escapes are kept, the quotes around it are removed. */
@@ -319,6 +322,15 @@ export function writeZoneFile(
     ...records.map((record) => `${record.name}\t${record.ttl}\tIN\t${record.type}\t${dataIn(record)}`),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+/** What `domainInQuery` and `exportRecords` read; all of it if this process has seen the domain. */
+export function aheadOfExport(accountId: string, ref: string, expected: Expected): Ahead {
+  const id = expectedDomainId(expected.seen, accountId, ref);
+  return {
+    ...aheadOfDomain(expected, accountId, ref),
+    ranges: id === undefined ? [] : [recordsRange(accountId, id)],
+  };
 }
 
 /** Exports a domain's records as a zone file, ordered by name and type. */

@@ -5,9 +5,20 @@ import { later } from "../../core/time.ts";
 import { removeFailed } from "../../deletion/domain.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
+import { aheadOfLists } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainKind, notReady, type Domain, type StoredDomain } from "../domain.ts";
-import { domainByName } from "../find.ts";
+import {
+  domainKind,
+  notReady,
+  type Domain,
+  type StoredDomain,
+  domainsOf,
+  domainsIn,
+  domainNameKey,
+  holderKey,
+} from "../domain.ts";
+import { domainOfNewName } from "../find.ts";
 import { ifUnchangedOrGone, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
 import { domainView } from "../view.ts";
 import { delegationState } from "./delegation.ts";
@@ -30,6 +41,12 @@ const taken = (accountId: string) => (name: string) => (): Problem =>
     { nameservers: nameserversOf(accountId) },
   );
 
+/** What `addDomain` reads before the names that look like the new one. */
+export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: string): Ahead => {
+  const { keys = [] } = aheadOfLists([domainsOf(accountId), domainsIn(accountId, workspaceId)]);
+  return { keys: [...keys, domainNameKey(accountId, name), holderKey(name)] };
+};
+
 /**
  * Connects a name to the account, which is then to be delegated to the account's nameservers.
  * - A name that another account connected but never proved goes to the account that the parent zone delegates it to.
@@ -44,10 +61,9 @@ export async function addDomain(
   resolver: Resolver,
 ): Promise<Domain> {
   const { table } = context;
-  const known = await domainByName(table, accountId, name);
+  const [known, holder] = await Promise.all([domainOfNewName(table, accountId, name), readHolder(table, name)]);
   const isLost = known !== undefined && isDetached(known);
   if (known && known.status !== "failed" && !isLost) throw inTheWay(known);
-  const holder = await readHolder(table, name);
   const rival = holder && holder.account_id !== accountId ? holder : undefined;
   if (rival) await requireProof(accountId, name, rival, resolver);
   // `ifUnchangedOrGone`, because the rival may have released the name meanwhile.

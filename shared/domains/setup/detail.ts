@@ -2,13 +2,15 @@ import * as z from "zod";
 
 import { covers, type Permissions } from "../../auth/permissions.ts";
 import { Id } from "../../core/ids.ts";
-import type { Context } from "../../http/route.ts";
+import type { Context, Expected } from "../../http/route.ts";
 import { firstMailboxes } from "../../mail/mailboxes/lookup.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
+import { tagKey } from "../../tags/tag.ts";
 import { Domain, type StoredDomain } from "../domain.ts";
-import { scopesOfDomain } from "../find.ts";
-import { DnsRecord, recordView, recordsIn } from "../records/stored-record.ts";
+import { scopesOfDomain, aheadOfDomain, expectedDomainId, seenDomain } from "../find.ts";
+import { DnsRecord, recordView, recordsIn, recordsRange } from "../records/stored-record.ts";
 import { domainViews } from "../view.ts";
-import { getZone } from "../zone.ts";
+import { getZone, zoneKey } from "../zone.ts";
 
 const shownMailboxes = 100;
 
@@ -41,6 +43,24 @@ export const DomainDetail = Domain.extend({
     .meta({ description: "How many mailboxes the domain has. Null if you cannot see them." }),
 }).meta({ id: "DomainDetail", description: "A domain with its DNS records and mailboxes." });
 export type DomainDetail = z.output<typeof DomainDetail>;
+
+/**
+ * What `domainInPath` and `domainDetail` read, as this process saw the domain last. Its mailboxes are found one after
+ * another.
+ */
+export function aheadOfDetail(accountId: string, name: string, expected: Expected): Ahead {
+  const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);
+  const domain = seenDomain(expected, accountId, expectedDomainId(expected.seen, accountId, name));
+  if (!domain) return { ...ahead, keys };
+  const { id, record_count, tag_ids } = domain;
+  const hasRecords = record_count > 0 && covers(expected.permissions, "dns.view", scopesOfDomain(domain));
+  const tags = tag_ids.map((tag) => tagKey(accountId, tag));
+  return {
+    ...ahead,
+    keys: [...keys, ...tags, ...(hasRecords ? [zoneKey(accountId, id)] : [])],
+    ranges: hasRecords ? [recordsRange(accountId, id)] : [],
+  };
+}
 
 /** Whether a principal may see all mailboxes of a domain, and so their number. */
 export const maySeeMailboxes = (domain: StoredDomain, permissions: Permissions): boolean =>

@@ -1,7 +1,10 @@
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { DnsAnswer, AnsweredRecord, Resolver } from "../../dns/answer.ts";
+import type { Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
+import { aheadOfDomain, expectedDomainId } from "../find.ts";
 import { Dkim, dkimKey } from "../records/dkim-keys.ts";
 import type { ParsedRecord } from "../records/record.ts";
 import { isSpf } from "../records/spf.ts";
@@ -140,6 +143,13 @@ export async function checkBlocklists({ resolver, domain }: HealthQuestion, zone
   const isClear = answers.every(({ status }) => status === "absent" || status === "none");
   if (isClear) return { name, status: "pass", message: "The domain is on no blocklist." };
   return { name, status: "unknown", message: "A blocklist does not answer." };
+}
+
+/** What `domainInPath` and `expectedRecords` read. */
+export function aheadOfHealth(accountId: string, name: string, expected: Expected): Ahead {
+  const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);
+  const id = expectedDomainId(expected.seen, accountId, name);
+  return { ...ahead, keys: [...keys, ...(id === undefined ? [] : [dkimKey(accountId, id)])] };
 }
 
 /** The records that a domain needs for its mail; undefined before it has a DKIM key. */

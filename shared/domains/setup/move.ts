@@ -1,14 +1,33 @@
 import { change } from "../../changes/kind.ts";
 import { notFound } from "../../core/errors.ts";
-import type { Context } from "../../http/route.ts";
-import { appendRows, readHeads, readList, removeRows } from "../../table/ranked-list.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import { appendRows, readHeads, readList, removeRows, aheadOfList } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainCountWrite } from "../../workspaces/workspace.ts";
+import { domainCountWrite, workspaceKey } from "../../workspaces/workspace.ts";
 import { type Domain, type StoredDomain, domainKind, domainsIn, notReady } from "../domain.ts";
-import { domainById } from "../find.ts";
+import { domainById, aheadOfDomain, expectedDomainId, seenDomain } from "../find.ts";
 import { domainViews } from "../view.ts";
 import { domainUpdate } from "./work.ts";
+
+/** What is read to move a domain; its place in its present workspace only if this process has seen the domain. */
+export function aheadOfDomainMove(
+  { account_id, domain: name }: { account_id: string; domain: string },
+  workspaceId: string,
+  expected: Expected,
+): Ahead {
+  const { keys, ...ahead } = aheadOfDomain(expected, account_id, name);
+  const domain = seenDomain(expected, account_id, expectedDomainId(expected.seen, account_id, name));
+  const lists = [
+    aheadOfList(domainsIn(account_id, workspaceId)),
+    ...(domain ? [aheadOfList(domainsIn(account_id, domain.workspace_id), [domain.workspace_ordinal])] : []),
+  ];
+  return {
+    ...ahead,
+    keys: [...keys, workspaceKey(account_id, workspaceId), ...lists.flatMap((list) => list.keys ?? [])],
+  };
+}
 
 /**
  * Moves a domain with all its contents to another workspace of its account; writes nothing if it is there already. 404,

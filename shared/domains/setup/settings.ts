@@ -5,11 +5,12 @@ import { InvalidInput, notFound } from "../../core/errors.ts";
 import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
 import { textFault } from "../../core/text.ts";
-import type { Context } from "../../http/route.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
-import { tagsAmong } from "../../tags/tag.ts";
+import { tagsAmong, tagKey } from "../../tags/tag.ts";
 import { DmarcPolicy, type StoredDomain, domainKind, notReady } from "../domain.ts";
-import { domainById } from "../find.ts";
+import { domainById, aheadOfDomain, expectedDomainId, seenDomain } from "../find.ts";
 import { isSpecialUse, readName } from "../name.ts";
 import { type RecordEdit, parsedOf, planRecords } from "../records/plan.ts";
 import { recordsIn } from "../records/stored-record.ts";
@@ -89,18 +90,35 @@ const invalidSetting = (loc: (string | number)[], msg: string): InvalidInput =>
 
 const notSold = "Renewals cannot be paid from the wallet yet, so they cannot be switched on";
 
-/** Changes settings of a domain and the records that depend on them. 404, 409 `domain_not_ready`, 422. */
+/** What `domainInPath` and `setDomain` read of the domain and its tags. */
+export function aheadOfSettings(
+  { account_id, domain: name }: { account_id: string; domain: string },
+  { tag_ids = [] }: DomainSettings,
+  expected: Expected,
+): Ahead {
+  const { keys, ...ahead } = aheadOfDomain(expected, account_id, name);
+  const before = seenDomain(expected, account_id, expectedDomainId(expected.seen, account_id, name));
+  const shown = (before?.tag_ids ?? []).map((id) => tagKey(account_id, id));
+  const given = tag_ids.map((id) => tagKey(account_id, id));
+  return { ...ahead, keys: [...keys, ...shown, ...given, ...given] };
+}
+
+/**
+ * Changes settings of a domain and the records that depend on them. `isServed` says whether the nameservers should have
+ * these records. 404, 409 `domain_not_ready`, 422.
+ */
 export async function setDomain(
   found: StoredDomain,
   settings: DomainSettings,
   context: Context,
-): Promise<StoredDomain> {
+): Promise<{ after: StoredDomain; isServed: boolean }> {
   const { table, commit, now, keyId } = context;
   requireOpen(found);
   if (settings.auto_renew === true) throw invalidSetting(["auto_renew"], notSold);
   const answerOf = async (domain: StoredDomain) =>
     keyId === undefined ? {} : { answer: await domainDetail(domain, context) };
-  return commit(async () => {
+  let isServed = false;
+  const changed = await commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireOpen(domain);
@@ -113,12 +131,9 @@ export async function setDomain(
     if (isSame(domain, set)) {
       return { value: domain, ...(await answerOf(domain)), writes: [], changes: [], seen: before };
     }
-    const { sole, changes } = await planRecords(
-      table,
-      domain.account_id,
-      await dmarcEdits(table, domain, after),
-      now(),
-    );
+    const edits = await dmarcEdits(table, domain, after);
+    isServed = edits.some(({ zone }) => zone.wanted);
+    const { sole, changes } = await planRecords(table, domain.account_id, edits, now());
     return {
       value: after,
       ...(await answerOf(after)),
@@ -127,6 +142,7 @@ export async function setDomain(
       changes: [change(domainKind, "updated", domain.id, { before, after: shown }), ...changes],
     };
   });
+  return { after: changed, isServed };
 }
 
 function requireOpen({ name, status, is_open }: StoredDomain): void {

@@ -1,8 +1,9 @@
 import { change } from "../../changes/kind.ts";
 import { InvalidInput, Problem } from "../../core/errors.ts";
-import type { Context, LocatedResource, ResourceLookup } from "../../http/route.ts";
+import type { Context, LocatedResource, ResourceLookup, Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import { isPassword } from "../mailboxes/password.ts";
-import { scopedById } from "../scoped/family.ts";
+import { scopedById, aheadOfScoped } from "../scoped/family.ts";
 import { ruleUpdate, currentRule } from "./manage.ts";
 import {
   endedWrites,
@@ -58,13 +59,16 @@ async function agree<T>(
 ): Promise<T> {
   /** The proof if it is valid, and the rules among `ids` that wait for its recipient. */
   const holding = async (ids: readonly string[]) => {
-    const proof = await getProof(table, accountId, ruleId);
+    const [proof, ...found] = await Promise.all([
+      getProof(table, accountId, ruleId),
+      ...ids.map((id) => scopedById(rules, table, accountId, id)),
+    ]);
     if (!proof || !isProof(proof, now())) throw lost();
-    const found = await Promise.all(ids.map((id) => scopedById(rules, table, accountId, id)));
     return { proof, waiting: found.filter((rule) => rule && isWaitingFor(rule, proof.target_email)) as StoredRule[] };
   };
-  const { proof } = await holding([]);
-  const others = proof.covers.filter((id) => id !== ruleId);
+  const early = await holding([ruleId]);
+  const others = early.proof.covers.filter((id) => id !== ruleId);
+  let known = others.length === 0 ? early : undefined;
   for (let from = 0; from < others.length; from += rulesPerTransaction) {
     const some = others.slice(from, from + rulesPerTransaction);
     await commit(async () => {
@@ -83,7 +87,9 @@ async function agree<T>(
     });
   }
   return commit(async () => {
-    const { proof: current, waiting } = await holding([ruleId]);
+    const { proof: current, waiting } = known ?? (await holding([ruleId]));
+    // A plan that runs again reads again.
+    known = undefined;
     const [rule] = waiting;
     if (!rule) throw lost();
     const at = now();
@@ -146,6 +152,12 @@ const failed = (reason: keyof typeof reasons, triesLeft = 0): Problem => {
   const detail = reason === "wrong" && triesLeft > 0 ? `${reasons.wrong} ${left}` : reasons[reason];
   return new Problem("verification_failed", detail, { reason, tries_left: triesLeft });
 };
+
+/** What `ruleInPath` and `agreeByCode` read before the attempt is counted. */
+export function aheadOfCode(accountId: string, ruleId: string, expected: Expected): Ahead {
+  const { keys } = aheadOfScoped(rules, accountId, ruleId, expected);
+  return { keys: [...keys, proofKey(accountId, ruleId)] };
+}
 
 /**
  * Records the agreement of a recipient by the code that the customer enters. The attempt is counted before the code is

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { domainKey, holderKey, domainNameKey, StoredDomain } from "../../domains/domain.ts";
 import { StoredHolder } from "../../domains/holder.ts";
 import type { Reader } from "../../table/table.ts";
-import type { Item } from "../../table/writes.ts";
+import type { Item, Key } from "../../table/writes.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
 import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
@@ -18,6 +18,12 @@ export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/
  * if any.
  */
 export type Destination = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
+
+/** What `destinationsOf` reads first for an address. */
+export function aheadOfAddress(accountId: string, address: string): Key[] {
+  const read = readAddress(address);
+  return read ? [domainNameKey(accountId, read.domain)] : [];
+}
 
 /**
  * Looks up addresses in an account; an address outside the account's domains has no entry. The mailbox is the one with

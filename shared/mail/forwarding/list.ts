@@ -2,10 +2,11 @@ import * as z from "zod";
 
 import { Id } from "../../core/ids.ts";
 import { pageQuery } from "../../core/page.ts";
-import { domainByRef } from "../../domains/find.ts";
+import { domainByRef, aheadOfDomain } from "../../domains/find.ts";
 import { DomainRef } from "../../domains/name.ts";
-import type { Context } from "../../http/route.ts";
-import { listScoped } from "../scoped/list.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
+import { listScoped, aheadOfListed } from "../scoped/list.ts";
 import { ForwardingRule, rules, ruleView, type StoredRule } from "./rule.ts";
 import { TargetEmail } from "./target.ts";
 
@@ -21,11 +22,20 @@ export const RuleQuery = z.strictObject({
 });
 type RuleQuery = z.output<typeof RuleQuery>;
 
+const isFiltered = ({ domain, workspace_id, target_email, active, verification_state }: RuleQuery): boolean =>
+  [domain, workspace_id, target_email, active, verification_state].some((given) => given !== undefined);
+
+/** What `listRules` reads. */
+export function aheadOfRules(accountId: string, query: RuleQuery, expected: Expected): Ahead {
+  const listed = aheadOfListed(rules, accountId, query, expected, isFiltered(query));
+  const domain = query.domain === undefined ? [] : aheadOfDomain(expected, accountId, query.domain).keys;
+  return { ...listed, keys: [...(listed.keys ?? []), ...domain] };
+}
+
 /** The predicate for a query; undefined when there is no filter. A rule must match all given filters. */
 async function filterOf(accountId: string, query: RuleQuery, { table, now }: Context) {
   const { domain: ref, workspace_id, target_email, active, verification_state } = query;
-  const isAll = [ref, workspace_id, target_email, active, verification_state].every((given) => given === undefined);
-  if (isAll) return undefined;
+  if (!isFiltered(query)) return undefined;
   const domain = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
   const at = now();
   return (rule: StoredRule): boolean =>

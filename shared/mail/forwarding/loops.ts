@@ -7,10 +7,16 @@ import { scopesAround, type MailScope } from "../scoped/family.ts";
 import { destinationsOf } from "./destinations.ts";
 import { targetKey, StoredTarget } from "./rule.ts";
 
+/** The range that `targetsOf` reads. */
+export function targetsRange(accountId: string, scope: MailScope): { partition: string; from: string; to: string } {
+  const { PK, SK } = targetKey(accountId, scope);
+  return { partition: PK, from: SK, to: `${SK}~` };
+}
+
 /** The targets of a scope's rules, whether or not copies are sent at present. */
 export async function targetsOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredTarget[]> {
-  const { PK, SK } = targetKey(accountId, scope);
-  return (await table.between(PK, SK, `${SK}~`)).map((row) => StoredTarget.parse(row));
+  const { partition, from, to } = targetsRange(accountId, scope);
+  return (await table.between(partition, from, to)).map((row) => StoredTarget.parse(row));
 }
 
 export const isSameScope = (one: MailScope, other: MailScope): boolean =>

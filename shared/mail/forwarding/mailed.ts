@@ -16,6 +16,12 @@ const lettersKey = (accountId: string, now: Date): Key => ({
   SK: `LETTERS#${dayOf(now)}`,
 });
 
+/** What `mayMail` reads at a time. */
+export const aheadOfMail = (accountId: string, email: string, now: Date): Key[] => [
+  mailedKey(email),
+  lettersKey(accountId, now),
+];
+
 const pauseMs = 60_000;
 const perTarget = 5;
 const perAccount = 200;

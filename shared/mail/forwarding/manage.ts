@@ -2,18 +2,31 @@ import { covers } from "../../auth/permissions.ts";
 import { change, type Change } from "../../changes/kind.ts";
 import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
+import { clock } from "../../core/time.ts";
 import { scopesOfDomain } from "../../domains/find.ts";
-import type { Context } from "../../http/route.ts";
+import type { Context, Expected } from "../../http/route.ts";
 import { appendRows } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
-import type { Write } from "../../table/writes.ts";
+import type { Write, Key } from "../../table/writes.ts";
 import { scopesOfMailbox } from "../mailboxes/find.ts";
-import { placeFor } from "../scoped/add.ts";
-import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
-import { destinationsOf } from "./destinations.ts";
-import { targetsOf, requireNoLoop } from "./loops.ts";
+import { placeFor, aheadOfPlace } from "../scoped/add.ts";
+import { type MailScope, scopedById, scopedKey, aheadOfScoped } from "../scoped/family.ts";
+import { destinationsOf, aheadOfAddress } from "./destinations.ts";
+import { targetsOf, requireNoLoop, targetsRange } from "./loops.ts";
+import { aheadOfMail } from "./mailed.ts";
+import { proofKey, getProof } from "./proof.ts";
 import { planNewTarget, planRequest } from "./request.ts";
-import { targetWrite, ruleKind, rules, ruleView, scopeOf, type ForwardingRule, type StoredRule } from "./rule.ts";
+import {
+  targetWrite,
+  ruleKind,
+  rules,
+  ruleView,
+  scopeOf,
+  type ForwardingRule,
+  StoredRule,
+  StoredTarget,
+} from "./rule.ts";
 
 /** Reads the current state of a rule. 404. */
 export async function currentRule(table: Reader, accountId: string, id: string): Promise<StoredRule> {
@@ -48,21 +61,41 @@ async function homeOf(accountId: string, target: string, { table, permissions }:
 }
 
 /**
- * 409 `forwarding_exists` when the scope has a rule to the target already; 409 `forwarding_loop` when copies would come
+ * 409 `forwarding_exists` when a rule beside it in its scope has the target already; 409 `forwarding_loop` when copies would come
  * back.
  */
 async function requireFit(
   accountId: string,
   rule: { id?: string; scope: MailScope; target: string },
+  beside: readonly StoredTarget[],
   context: Context,
 ): Promise<void> {
-  const beside = await targetsOf(context.table, accountId, rule.scope);
   const same = beside.find(({ rule_id, target_email }) => target_email === rule.target && rule_id !== rule.id);
   if (same) {
     const detail = `A rule sends copies of this mail to ${rule.target} already.`;
     throw new Problem("forwarding_exists", detail, { conflicts_with: same.rule_id });
   }
   await requireNoLoop(accountId, rule, context);
+}
+
+/**
+ * What is read first about a target: its domain twice (for a loop, and for its mailbox), and the limits on mails unless
+ * the domain is one of the account's.
+ */
+function aheadOfTarget(accountId: string, target: string, { seen }: Expected): Key[] {
+  const pointers = aheadOfAddress(accountId, target);
+  const isInside = pointers.some((key) => seen.recall(key) !== undefined);
+  return [...pointers, ...pointers, ...(isInside ? [] : aheadOfMail(accountId, target, clock()))];
+}
+
+/** What `scopeInBody` and `addRule` read. */
+export function aheadOfRule(
+  input: Parameters<typeof aheadOfPlace>[1] & { body: { target_email: string } },
+  expected: Expected,
+): Ahead {
+  const accountId = input.params.account_id;
+  const place = aheadOfPlace(rules, input, expected);
+  return { keys: [...place, ...aheadOfTarget(accountId, input.body.target_email, expected)], again: true };
 }
 
 /**
@@ -76,8 +109,9 @@ export function addRule(
 ): Promise<ForwardingRule> {
   const { table, commit, now } = context;
   return commit(async () => {
-    const { state, presence } = await placeFor(rules, table, accountId, scope);
-    await requireFit(accountId, { scope, target }, context);
+    const { state, presence, known } = await placeFor(rules, table, accountId, scope);
+    const beside = known.map((row) => StoredTarget.parse(row));
+    await requireFit(accountId, { scope, target }, beside, context);
     const at = now();
     const blank: StoredRule = {
       id: idWithOrdinal(state.next),
@@ -95,7 +129,8 @@ export function addRule(
       updated_at: at.toISOString(),
       version: 1,
     };
-    const planned = await planNewTarget(table, accountId, blank, await homeOf(accountId, target, context), at);
+    const home = await homeOf(accountId, target, context);
+    const planned = await planNewTarget(table, accountId, blank, home, undefined, at);
     const { rule } = planned;
     const view = ruleView(rule, at);
     return {
@@ -128,16 +163,49 @@ function changeRule(
   });
 }
 
+/** What `ruleInPath` and `retarget` read; the targets beside it only if this process has seen the rule. */
+export function aheadOfRetargeting(accountId: string, id: string, target: string, expected: Expected): Ahead {
+  const seen = expectedRule(accountId, id, expected);
+  return {
+    keys: [
+      ...aheadOfScoped(rules, accountId, id, expected).keys,
+      ...aheadOfTarget(accountId, target, expected),
+      proofKey(accountId, id),
+    ],
+    ranges: seen ? [targetsRange(accountId, scopeOf(seen))] : [],
+  };
+}
+
+/** The rule as this process saw it last. */
+const expectedRule = (accountId: string, id: string, { seen }: Expected): StoredRule | undefined =>
+  StoredRule.safeParse(seen.recall(scopedKey(rules, accountId, id))).data;
+
+/** What `ruleInPath` and `requestVerification` read; the target only if this process has seen the rule. */
+export function aheadOfRequest(accountId: string, id: string, expected: Expected): Ahead {
+  const rule = expectedRule(accountId, id, expected);
+  return {
+    keys: [
+      ...aheadOfScoped(rules, accountId, id, expected).keys,
+      ...(rule ? aheadOfTarget(accountId, rule.target_email, expected) : []),
+      proofKey(accountId, id),
+    ],
+  };
+}
+
 /**
  * Changes the target of a rule. The new recipient has to agree. 404, 409 `forwarding_exists`, `forwarding_loop`, 422.
  */
 export const retarget = (accountId: string, id: string, target: string, context: Context): Promise<ForwardingRule> =>
   changeRule(accountId, id, context, async (before, at) => {
     if (before.target_email === target) return { rule: before, writes: [], changes: [] };
-    await requireFit(accountId, { id, scope: scopeOf(before), target }, context);
-    const home = await homeOf(accountId, target, context);
+    const scope = scopeOf(before);
+    await requireFit(accountId, { id, scope, target }, await targetsOf(context.table, accountId, scope), context);
+    const [home, proof] = await Promise.all([
+      homeOf(accountId, target, context),
+      getProof(context.table, accountId, id),
+    ]);
     const moved = { ...before, target_email: target };
-    return { ...(await planNewTarget(context.table, accountId, moved, home, at)), verb: "updated" };
+    return { ...(await planNewTarget(context.table, accountId, moved, home, proof, at)), verb: "updated" };
   });
 
 /** Pauses or resumes a rule. 404. */
@@ -159,11 +227,14 @@ export const requestVerification = (accountId: string, id: string, context: Cont
   changeRule(accountId, id, context, async (before, at) => {
     const { target_email: target, verification_state: state } = before;
     if (state === "verified") throw notNeeded(`${target} has agreed already.`);
-    const home = await homeOf(accountId, target, context);
+    const [home, proof] = await Promise.all([
+      homeOf(accountId, target, context),
+      getProof(context.table, accountId, id),
+    ]);
     if (home !== undefined && home === before.target_domain_id)
       throw notNeeded(`${target} is a mailbox of this account.`);
-    if (home === undefined) return planRequest(context.table, accountId, withoutHome(before), at);
-    return { ...(await planNewTarget(context.table, accountId, before, home, at)), verb: "updated" };
+    if (home === undefined) return planRequest(context.table, accountId, withoutHome(before), proof, at);
+    return { ...(await planNewTarget(context.table, accountId, before, home, proof, at)), verb: "updated" };
   });
 
 const withoutHome = ({ target_domain_id: _, ...rule }: StoredRule): StoredRule => rule;

@@ -1,10 +1,17 @@
 import { change } from "../../changes/kind.ts";
-import type { Context } from "../../http/route.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { MailScope } from "../scoped/family.ts";
-import { planScopedPurge, planScopedRemoval, type Purge, type PlanDependents } from "../scoped/remove.ts";
+import {
+  planScopedPurge,
+  planScopedRemoval,
+  type Purge,
+  type PlanDependents,
+  aheadOfRemoval,
+} from "../scoped/remove.ts";
 import { currentRule } from "./manage.ts";
-import { endedWrites, getProof } from "./proof.ts";
+import { endedWrites, getProof, proofKey } from "./proof.ts";
 import { ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
 
 type RemovalContext = { table: Reader; accountId: string; now: Date };
@@ -23,6 +30,10 @@ const withProofs =
 /** Plans the deletion of the first few rules of a scope that is being deleted; `isAll` when no others are left. */
 export const planRulePurge = (place: RemovalContext, scope: MailScope): Promise<Purge> =>
   planScopedPurge(rules, place, scope, withProofs(place));
+
+/** What `deleteRule` reads. */
+export const aheadOfRuleRemoval = (accountId: string, id: string, expected: Expected): Ahead =>
+  aheadOfRemoval(rules, accountId, id, expected, [proofKey(accountId, id)]);
 
 /** Deletes a rule. No copies are sent from then on, and its link and code stop working. 404. */
 export async function deleteRule(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {

@@ -1,11 +1,14 @@
 import { covers } from "../../auth/permissions.ts";
 import { notFound, Problem } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
-import { domainById, scopesOfDomain } from "../../domains/find.ts";
-import type { Context } from "../../http/route.ts";
+import { domainById, scopesOfDomain, aheadOfDomain, expectedDomainId, seenDomain } from "../../domains/find.ts";
+import type { Context, Expected } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
+import { aheadOfLists } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Table } from "../../table/table.ts";
-import { anyLocal, type Mailbox } from "./mailbox.ts";
+import { workspaceKey } from "../../workspaces/workspace.ts";
+import { anyLocal, type Mailbox, mailboxesIn, mailboxesOf } from "./mailbox.ts";
 import { newLogin } from "./password.ts";
 import { AddressTaken, mailboxHeads, planMailboxes, requireReady, type Person } from "./plan.ts";
 import { mailboxViewsIn } from "./view.ts";
@@ -29,6 +32,16 @@ export async function readReadyDomain({ account_id, id }: StoredDomain, { table 
   if (!domain) throw notFound();
   requireReady(domain);
   return domain;
+}
+
+/** What `domainInBody` and `addMailbox` read; all of it if this process has seen the domain. */
+export function aheadOfNewMailbox(accountId: string, ref: string, expected: Expected): Ahead {
+  const { keys, again } = aheadOfDomain(expected, accountId, ref);
+  const id = expectedDomainId(expected.seen, accountId, ref);
+  const workspaceId = seenDomain(expected, accountId, id)?.workspace_id;
+  const lists = [mailboxesOf(accountId), ...(id === undefined ? [] : [mailboxesIn(accountId, id)])];
+  const workspace = workspaceId === undefined ? [] : [workspaceKey(accountId, workspaceId)];
+  return { keys: [...keys, ...workspace, ...(aheadOfLists(lists).keys ?? [])], ...(again ? { again } : {}) };
 }
 
 /** Creates a mailbox with a generated password. Throws 409 `address_taken` or `domain_not_ready`. */

@@ -7,7 +7,7 @@ import type { Write } from "../../table/writes.ts";
 import { mailboxById, type FoundMailbox } from "./find.ts";
 import { mailboxKey, mailboxKind, type Mailbox, type StoredMailbox } from "./mailbox.ts";
 import { namedOf, renameWrite } from "./names.ts";
-import { mailboxCore, mailboxViews } from "./view.ts";
+import { mailboxCore, mailboxViewsIn } from "./view.ts";
 
 type Verb = (typeof mailboxKind.verbs)[number];
 
@@ -46,7 +46,7 @@ export async function changeMailbox(
     const { mailbox, domain } = await currentMailbox(found, context);
     const isSame = Object.entries(given).every(([name, value]) => mailbox[name as keyof StoredMailbox] === value);
     const next = mailboxUpdate(domain, mailbox, given, now().toISOString());
-    const [shown] = await mailboxViews(table, domain.account_id, [isSame ? mailbox : next.after]);
+    const [shown] = await mailboxViewsIn([domain], table, domain.account_id, [isSame ? mailbox : next.after]);
     if (!shown) throw notFound();
     if (isSame) return { value: shown, writes: [], changes: [], seen: shown };
     requireMovable(mailbox, given);

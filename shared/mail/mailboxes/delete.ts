@@ -5,17 +5,31 @@ import { hasChanged, requireMatch } from "../../core/etag.ts";
 import { ordinalOf } from "../../core/ids.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainById } from "../../domains/find.ts";
-import { planPurge } from "../../grants/assignments.ts";
-import type { Context } from "../../http/route.ts";
-import { readList, removeRows } from "../../table/ranked-list.ts";
+import { planPurge, assignmentsRange } from "../../grants/assignments.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import { readList, removeRows, aheadOfList } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { mailboxById, type FoundMailbox } from "./find.ts";
-import { addressKey, mailboxesOf, mailboxKey, mailboxKind, type StoredMailbox } from "./mailbox.ts";
+import { mailboxById, type FoundMailbox, expectedMailbox } from "./find.ts";
+import { addressKey, mailboxesIn, mailboxesOf, mailboxKey, mailboxKind, type StoredMailbox } from "./mailbox.ts";
 import { domainList, domainListWrites } from "./plan.ts";
 import { mailboxCore } from "./view.ts";
 
 type Mover = { table: Reader; commit: Commit; now: () => Date };
+
+/** What `mailboxInPath` and `deleteMailbox` read; its place in its domain's list only if this process has seen it. */
+export function aheadOfDeletion(accountId: string, ref: string, expected: Expected): Ahead {
+  const { id, mailbox, ...ahead } = expectedMailbox(expected, accountId, ref);
+  if (id === undefined) return ahead;
+  const all = aheadOfList(mailboxesOf(accountId), [ordinalOf(id) ?? 0]);
+  const inDomain = mailbox ? aheadOfList(mailboxesIn(accountId, mailbox.domain_id), [mailbox.place]) : {};
+  return {
+    ...ahead,
+    keys: [...ahead.keys, ...(all.keys ?? []), ...(inDomain.keys ?? [])],
+    ranges: [assignmentsRange(accountId, { type: "mailbox", id })],
+  };
+}
 
 /** Deletes a mailbox with its aliases, its password and the grants on it. Its addresses are free at once. 404, 412. */
 export async function deleteMailbox(found: FoundMailbox, context: Context): Promise<void> {

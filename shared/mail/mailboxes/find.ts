@@ -3,9 +3,13 @@ import * as z from "zod";
 import type { Scope } from "../../auth/permissions.ts";
 import { Id } from "../../core/ids.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
-import { domainById, domainByName, scopesOfDomain } from "../../domains/find.ts";
-import type { ResourceLookup } from "../../http/route.ts";
+import { domainKey } from "../../domains/domain.ts";
+import { domainById, domainByName, scopesOfDomain, expectedDomainId, seenDomain } from "../../domains/find.ts";
+import type { ResourceLookup, Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
+import { workspaceKey } from "../../workspaces/workspace.ts";
 import { MailboxRef, readAddress } from "./local-part.ts";
 import { addressKey, mailboxKey, StoredAddress, StoredMailbox } from "./mailbox.ts";
 
@@ -27,14 +31,46 @@ export async function mailboxByRef(table: Reader, accountId: string, ref: string
   const address = readAddress(ref);
   if (!address) {
     const mailbox = await mailboxById(table, accountId, ref);
+    if (mailbox) table.seen?.note({ ...mailboxKey(accountId, ref), ...mailbox });
     const domain = mailbox && (await domainById(table, accountId, mailbox.domain_id));
     return mailbox && domain && { mailbox, domain };
   }
   const domain = await domainByName(table, accountId, address.domain);
   const owner = domain && (await table.get(addressKey(accountId, domain.id, address.local), StoredAddress));
   if (!domain || owner?.kind !== "mailbox") return undefined;
+  table.seen?.note({ ...addressKey(accountId, domain.id, address.local), ...owner });
   const mailbox = await mailboxById(table, accountId, owner.mailbox_id);
   return mailbox && { mailbox, domain };
+}
+
+type ExpectedMailbox = Ahead & { keys: Key[]; id?: string | undefined; mailbox?: StoredMailbox | undefined };
+
+/** The mailbox that a reference probably names, as this process saw it last, and what `aheadOfMailbox` says. */
+export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: string, ref: string): ExpectedMailbox {
+  const address = readAddress(ref);
+  const named = address && expectedDomainId(seen, accountId, address.domain);
+  const pointer = address && named !== undefined ? addressKey(accountId, named, address.local) : undefined;
+  const id = address ? pointer && StoredAddress.safeParse(seen.recall(pointer)).data?.mailbox_id : ref;
+  const key = id === undefined ? undefined : mailboxKey(accountId, id);
+  const mailbox = key && StoredMailbox.safeParse(seen.recall(key)).data;
+  const domainId = named ?? mailbox?.domain_id;
+  const workspaceId = seenDomain({ seen }, accountId, domainId)?.workspace_id;
+  const twice = [...(key ? [key] : []), ...(domainId === undefined ? [] : [domainKey(accountId, domainId)])];
+  const workspace = workspaceId === undefined ? [] : [workspaceKey(accountId, workspaceId)];
+  return { keys: [...twice, ...twice, ...(pointer ? [pointer] : []), ...workspace], again: true, id, mailbox };
+}
+
+/**
+ * What `mailboxByRef` reads, the plan after it that reads the mailbox and its domain again, and the workspace for the
+ * view. Only the mailbox if this process has not seen it.
+ */
+export function aheadOfMailbox(
+  expected: Pick<Expected, "seen">,
+  accountId: string,
+  ref: string,
+): Ahead & { keys: Key[] } {
+  const { keys, again } = expectedMailbox(expected, accountId, ref);
+  return { keys, ...(again ? { again } : {}) };
 }
 
 /** The scopes of a mailbox: the mailbox itself, its domain and its workspace. Grants can be narrowed to any of them. */
@@ -49,6 +85,7 @@ export const mailboxInPath: ResourceLookup<{ params: { account_id: string; mailb
   within: ["mailbox", "domain", "workspace"],
   find: async ({ params }, table) => {
     const thing = await mailboxByRef(table, params.account_id, params.mailbox);
+    if (thing) table.seen?.note({ ...domainKey(params.account_id, thing.domain.id), ...thing.domain });
     return thing && { id: thing.mailbox.id, scopes: scopesOfMailbox(thing), thing };
   },
 };

@@ -1,30 +1,46 @@
 import { InvalidInput, Problem } from "../../core/errors.ts";
 import { domainKey, noSuchDomain, notReady } from "../../domains/domain.ts";
-import { domainById } from "../../domains/find.ts";
-import { readList, type ListState } from "../../table/ranked-list.ts";
+import { domainById, aheadOfDomain } from "../../domains/find.ts";
+import type { Expected } from "../../http/route.ts";
+import { readList, type ListState, aheadOfList } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
-import type { Write } from "../../table/writes.ts";
+import type { Write, Key, Item } from "../../table/writes.ts";
 import { domainCountWrite } from "../../workspaces/workspace.ts";
 import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts";
 
 /**
- * Reads the state of the list for a new entry, and plans the writes that make the transaction fail if the scope is
- * deleted. 409 `limit_reached`, `domain_not_ready`, 422.
+ * Reads the state of the list for a new entry and the entries of its scope, and plans the writes that make the
+ * transaction fail if the scope is deleted. 409 `limit_reached`, `domain_not_ready`, 422.
  */
 export async function placeFor<T extends Scoped>(
   family: Family<T>,
   table: Reader,
   accountId: string,
   scope: MailScope,
-): Promise<{ state: ListState; presence: Write[] }> {
-  const presence = await presenceOf(table, accountId, scope, family.noun);
-  const { state } = await readList(table, family.list(accountId));
+): Promise<{ state: ListState; presence: Write[]; known: Item[] }> {
   const beside = scopeKey(accountId, family.prefix, scope);
+  const [presence, { state }] = await Promise.all([
+    presenceOf(table, accountId, scope, family.noun),
+    readList(table, family.list(accountId)),
+  ]);
+  // After the head: an entry that is added later changes the head, and the transaction fails.
   const known = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope });
-  if (known.length < family.perScope && state.live < family.perAccount) return { state, presence };
+  if (known.length < family.perScope && state.live < family.perAccount) return { state, presence, known };
   const { noun, perScope, perAccount } = family;
   const detail = `A scope has ${perScope} ${noun} at most, and an account ${perAccount.toLocaleString("en-US")}. Delete some first.`;
   throw new Problem("limit_reached", detail);
+}
+
+/** What `scopeInBody` and `placeFor` read first. */
+export function aheadOfPlace<T extends Scoped>(
+  family: Family<T>,
+  input: { params: { account_id: string }; body: { domain?: string | undefined } },
+  expected: Expected,
+): Key[] {
+  const { params, body } = input;
+  const { keys = [] } = aheadOfList(family.list(params.account_id));
+  const domain = body.domain === undefined ? [] : aheadOfDomain(expected, params.account_id, body.domain).keys;
+  return [...keys, ...domain];
 }
 
 async function presenceOf(table: Reader, accountId: string, { type, id }: MailScope, noun: string): Promise<Write[]> {

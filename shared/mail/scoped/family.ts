@@ -4,11 +4,12 @@ import type { Capability } from "../../auth/capabilities.ts";
 import type { Scope } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { Id, ordinalOf } from "../../core/ids.ts";
-import { noSuchDomain } from "../../domains/domain.ts";
+import { noSuchDomain, domainKey } from "../../domains/domain.ts";
 import { domainById, domainByRef, scopesOfDomain } from "../../domains/find.ts";
 import { DomainRef } from "../../domains/name.ts";
-import type { LocatedResource, ResourceLookup } from "../../http/route.ts";
+import type { LocatedResource, ResourceLookup, Expected } from "../../http/route.ts";
 import { type List, rowKey } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Item, Key } from "../../table/writes.ts";
 import { findWorkspace } from "../../workspaces/workspace.ts";
@@ -98,8 +99,22 @@ export async function locateScoped<T extends Scoped>(
 ): Promise<LocatedResource<T> | undefined> {
   const thing = await scopedById(family, table, accountId, id);
   if (!thing) return undefined;
+  table.seen?.note({ ...scopedKey(family, accountId, id), ...thing });
   const domain = thing.scope_type === "domain" ? await domainById(table, accountId, thing.scope_id) : undefined;
   return { id, scopes: scopesOfScoped(family.type, thing, domain?.workspace_id), thing };
+}
+
+/** What `scopedInPath` reads, and the plan after it that reads the entry again. */
+export function aheadOfScoped<T extends Scoped>(
+  family: Family<T>,
+  accountId: string,
+  id: string,
+  { seen }: Expected,
+): Ahead & { keys: Key[] } {
+  const key = scopedKey(family, accountId, id);
+  const before = seen.recall(key);
+  const place = before && family.parse(before);
+  return { keys: [key, key, ...(place?.scope_type === "domain" ? [domainKey(accountId, place.scope_id)] : [])] };
 }
 
 /** The entry whose id is the named member of a route's path. */

@@ -1,9 +1,22 @@
 import { covers } from "../../auth/permissions.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
 import { domainsByIds } from "../../domains/find.ts";
-import type { Context } from "../../http/route.ts";
-import { readRows } from "../../table/ranked-list.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import { readRows, aheadOfRows } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import { type Family, type Scoped, scopesOfScoped } from "./family.ts";
+
+/** What `listScoped` reads. */
+export function aheadOfListed<T extends Scoped>(
+  family: Family<T>,
+  accountId: string,
+  page: PageQuery,
+  { permissions }: Expected,
+  isFiltered = false,
+): Ahead {
+  const isPage = covers(permissions, family.view, []) && !isFiltered;
+  return aheadOfRows(family.list(accountId), isPage ? spanOf(page) : { skip: 0, take: family.perAccount });
+}
 
 /** A page of the entries that the principal sees and that `keep` accepts, oldest first. */
 export async function listScoped<T extends Scoped>(

@@ -1,10 +1,12 @@
 import type { Change } from "../../changes/kind.ts";
 import { ordinalOf } from "../../core/ids.ts";
-import { planRevocation, assignmentsOn } from "../../grants/assignments.ts";
-import { readList, removeRows } from "../../table/ranked-list.ts";
+import { planRevocation, assignmentsOn, assignmentsRange } from "../../grants/assignments.ts";
+import type { Expected } from "../../http/route.ts";
+import { readList, removeRows, aheadOfList } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
-import type { Write } from "../../table/writes.ts";
-import { type Family, type MailScope, type Scoped, scopeKey, scopedKey } from "./family.ts";
+import type { Write, Key } from "../../table/writes.ts";
+import { type Family, type MailScope, type Scoped, scopeKey, scopedKey, aheadOfScoped } from "./family.ts";
 
 type PlannedRemoval = { writes: Write[]; changes: Change[] };
 export type Purge = PlannedRemoval & { isAll: boolean };
@@ -26,19 +28,19 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
   entries: readonly T[],
   planDependents: PlanDependents<T>,
 ): Promise<Purge> {
-  const assignments = await Promise.all(
-    entries.map(({ id }) => assignmentsOn(table, accountId, { type: family.type, id })),
-  );
+  const ordinals = entries.flatMap(({ id }) => ordinalOf(id) ?? []);
+  const [assignments, removed, dependents] = await Promise.all([
+    Promise.all(entries.map(({ id }) => assignmentsOn(table, accountId, { type: family.type, id }))),
+    entries.length > 0 ? readList(table, family.list(accountId), ordinals) : undefined,
+    planDependents(entries),
+  ]);
   const grants = assignments.flat();
   const revocation = await planRevocation(table, accountId, grants.slice(0, maxGrants), now);
   if (grants.length > maxGrants) return { isAll: false, ...revocation };
-  const ordinals = entries.flatMap(({ id }) => ordinalOf(id) ?? []);
-  const { state } = await readList(table, family.list(accountId), ordinals);
-  const dependents = await planDependents(entries);
   return {
     isAll: true,
     writes: [
-      ...(entries.length > 0 ? removeRows(state, ordinals) : []),
+      ...(removed ? removeRows(removed.state, ordinals) : []),
       ...entries.map(({ id, scope_type, scope_id }): Write => ({
         delete: scopeKey(accountId, family.prefix, { type: scope_type, id: scope_id }, id),
       })),
@@ -46,6 +48,21 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
       ...dependents.writes,
     ],
     changes: [...revocation.changes, ...dependents.changes],
+  };
+}
+
+/** What `scopedInPath` reads, and the plan that deletes the entry; `others` is what `planDependents` reads. */
+export function aheadOfRemoval<T extends Scoped>(
+  family: Family<T>,
+  accountId: string,
+  id: string,
+  expected: Expected,
+  others: readonly Key[] = [],
+): Ahead {
+  const list = aheadOfList(family.list(accountId), [ordinalOf(id) ?? 0], others);
+  return {
+    keys: [...aheadOfScoped(family, accountId, id, expected).keys, ...(list.keys ?? [])],
+    ranges: [assignmentsRange(accountId, { type: family.type, id })],
   };
 }
 

@@ -1,7 +1,18 @@
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 
+import { routes } from "../../../functions/routes.ts";
+import type { Route } from "../../../shared/http/route.ts";
+import { callRest } from "../../support/call.ts";
+import type { Cost } from "../../support/costs.ts";
+import { addedRecord, www } from "../../support/dns-records.ts";
+import { connected } from "../../support/domains.ts";
+import { exampleOf } from "../../support/examples.ts";
+import { ruleTo, stranger } from "../../support/forwarding.ts";
+import { added, send as sendTo } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
 import { countTrips } from "../../support/trips.ts";
 import {
@@ -11,6 +22,7 @@ import {
   newServiceAccount,
   newSuperAdmin,
   newUser,
+  type Account,
   type User,
 } from "../../support/world.ts";
 
@@ -89,3 +101,150 @@ test("a service account whose token is revoked meanwhile gets a 401, whatever it
     expect([status, body.code]).toEqual([401, "token_revoked"]);
   }
 });
+
+const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "../../bench/budgets.json"), "utf8")) as Record<
+  string,
+  Cost
+>;
+
+const isPaged = ({ query, output }: Route): boolean => "page" in query.shape || output.def.type === "array";
+const isRead = ({ http }: Route): boolean => http.method === "GET";
+
+/** A read of one thing takes one round trip. A list takes two where rows were deleted, and a write ends in a second. */
+const goalOf = (route: Route): number => (isRead(route) && !isPaged(route) ? 1 : 2);
+
+const unseen = "the process sees the resource for the first time, and finds what its row names one after another";
+const afterHead = "what stands beside it is read after the state whose version guards it";
+const provider = "an outside service is asked in between; the embedded one stores what it knows in the table";
+const steps = "it takes several transactions";
+const wholeLists = "lists over several lists are read at one moment";
+
+/** The routes whose example takes longer than its goal in a process that has just started, and why. */
+const exceptions: Record<string, string> = {
+  "workspaces.delete": afterHead,
+  "domains.list": wholeLists,
+  "domains.add": afterHead,
+  "domains.search": provider,
+  "domains.purchase": provider,
+  "domains.get": unseen,
+  "domains.update": unseen,
+  "domains.delete": steps,
+  "domains.move": unseen,
+  "domains.verify": provider,
+  "dns_records.add": provider,
+  "dns_records.get": unseen,
+  "dns_records.update": unseen,
+  "dns_records.delete": unseen,
+  "dns_records.import": provider,
+  "mailboxes.list": wholeLists,
+  "mailboxes.add": "the first password of an account makes the key of its passwords",
+  "mailboxes.bulk": steps,
+  "mailboxes.export": wholeLists,
+  "mailboxes.get": unseen,
+  "mailboxes.update": unseen,
+  "mailboxes.activate": unseen,
+  "mailboxes.delete": unseen,
+  "mailboxes.reveal_credentials": unseen,
+  "mailboxes.rotate_password": unseen,
+  "mailboxes.aliases.create": unseen,
+  "credentials.add": "the first password of an account makes the key of its passwords",
+  "forwarding.add": unseen,
+  "forwarding.update": unseen,
+  "forwarding.verification.send": unseen,
+  "forwarding.verification.confirm": steps,
+  "forwarding.verify": "the token names the account, and the account is read before its rule",
+  "dedicated_ips.claim": "a free address is chosen, then its holder is read, then its payment",
+  "dedicated_ips.authorize": provider,
+  "dedicated_ips.domains.assign": steps,
+  "dedicated_ips.domains.unassign": steps,
+  "dedicated_ips.delete": unseen,
+  "auth.authorizations.revoke": "the grant names its holder, and the holder its place in a list",
+  "auth.role_assignments.revoke": "the grant names its holder, and the holder its place in a list",
+  "auth.service_accounts.rotate": "the service account names its tokens",
+  "auth.service_accounts.revoke": "the service account names its tokens",
+  "webhooks.deliveries.list": wholeLists,
+  "webhooks.deliveries.redeliver": "the receiver is asked in between, and the delivery is read again",
+  "billing.topup_session.create": provider,
+  "billing.checkout_result.get": provider,
+  "billing.plan.change": afterHead,
+  "billing.plan.cancel": afterHead,
+  "audit.list": wholeLists,
+};
+
+test("every route's example takes as many round trips as its goal, but for those with a reason", () => {
+  const above = routes.filter((route) => (budgets[route.name]?.trips ?? 0) > goalOf(route));
+  expect(above.map(({ name }) => name).toSorted()).toEqual(Object.keys(exceptions).toSorted());
+});
+
+const longer = new Set([wholeLists, provider]);
+
+describe("what the process has seen", () => {
+  const reads = routes.filter((route) => isRead(route) && !longer.has(exceptions[route.name] ?? ""));
+  test.each(reads.map((route) => [route.name, route] as const))("%s is read in one round trip", async (_, route) => {
+    const account = await newAccount();
+    const example = await exampleOf(route, account);
+    const call = () => callRest(route, example, account.owner.token);
+    expect((await call()).status).toBe(200);
+    const { value, trips } = await countTrips(call);
+    expect(value.status).toBe(200);
+    expect(trips).toBeLessThanOrEqual(isPaged(route) ? 2 : 1);
+  });
+
+  const changes: [what: string, (account: Account) => Promise<{ see: string; change: Change }>][] = [
+    ["a mailbox's name", async (account) => atMailbox(account, "PATCH", "", { first_name: "Augusta" })],
+    ["a mailbox's status", async (account) => atMailbox(account, "PATCH", "/active", { active: false })],
+    ["a mailbox's aliases", async (account) => atMailbox(account, "POST", "/aliases", { alias: "countess" })],
+    ["a deleted mailbox", async (account) => atMailbox(account, "DELETE")],
+    [
+      "a domain's settings",
+      async (account) => atDomain(account, "PATCH", "", { redirect_url: "https://example.com/" }),
+    ],
+    [
+      "a domain's workspace",
+      async (account) => atDomain(account, "POST", "/move", { workspace_id: await other(account) }),
+    ],
+    ["a rule's target", async (account) => atRule(account, "PATCH", "", { target_email: stranger() })],
+  ];
+  test.each(changes)("%s is changed in two", async (_, sceneOf) => {
+    const account = await newAccount();
+    const { see, change } = await sceneOf(account);
+    expect((await sendTo(account, "GET", see)).status).toBe(200);
+    const { value, trips } = await countTrips(() => sendTo(account, ...change));
+    expect([value.status < 300, value.text]).toEqual([true, value.text]);
+    expect(trips).toBe(2);
+  });
+
+  test("a DNS record that no nameserver has is deleted in two, and changed in three", async () => {
+    const account = await newAccount();
+    const domain = await connected(account);
+    const record = await addedRecord(account, { domain: domain.id, ...www });
+    const path = `dns-records/${record.id}`;
+    expect((await sendTo(account, "GET", path)).status).toBe(200);
+    const changed = await countTrips(() => sendTo(account, "PATCH", path, { value: "192.0.2.2" }));
+    const deleted = await countTrips(() => sendTo(account, "DELETE", path));
+    expect([changed.value.status, deleted.value.status]).toEqual([200, 200]);
+    expect([changed.trips, deleted.trips]).toEqual([3, 2]);
+  });
+});
+
+type Change = [method: string, path: string, body?: unknown];
+
+async function atMailbox(account: Account, method: string, rest = "", body?: unknown) {
+  const { id: domain } = await connected(account);
+  const { id } = await added(account, domain, "ada");
+  return { see: `mailboxes/${id}`, change: [method, `mailboxes/${id}${rest}`, body] satisfies Change };
+}
+
+async function atDomain(account: Account, method: string, rest = "", body?: unknown) {
+  const { name } = await connected(account);
+  return { see: `domains/${name}`, change: [method, `domains/${name}${rest}`, body] satisfies Change };
+}
+
+async function atRule(account: Account, method: string, rest = "", body?: unknown) {
+  const { id } = await ruleTo(account, stranger());
+  return { see: `forwarding/${id}`, change: [method, `forwarding/${id}${rest}`, body] satisfies Change };
+}
+
+async function other(account: Account): Promise<string> {
+  return String((await sendTo(account, "POST", "workspaces", { name: "Other" })).body.id);
+}

@@ -57,6 +57,26 @@ test("a second read, and every read after a write, sees what is there then", asy
   expect(numbersOf(await ahead.between(PK, key(1).SK, key(2).SK))).toEqual([10, 20]);
 });
 
+test("a key that is listed twice is read ahead for two reads", async () => {
+  const { plain, table } = await scene([1]);
+  const ahead = readAhead(table, { keys: [key(1), key(1)] });
+  await plain.attempt({ update: key(1), set: { n: 10 } });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 1 });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 1 });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 10 });
+});
+
+test("with `again`, what was read serves one more read, until the first write", async () => {
+  const { plain, table } = await scene([1, 2]);
+  const ahead = readAhead(table, { again: true });
+  for (const n of [1, 2]) await ahead.get(key(n), Stored);
+  for (const n of [1, 2]) await plain.attempt({ update: key(n), set: { n: n * 10 } });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 1 });
+  expect(await ahead.get(key(1), Stored)).toEqual({ n: 10 });
+  await ahead.attempt({ put: { ...key(3), n: 3 } });
+  expect(await ahead.get(key(2), Stored)).toEqual({ n: 20 });
+});
+
 test("a plan that runs again reads afresh", async () => {
   const { plain, table } = await scene([1]);
   const ahead = readAhead(table, { keys: [key(1)] });
@@ -69,6 +89,17 @@ test("a plan that runs again reads afresh", async () => {
   });
   expect(read).toEqual([1, 2]);
   expect(await plain.get(key(1), Stored)).toEqual({ n: 3 });
+});
+
+test("of a long range the first rows are read ahead, and all when they are asked for", async () => {
+  const { plain, table, asked } = await scene([]);
+  for (let n = 100; n < 350; n++) await plain.attempt({ put: { ...key(n), n } });
+  const all = rangeOf(100, 999);
+  const ahead = readAhead(table, { ranges: [all, all] });
+  const first = await ahead.between(PK, all.from, all.to, { limit: 200 });
+  expect([numbersOf(first).at(-1), asked.length]).toEqual([299, 2]);
+  expect((await ahead.between(PK, all.from, all.to)).length).toBe(250);
+  expect(asked.length).toBe(3);
 });
 
 test("a failure of what was read ahead is the reader's, and harmless if there is none", async () => {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { GroupParams } from "../../../../shared/access/groups/group.ts";
-import { GroupMember, MemberType, addMember } from "../../../../shared/access/groups/members.ts";
+import { GroupMember, MemberType, addMember, aheadOfNewMember } from "../../../../shared/access/groups/members.ts";
 import { SubjectId } from "../../../../shared/grants/references.ts";
 import { http } from "../../../../shared/http/rest.ts";
 import { defineRoute } from "../../../../shared/http/route.ts";
@@ -23,6 +23,8 @@ export const route = defineRoute({
     .meta({ id: "GroupMemberAdd", description: "The member to add." }),
   output: GroupMember,
   problems: ["would_escalate", "limit_reached"],
+  ahead: ({ params, body }) =>
+    aheadOfNewMember(params.account_id, params.group_id, { type: body.subject_type, id: body.subject_id }),
   run: ({ params, body }, context) => {
     const member = { type: body.subject_type, id: body.subject_id };
     return addMember(params.account_id, params.group_id, member, context);

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { GroupParams } from "../../../../shared/access/groups/group.ts";
-import { GroupMember, listMembers } from "../../../../shared/access/groups/members.ts";
+import { GroupMember, listMembers, aheadOfMembers } from "../../../../shared/access/groups/members.ts";
 import { pageOf, pageQuery } from "../../../../shared/core/page.ts";
 import { http } from "../../../../shared/http/rest.ts";
 import { defineRoute } from "../../../../shared/http/route.ts";
@@ -17,6 +17,7 @@ export const route = defineRoute({
   params: GroupParams,
   query: z.strictObject(pageQuery),
   output: pageOf(GroupMember, "members").meta({ id: "GroupMemberListResponse", description: "A page of members." }),
+  ahead: ({ params, query }) => aheadOfMembers(params.account_id, params.group_id, query),
   run: async ({ params, query }, context) => ({
     ...(await listMembers(params.account_id, params.group_id, query, context)),
     ...query,

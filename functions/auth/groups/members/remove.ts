@@ -1,5 +1,5 @@
 import { GroupParams } from "../../../../shared/access/groups/group.ts";
-import { removeMember } from "../../../../shared/access/groups/members.ts";
+import { removeMember, aheadOfMemberRemoval } from "../../../../shared/access/groups/members.ts";
 import { Id } from "../../../../shared/core/ids.ts";
 import { http } from "../../../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../../../shared/http/route.ts";
@@ -15,6 +15,7 @@ export const route = defineRoute({
   params: GroupParams.extend({ member_id: Id.meta({ description: "The user's or service account's id." }) }),
   output: Empty,
   problems: ["would_escalate"],
+  ahead: ({ params }) => aheadOfMemberRemoval(params.account_id, params.group_id, params.member_id),
   run: async ({ params }, context) => {
     await removeMember(params.account_id, params.group_id, params.member_id, context);
     return {};

@@ -6,8 +6,23 @@ import { newGroup, newWorkspace } from "./support/auth.ts";
 import { uniqueName } from "./support/domains.ts";
 import { stranger } from "./support/forwarding.ts";
 import { home, person, send } from "./support/mailboxes.ts";
+import type { Answer } from "./support/request.ts";
 import { newRoomyAccount } from "./support/roomy.ts";
 import type { Account } from "./support/world.ts";
+
+/** How long the product tries before it answers 503 `busy` (`shared/table/table.ts`). */
+const contentionLimitMs = 15_000;
+
+/**
+ * Sends a request as a client does, which asks again after a 503 `busy`. No answer is one before the product has tried for as
+ * long as it does: on a busy machine a hundred requests take longer than that.
+ */
+async function sendPatiently(account: Account, path: string, body: object): Promise<Answer> {
+  const startedAt = performance.now();
+  const answer = await send(account, "POST", path, body);
+  const isLate = performance.now() - startedAt > contentionLimitMs;
+  return answer.body.code === "busy" && isLate ? sendPatiently(account, path, body) : answer;
+}
 
 type Adding = (account: Account) => Promise<{ path: string; body: (index: number) => object }>;
 
@@ -61,7 +76,7 @@ test.each(Object.keys(lists))("a hundred %s added at once are all there", { time
   };
   const before = await count();
   const answers = await Promise.all(
-    Array.from({ length: 100 }, (_, index) => send(account, "POST", path, body(index))),
+    Array.from({ length: 100 }, (_, index) => sendPatiently(account, path, body(index))),
   );
   expect(answers.filter(({ status }) => status !== 201).map(({ text }) => text)).toEqual([]);
   expect(await count()).toBe(before + 100);

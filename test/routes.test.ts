@@ -12,7 +12,7 @@ import { capabilities } from "../shared/auth/capabilities.ts";
 import type { Route } from "../shared/http/route.ts";
 import { callCode, callRest } from "./support/call.ts";
 import { alsoHeld, exampleOf, type Example } from "./support/examples.ts";
-import { handlerOf, request } from "./support/request.ts";
+import { handlerOf, request, type Answer } from "./support/request.ts";
 import { newAccount, newMember, newSuperAdmin, testTable, type Account } from "./support/world.ts";
 
 const foreignId = "99999999-9999-4999-8999-999999999999";
@@ -39,18 +39,30 @@ const comparable = (value: unknown): unknown =>
       .replaceAll(/\b[0-9a-f]{64}\b/g, "hash"),
   );
 
-const scenes = new Map<string, Promise<{ account: Account; example: Example }>>();
+type Scene = { account: Account; example: Example };
 
-/** An account with a route's example, for who is refused and changes nothing: the same for all tests of the route. */
-function refusingScene(route: Route): Promise<{ account: Account; example: Example }> {
-  const scene = scenes.get(route.name) ?? newScene(route);
-  scenes.set(route.name, scene);
-  return scene;
-}
-
-async function newScene(route: Route): Promise<{ account: Account; example: Example }> {
+async function newScene(route: Route): Promise<Scene> {
   const account = await newAccount();
   return { account, example: await exampleOf(route, account) };
+}
+
+/** A scene of each route for all its tests whose calls change nothing. The tests that use `done` come last. */
+const sharedScene = once(newScene);
+
+/** The owner's call of a route in the shared scene. It works in spite of all that was refused there before. */
+const done = once(async (route: Route): Promise<Answer> => {
+  const { account, example } = await sharedScene(route);
+  return callRest(route, example, account.owner.token, { "x-request-id": "recorded" });
+});
+
+/** Makes something of each route once. */
+function once<T>(make: (route: Route) => Promise<T>): (route: Route) => Promise<T> {
+  const made = new Map<Route, Promise<T>>();
+  return (route) => {
+    const one = made.get(route) ?? make(route);
+    made.set(route, one);
+    return one;
+  };
 }
 
 test("every route has its own name, and its own method and path", () => {
@@ -101,7 +113,7 @@ const withCredential = routes.filter((route) => !route.public);
 
 describe.each(withCredential.map((route) => [route.name, route] as const))("%s with a credential", (_, route) => {
   test("answers 401 without a token and with a bad one, before looking at the input", async () => {
-    const { example } = await refusingScene(route);
+    const { example } = await sharedScene(route);
     const bad = { ...example, account_id: "not-a-uuid" };
     for (const token of [undefined, "garbage", "a.b.c", `sat_${"0".repeat(16)}_${"0".repeat(46)}`]) {
       const answer = await callRest(route, bad, token);
@@ -115,7 +127,7 @@ const inAccount = withCredential.filter((route) => "account_id" in route.params.
 
 describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an account", (_, route) => {
   test("answers 404 for another account, with the bytes of a missing one", async () => {
-    const [mineAccount, { example }] = [await newAccount(), await refusingScene(route)];
+    const [mineAccount, { example }] = [await newAccount(), await sharedScene(route)];
     const foreign = await callRest(route, example, mineAccount.owner.token);
     const missing = await callRest(route, { ...example, account_id: foreignId }, mineAccount.owner.token);
     expect(foreign.status).toBe(404);
@@ -127,7 +139,7 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an 
   });
 
   test("answers 422 for each malformed id in its path, by REST and by code mode", async () => {
-    const { account, example } = await refusingScene(route);
+    const { account, example } = await sharedScene(route);
     for (const name of Object.keys(route.params.shape)) {
       const answer = await callRest(route, { ...example, [name]: "not an id" }, account.owner.token);
       expect(answer.status).toBe(422);
@@ -139,14 +151,52 @@ describe.each(inAccount.map((route) => [route.name, route] as const))("%s in an 
   });
 });
 
+describe.each(inAccount.map((route) => [route.name, route] as const))("%s in a suspended account", (_, route) => {
+  test("still reads but changes nothing, for the owner and for a super admin", async () => {
+    const { account, example } = await (route.whileSuspended ? newScene : sharedScene)(route);
+    await setAccountStatus(testTable(), account.id, "suspended", new Date());
+    try {
+      for (const { token } of [account.owner, await newSuperAdmin()]) {
+        const { status, body } = await callRest(route, example, token);
+        const isTaken = route.access === "read" || route.whileSuspended;
+        expect(isTaken ? status : body.code).toBe(isTaken ? 200 : "account_suspended");
+      }
+    } finally {
+      await setAccountStatus(testTable(), account.id, "active", new Date());
+    }
+  });
+});
+
+// account.view comes with membership, so there is no member without it.
+const guarded = inAccount.filter(({ capability }) => capability !== null && capability !== "account.view");
+
+describe.each(guarded.map((route) => [route.name, route] as const))("%s behind its capability", (_, route) => {
+  test("answers 403 and names the capability to a member without it, who changes nothing", async () => {
+    const { account, example } = await sharedScene(route);
+    const other = capabilities.find((candidate) => candidate.split(".")[0] !== route.capability?.split(".")[0]);
+    const member = await newMember(account, { capability: other ?? "account.view" });
+    const answer = await callRest(route, example, member.token);
+    expect(answer.body).toMatchObject({ status: 403, code: "forbidden", required_capability: route.capability });
+    const code = await callCode(route, example, member.token);
+    expect(code.body.error).toMatchObject({ code: "forbidden" });
+    expect((await done(route)).status).toBe(route.http.status);
+  });
+
+  test("suffices to hold that one capability", async () => {
+    const { account, example } = await (route.access === "read" ? sharedScene : newScene)(route);
+    const needed = alsoHeld[route.name] ?? [];
+    const member = await newMember(account, { capability: route.capability ?? "account.view" }, ...needed);
+    const answer = await callRest(route, example, member.token);
+    expect(answer.status).toBe(route.http.status);
+  });
+});
+
 const writing = inAccount.filter(({ access }) => access === "write");
 
 describe.each(writing.map((route) => [route.name, route] as const))("%s on record", (_, route) => {
   test("leaves an entry in the audit log: who, by which function, with the request's id", async () => {
-    const account = await newAccount();
-    const example = await exampleOf(route, account);
-    const done = await callRest(route, example, account.owner.token, { "x-request-id": "recorded" });
-    expect(done.status).toBe(route.http.status);
+    expect((await done(route)).status).toBe(route.http.status);
+    const { account } = await sharedScene(route);
     const log = await request("GET", `/v1/public/accounts/${account.id}/audit-log`, { token: account.owner.token });
     const actor = { type: "user", id: account.owner.id };
     expect(log.body.items).toContainEqual(
@@ -157,44 +207,6 @@ describe.each(writing.map((route) => [route.name, route] as const))("%s on recor
         source_ip: "127.0.0.1",
       }),
     );
-  });
-});
-
-describe.each(inAccount.map((route) => [route.name, route] as const))("%s in a suspended account", (_, route) => {
-  test("still reads but changes nothing, for the owner and for a super admin", async () => {
-    const account = await newAccount();
-    const example = await exampleOf(route, account);
-    await setAccountStatus(testTable(), account.id, "suspended", new Date());
-    for (const { token } of [account.owner, await newSuperAdmin()]) {
-      const { status, body } = await callRest(route, example, token);
-      const isTaken = route.access === "read" || route.whileSuspended;
-      expect(isTaken ? status : body.code).toBe(isTaken ? 200 : "account_suspended");
-    }
-  });
-});
-
-// account.view comes with membership, so there is no member without it.
-const guarded = inAccount.filter(({ capability }) => capability !== null && capability !== "account.view");
-
-describe.each(guarded.map((route) => [route.name, route] as const))("%s behind its capability", (_, route) => {
-  test("answers 403 and names the capability to a member without it, who changes nothing", async () => {
-    const account = await newAccount();
-    const example = await exampleOf(route, account);
-    const other = capabilities.find((candidate) => candidate.split(".")[0] !== route.capability?.split(".")[0]);
-    const member = await newMember(account, { capability: other ?? "account.view" });
-    const answer = await callRest(route, example, member.token);
-    expect(answer.body).toMatchObject({ status: 403, code: "forbidden", required_capability: route.capability });
-    const code = await callCode(route, example, member.token);
-    expect(code.body.error).toMatchObject({ code: "forbidden" });
-    expect((await callRest(route, example, account.owner.token)).status).toBe(route.http.status);
-  });
-
-  test("suffices to hold that one capability", async () => {
-    const account = await newAccount();
-    const needed = alsoHeld[route.name] ?? [];
-    const member = await newMember(account, { capability: route.capability ?? "account.view" }, ...needed);
-    const answer = await callRest(route, await exampleOf(route, account), member.token);
-    expect(answer.status).toBe(route.http.status);
   });
 });
 

@@ -1,5 +1,5 @@
 import { copyFile, rm, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
@@ -7,6 +7,7 @@ import { invoiceFontFiles } from "../../shared/billing/invoice-fonts.ts";
 import { writeAssets, type Asset } from "../assets.ts";
 import { docsAssets, fallbackAssets } from "../docs-pages/site.ts";
 import { type LambdaSpec, lambdas, originAuthorizer, workers } from "../entry-points.ts";
+import { bundleOnce } from "./bundle-cache.ts";
 
 type BundleEntry = Pick<LambdaSpec, "name" | "file">;
 
@@ -16,6 +17,8 @@ type BundleOptions = {
   credentials?: "environment" | "anywhere";
   /** The assets by the name of their Lambda; called while esbuild works. */
   assets?: () => Promise<Record<string, readonly Asset[]>>;
+  /** Whether the last bundling of the same inputs may be used again. */
+  isCached?: boolean;
 };
 
 const root = resolve(import.meta.dirname, "../..");
@@ -69,8 +72,28 @@ export async function bundleLambdas(
   outdir: string,
   options: BundleOptions = {},
 ): Promise<Metafile> {
-  const { format = "cjs", credentials = "environment" } = options;
   await rm(outdir, { recursive: true, force: true });
+  const bundle = (): Promise<Metafile> => bundleCode(specs, outdir, options);
+  const [metafile, assets = {}] = await Promise.all([
+    options.isCached ? bundleOnce(outdir, [specs, options, relative(root, outdir)], bundle) : bundle(),
+    options.assets?.(),
+  ]);
+  const unknown = Object.keys(assets).filter((name) => !specs.some((spec) => spec.name === name));
+  if (unknown.length > 0) throw new Error(`Assets are declared for Lambdas that do not exist: ${unknown.join(", ")}`);
+  const packageFile = packageOf[options.format ?? "cjs"];
+  const files = specs.map(({ name }) =>
+    writeAssets(join(outdir, name), [packageFile, initFile, ...(assets[name] ?? [])]),
+  );
+  await Promise.all(files);
+  return metafile;
+}
+
+/** Bundles the code alone, without assets. */
+async function bundleCode(
+  specs: readonly BundleEntry[],
+  outdir: string,
+  { format = "cjs", credentials = "environment" }: BundleOptions,
+): Promise<Metafile> {
   const settings: BuildOptions = {
     outdir,
     format,
@@ -82,23 +105,13 @@ export async function bundleLambdas(
     buildAll(entriesOf(specs.filter((spec) => !isLocated(spec))), settings),
     buildAll(entriesOf(specs.filter(isLocated)), { ...settings, ...withImportMetaUrl }),
   ]);
-  const [metafiles, sdk, assets = {}] = await Promise.all([
-    building,
-    buildAll([{ in: tableSdk.from, out: tableSdk.to }], settings),
-    options.assets?.(),
-  ]);
-  const unknown = Object.keys(assets).filter((name) => !specs.some((spec) => spec.name === name));
-  if (unknown.length > 0) throw new Error(`Assets are declared for Lambdas that do not exist: ${unknown.join(", ")}`);
+  const [metafiles, sdk] = await Promise.all([building, buildAll([{ in: tableSdk.from, out: tableSdk.to }], settings)]);
   const metafile: Metafile = {
     inputs: Object.assign({}, ...metafiles.map(({ inputs }) => inputs)),
     outputs: Object.assign({}, ...metafiles.map(({ outputs }) => outputs)),
   };
-  await writeFile(join(outdir, "meta.json"), JSON.stringify(metafile));
   await shareTableSdk(outdir, metafile, sdk);
-  const files = specs.map(({ name }) =>
-    writeAssets(join(outdir, name), [packageOf[format], initFile, ...(assets[name] ?? [])]),
-  );
-  await Promise.all(files);
+  await writeFile(join(outdir, "meta.json"), JSON.stringify(metafile));
   return metafile;
 }
 
@@ -174,8 +187,11 @@ export const productAssets = async (): Promise<Record<string, readonly Asset[]>>
   "billing.invoices.download": invoiceAssets,
 });
 
-/** Bundles the product's Lambdas and workers, with the files next to them, into `bundleDir`. */
+/**
+ * Bundles the product's Lambdas and workers, with the files next to them, into `bundleDir`. Bundles of the same inputs are
+ * made once.
+ */
 export const bundleProduct = (): Promise<Metafile> =>
-  bundleLambdas([...lambdas, ...workers, originAuthorizer], bundleDir, { assets: productAssets });
+  bundleLambdas([...lambdas, ...workers, originAuthorizer], bundleDir, { assets: productAssets, isCached: true });
 
 if (import.meta.main) await bundleProduct();

@@ -10,6 +10,7 @@ import { recordWrites, type Author } from "../../shared/changes/record.ts";
 import { TableClient } from "../../shared/table/client.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
+import { afterCommits } from "./table-calls.ts";
 
 const author: Author = { action: "things.update", actor: { type: "user", id: "u-1" }, requestId: "r-1" };
 
@@ -38,9 +39,12 @@ export const changeOf = (resourceId: string, n: number): Change => ({
   after: { n },
 });
 
-/** Records changes of an account as the transaction of a change does. */
-export const record = (table: Table, accountId: string, changes: Change[], now = new Date()): Promise<void> =>
-  table.commit(async () => ({ value: undefined, writes: recordWrites(accountId, changes, author, now) }));
+/** Records changes of an account as the transaction of a change does: by default at a later moment than the last. */
+export async function record(table: Table, accountId: string, changes: Change[], now?: Date): Promise<void> {
+  await afterCommits();
+  const writes = recordWrites(accountId, changes, author, now ?? new Date());
+  await table.commit(async () => ({ value: undefined, writes }));
+}
 
 /** A row that looks like a change and cannot be read as one; answers its id. */
 export async function recordPoison(table: Table, accountId: string, now = new Date()): Promise<string> {

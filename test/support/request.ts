@@ -25,10 +25,14 @@ export type Answer = { status: number; headers: Record<string, string>; body: an
 export const statusesOf = (answers: readonly { status: number }[]): number[] =>
   answers.map(({ status }) => status).toSorted((one, other) => one - other);
 
+const handlers = new Map<string, Promise<{ handler: Handler }>>();
+
 /** The handler that a Lambda's file exports. */
-export async function handlerOf(lambda: Pick<LambdaSpec, "file">): Promise<Handler> {
-  const module = (await import(resolve(import.meta.dirname, "../..", lambda.file))) as { handler: Handler };
-  return module.handler;
+export async function handlerOf({ file }: Pick<LambdaSpec, "file">): Promise<Handler> {
+  const module =
+    handlers.get(file) ?? (import(resolve(import.meta.dirname, "../..", file)) as Promise<{ handler: Handler }>);
+  handlers.set(file, module);
+  return (await module).handler;
 }
 
 /** Who needs no credential is told apart by where they are: each of a place of their own, the same for the same body. */

@@ -1,3 +1,4 @@
+import "./rsa-keys.ts";
 import { useOwnTable } from "./own-table.ts";
 
 await useOwnTable();

@@ -24,11 +24,16 @@ const lambdas = [
   { name: "workspaces.list", file: "functions/workspaces/list.ts" },
 ];
 
+/** A bundling that several tests look at, and none changes. */
+const shared = join(folder, "shared");
+let bundled: ReturnType<typeof bundleLambdas> | undefined;
+const sharedBundles = () => (bundled ??= bundleLambdas(lambdas, shared));
+
 const download = "functions/billing/invoices/download.ts";
 
 test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", async (format) => {
-  const outdir = join(folder, format);
-  await bundleLambdas(lambdas, outdir, { format });
+  const outdir = format === "cjs" ? shared : join(folder, format);
+  await (format === "cjs" ? sharedBundles() : bundleLambdas(lambdas, outdir, { format }));
   for (const { name } of lambdas) {
     const bundle: unknown = await import(join(outdir, name, "index.js"));
     expect(bundle).toHaveProperty("handler", expect.any(Function));
@@ -36,12 +41,11 @@ test.each(["cjs", "esm"] as const)("a bundle in %s needs nothing but Node", asyn
 });
 
 test("the AWS SDK's client of the table lies beside the bundle, and is loaded when the lane does not answer", async () => {
-  const outdir = join(folder, "lane");
-  const { outputs } = await bundleLambdas(lambdas, outdir);
+  const { outputs } = await sharedBundles();
   const inBundles = Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs));
   expect(inBundles.filter((input) => /@aws-sdk\/(?:client|lib)-dynamodb/.test(input))).toEqual([]);
   const sender = `import("./me.get/table-sdk.js").then(({ sdkSender }) => process.stdout.write(typeof sdkSender({})))`;
-  expect(execFileSync(process.execPath, ["-e", sender], { cwd: outdir, encoding: "utf8" })).toBe("function");
+  expect(execFileSync(process.execPath, ["-e", sender], { cwd: shared, encoding: "utf8" })).toBe("function");
 });
 
 describe("what Lambda loads", () => {
@@ -111,8 +115,8 @@ test("the bundled download makes the same PDF of an invoice as its source, of th
 });
 
 test("the same sources give the same bytes, so that nothing unchanged is deployed again", async () => {
-  const [first, second] = [join(folder, "first"), join(folder, "second", "elsewhere")];
-  await bundleLambdas(lambdas, first);
+  const [first, second] = [shared, join(folder, "second", "elsewhere")];
+  await sharedBundles();
   await bundleLambdas(lambdas.toReversed(), second);
   const files = ["index.js", "init.mjs", "package.json", "table-sdk.js"];
   for (const { name } of lambdas) {
@@ -151,9 +155,8 @@ test("a Lambda that is no longer in the list leaves nothing behind", async () =>
 });
 
 test("meta.json says what is in each bundle, and the DynamoDB SDK comes as ES modules", async () => {
-  const outdir = join(folder, "meta");
-  await bundleLambdas(lambdas, outdir);
-  const { outputs } = JSON.parse(readFileSync(join(outdir, "meta.json"), "utf8"));
+  await sharedBundles();
+  const { outputs } = JSON.parse(readFileSync(join(shared, "meta.json"), "utf8"));
   const output = Object.keys(outputs).find((path) => path.endsWith("me.get/index.js")) ?? "";
   const inputs = Object.keys(outputs[output].inputs);
   expect(inputs).toContain("functions/me/get.ts");

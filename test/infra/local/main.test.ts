@@ -1,13 +1,14 @@
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
-import { copyFile, readFile, stat, writeFile } from "node:fs/promises";
+import { existsSync, mkdtempSync } from "node:fs";
+import { copyFile, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
-import { expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 
 import { engineAddressFile } from "../../../infra/local/table/lock.ts";
 import { newFolder } from "../../support/folder.ts";
-import { failMain, get, startMain, type Product } from "./product.ts";
+import { failMain, get, startMain, startShared, type Product } from "./product.ts";
 import { gatewayFor } from "./wire.ts";
 
 // Each starts the product several times, which takes long on a busy machine.
@@ -19,9 +20,20 @@ async function folderWith(name: string): Promise<string> {
   return folder;
 }
 
+const sharedDir = mkdtempSync(join(tmpdir(), "hosted-mail-main-"));
+let started: Promise<Product> | undefined;
+
+/** A product of several tests: to start one takes as long as all that they ask of it. The last of them ends it. */
+const sharedProduct = (): Promise<Product> => (started ??= startShared({ DATA_DIR: sharedDir }));
+afterAll(async () => {
+  const product = await started;
+  product?.child.kill("SIGKILL");
+  await product?.exit();
+  await rm(sharedDir, { recursive: true, force: true, maxRetries: 5 });
+});
+
 test("everything the banner promises is there", async () => {
-  const dataDir = newFolder();
-  const { baseUrl, token, child, exit } = await startMain({ DATA_DIR: dataDir });
+  const { baseUrl, token } = await sharedProduct();
   const accounts = await get(`${baseUrl}/v1/public/accounts`, token);
   expect([accounts.status, await accounts.json()]).toMatchObject([200, { total: 1 }]);
   expect((await get(`${baseUrl}/v1/public/accounts`)).status).toBe(401);
@@ -29,13 +41,11 @@ test("everything the banner promises is there", async () => {
     expect((await get(baseUrl + page)).status).toBe(200);
   }
   const demo: unknown = await (await get(`${baseUrl}/_local/tokens`)).json();
-  expect(JSON.parse(await readFile(join(dataDir, "demo.json"), "utf8"))).toEqual(demo);
-  child.kill("SIGINT");
-  expect(await exit()).toBe(0);
+  expect(JSON.parse(await readFile(join(sharedDir, "demo.json"), "utf8"))).toEqual(demo);
 });
 
 test("a minted token is let in as whom it names", async () => {
-  const { baseUrl } = await startMain({ DATA_DIR: newFolder() });
+  const { baseUrl } = await sharedProduct();
   const minted = await fetch(`${baseUrl}/_local/tokens`, {
     method: "POST",
     headers: { "content-type": "application/json" },
@@ -62,30 +72,30 @@ test("data, keys and service account tokens outlive a restart; only their owner 
   for (const file of ["issuer.json", "demo.json", "secrets.key"]) {
     expect((await stat(join(dataDir, file))).mode & 0o077).toBe(0);
   }
+  second.child.kill("SIGINT");
+  expect(await second.exit()).toBe(0);
+});
+
+test("a second start on the same data folder says who has it, exits 1 and disturbs nothing", async () => {
+  const { child, baseUrl } = await sharedProduct();
+  const { code, said } = await failMain({ DATA_DIR: sharedDir });
+  expect(code).toBe(1);
+  expect(said).toContain(`held by process ${child.pid}`);
+  expect(said).not.toContain("at async");
+  expect((await get(`${baseUrl}/_local/tokens`)).status).toBe(200);
 });
 
 test("the engine's address is noted for the operator's command as long as it runs, and Ctrl-C ends both", async () => {
-  const dataDir = newFolder();
-  const { child, printed, exit } = await startMain({ DATA_DIR: dataDir });
+  const { child, printed, exit } = await sharedProduct();
   const [, endpoint = ""] = /embedded, at (\S+)/.exec(printed) ?? [];
-  expect(JSON.parse(await readFile(join(dataDir, engineAddressFile), "utf8"))).toMatchObject({ endpoint });
+  expect(JSON.parse(await readFile(join(sharedDir, engineAddressFile), "utf8"))).toMatchObject({ endpoint });
   expect((await fetch(endpoint)).status).toBe(200);
   child.kill("SIGINT");
   // npm and the terminal both hand on the same key press.
   child.kill("SIGINT");
   expect(await exit()).toBe(0);
   await expect(fetch(endpoint)).rejects.toThrow();
-  expect(existsSync(join(dataDir, engineAddressFile))).toBe(false);
-});
-
-test("a second start on the same data folder says who has it, exits 1 and disturbs nothing", async () => {
-  const dataDir = newFolder();
-  const { child, baseUrl } = await startMain({ DATA_DIR: dataDir });
-  const { code, said } = await failMain({ DATA_DIR: dataDir });
-  expect(code).toBe(1);
-  expect(said).toContain(`held by process ${child.pid}`);
-  expect(said).not.toContain("at async");
-  expect((await get(`${baseUrl}/_local/tokens`)).status).toBe(200);
+  expect(existsSync(join(sharedDir, engineAddressFile))).toBe(false);
 });
 
 test("a port that is taken is said in one sentence that names PORT; exit 1, and no engine or demo is left", async () => {

@@ -16,7 +16,6 @@ function spawnMain(
     env: { PATH: process.env["PATH"], PORT: "0", NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"], ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  onTestFinished(() => void child.kill("SIGKILL"));
   return child;
 }
 
@@ -29,8 +28,15 @@ export type Product = {
   exit: () => Promise<number | null>;
 };
 
-/** Starts the product; resolves once it has printed its banner. */
+/** Starts the product for one test; resolves once it has printed its banner. */
 export async function startMain(env: Record<string, string>, ...args: string[]): Promise<Product> {
+  const product = await startShared(env, ...args);
+  onTestFinished(() => void product.child.kill("SIGKILL"));
+  return product;
+}
+
+/** Starts the product for several tests, which have to end it; resolves once it has printed its banner. */
+export async function startShared(env: Record<string, string>, ...args: string[]): Promise<Product> {
   const child = spawnMain(env, args);
   const exited = once(child, "exit");
   const errors = text(child.stderr);
@@ -55,6 +61,7 @@ export async function failMain(
   ...args: string[]
 ): Promise<{ code: number | null; said: string }> {
   const child = spawnMain(env, args);
+  onTestFinished(() => void child.kill("SIGKILL"));
   const said = await text(child.stderr);
   if (child.exitCode === null) await once(child, "exit");
   return { code: child.exitCode, said };

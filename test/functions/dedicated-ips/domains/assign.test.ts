@@ -82,10 +82,15 @@ test("a domain that is not delegated yet gets its SPF record with the addresses 
   expect(await assignmentFaults(account)).toEqual([]);
 });
 
+let hundred: Promise<{ account: Account; names: string[] }> | undefined;
+
+/** An account with a hundred domains, which two tests share: none of them is assigned before or after a test. */
+const withHundred = () =>
+  (hundred ??= rich().then(async (account) => ({ account, names: await stockedDomains(account, 100) })));
+
 test("a hundred domains in one call, and back", { timeout: 60_000 }, async () => {
-  const account = await rich();
+  const { account, names } = await withHundred();
   const { id } = await activeIp(account);
-  const names = await stockedDomains(account, 100);
   const { status, body, text } = await assign(account, id, names);
   expect([status, body.domain_count], text).toEqual([200, 100]);
   expect(body.domains).toHaveLength(100);
@@ -100,9 +105,8 @@ test("a hundred domains in one call, and back", { timeout: 60_000 }, async () =>
 });
 
 test("one that does not go among a hundred changes nothing", { timeout: 60_000 }, async () => {
-  const account = await rich();
+  const { account, names } = await withHundred();
   const [{ id }, other] = [await activeIp(account), await activeIp(account)];
-  const names = await stockedDomains(account, 100);
   await assign(account, other.id, [names[70]]);
   const before = await storedOf(account);
   const { status, body } = await assign(account, id, names);
@@ -116,6 +120,7 @@ test("one that does not go among a hundred changes nothing", { timeout: 60_000 }
     ],
   ]);
   expect(await storedOf(account)).toEqual(before);
+  expect((await unassign(account, other.id, [names[70]])).status).toBe(200);
 });
 
 test("one that goes away, or that another IP gets, once it was begun, changes nothing either", async () => {
@@ -205,14 +210,15 @@ test(
   { timeout: 60_000 },
   async () => {
     const account = await rich();
-    const scene = async () => ({ ip: await activeIp(account), names: await stockedDomains(account, 12) });
-    const whole = await scene();
-    const { calls } = await withFault(undefined, -1, () => assign(account, whole.ip.id, whole.names));
+    const ip = await activeIp(account);
+    const names = await stockedDomains(account, 12);
+    const { calls } = await withFault(undefined, -1, () => assign(account, ip.id, names));
     const places = calls.flatMap((command, at) => (writes.test(command) ? [at] : []));
     expect(places.length).toBeGreaterThan(3);
     for (const [index, at] of places.entries()) {
       for (const fault of ["answer lost", "lost before"] as const) {
-        const { ip, names } = await scene();
+        expect((await unassign(account, ip.id, names)).status).toBe(200);
+        expect((await storedIp(account, ip.id))?.domain_count).toBe(0);
         const { value: died } = await withFault(fault, at, () => assign(account, ip.id, names));
         expect([200, 503], died.text).toContain(died.status);
         if (index % 2 === 0) await carriedOn(account, ip.id);

@@ -1,3 +1,4 @@
+import { rememberTokens } from "../auth/remembered-tokens.ts";
 import { userVerifier, type UserVerifier } from "../auth/user-token.ts";
 import { readEnvironment, type Environment } from "../core/environment.ts";
 import { newLimiterMemory, type LimiterMemory } from "../rate-limits/limiter.ts";
@@ -21,7 +22,7 @@ export function runtime(): Runtime {
     currentRuntime = {
       env,
       client: new TableClient(),
-      verifyUser: userVerifier(env.ISSUERS),
+      verifyUser: rememberTokens(userVerifier(env.ISSUERS)),
       limiterMemory: newLimiterMemory(),
     };
   }

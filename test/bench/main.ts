@@ -16,6 +16,7 @@ const suites: Record<string, Suite> = {
   warm: { load: () => import("./warm.ts") },
   pages: { load: () => import("./pages.ts") },
   budgets: { load: () => import("./budgets.ts") },
+  gateway: { load: () => import("./gateway.ts"), startsAll: true },
   soak: { load: () => import("./soak.ts"), startsAll: true },
   checks: { load: () => import("./checks.ts"), startsAll: true },
   domains: { load: () => import("./domains.ts") },

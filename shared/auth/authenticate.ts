@@ -3,7 +3,6 @@ import type { SeenItems } from "../table/seen-items.ts";
 import type { Table } from "../table/table.ts";
 import type { Principal } from "./principal.ts";
 import { expectedService, isServiceToken, servicePrincipal } from "./service-token.ts";
-import type { UserVerifier } from "./user-token.ts";
 
 /** The bearer token in an `Authorization` header (RFC 6750); undefined if it has none. */
 const bearerToken = (header = ""): string | undefined => /^Bearer +([^\s]+) *$/i.exec(header)?.[1];
@@ -24,7 +23,7 @@ export function expectedPrincipal(header: string | undefined, seen: SeenItems): 
  */
 export async function authenticate(
   header: string | undefined,
-  verifyUser: UserVerifier,
+  verifyUser: (token: string) => Promise<Principal>,
   table: Table,
   now: Date,
 ): Promise<Principal> {

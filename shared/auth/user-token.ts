@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-
 import { JwtVerifier } from "aws-jwt-verify";
 import { FetchError, JwtExpiredError } from "aws-jwt-verify/error";
 import { SimpleFetcher } from "aws-jwt-verify/https";
@@ -10,7 +8,6 @@ import * as z from "zod";
 import type { Issuer } from "../core/environment.ts";
 import { Problem } from "../core/errors.ts";
 import { idOfWords } from "../core/ids.ts";
-import { remember } from "../core/memory.ts";
 import type { Principal } from "./principal.ts";
 
 /** Turns a JWT access token into its principal. Throws 401, or 503 if the issuer's keys cannot be fetched. */
@@ -83,12 +80,8 @@ function keySets(issuers: readonly Issuer[]): SimpleJwksCache {
   return new SimpleJwksCache({ fetcher: { fetch } });
 }
 
-/** The time for which a verified token is not verified again, in milliseconds. It ends earlier if the token expires. */
-const rememberedMs = 300_000;
-
 /**
- * Creates a verifier for the configured issuers. Keys are fetched once, cached, and fetched again at a bounded rate. A
- * verified token is accepted for up to five minutes, also if the issuer removes its key meanwhile.
+ * Creates a verifier for the configured issuers. Keys are fetched once, cached, and fetched again at a bounded rate.
  */
 export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
   const verifier = JwtVerifier.create(
@@ -102,19 +95,12 @@ export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
     { jwksCache: keySets(issuers) },
   );
   const byName = new Map(issuers.map((issuer) => [issuer.issuer, issuer]));
-  const verified = new Map<string, { principal: Principal; until: number }>();
   const verify = async (token: string): Promise<Principal> => {
-    const name = createHash("sha256").update(token).digest("base64url");
-    const known = verified.get(name);
-    if (known && Date.now() < known.until) return known.principal;
     try {
       const payload = await verifier.verify(token);
       const issuer = byName.get(payload.iss ?? "");
       if (!issuer) throw new Error("unknown issuer");
-      const principal = principalOf(issuer, payload);
-      const until = Math.min((payload.exp ?? 0) * 1_000, Date.now() + rememberedMs);
-      remember(verified, name, { principal, until });
-      return principal;
+      return principalOf(issuer, payload);
     } catch (error) {
       if (error instanceof JwtExpiredError) throw new Problem("token_expired", "This access token has expired.");
       if (error instanceof FetchError) {

@@ -8,11 +8,11 @@ import { runtime } from "./runtime.ts";
  */
 export async function prime(schemas: readonly z.ZodType[]): Promise<void> {
   try {
-    const { env, client, verifyUser } = runtime();
+    const { env, client, loadIssuerKeys } = runtime();
     for (const schema of schemas) schema.safeParse({});
     // The charge of a request's limit goes beside its reads, over a connection of its own.
     const connected = [1, 2].map(() => client.connect(env.TABLE_NAME));
-    await Promise.allSettled([...connected, verifyUser.loadKeys()]);
+    await Promise.allSettled([...connected, loadIssuerKeys()]);
   } catch {
     // The environment is wrong. The first request says how.
   }

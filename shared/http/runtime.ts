@@ -1,4 +1,6 @@
-import { userVerifier, type UserVerifier } from "../auth/user-token.ts";
+import type { Principal } from "../auth/principal.ts";
+import { rememberTokens } from "../auth/remembered-tokens.ts";
+import { userVerifier } from "../auth/user-token.ts";
 import { readEnvironment, type Environment } from "../core/environment.ts";
 import { newLimiterMemory, type LimiterMemory } from "../rate-limits/limiter.ts";
 import { TableClient } from "../table/client.ts";
@@ -7,7 +9,9 @@ import { SeenItems } from "../table/seen-items.ts";
 export type Runtime = {
   env: Environment;
   client: TableClient;
-  verifyUser: UserVerifier;
+  verifyUser: (token: string) => Promise<Principal>;
+  /** Loads the keys of all issuers, as the first token of each would. */
+  loadIssuerKeys: () => Promise<void>;
   limiterMemory: LimiterMemory;
   seen: SeenItems;
 };
@@ -20,10 +24,12 @@ let currentRuntime: Runtime | undefined;
 export function runtime(): Runtime {
   if (!currentRuntime) {
     const env = readEnvironment(process.env);
+    const verifier = userVerifier(env.ISSUERS);
     currentRuntime = {
       env,
       client: new TableClient(),
-      verifyUser: userVerifier(env.ISSUERS),
+      verifyUser: rememberTokens(verifier),
+      loadIssuerKeys: verifier.loadKeys,
       limiterMemory: newLimiterMemory(),
       seen: new SeenItems(),
     };

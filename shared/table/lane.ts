@@ -1,9 +1,8 @@
 import { request as httpRequest, Agent as HttpAgent } from "node:http";
 import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
 
-import aws4 from "aws4";
-
 import type { Input, TableOperation, Output } from "./operations.ts";
+import { signer, type Credentials } from "./signature.ts";
 import { readRefusal, readResponse, requestBody } from "./wire-format.ts";
 
 /** An answer of the table: the output of an operation, or the error of a condition that failed. */
@@ -35,7 +34,11 @@ function endpointOf(env: ProcessEnvironment, given: string | undefined): { url: 
 }
 
 /** The credentials in the environment, where Lambda puts those of its role. */
-function credentialsOf({ AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN }: ProcessEnvironment) {
+function credentialsOf({
+  AWS_ACCESS_KEY_ID,
+  AWS_SECRET_ACCESS_KEY,
+  AWS_SESSION_TOKEN,
+}: ProcessEnvironment): Credentials | undefined {
   if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) return undefined;
   return {
     accessKeyId: AWS_ACCESS_KEY_ID,
@@ -98,22 +101,18 @@ export function openLane(env: ProcessEnvironment, given?: string): Lane {
   if (!place) return async () => undefined;
   const { url, region } = place;
   const post = poster(url);
+  const sign = signer("dynamodb", region);
   return async <O extends TableOperation>(operation: O, input: Input<O>): Promise<TableAnswer<O> | undefined> => {
     const credentials = credentialsOf(env);
     if (!credentials) return undefined;
     try {
       const body = requestBody<O>(input);
-      const unsigned = {
-        service: "dynamodb",
-        region,
-        host: url.host,
-        path: "/",
-        method: "POST",
-        headers: { "Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": `DynamoDB_20120810.${operation}` },
-        body,
+      const headers = {
+        "content-type": "application/x-amz-json-1.0",
+        "x-amz-target": `DynamoDB_20120810.${operation}`,
       };
-      const { headers } = aws4.sign(unsigned, credentials);
-      const answer = await post(headers as Record<string, string>, body);
+      const signed = sign({ host: url.host, headers, body }, credentials, new Date());
+      const answer = await post(signed, body);
       if (answer?.status === 200) return { output: readResponse<O>(answer.body) };
       const refusal = answer?.status === 400 ? readRefusal(answer.body) : undefined;
       return refusal && { refusal };

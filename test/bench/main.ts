@@ -10,7 +10,7 @@ import { rowOf, writePages, type Results } from "./page.ts";
 
 /** The suites that get an engine with a table, and those that start by themselves what they need. */
 const withEngine = "cold warm load pages budgets domains mailboxes mail decide promises code".split(" ");
-const suites = [...withEngine, "soak", "checks", "clone"];
+const suites = [...withEngine, "gateway", "soak", "checks", "clone"];
 const file = join(import.meta.dirname, "../../bench.json");
 
 const usage = `npm run bench [-- suite… [document] [--quick] [--write]]

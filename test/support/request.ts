@@ -6,7 +6,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { routes } from "../../functions/routes.ts";
 import { type LambdaSpec, lambdas, requestsTo } from "../../infra/entry-points.ts";
-import { buildEvent, createMatcher, parseTarget } from "../../infra/local/server/event.ts";
+import { buildEvent, collectHeaders, createMatcher, parseTarget } from "../../infra/local/server/event.ts";
 import { clientNetwork } from "../../shared/core/ip.ts";
 import type { Handler } from "../../shared/http/lambda.ts";
 import type { Response } from "../../shared/http/response.ts";
@@ -57,7 +57,12 @@ export function eventOf(method: string, target: string, sent: Sent = {}): APIGat
   const isPublic = routes.some((route) => route.public && route.name === matched.target.name);
   const sourceIp = isPublic ? networkFor(text) : "127.0.0.1";
   const wire = { httpVersion: "1.1", sourceIp, port: 8080, body: Buffer.from(text) };
-  return buildEvent({ ...wire, method, rawHeaders: Object.entries(headers).flat() }, parsed, matched, new Date());
+  return buildEvent(
+    { ...wire, method, headers: collectHeaders(Object.entries(headers).flat()) },
+    parsed,
+    matched,
+    new Date(),
+  );
 }
 
 /**

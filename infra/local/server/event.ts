@@ -31,8 +31,6 @@ function moreSpecificFirst(a: Compiled<unknown>, b: Compiled<unknown>): number {
 }
 
 function parametersOf(segments: Segment[], parts: string[]): Record<string, string> | undefined {
-  const greedy = segments.at(-1)?.kind === "greedy";
-  if (greedy ? parts.length < segments.length : parts.length !== segments.length) return undefined;
   const parameters: [string, string][] = [];
   for (const [index, { kind, text }] of segments.entries()) {
     const part = parts[index] ?? "";
@@ -65,10 +63,25 @@ export function createMatcher<T>(
     if (other !== undefined) throw new Error(`"${other}" and "${routeKey}" match the same requests`);
     byShape.set(shape, routeKey);
   }
+  const methods = new Set(compiled.map(({ method }) => method));
+  const longest = Math.max(0, ...compiled.map(({ segments }) => segments.length));
+  const known = new Map<string, Compiled<T>[]>();
+  /** The triggers of a method for paths of so many segments. */
+  const candidates = (method: string, count: number): Compiled<T>[] => {
+    const key = `${method} ${Math.min(count, longest + 1)}`;
+    const some =
+      known.get(key) ??
+      compiled.filter(({ method: wanted, segments }) => {
+        const isGreedy = segments.at(-1)?.kind === "greedy";
+        return wanted === method && (isGreedy ? count >= segments.length : count === segments.length);
+      });
+    if (methods.has(method)) known.set(key, some);
+    return some;
+  };
   return (method, path) => {
     const parts = path.split("/").slice(1);
-    for (const { routeKey, segments, target, method: wanted } of compiled) {
-      const pathParameters = wanted === method ? parametersOf(segments, parts) : undefined;
+    for (const { routeKey, segments, target } of candidates(method, parts.length)) {
+      const pathParameters = parametersOf(segments, parts);
       if (pathParameters) return { target, routeKey, pathParameters };
     }
     return fallback && { target: fallback.target, routeKey: "$default", pathParameters: {} };
@@ -135,11 +148,11 @@ export function parseQuery(query: string): Record<string, string> {
   return Object.fromEntries(parameters);
 }
 
-/** A request as received; `rawHeaders` alternates names and values, as in node:http. */
+/** A request as received, with its headers by lower-case name. */
 export type WireRequest = {
   method: string;
   httpVersion: string;
-  rawHeaders: readonly string[];
+  headers: ReadonlyMap<string, string>;
   sourceIp: string;
   port: number;
   body: Buffer;
@@ -212,13 +225,11 @@ export function buildEvent(
   { routeKey, pathParameters }: Pick<Match<unknown>, "routeKey" | "pathParameters">,
   now: Date,
 ): APIGatewayProxyEventV2 {
-  const headers = collectHeaders(request.rawHeaders);
+  const headers = new Map(request.headers);
   const host = target.authority ?? headers.get("host") ?? "localhost";
   headers.set("host", host);
-  const cookies = (headers.get("cookie") ?? "")
-    .split(";")
-    .map((cookie) => cookie.trim())
-    .filter(Boolean);
+  const cookie = headers.get("cookie");
+  const cookies = cookie === undefined ? [] : cookie.split(";").flatMap((one) => one.trim() || []);
   for (const name of ["cookie", ...connectionHeaders]) headers.delete(name);
   forwarded(headers, request);
   const query = parseQuery(target.query);

@@ -60,6 +60,9 @@ export function toAnswer(result: unknown): Answer {
   };
 }
 
+/** Up to this length, headers and body are sent by one write, which is faster than two. */
+const oneWriteBytes = 16_384;
+
 /**
  * Sends an answer. node:http omits the body for HEAD, 204 and 304; the latter two have no length either (RFC 9110
  * §8.6).
@@ -67,7 +70,9 @@ export function toAnswer(result: unknown): Answer {
 export function sendAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
   const hasLength = status !== 204 && status !== 304;
   response.writeHead(status, { ...headers, ...(hasLength ? { "content-length": body.length } : {}) });
-  response.end(body);
+  if (body.length > oneWriteBytes) response.end(body);
+  // Latin-1 stands for the same bytes, and node:http joins only text to the headers.
+  else response.end(body.toString("latin1"), "latin1");
 }
 
 /** API Gateway's limit for the payload of an HTTP API. */

@@ -58,11 +58,16 @@ const notForUs = (host: string | undefined): Answer =>
       "Use localhost, or start the server with that name in ALLOWED_HOSTS.",
   );
 
-async function wireRequest(request: IncomingMessage): Promise<WireRequest | null> {
-  const { method = "GET", httpVersion, rawHeaders, socket } = request;
+async function wireRequest(
+  request: IncomingMessage,
+  headers: ReadonlyMap<string, string>,
+): Promise<WireRequest | null> {
+  const { method = "GET", httpVersion, socket } = request;
   const { remoteAddress: sourceIp = "127.0.0.1", localPort: port = 80 } = socket;
-  const body = await readBody(request);
-  return body && { method, httpVersion, rawHeaders, sourceIp, port, body };
+  // A request without both of these headers has no body (RFC 9112, section 6.3).
+  const hasBody = headers.has("content-length") || headers.has("transfer-encoding");
+  const body = hasBody ? await readBody(request) : Buffer.alloc(0);
+  return body && { method, httpVersion, headers, sourceIp, port, body };
 }
 
 const localHeaders = {
@@ -133,7 +138,7 @@ export function createResponder(options: ResponderOptions): Responder {
       if (!isLocal && corsOrigins.length > 0 && isPreflight(request.method, headers)) {
         return answerPreflight(corsOrigins, headers);
       }
-      const wire = await wireRequest(request);
+      const wire = await wireRequest(request, headers);
       if (!wire) return withCors(corsOrigins, headers, message(413, "Request Entity Too Large"));
       if (isLocal) {
         const local = { headers, query: new URLSearchParams(target.query), body: wire.body, port: wire.port };

@@ -4,7 +4,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { expect, test, vi } from "vitest";
 
 import { handler } from "../../../functions/workers/payment-webhook.ts";
-import { buildEvent, parseTarget } from "../../../infra/local/server/event.ts";
+import { buildEvent, collectHeaders, parseTarget } from "../../../infra/local/server/event.ts";
 import { stripeSignature } from "../../../shared/providers/payments/embedded-checkout.ts";
 import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { answerOf } from "../../support/request.ts";
@@ -19,7 +19,7 @@ type Sent = { body: string | Buffer; headers?: Record<string, string> };
 function eventOf({ body, headers = {} }: Sent): APIGatewayProxyEventV2 {
   const all = { host: "127.0.0.1", "content-type": "application/json; charset=utf-8", ...headers };
   const wire = { httpVersion: "1.1", sourceIp: "127.0.0.1", port: 8080, body: Buffer.from(body) };
-  const request = { ...wire, method: "POST", rawHeaders: Object.entries(all).flat() };
+  const request = { ...wire, method: "POST", headers: collectHeaders(Object.entries(all).flat()) };
   return buildEvent(request, parseTarget(path), { routeKey: `POST ${path}`, pathParameters: {} }, new Date());
 }
 

@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { expect, test } from "vitest";
 
-import { buildEvent, createMatcher, parseTarget } from "../../../../infra/local/server/event.ts";
+import { buildEvent, collectHeaders, createMatcher, parseTarget } from "../../../../infra/local/server/event.ts";
 
 const now = new Date("2026-07-10T19:19:05.766Z");
 const match = createMatcher(
@@ -13,7 +13,8 @@ function eventOf(path: string, rawHeaders: string[] = [], body = Buffer.alloc(0)
   const matched = match("GET", target.path);
   if (!matched) throw new Error("no match");
   const wire = { method: "GET", httpVersion: "1.1", sourceIp: "127.0.0.1", port: 8080 };
-  return buildEvent({ ...wire, rawHeaders: ["Host", "localhost:8080", ...rawHeaders], body }, target, matched, now);
+  const headers = collectHeaders(["Host", "localhost:8080", ...rawHeaders]);
+  return buildEvent({ ...wire, headers, body }, target, matched, now);
 }
 
 test("the event has the members of payload format 2.0, and none that would be empty", () => {

@@ -22,6 +22,13 @@ const units = { pointer: 0.03, reference: 0.04, row: 0.16, byId: 1 };
 const Pointer = z.object({ SK: z.string(), domain_id: z.string() });
 const Reference = z.object({ domain_id: z.string() });
 
+/** The ids of the domains that the rows of a workspace's list refer to. */
+export const referredIds = (rows: readonly object[]): string[] => rows.map((row) => Reference.parse(row).domain_id);
+
+/** Opens the list of a workspace's domains, as their ids. */
+export const openReferences = (moment: Moment, accountId: string, workspaceId: string) =>
+  moment.open([{ list: domainsIn(accountId, workspaceId), resolve: async (rows) => referredIds(rows) }]);
+
 /** The ids of an account's domains whose names fulfil a condition, oldest first. */
 async function idsByName(table: Reader, accountId: string, isWanted: (name: string) => boolean): Promise<string[]> {
   const { PK, SK } = domainNameKey(accountId, "");
@@ -60,10 +67,9 @@ export async function filteredDomains(
   { name, rest }: DomainFilter,
   { skip, take, limit }: { skip: number; take: number; limit: number },
 ): Promise<{ rows: StoredDomain[]; total: number } | undefined> {
-  const resolve = async (rows: readonly object[]) => rows.map((row) => Reference.parse(row).domain_id);
   const [[all], [references]] = await Promise.all([
     openDomains(moment, accountId),
-    workspaceId === undefined ? [] : moment.open([{ list: domainsIn(accountId, workspaceId), resolve }]),
+    workspaceId === undefined ? [] : openReferences(moment, accountId, workspaceId),
   ]);
   const [inAccount, inPlace] = [all?.total ?? 0, (references ?? all)?.total ?? 0];
   if (inPlace > limit) return undefined;

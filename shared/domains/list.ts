@@ -1,4 +1,4 @@
-import * as z from "zod";
+import type * as z from "zod";
 
 import type { Capability } from "../auth/capabilities.ts";
 import { covers, scopesHeld } from "../auth/permissions.ts";
@@ -11,7 +11,7 @@ import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
 import type { Reader } from "../table/table.ts";
 import { tagsAmong } from "../tags/tag.ts";
 import { domainsIn, DomainStatus, type StoredDomain, type Domain } from "./domain.ts";
-import { type DomainFilter, filteredDomains, openDomains } from "./filtered.ts";
+import { type DomainFilter, filteredDomains, openDomains, referredIds } from "./filtered.ts";
 import { domainsByIds } from "./find.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
@@ -139,13 +139,10 @@ async function sourcesOf(
   return [...sources, { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
 }
 
-const Reference = z.object({ domain_id: z.string() });
-
 /** The domains in a workspace. A reference to a domain that has moved to another workspace meanwhile is left out. */
 const inWorkspace = (table: Reader, accountId: string, id: string): Listed<StoredDomain> => ({
   list: domainsIn(accountId, id),
   resolve: async (rows) => {
-    const ids = rows.map((row) => Reference.parse(row).domain_id);
-    return (await domainsByIds(table, accountId, ids)).filter(({ workspace_id }) => workspace_id === id);
+    return (await domainsByIds(table, accountId, referredIds(rows))).filter(({ workspace_id }) => workspace_id === id);
   },
 });

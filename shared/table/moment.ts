@@ -59,6 +59,35 @@ export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Pr
 
 const listName = ({ partition, name }: List): string => `${partition} ${name}`;
 
+/** The rows of a list. Blocks whose bitmaps do not fit the state are put into `torn`. */
+const sourceOf = <T>(
+  table: Reader,
+  torn: Map<string, readonly number[]>,
+  state: ListState,
+  resolve: Listed<T>["resolve"],
+): RowSource<T> => ({
+  total: state.live,
+  read: async (skip, take) => {
+    const read = await readSpan(table, state, { skip, take });
+    if ("changed" in read) {
+      torn.set(listName(state.list), read.changed);
+      throw new ListChanged();
+    }
+    const found = await resolve(read.rows);
+    if (found.length < read.rows.length) throw new ListChanged();
+    return [...found];
+  },
+});
+
+/** Throws `ListChanged` if one of the lists has changed since its state was read. */
+async function requireSame(table: Reader, states: readonly ListState[]): Promise<void> {
+  const heads = await readHeads(
+    table,
+    states.map(({ list }) => list),
+  );
+  if (heads.some(({ version }, index) => version !== states[index]?.version)) throw new ListChanged();
+}
+
 /**
  * `torn` names the blocks of a list in which the last attempt found an unfinished deletion. Their bitmaps are read with
  * the list's head.
@@ -67,26 +96,7 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
   const earlier: ListState[] = [];
   let opened: ListState[] = [];
   const held: (() => Promise<boolean>)[] = [];
-  const sourceOf = <T>(state: ListState, resolve: Listed<T>["resolve"]): RowSource<T> => ({
-    total: state.live,
-    read: async (skip, take) => {
-      const read = await readSpan(table, state, { skip, take });
-      if ("changed" in read) {
-        torn.set(listName(state.list), read.changed);
-        throw new ListChanged();
-      }
-      const found = await resolve(read.rows);
-      if (found.length < read.rows.length) throw new ListChanged();
-      return [...found];
-    },
-  });
-  const compare = async (states: readonly ListState[]): Promise<void> => {
-    const heads = await readHeads(
-      table,
-      states.map(({ list }) => list),
-    );
-    if (heads.some(({ version }, index) => version !== states[index]?.version)) throw new ListChanged();
-  };
+  const source = <T>(state: ListState, resolve: Listed<T>["resolve"]) => sourceOf(table, torn, state, resolve);
   const requireHeld = async (): Promise<void> => {
     const same = await Promise.all(held.map((isSame) => isSame()));
     if (same.includes(false)) throw new ListChanged();
@@ -94,7 +104,7 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
   return {
     hold: (lists, isSame) => {
       held.push(isSame);
-      return lists.map(({ state, resolve }) => sourceOf(state, resolve));
+      return lists.map(({ state, resolve }) => source(state, resolve));
     },
     open: async (lists) => {
       const states = await readHeads(
@@ -105,7 +115,7 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       opened.push(...states);
       return lists.flatMap(({ resolve }, index) => {
         const state = states[index];
-        return state ? [sourceOf(state, resolve)] : [];
+        return state ? [source(state, resolve)] : [];
       });
     },
     page: async (sources, skip, take) => {
@@ -117,12 +127,12 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       // Waits for both to end, so that a failed reading leaves nothing running beside the next one.
       const [read, same] = await Promise.allSettled([
         readConcatenated(sources, skip, take),
-        Promise.all([compare(compared), sources.length > 1 ? requireHeld() : undefined]),
+        Promise.all([requireSame(table, compared), sources.length > 1 ? requireHeld() : undefined]),
       ]);
       if (read.status === "rejected") throw read.reason;
       if (same.status === "rejected") throw same.reason;
       return { rows: read.value, total: totalOf(sources) };
     },
-    unchanged: () => compare([...earlier, ...opened]),
+    unchanged: () => requireSame(table, [...earlier, ...opened]),
   };
 }

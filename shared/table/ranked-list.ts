@@ -271,6 +271,8 @@ export async function stateOf(
   return { list, ...head, bitmaps: await readBitmaps(table, list, [...new Set(ordinals.map(blockOf))]) };
 }
 
+const ordinalIn = (sortKey: string): number => Number(sortKey.slice(-ordinalDigits));
+
 /** The state of a list that has lost its head, from its rows and bitmaps, without the bitmaps. */
 export async function rebuiltState(table: Reader, list: List, version: number): Promise<ListState> {
   const { partition } = list;
@@ -278,7 +280,6 @@ export async function rebuiltState(table: Reader, list: List, version: number): 
     table.between(partition, bitmapKey(list, 0).SK, bitmapKey(list, lastOrdinal).SK),
     table.between(partition, rowKey(list, 0).SK, rowKey(list, lastOrdinal).SK, { limit: 1, newestFirst: true }),
   ]);
-  const ordinalIn = (SK: string): number => Number(SK.slice(-ordinalDigits));
   const deleted = items.flatMap((item) => {
     const { bits } = Bitmap.parse(item);
     const offsets = Array.from({ length: blockSize }, (_, offset) => offset);

@@ -22,7 +22,7 @@ export const perBlock = 256;
 const perWrite = 64;
 
 /** What a search needs of a mailbox. A domain's name never changes, so the name can be stored here. */
-export type Named = {
+export type NamedMailbox = {
   ordinal: number;
   domain: { id: string; name: string };
   local_part: string;
@@ -59,7 +59,7 @@ const options = {
   params: { [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT, [constants.BROTLI_PARAM_QUALITY]: 9 },
 };
 
-type Person = Pick<Named, "local_part" | "first_name" | "last_name">;
+type Person = Pick<NamedMailbox, "local_part" | "first_name" | "last_name">;
 
 /** Characters that stand for the person's names within a local part, which often contains them. */
 const [firstMark, lastMark] = ["\u0001", "\u0002"];
@@ -73,7 +73,7 @@ function shortened({ local_part, first_name, last_name }: Person): string {
   return localOf(short, { first_name, last_name }) === local_part ? short : local_part;
 }
 
-function pack(named: readonly Named[]): Uint8Array {
+function pack(named: readonly NamedMailbox[]): Uint8Array {
   const domains = new Map(named.map(({ domain }) => [domain.id, domain.name]));
   const places = new Map([...domains.keys()].map((id, place) => [id, place]));
   const content: z.output<typeof Content> = {
@@ -88,7 +88,7 @@ function pack(named: readonly Named[]): Uint8Array {
 }
 
 /** The mailboxes at the ordinals of a block before `until`. */
-type Packed = { named: Named[]; until: number };
+type Packed = { named: NamedMailbox[]; until: number };
 
 /** The mailboxes in an item; undefined if it has none. */
 export function unpack(item: Item): Packed | undefined {
@@ -112,7 +112,7 @@ const blockWrite = (accountId: string, block: number, version: number, { named, 
 });
 
 /** Reads the mailboxes in rows of the account's list from one ordinal to another, both included. */
-export async function namedInRows(table: Reader, accountId: string, from: number, to: number): Promise<Named[]> {
+export async function namedInRows(table: Reader, accountId: string, from: number, to: number): Promise<NamedMailbox[]> {
   const list = mailboxesOf(accountId);
   if (to < from) return [];
   const rows = await table.between(list.partition, rowKey(list, from).SK, rowKey(list, to).SK);
@@ -127,11 +127,11 @@ export async function namedInRows(table: Reader, accountId: string, from: number
 
 export const namedOf = (
   { id, local_part, first_name, last_name }: StoredMailbox,
-  { id: domainId, name }: Named["domain"],
-): Named => ({ ordinal: ordinalOf(id) ?? 0, domain: { id: domainId, name }, local_part, first_name, last_name });
+  { id: domainId, name }: NamedMailbox["domain"],
+): NamedMailbox => ({ ordinal: ordinalOf(id) ?? 0, domain: { id: domainId, name }, local_part, first_name, last_name });
 
 /** A block that an addition packs: its number and version, and the mailboxes that were in it before. */
-export type DueBlock = { block: number; version: number; named: Named[] };
+export type DueBlock = { block: number; version: number; named: NamedMailbox[] };
 
 /**
  * Reads the block that the addition of `count` rows has to pack; undefined if it has to pack none. The version is read
@@ -156,14 +156,18 @@ async function readBlock(table: Reader, accountId: string, block: number) {
 }
 
 /** The write that packs a block, with the mailboxes that are added. */
-export function packWrite(accountId: string, { block, version, named }: DueBlock, added: readonly Named[]): Write {
+export function packWrite(
+  accountId: string,
+  { block, version, named }: DueBlock,
+  added: readonly NamedMailbox[],
+): Write {
   const end = (block + 1) * perBlock;
   const all = [...named, ...added.filter(({ ordinal }) => ordinal < end)];
   return blockWrite(accountId, block, version, { named: all, until: Math.min(end, (added.at(-1)?.ordinal ?? 0) + 1) });
 }
 
 /** The write that changes a mailbox's names in its block, or that makes a packing at the same time fail. */
-export async function renameWrite(table: Reader, accountId: string, renamed: Named): Promise<Write> {
+export async function renameWrite(table: Reader, accountId: string, renamed: NamedMailbox): Promise<Write> {
   const block = Math.floor(renamed.ordinal / perBlock);
   const { version, packed } = await readBlock(table, accountId, block);
   if (packed) {

@@ -1,14 +1,13 @@
-import * as z from "zod";
-
 import { InvalidInput } from "../../core/errors.ts";
 import { domainsIn, domainsOf, type StoredDomain } from "../../domains/domain.ts";
+import { openReferences } from "../../domains/filtered.ts";
 import { unicodeOf } from "../../domains/name.ts";
 import { ListChanged, type Moment } from "../../table/moment.ts";
 import { isDeleted, type ListState, readNear, readHeads, readWhole, rowKey } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import { readAddress } from "./local-part.ts";
 import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
-import { type Named, namedInRows, perBlock, readBlocks, unpack } from "./names.ts";
+import { type NamedMailbox, namedInRows, perBlock, readBlocks, unpack } from "./names.ts";
 
 type Searched = { local_part: string; first_name: string; last_name: string };
 
@@ -43,8 +42,6 @@ export const tooBroad = (): InvalidInput =>
 /** About the read units of one mailbox: its names in a block, and its reference with its row. */
 const units = { packed: 0.004, row: 0.5 };
 
-const Reference = z.object({ domain_id: z.string() });
-
 /** Where to search: in one domain, in one workspace, or in the whole account. */
 type Place = { accountId: string; domain?: StoredDomain | undefined; workspaceId?: string | undefined };
 
@@ -74,7 +71,7 @@ export async function searchNames(
   const { accountId, domain, workspaceId } = place;
   const order = workspaceId === undefined || domain ? undefined : await domainOrder(moment, accountId, workspaceId);
   const state = await readWhole(table, mailboxesOf(accountId));
-  const isIn = ({ id }: Named["domain"]): boolean => (domain ? id === domain.id : (order?.has(id) ?? true));
+  const isIn = ({ id }: NamedMailbox["domain"]): boolean => (domain ? id === domain.id : (order?.has(id) ?? true));
   const found = (await allNamed(table, accountId, state)).filter(
     (one) => isIn(one.domain) && isFound(one, one.domain.name, search),
   );
@@ -91,16 +88,15 @@ export async function searchNames(
 
 /** The places of a workspace's domains in its list, by their ids. */
 async function domainOrder(moment: Moment, accountId: string, workspaceId: string): Promise<Map<string, number>> {
-  const resolve = async (rows: readonly object[]) => rows.map((row) => Reference.parse(row).domain_id);
-  const [references] = await moment.open([{ list: domainsIn(accountId, workspaceId), resolve }]);
+  const [references] = await openReferences(moment, accountId, workspaceId);
   const ids = references ? await references.read(0, references.total) : [];
   return new Map(ids.map((id, index) => [id, index]));
 }
 
 /** All mailboxes of an account at the time of a state of its list, oldest first. */
-async function allNamed(table: Reader, accountId: string, state: ListState): Promise<Named[]> {
+async function allNamed(table: Reader, accountId: string, state: ListState): Promise<NamedMailbox[]> {
   const items = await readBlocks(table, accountId);
-  const parts: (Named[] | { from: number; to: number })[] = [];
+  const parts: (NamedMailbox[] | { from: number; to: number })[] = [];
   for (let block = 0; block * perBlock < state.next; block++) {
     const item = items.get(block);
     const packed = item && unpack(item);

@@ -1,6 +1,8 @@
+import { readHeads } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import { destinationsOf, type Destination } from "../forwarding/destinations.ts";
 import { isSameScope, targetsOf } from "../forwarding/loops.ts";
+import { rules } from "../forwarding/rule.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";
 
@@ -22,6 +24,9 @@ type Target = { address: string; by: MailScope; homeId: string | undefined };
  * copy that a rule of the same scope made.
  */
 export async function copiesOf(table: Reader, accountId: string, first: FoundMailbox): Promise<MailCopy[]> {
+  // Most accounts have no rule, and one read shows it. The rules of the scopes take a read for each scope.
+  const [all] = await readHeads(table, [rules.list(accountId)]);
+  if (all?.live === 0) return [];
   const mailboxes = new Map([[first.mailbox.id, first]]);
   const outside = new Set<string>();
   let steps: Step[] = [{ found: first, by: undefined }];

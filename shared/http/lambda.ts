@@ -66,8 +66,8 @@ export function lambda(
   answer: (request: Request, invocation: InvocationContext) => Promise<Response>,
   options: LambdaOptions = {},
 ): LambdaHandler {
-  const parseBody = jsonBodyParser().before;
   const authenticated = async ({ invocation }: Call) => options.public || (await invocation.authenticate());
+  const parseBody = bodyParser(options);
   const chain = middy(async (request: Request, call: Call) => {
     try {
       return await answer(request, call.invocation);
@@ -77,22 +77,17 @@ export function lambda(
       throw error;
     }
   })
-    .before(async (run) => {
-      options.guard?.(run.event);
-      const { invocation } = run.context;
+    .before(async ({ event, context }) => {
+      options.guard?.(event);
+      const { invocation } = context;
       // `invoke` authenticates too, and reads an expected caller's permissions in the same round trip.
-      if (!(options.invokes && invocation.expected)) await authenticated(run.context);
-      const { body, headers, isBase64Encoded } = run.event;
-      if (typeof body !== "string" || body === "") return;
+      if (!(options.invokes && invocation.expected)) await authenticated(context);
       try {
-        const text = bodyText({ body, headers, isBase64Encoded });
-        Object.assign(run.event, { body: text, isBase64Encoded: false });
-        parseBody?.(run as never);
-        options.checkBody?.(text);
+        parseBody(event);
       } catch (error) {
-        await authenticated(run.context);
+        await authenticated(context);
         // A request with an unreadable body is charged too, so that such requests cannot be sent for free.
-        const principalId = run.context.principal?.id;
+        const principalId = context.principal?.id;
         if (principalId !== undefined) await invocation.charge({ principalId, class: "default", cost: 1 });
         throw error;
       }
@@ -112,6 +107,19 @@ export function lambda(
     return withStandardHeaders({ ...response, headers }, event);
   };
   return Object.assign(handle, { prime: () => prime(options.schemas ?? []) });
+}
+
+/** Returns a function that replaces the body of a request by what its JSON says. It leaves out a request without a body. */
+function bodyParser({ checkBody }: LambdaOptions): (request: Request) => void {
+  const { before: parse } = jsonBodyParser();
+  return (request) => {
+    const { body, headers, isBase64Encoded } = request;
+    if (typeof body !== "string" || body === "") return;
+    const text = bodyText({ body, headers, isBase64Encoded });
+    Object.assign(request, { body: text, isBase64Encoded: false });
+    parse?.({ event: request } as never);
+    checkBody?.(text);
+  };
 }
 
 function openCall(name: string, event: APIGatewayProxyEventV2): Call {

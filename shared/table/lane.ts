@@ -6,7 +6,7 @@ import { signer, type Credentials } from "./signature.ts";
 import { readRefusal, readResponse, requestBody } from "./wire-format.ts";
 
 /** An answer of the table: the output of an operation, or the error of a condition that failed. */
-export type TableAnswer<O extends TableOperation> = { output: Output<O> } | { refusal: Error };
+type TableAnswer<O extends TableOperation> = { output: Output<O> } | { refusal: Error };
 
 /** One attempt to send an operation; undefined if anything went wrong, so that the AWS SDK has to send it. */
 export type Lane = <O extends TableOperation>(operation: O, input: Input<O>) => Promise<TableAnswer<O> | undefined>;

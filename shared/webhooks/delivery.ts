@@ -10,7 +10,7 @@ import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { dueWrite } from "./schedule.ts";
-import { StoredWebhook, WebhookParams, findWebhook, getWebhook, webhookKey } from "./webhook.ts";
+import { StoredWebhook, WebhookParams, getWebhook, webhookKey } from "./webhook.ts";
 
 /*
  * Access patterns

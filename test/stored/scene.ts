@@ -5,11 +5,13 @@ import { vi } from "vitest";
 import { routes } from "../../functions/routes.ts";
 import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
 import { filesHere } from "../../shared/billing/services.ts";
+import { changeJournalOf } from "../../shared/changes/record.ts";
 import { clock } from "../../shared/core/time.ts";
 import { setFeedbackStatus } from "../../shared/feedback/operate.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
+import { indexEntries } from "../../shared/table/journal.ts";
 import { makeOwner, newGroup } from "../support/auth.ts";
 import { closeDays, fund } from "../support/billing.ts";
 import { callRest } from "../support/call.ts";
@@ -71,6 +73,16 @@ async function mailing(): Promise<Scene<"domain" | "email" | "password" | "maste
   const master = await send(account, "credentials", { name: "Relay", generate: true });
   const bob = await send(account, "mailboxes", { domain: name, local_part: "bob", first_name: "Bob", last_name: "L" });
   await send(account, "mailboxes/bulk-delete", { mailboxes: [bob.body.id] }, { "idempotency-key": "frozen" });
+  const items = Array.from({ length: 100 }, (_, index) => ({
+    local_part: `p${index}`,
+    first_name: "P",
+    last_name: "Q",
+  }));
+  await send(account, "mailboxes/bulk", { domain: name, items });
+  const [since, later] = [clock(), clock()];
+  since.setUTCHours(0, 0, 0, 0);
+  later.setUTCMinutes(later.getUTCMinutes() + 10);
+  await indexEntries(testTable(), changeJournalOf(account.id), { since }, later);
   const facts = { email: mailbox.body.primary_email, password: shown.body.password, domain: name };
   return { account, facts: { ...facts, masterPassword: master.body.generated_secret } };
 }

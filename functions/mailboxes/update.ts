@@ -2,8 +2,8 @@ import * as z from "zod";
 
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { changeMailbox } from "../../shared/mail/mailboxes/change.ts";
-import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../shared/mail/mailboxes/find.ts";
+import { aheadOfRename, changeMailbox } from "../../shared/mail/mailboxes/change.ts";
+import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
 import { Mailbox, mailboxKind, personName } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
@@ -21,7 +21,7 @@ export const route = defineRoute({
     })
     .meta({ id: "MailboxUpdate", description: "Changes to a mailbox's profile." }),
   output: Mailbox,
-  ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
+  ahead: ({ params }, expected) => aheadOfRename(expected, params.account_id, params.mailbox),
   run: ({ body, found }, context) => changeMailbox(found, body, "updated", context),
 });
 

@@ -80,11 +80,11 @@ function readsAhead(table: Reader, { keys = [], ranges = [], again = false }: Ah
   };
 }
 
-type Part = Range & RangeOptions & { items: Promise<Item[]> };
+type AheadRange = Range & RangeOptions & { items: Promise<Item[]> };
 
 /** Takes the items of a range out of those that were read ahead; undefined if they were not all read. */
 async function take(
-  parts: Part[],
+  parts: AheadRange[],
   { partition, from, to, limit = Infinity, newestFirst = false }: Range & RangeOptions,
 ): Promise<Item[] | undefined> {
   const place = parts.findIndex((part) => part.partition === partition && part.from <= from && to <= part.to);

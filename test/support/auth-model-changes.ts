@@ -111,6 +111,8 @@ export function moveGroup(
 ): Outcome {
   const group = model.groups.get(id);
   if (group?.accountId !== accountId) return "not_found";
+  // A group that is moved to where it is gives nobody anything.
+  if (parentId === group.parentId) return "done";
   if (parentId !== undefined) {
     if (!has(model, accountId, "group", parentId)) return "not_found";
     if (!groupHandable(model, actor, accountId, parentId)) return "would_escalate";

@@ -2,11 +2,12 @@ import { change } from "../../changes/kind.ts";
 import { notFound, Problem } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainById } from "../../domains/find.ts";
-import type { Context } from "../../http/route.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
 import type { Write } from "../../table/writes.ts";
-import { mailboxById, type FoundMailbox } from "./find.ts";
+import { expectedMailbox, mailboxById, type FoundMailbox } from "./find.ts";
 import { mailboxKey, mailboxKind, type Mailbox, type StoredMailbox } from "./mailbox.ts";
-import { namedOf, renameWrite } from "./names.ts";
+import { blockKeyOf, namedOf, renameWrite } from "./names.ts";
 import { mailboxCore, mailboxViewsIn } from "./view.ts";
 
 type Verb = (typeof mailboxKind.verbs)[number];
@@ -31,6 +32,13 @@ export function mailboxUpdate(
   const { id, version } = mailbox;
   const after = { ...mailbox, ...members, updated_at: at, version: version + 1 };
   return { after, write: { put: { ...mailboxKey(account_id, id), ...after }, if: { id, version } } };
+}
+
+/** What `changeMailbox` reads for a change of the names. */
+export function aheadOfRename(expected: Expected, accountId: string, ref: string): Ahead {
+  const { keys, id, again } = expectedMailbox(expected, accountId, ref);
+  const block = id === undefined ? undefined : blockKeyOf(accountId, id);
+  return { keys: [...keys, ...(block ? [block] : [])], ...(again ? { again } : {}) };
 }
 
 /** Changes members of a mailbox; writes nothing when it has them already. 404, 412, 409 `mailbox_not_ready`. */

@@ -166,6 +166,12 @@ export function packWrite(
   return blockWrite(accountId, block, version, { named: all, until: Math.min(end, (added.at(-1)?.ordinal ?? 0) + 1) });
 }
 
+/** The key of the block that has the names of a mailbox; undefined for an id in another form. */
+export function blockKeyOf(accountId: string, mailboxId: string): Key | undefined {
+  const ordinal = ordinalOf(mailboxId);
+  return ordinal === undefined ? undefined : blockKey(accountId, Math.floor(ordinal / perBlock));
+}
+
 /** The write that changes a mailbox's names in its block, or that makes a packing at the same time fail. */
 export async function renameWrite(table: Reader, accountId: string, renamed: NamedMailbox): Promise<Write> {
   const block = Math.floor(renamed.ordinal / perBlock);

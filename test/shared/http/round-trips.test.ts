@@ -139,6 +139,7 @@ const exceptions: Record<string, string> = {
   "mailboxes.list": wholeLists,
   "mailboxes.add": "the first password of an account makes the key of its passwords",
   "mailboxes.bulk": steps,
+  "mailboxes.bulk_delete": steps,
   "mailboxes.export": wholeLists,
   "mailboxes.get": unseen,
   "mailboxes.update": unseen,

@@ -24,9 +24,9 @@ const bothOf = (answer: Answer): number => answer.loadMs + firstOf(answer);
 /** Cold starts of the read of one workspace, beside the same read with other frameworks. */
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
-  const file = join(folder.path, "bundles/read/index.js");
+  const code = join(folder.path, "bundles/read/index.js");
   await bundleLambdas([{ name: "read", file: "functions/workspaces/get.ts" }], join(folder.path, "bundles"));
-  const ours = { label: "this API", file, bytes: (await stat(file)).size };
+  const ours = { label: "this API", file: join(code, "../init.mjs"), bytes: (await stat(code)).size };
   const all = [ours, ...(await bundlePeers("cold"))];
   const front = await startTlsFront(process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "", folder.path);
   const { get } = await newEvents(newUser(), 25);

@@ -3,9 +3,8 @@ import * as z from "zod";
 import type { Route } from "../../../shared/http/route.ts";
 import { type CodeFunction, largestPage, pageSizeOf, unitsOf } from "../catalogue/function.ts";
 import type { StaticType } from "../interpreter/types.ts";
-import { type Call, type Comprehension, type Expression, callsAfter } from "../language/ast.ts";
+import type { Call, Expression } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
-import { itemLimit } from "../language/limits.ts";
 import { checkArguments, mismatchedArgument } from "./arguments.ts";
 import type { DiagnosticList } from "./diagnostics.ts";
 import { unknownValue } from "./literals.ts";
@@ -93,16 +92,4 @@ export class CallChecker {
     else this.#diagnostics.add("unknown_function", call.at, () => "");
     return undefined;
   }
-}
-
-/**
- * Whether a clause is certain to make calls for more items than allowed: the number of its items is known, and no `if`
- * filters them.
- */
-export function callsForTooMany(node: Comprehension, index: number, { most = 0, isExact }: StaticType): boolean {
-  const [clause, next] = node.clauses.slice(index, index + 2);
-  if (clause?.kind !== "for" || next?.kind === "if" || !isExact) return false;
-  // The length of a variable proves nothing: the clause may stand in a condition that tests the length first.
-  const isWrittenHere = clause.over.kind === "list" || clause.over.kind === "builtin";
-  return isWrittenHere && most > itemLimit && callsAfter(node, index).length > 0;
 }

@@ -71,6 +71,10 @@ export class ValueShapes {
         const of = shapeOf(node.firstChild);
         return index?.name === "String" ? this.#member(of, sourceOf(doc, index).slice(1, -1)) : this.#item(of);
       }
+      case "Slice":
+        return shapeOf(node.firstChild);
+      case "Conditional":
+        return shapeOf(node.firstChild) ?? shapeOf(node.lastChild);
       case "List":
       case "Comprehension":
         return { each: shapeOf(node.firstChild?.nextSibling ?? null) };
@@ -93,18 +97,19 @@ export class ValueShapes {
   /** A variable holds an item of the loop that binds it, or the value of the last assignment before it. */
   #variable(doc: Text, node: SyntaxNode, depth: number): KnownShape {
     const name = sourceOf(doc, node);
-    const clause = loopsAround(node).find((loop) => nameBoundBy(doc, loop) === name);
-    if (clause) return this.#item(this.#shapeOf(doc, clause.lastChild, depth + 1));
-    const assignment = assignmentsBefore(node, node.from).find((one) => nameBoundBy(doc, one) === name);
+    const clause = loopsAround(node).find((loop) => namesBoundBy(doc, loop).includes(name));
+    if (clause) {
+      const isItem = namesBoundBy(doc, clause).length === 1;
+      return isItem ? this.#item(this.#shapeOf(doc, clause.lastChild, depth + 1)) : undefined;
+    }
+    const assignment = assignmentsBefore(node, node.from).find((one) => namesBoundBy(doc, one).includes(name));
     return this.#shapeOf(doc, assignment?.lastChild ?? null, depth + 1);
   }
 }
 
-/** The name that a loop or an assignment gives a value. */
-function nameBoundBy(doc: Text, node: SyntaxNode): string | undefined {
-  const definition = node.getChild("VariableDefinition");
-  return definition ? sourceOf(doc, definition) : undefined;
-}
+/** The names that a loop or an assignment gives values. Several names take the parts of each item. */
+const namesBoundBy = (doc: Text, node: SyntaxNode): string[] =>
+  node.getChildren("VariableDefinition").map((definition) => sourceOf(doc, definition));
 
 /**
  * The loops whose variable a node can use, the innermost first. A clause sees the clauses before it; the element all.
@@ -137,5 +142,5 @@ function assignmentsBefore(node: SyntaxNode, position: number): SyntaxNode[] {
 /** The names of the variables that can be used at a position in a node. */
 export function variablesAt(doc: Text, node: SyntaxNode, position: number): Set<string> {
   const binding = [...loopsAround(node), ...assignmentsBefore(node, position)];
-  return new Set(binding.flatMap((one) => nameBoundBy(doc, one) ?? []));
+  return new Set(binding.flatMap((one) => namesBoundBy(doc, one)));
 }

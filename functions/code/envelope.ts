@@ -117,7 +117,7 @@ export const CodeResponse = z
     }),
     complexity_score: z.number().min(0).meta({
       description:
-        "1 per call, 5 for one that reaches an outside provider, page_size / 25 (at least 1) for a list; times the items of a comprehension.",
+        "1 per call, 5 for one that reaches an outside provider, page_size / 25 (at least 1) for a list; times the items of a comprehension, of 200 calls at most.",
     }),
     dry_run: z
       .object({ calls: z.array(DryCall).meta({ description: "The calls, in the order in which they would be made." }) })

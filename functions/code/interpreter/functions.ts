@@ -116,11 +116,10 @@ export const functions: readonly Builtin[] = [
     parameters: [xs, { ...number, name: "start", optional: true }],
     note: "the list of `[place, item]`",
     check: ([xs]) => listOf(xs, pairType([plainType("number"), elementOf(xs?.type)])),
-    evaluate: ([xs, start = 0], run) =>
-      readItems(xs, run, 3).map((x, index) => [
-        calculate("+", whole("enumerate", start, run, 1), index, run.budget, run.at),
-        x,
-      ]),
+    evaluate: ([xs, start = 0], run) => {
+      const first = whole("enumerate", start, run, 1);
+      return readItems(xs, run, 3).map((x, index) => [calculate("+", first, index, run.budget, run.at), x]);
+    },
   },
   {
     name: "zip",

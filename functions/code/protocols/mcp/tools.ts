@@ -30,7 +30,7 @@ ${catalogueText(({ route }) => route.access === "read")}`;
 
 const describeLanguage = (
   begin: string,
-): string => `Starlark (Python) without def, for, if, x if y else z, methods and slices; f-strings are there. Each line is a call or name = …; let the last pick what you need.
+): string => `Starlark (Python) expressions with builtins, methods, f-strings, sorted(xs, key="name"); no def or loops. Each line is a call or name = …; let the last pick what you need.
 ${begin}
 page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]

@@ -148,7 +148,7 @@ class Checker {
           { of: right, type: theirs, item: left },
         ];
     for (const { of, type, item } of compared) {
-      const wrong = neverEqual({ of, type, value: this.#variables.literal(item, loops) });
+      const wrong = neverEqual(describeExpression(of), type, this.#variables.literal(item, loops));
       if (wrong !== undefined) this.diagnostics.add("unknown_value", item.at, () => wrong);
     }
   }

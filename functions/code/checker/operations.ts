@@ -15,15 +15,7 @@ import {
   wrongType,
 } from "../interpreter/types.ts";
 import { cannotIndex, cannotNegate, cannotOrder, cannotSearch, cannotUseKey } from "../interpreter/values.ts";
-import {
-  type Arithmetic,
-  type Dict,
-  type Expression,
-  type Operation,
-  type Position,
-  type Unary,
-  describeExpression,
-} from "../language/ast.ts";
+import type { Arithmetic, Dict, Expression, Operation, Position, Unary } from "../language/ast.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 import type { DiagnosticList } from "./diagnostics.ts";
@@ -91,18 +83,18 @@ function resultType(operator: Arithmetic, left: StaticType, right: StaticType): 
   return { type, item, ...most };
 }
 
-/** A value that a program writes out and compares, and the type of what it is compared with. */
-export type ComparedValue = { of: Expression; type: StaticType; value: unknown };
-
-/** The message for comparing with a value that is none of those that a schema lists; undefined if it may be equal. */
-export function neverEqual({ of, type, value }: ComparedValue): string | undefined {
+/**
+ * The message for comparing a member, `of`, with a value that is none of those that its schema lists; undefined if they
+ * may be equal.
+ */
+export function neverEqual(of: string, type: StaticType, value: unknown): string | undefined {
   const values = listedValues(type);
   if (!values || (typeof value !== "string" && typeof value !== "number") || values.includes(value)) return undefined;
   const names = values.map(String);
   const meant = closestName(String(value), names);
   const hint = meant === undefined ? "" : ` Did you mean ${JSON.stringify(meant)}?`;
   const listed = names.map((name) => JSON.stringify(name)).join(", ");
-  return `${describeExpression(of)} is never ${JSON.stringify(clip(String(value)))}: it is one of ${listed}.${hint}`;
+  return `${of} is never ${JSON.stringify(clip(String(value)))}: it is one of ${listed}.${hint}`;
 }
 
 /** Checks the operand of `-` and the keys of dicts, and reports types that always fail. */

@@ -277,7 +277,9 @@ function sort([xs, by, reverse]: readonly unknown[], run: Run): unknown[] {
   const odd = types.findIndex((other) => other !== type || (other !== "number" && other !== "string"));
   if (odd >= 0 && items.length > 1) {
     const of = key === undefined ? "item" : `the ${key} of item`;
-    throw typeError(run.placeOf(0), `${cannotOrder(type, types[odd] ?? "")} Here ${of} ${odd} is a ${types[odd]}.`);
+    const found = types[odd] ?? type;
+    const hint = found === "null" && key !== undefined ? ` Leave it out, \`[x for x in xs if x.${key} != None]\`.` : "";
+    throw typeError(run.placeOf(0), `${cannotOrder(type, found)} Here ${of} ${odd} is a ${found}.${hint}`);
   }
   useSorting(keys, run.budget, run);
   const ranks = keys.map((value) => (typeof value === "string" ? Buffer.from(value) : Number(value)));

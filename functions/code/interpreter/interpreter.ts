@@ -137,7 +137,7 @@ function* evaluateAll(nodes: readonly Expression[], scope: Scope): Evaluation<un
 function lookUp({ name, at }: Name, scope: Scope): unknown {
   let passed = 0;
   for (let { loop } = scope; loop; { loop } = loop.outer) {
-    const place = loop.names.indexOf(name);
+    const place = loop.names.lastIndexOf(name);
     if (place >= 0) return loop.values[place];
     passed += 1;
     if (passed % 16 === 0) useSteps(scope.budget, 1, at);

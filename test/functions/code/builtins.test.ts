@@ -125,6 +125,7 @@ describe("a builtin has the value that Starlark gives it:", () => {
     ["d = {'a': 1, 'b': None}\n[d.get('a'), d.get('b', 2), d.get('c'), d.get('c', 3)]", [1, null, null, 3]],
     ["[f'{k}={v}' for k, v in {'a': 1, 'b': 2}.items()]", ["a=1", "b=2"]],
     ["[k for k in {'a': 1, 'b': 2}]", ["a", "b"]],
+    ["[x for x, x in [[1, 2]]]", [2]],
     ["[['a', 'b', 'a'].index('a'), ['a', 'b', 'a'].count('a'), [[1]].index([1])]", [0, 2, 0]],
     ["notes.get(id='a/b').text.upper().split(' ')[-1].strip('/')", "A/B"],
     ["notes = {'a': 1}\n[notes.get('a'), notes.get(id='b').id]", [1, "b"]],
@@ -223,7 +224,10 @@ describe("an argument of a wrong type that only the run knows fails at its place
       "1:8 type_error Only two numbers or two texts can be put in order, not a number and a string. Here item 2 is a string.",
     ],
     ["sorted([True, False])", "Here item 0 is a boolean."],
-    [`sorted(${echo("[{'n': 1}, {'n': None}]")}, key='n')`, "Here the n of item 1 is a null."],
+    [
+      `sorted(${echo("[{'n': 1}, {'n': None}]")}, key='n')`,
+      "Here the n of item 1 is a null. Leave it out, `[x for x in xs if x.n != None]`.",
+    ],
     [`sorted(${echo("[{'n': 1}, {'m': 1}]")}, key='n')`, "no_such_member item 1 has no member n."],
     [
       `sorted(${echo("{'items': [1]}")})`,

@@ -7,7 +7,7 @@ import { type StaticType, type TypeName, isPage, wrongType } from "./types.ts";
 import { type Constant, isPageValue, typeError, typeOf } from "./values.ts";
 
 /** A parameter of a builtin or, if it is the first one of a method, the value before the dot. */
-export type Parameter = {
+export type BuiltinParameter = {
   name: string;
   /** The types that it takes; any without them. */
   types?: readonly TypeName[];
@@ -29,7 +29,7 @@ export type StaticArgument = { type: StaticType; literal: Constant | undefined }
 export type InvalidArgument = { code: string; message: string; index: number };
 
 /** The position of a call of a builtin, the positions of its arguments, and the steps that the program has left. */
-export type Run = { at: Position; placeOf: (index: number) => Position; budget: StepBudget };
+export type BuiltinRun = { at: Position; placeOf: (index: number) => Position; budget: StepBudget };
 
 /** A function of the language, `len(x)`, or a method, `text.lower()`. */
 export type Builtin = {
@@ -37,11 +37,11 @@ export type Builtin = {
   isMethod?: true;
   /** What it does, as a clause of a sentence, where the name is not enough. */
   note?: string;
-  parameters: readonly Parameter[];
+  parameters: readonly BuiltinParameter[];
   /** The static type of the result, or the reason why the call always fails. Arguments are in the parameters' order. */
   check: (args: readonly (StaticArgument | undefined)[]) => StaticType | InvalidArgument;
   /** The result. Uses a step for each item that is read; its size is counted by the caller. Throws LanguageError. */
-  evaluate: (args: readonly unknown[], run: Run) => unknown;
+  evaluate: (args: readonly unknown[], run: BuiltinRun) => unknown;
 };
 
 /** A call of a builtin. `receiver` describes the value before the dot of a method. */
@@ -98,7 +98,12 @@ const words: Record<TypeName, string> = {
 };
 const anyOf = (names: readonly string[]): string => new Intl.ListFormat("en-GB", { type: "disjunction" }).format(names);
 
-function wrongArgument({ name, isMethod }: Builtin, index: number, { types, takes }: Parameter, found: TypeName) {
+function wrongArgument(
+  { name, isMethod }: Builtin,
+  index: number,
+  { types, takes }: BuiltinParameter,
+  found: TypeName,
+) {
   const expected = takes ?? anyOf((types ?? []).map((type) => words[type]));
   return isMethod && index === 0
     ? `${name} is a method of ${expected}, not of a ${found}.`
@@ -109,7 +114,7 @@ const pageGiven = ({ isMethod }: Builtin, index: number, of: string): string =>
   `${of} is a page: its items are in ${of}.items${isMethod && index === 0 ? ", without the brackets" : ""}.`;
 
 /** The parameter of a value: those of the last one are many. */
-const parameterAt = ({ parameters }: Builtin, index: number): Parameter | undefined =>
+const parameterAt = ({ parameters }: Builtin, index: number): BuiltinParameter | undefined =>
   parameters[Math.min(index, parameters.length - 1)];
 
 const sourceOf = ({ sources }: Bound<unknown>, { receiver }: CallOfBuiltin, index: number): string => {
@@ -154,7 +159,7 @@ export function checkBuiltin(
 }
 
 /** None may be given for a text, or by name, that may be left out. */
-const allowed = ({ types = [], optional, named }: Parameter): readonly TypeName[] =>
+const allowed = ({ types = [], optional, named }: BuiltinParameter): readonly TypeName[] =>
   optional && (named || types.includes("string")) ? [...types, "null"] : types;
 
 /**

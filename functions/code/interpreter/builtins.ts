@@ -1,19 +1,19 @@
 import type { Program } from "../language/ast.ts";
 import { type BuiltinNames, parse } from "../language/parser.ts";
 import { type Builtin, formOf } from "./builtin.ts";
-import { functions } from "./functions.ts";
-import { methods } from "./methods.ts";
+import { functionTable } from "./functions.ts";
+import { methodTable } from "./methods.ts";
 
 const byName = (table: readonly Builtin[]): ReadonlyMap<string, Builtin> =>
   new Map(table.map((builtin) => [builtin.name, builtin]));
 
 /** The functions of the language by name. */
-export const builtins = byName(functions);
+export const builtins = byName(functionTable);
 
 /** The methods of the language's values by name. */
-export const builtinMethods = byName(methods);
+export const builtinMethods = byName(methodTable);
 
-const others = `the built-in functions are ${functions.map(formOf).join(", ")}.`;
+const others = `the built-in functions are ${functionTable.map(formOf).join(", ")}.`;
 
 /** The hints for functions that are builtins of Python, and none here. */
 export const missingBuiltins: ReadonlyMap<string, string> = new Map(
@@ -36,7 +36,10 @@ export const missingBuiltins: ReadonlyMap<string, string> = new Map(
 const names: BuiltinNames = {
   functions: builtins,
   methods: new Map(
-    methods.map(({ name, parameters }) => [name, { least: parameters.filter(({ optional }) => !optional).length - 1 }]),
+    methodTable.map(({ name, parameters }) => [
+      name,
+      { least: parameters.filter(({ optional }) => !optional).length - 1 },
+    ]),
   ),
   missing: missingBuiltins,
 };

@@ -2,7 +2,7 @@ import { stepLimit } from "../language/limits.ts";
 import { checkKey } from "../language/names.ts";
 import { calculate } from "./arithmetic.ts";
 import { type StepBudget, sizeOf, tooMuchWork, useSteps } from "./budget.ts";
-import type { Builtin, InvalidArgument, Parameter, Run, StaticArgument } from "./builtin.ts";
+import type { Builtin, InvalidArgument, BuiltinParameter, BuiltinRun, StaticArgument } from "./builtin.ts";
 import { lengthOf, quote } from "./texts.ts";
 import { type StaticType, commonType, elementOf, memberType, pairType, plainType, wrongType } from "./types.ts";
 import {
@@ -20,9 +20,9 @@ import {
   valueError,
 } from "./values.ts";
 
-const xs: Parameter = { name: "xs", types: ["list", "dict"], iterated: true };
-const number: Parameter = { name: "n", types: ["number"], takes: "a whole number" };
-const more: Parameter = { name: "others", rest: true };
+const xs: BuiltinParameter = { name: "xs", types: ["list", "dict"], iterated: true };
+const number: BuiltinParameter = { name: "n", types: ["number"], takes: "a whole number" };
+const more: BuiltinParameter = { name: "others", rest: true };
 
 const isNumber = () => plainType("number");
 const isBoolean = () => plainType("boolean");
@@ -31,22 +31,22 @@ const isText = () => plainType("string");
 const sameItems = ([xs]: readonly (StaticArgument | undefined)[]): StaticType => listOf(xs, elementOf(xs?.type));
 
 function listOf(xs: StaticArgument | undefined, item: StaticType): StaticType {
-  const { most, isExact } = xs?.type ?? {};
-  return { type: "list", item, ...(most === undefined ? {} : { most }), ...(isExact ? { isExact } : {}) };
+  const most = xs?.type.most;
+  return { type: "list", item, ...(most === undefined ? {} : { most }) };
 }
 
 /** The items of a list, or the keys of a dict. */
 const itemsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : Object.keys(value as object));
 
 /** Reads the items of a list or the keys of a dict, and uses a step for each. */
-function readItems(value: unknown, { budget, at }: Run, steps = 1): unknown[] {
+function readItems(value: unknown, { budget, at }: BuiltinRun, steps = 1): unknown[] {
   const items = itemsOf(value);
   useSteps(budget, items.length * steps, at);
   return items;
 }
 
 /** The functions of the language. */
-export const functions: readonly Builtin[] = [
+export const functionTable: readonly Builtin[] = [
   {
     name: "len",
     parameters: [{ name: "x", types: ["string", "list", "dict"], iterated: true }],
@@ -85,10 +85,11 @@ export const functions: readonly Builtin[] = [
       { name: "reverse", types: ["boolean"], optional: true, named: true },
     ],
     check: ([xs, key]) => {
-      const item = elementOf(xs?.type);
-      const member = typeof key?.literal === "string" ? memberType(item, key.literal) : { type: {} };
+      const [item, name] = [elementOf(xs?.type), key?.literal];
+      // A condition may select the dicts of the program that have the member.
+      const member = typeof name === "string" && !item.members ? memberType(item, name) : { type: {} };
       if (!("members" in member)) return listOf(xs, item);
-      const message = `An item has no member ${String(key?.literal)}.${didYouMean(String(key?.literal), member.members(), "members")}`;
+      const message = `An item has no member ${name}.${didYouMean(String(name), member.members(), "members")}`;
       return { code: "no_such_member", message, index: 1 };
     },
     evaluate: sort,
@@ -206,7 +207,7 @@ const notWhole = (name: string, given: number, index: number): InvalidArgument =
   index,
 });
 
-function whole(name: string, given: unknown, { placeOf }: Run, index: number): number {
+function whole(name: string, given: unknown, { placeOf }: BuiltinRun, index: number): number {
   if (Number.isSafeInteger(given)) return Number(given);
   throw typeError(placeOf(index), notWhole(name, Number(given), index).message);
 }
@@ -232,7 +233,7 @@ function rangeType(args: readonly (StaticArgument | undefined)[]): StaticType | 
   return { type: "list", most, isExact: true, item };
 }
 
-function rangeOf([n, stop, step = 1]: readonly unknown[], run: Run): number[] {
+function rangeOf([n, stop, step = 1]: readonly unknown[], run: BuiltinRun): number[] {
   const [start, end] = boundsOf(whole("range", n, run, 0), stop === undefined ? stop : whole("range", stop, run, 1), 0);
   const by = whole("range", step, run, 2);
   if (by === 0) throw valueError(run.placeOf(2), noStep);
@@ -243,7 +244,7 @@ function rangeOf([n, stop, step = 1]: readonly unknown[], run: Run): number[] {
 }
 
 /** `min` or `max`: the first of the values that comes before all others. */
-function extreme(name: string, isBefore: (a: unknown, b: unknown, run: Run) => boolean): Builtin {
+function extreme(name: string, isBefore: (a: unknown, b: unknown, run: BuiltinRun) => boolean): Builtin {
   const takes = `${name} takes a list, or several values`;
   return {
     name,
@@ -266,7 +267,7 @@ function extreme(name: string, isBefore: (a: unknown, b: unknown, run: Run) => b
 }
 
 /** Sorts a list of numbers or texts, or by a member of its items. Equal items keep their order. */
-function sort([xs, by, reverse]: readonly unknown[], run: Run): unknown[] {
+function sort([xs, by, reverse]: readonly unknown[], run: BuiltinRun): unknown[] {
   const items = readItems(xs, run);
   const key = typeof by === "string" ? by : undefined;
   const keys = items.map((item, index) =>
@@ -293,7 +294,7 @@ const compareRanks = (a: Buffer | number = 0, b: Buffer | number = 0): number =>
   Buffer.isBuffer(a) && Buffer.isBuffer(b) ? Buffer.compare(a, b) : Number(a) - Number(b);
 
 /** The steps of a merge sort: each item is compared once in each of its rounds. */
-function useSorting(keys: readonly unknown[], budget: StepBudget, { at }: Run): void {
+function useSorting(keys: readonly unknown[], budget: StepBudget, { at }: BuiltinRun): void {
   const rounds = Math.ceil(Math.log2(keys.length + 1));
   const chars = keys.reduce((sum: number, key) => sum + (typeof key === "string" ? key.length : 0), 0);
   useSteps(budget, ((keys.length * rounds) >> 2) + (chars >> 4) + ((chars * rounds) >> 12), at);
@@ -309,10 +310,10 @@ function written(value: unknown): string {
     .join(", ")}}`;
 }
 
-const notReadable = (name: string, what: string, text: string, at: Run["at"]) =>
+const notReadable = (name: string, what: string, text: string, at: BuiltinRun["at"]) =>
   valueError(at, `${name} reads ${what} written in digits, and this is ${quote(text.slice(0, 60))}.`);
 
-function pairOf(pair: unknown, { placeOf }: Run): readonly [string, unknown] {
+function pairOf(pair: unknown, { placeOf }: BuiltinRun): readonly [string, unknown] {
   if (!Array.isArray(pair) || pair.length !== 2) throw valueError(placeOf(0), "dict takes a list of `[key, value]`.");
   const [key, value] = pair as [unknown, unknown];
   if (typeof key !== "string") throw typeError(placeOf(0), cannotUseKey(typeOf(key)));

@@ -1,14 +1,14 @@
 import { checkKey } from "../language/names.ts";
 import { useSteps } from "./budget.ts";
-import type { Builtin, Parameter, StaticArgument } from "./builtin.ts";
+import type { Builtin, BuiltinParameter, StaticArgument } from "./builtin.ts";
 import { join, placeOf, split, strip } from "./texts.ts";
 import { type StaticType, commonType, elementOf, pairType, plainType, wrongType } from "./types.ts";
 import { areEqual, typeError, typeOf, valueError } from "./values.ts";
 
-const text = (name: string): Parameter => ({ name, types: ["string"] });
-const xs: Parameter = { name: "xs", types: ["list"], takes: "lists" };
-const dict: Parameter = { name: "d", types: ["dict"], takes: "dicts" };
-const receiver: Parameter = { name: "text", types: ["string"], takes: "texts" };
+const text = (name: string): BuiltinParameter => ({ name, types: ["string"] });
+const xs: BuiltinParameter = { name: "xs", types: ["list"], takes: "lists" };
+const dict: BuiltinParameter = { name: "d", types: ["dict"], takes: "dicts" };
+const receiver: BuiltinParameter = { name: "text", types: ["string"], takes: "texts" };
 
 const isNumber = () => plainType("number");
 const isBoolean = () => plainType("boolean");
@@ -62,7 +62,7 @@ const reading = (
 });
 
 /** The methods of the language's values. The first parameter is the value before the dot. */
-export const methods: readonly Builtin[] = [
+export const methodTable: readonly Builtin[] = [
   ending("startswith", (text, part) => text.startsWith(part)),
   ending("endswith", (text, part) => text.endsWith(part)),
   casing("lower", (text) => text.toLowerCase()),

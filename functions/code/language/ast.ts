@@ -75,7 +75,7 @@ export function subexpressions(node: Expression): Expression[] {
     case "dict":
       return node.members.flatMap(({ key, value }) => [key, value]);
     case "path":
-      return [node.of, ...node.accesses.flatMap(partsOf)];
+      return [node.of, ...node.accesses.flatMap(expressionsIn)];
     case "operation":
       return node.operands;
     case "conditional":
@@ -93,7 +93,7 @@ export function subexpressions(node: Expression): Expression[] {
 }
 
 /** The expressions in an access, in the order of evaluation. */
-export function partsOf(access: Access): Expression[] {
+export function expressionsIn(access: Access): Expression[] {
   if (access.kind === "index") return [access.index];
   if (access.kind === "method") return access.args.map(({ value }) => value);
   return access.kind === "slice" ? [access.from, access.to].filter((bound) => bound !== undefined) : [];

@@ -359,6 +359,7 @@ describe("what a program asks about first is left to the run:", () => {
     'x = {"a": 1}\n"b" in x and x["b"]',
     'x = {"a": 1}\n"b" not in x or x.b',
     'people = [{"name": "a"}]\nok = [p for p in people if "nick" in p]\n[p.nick for p in ok]',
+    'people = [{"name": "a"}]\nsorted([p for p in people if "nick" in p], key="nick")',
     'x = {"a": 1}\nx == {"a": 1} or x.b',
     "xs = []\nlen(xs) > 0 and xs[0]",
     "xs = []\nxs == [] or xs[0].name",

@@ -13,8 +13,11 @@ export type FunctionEntry = { name: string; summary: string; parameters: Paramet
  */
 export type Shape = { members: Record<string, number> } | { items: number };
 
+/** A builtin of the language as a program calls it, and the type of the values that have it if it is a method. */
+export type BuiltinEntry = { name: string; form: string; of: "string" | "list" | "dict" | null };
+
 /** The content of `/docs/functions.json`. Shape 0 is `null`: any value without known members. */
-export type Catalogue = { functions: FunctionEntry[]; shapes: (Shape | null)[] };
+export type Catalogue = { functions: FunctionEntry[]; builtins: BuiltinEntry[]; shapes: (Shape | null)[] };
 
 /** Nesting beyond this is not followed: its values have no known shape. */
 const depthLimit = 100;
@@ -31,10 +34,12 @@ export const sourceOf = (doc: Text, { from, to }: { from: number; to: number }):
 /** The functions of the catalogue by name, and the shapes of the values in one program. */
 export class ValueShapes {
   readonly functions: ReadonlyMap<string, FunctionEntry>;
+  readonly #builtins: readonly BuiltinEntry[];
   readonly #shapes: Catalogue["shapes"];
 
-  constructor({ functions, shapes }: Catalogue) {
+  constructor({ functions, builtins, shapes }: Catalogue) {
     this.functions = new Map(functions.map((one) => [one.name, one]));
+    this.#builtins = builtins;
     this.#shapes = shapes;
   }
 
@@ -54,6 +59,13 @@ export class ValueShapes {
     });
   }
 
+  /** The builtins that are functions or, of an expression, the methods of its value; a value of no known shape is a text. */
+  builtins(doc: Text, expression?: SyntaxNode): readonly BuiltinEntry[] {
+    const shape = expression && this.#shapeOf(doc, expression, 0);
+    const type = shape ? ("members" in shape ? "dict" : "list") : "string";
+    return this.#builtins.filter(({ of }) => of === (expression ? type : null));
+  }
+
   #shapeOf(doc: Text, node: SyntaxNode | null, depth: number): KnownShape {
     if (!node || depth > depthLimit) return undefined;
     const shapeOf = (inner: SyntaxNode | null): KnownShape => this.#shapeOf(doc, inner, depth + 1);
@@ -61,6 +73,9 @@ export class ValueShapes {
       case "Variable":
         return this.#variable(doc, node, depth);
       case "Call":
+        if (/^(?:sorted|reversed|list)$/.test(sourceOf(doc, node.firstChild ?? node))) {
+          return shapeOf(node.getChild("Arguments")?.firstChild?.nextSibling ?? null);
+        }
         return this.#shapes[this.calledBy(doc, node)?.answer ?? 0] ?? undefined;
       case "Member": {
         const name = node.getChild("MemberName");

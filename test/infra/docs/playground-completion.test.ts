@@ -29,6 +29,7 @@ const catalogue: Catalogue = {
       answer: 2,
     },
   ],
+  builtins: [],
   shapes: [
     null,
     { members: { id: 0, owner: 3 } },
@@ -165,6 +166,22 @@ test.each([
 ])("the function whose arguments are written at %s is %s", (marked, name) => {
   const { state, position } = stateOf(marked);
   expect(functionAt(state, position, shapes)?.name).toBe(name);
+});
+
+describe("builtins are offered with their forms:", () => {
+  const known = new ValueShapes(playgroundFunctions());
+  test.each([
+    ["functions where a value begins", "x = sor|", "sorted", "sorted(xs, key=?, reverse=?)"],
+    ["methods of texts for a value of no known shape", "x = 'a'\nx.lo|", "lower", "text.lower()"],
+    ["methods of lists", "p = accounts.list()\nsorted(p.items, key='name').co|", "count", "xs.count(item)"],
+    ["methods of dicts", "x = me.get()\nx.ge|", "get", "d.get(key, otherwise?)"],
+  ])("%s", (_, marked, label, detail) => {
+    const { state, position } = stateOf(marked);
+    const offered = complete(new CompletionContext(state, position, false), known)?.options ?? [];
+    expect(offered).toContainEqual(expect.objectContaining({ label, detail }));
+    const methods = offered.filter(({ detail = "" }) => /^(?:text|xs|d)\./.test(detail));
+    expect(new Set(methods.map(({ detail = "" }) => detail.split(".")[0])).size).toBe(detail.includes(".") ? 1 : 0);
+  });
 });
 
 test("the catalogue has the shape of every result", () => {

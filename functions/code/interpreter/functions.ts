@@ -35,12 +35,9 @@ function listOf(xs: StaticArgument | undefined, item: StaticType): StaticType {
   return { type: "list", item, ...(most === undefined ? {} : { most }) };
 }
 
-/** The items of a list, or the keys of a dict. */
-const itemsOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : Object.keys(value as object));
-
 /** Reads the items of a list or the keys of a dict, and uses a step for each. */
 function readItems(value: unknown, { budget, at }: BuiltinRun, steps = 1): unknown[] {
-  const items = itemsOf(value);
+  const items: unknown[] = Array.isArray(value) ? value : Object.keys(value as object);
   useSteps(budget, items.length * steps, at);
   return items;
 }
@@ -98,7 +95,7 @@ export const functionTable: readonly Builtin[] = [
     name: "reversed",
     parameters: [xs],
     check: sameItems,
-    evaluate: ([xs]) => itemsOf(xs).toReversed(),
+    evaluate: ([xs], run) => readItems(xs, run).toReversed(),
   },
   {
     name: "any",
@@ -135,7 +132,7 @@ export const functionTable: readonly Builtin[] = [
       };
     },
     evaluate: (lists, run) => {
-      const read = lists.map(itemsOf);
+      const read = lists.map((xs) => readItems(xs, run));
       const count = read.length === 0 ? 0 : Math.min(...read.map(({ length }) => length));
       useSteps(run.budget, count * (read.length + 1), run.at);
       return Array.from({ length: count }, (_, index) => read.map((items) => items[index]));
@@ -154,7 +151,8 @@ export const functionTable: readonly Builtin[] = [
     name: "int",
     parameters: [{ name: "x", types: ["string", "number", "boolean"] }],
     check: isNumber,
-    evaluate: ([x], { placeOf }) => {
+    evaluate: ([x], { placeOf, budget, at }) => {
+      useSteps(budget, sizeOf(x).bytes >> 4, at);
       if (typeof x === "string" && !/^[+-]?\d+$/.test(x)) throw notReadable("int", "a whole number", x, placeOf(0));
       const value = Math.trunc(Number(x)) + 0;
       if (Number.isSafeInteger(value)) return value;
@@ -165,7 +163,8 @@ export const functionTable: readonly Builtin[] = [
     name: "float",
     parameters: [{ name: "x", types: ["string", "number", "boolean"] }],
     check: isNumber,
-    evaluate: ([x], { placeOf }) => {
+    evaluate: ([x], { placeOf, budget, at }) => {
+      useSteps(budget, sizeOf(x).bytes >> 4, at);
       const isRead = typeof x !== "string" || /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(x);
       if (isRead && Number.isFinite(Number(x))) return Number(x) + 0;
       throw notReadable("float", "a number", String(x), placeOf(0));
@@ -181,17 +180,17 @@ export const functionTable: readonly Builtin[] = [
     name: "list",
     parameters: [{ ...xs, optional: true }],
     check: ([xs]) => (xs ? sameItems([xs]) : { type: "list", most: 0 }),
-    evaluate: ([xs = []]) => [...itemsOf(xs)],
+    evaluate: ([xs = []], run) => [...readItems(xs, run)],
   },
   {
     name: "dict",
     parameters: [{ ...xs, name: "pairs", takes: "a list of `[key, value]`, or a dict", optional: true }],
     note: 'or `{"key": value}`',
     check: () => ({ type: "dict" }),
-    evaluate: ([pairs = []], run) =>
-      Array.isArray(pairs)
-        ? dictOf(readItems(pairs, run).map((pair) => pairOf(pair, run)))
-        : dictOf(Object.entries(pairs as object)),
+    evaluate: ([pairs = []], run) => {
+      const items = readItems(pairs, run);
+      return dictOf(Array.isArray(pairs) ? items.map((pair) => pairOf(pair, run)) : Object.entries(pairs as object));
+    },
   },
 ];
 

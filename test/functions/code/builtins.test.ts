@@ -295,6 +295,9 @@ describe("a builtin uses up steps for what it reads and for what it makes, and m
     ["slices", `${numbers}[xs[1:] for i in range(220)]`],
     ["slices of a text", `${text}[t[1:] for i in range(60)]`],
     ["items of a text", `${text}[t[0] for i in range(20)]`],
+    ["copies of a dict", "d = dict([[str(i), i] for i in range(900)])\n[len(dict(d)) for j in range(220)]"],
+    ["keys of a dict", "d = dict([[str(i), i] for i in range(900)])\n[zip(d, []) for j in range(220)]"],
+    ["digits", `t = '${"1".repeat(60_000)}'\n[float('1.' + t) for i in range(60)]`],
     ["a dict", "[dict([[str(i), i] for i in range(900)]) for j in range(60)]"],
     ["members", "d = dict([[str(i), i] for i in range(900)])\n[d.items() for j in range(80)]"],
   ])("%s", async (_, program) => {

@@ -120,7 +120,7 @@ export const CodeResponse = z
     }),
     complexity_score: z.number().min(0).meta({
       description:
-        "The sum over the calls: 1 for a call, 5 for one that uses an outside provider, page_size / 25 (at least 1) for a list. In a comprehension, multiplied by the number of items.",
+        "The sum over the calls: 1 for a call, 5 for one that uses an outside provider, page_size / 25 (at least 1) for a list. In a comprehension, multiplied by the number of items; of 200 calls at most.",
     }),
     dry_run: z
       .object({ calls: z.array(DryCall).meta({ description: "The calls, in the order in which they would be made." }) })

@@ -2,7 +2,9 @@ import * as z from "zod";
 
 import { catalogue } from "../../functions/code/catalogue.ts";
 import { parametersOf } from "../../functions/code/catalogue/signature.ts";
-import type { Catalogue, Shape } from "../docs/playground/value-shapes.ts";
+import { type Builtin, formOf } from "../../functions/code/interpreter/builtin.ts";
+import { builtinMethods, builtins } from "../../functions/code/interpreter/builtins.ts";
+import type { BuiltinEntry, Catalogue, Shape } from "../docs/playground/value-shapes.ts";
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
@@ -37,7 +39,13 @@ class Shapes {
   }
 }
 
-/** The catalogue for the playground's completion: functions, parameters, and shapes of results. */
+function builtinEntry(builtin: Builtin): BuiltinEntry {
+  const [receiver] = builtin.isMethod ? (builtin.parameters[0]?.types ?? []) : [];
+  const of = receiver === "list" || receiver === "dict" || receiver === "string" ? receiver : null;
+  return { name: builtin.name, form: formOf(builtin), of };
+}
+
+/** The catalogue for the playground's completion: functions, parameters, builtins, and shapes of results. */
 export function playgroundFunctions(): Catalogue {
   const shapes = new Shapes();
   const functions = [...catalogue.values()].map((fn) => {
@@ -54,5 +62,6 @@ export function playgroundFunctions(): Catalogue {
       answer: shapes.of(output, output.$defs ?? {}),
     };
   });
-  return { functions, shapes: shapes.all };
+  const all = [...builtins.values(), ...builtinMethods.values()];
+  return { functions, builtins: all.map(builtinEntry), shapes: shapes.all };
 }

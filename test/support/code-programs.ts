@@ -28,11 +28,26 @@ export const names = ["a", "b", "page", "m", "x1"];
 const members = ["id", "items", "name", "email", "status", "tags"];
 const leaves = ['"text"', "'it'", '"""long\n"""', "0", "12", "1.5", "-3", "True", "None", "null", "[]", "{}", id];
 
+const builtins = `len range sum min max sorted reversed any all enumerate zip str int float bool list dict`.split(" ");
+const methods = `startswith endswith lower upper strip split join replace find items keys values get index count`.split(
+  " ",
+);
+
+/** An expression that an index or a method can follow. */
+const primary = (random: Random, inner: () => string): string =>
+  random.pick([
+    random.pick(names),
+    `${random.pick(names)}.${random.pick(members)}`,
+    "'a b,c'",
+    "[1, 2, 3]",
+    `(${inner()})`,
+  ]);
+
 /** An expression of the language, nested `depth` deep at most. */
 function expression(random: Random, depth: number): string {
   const inner = () => expression(random, depth - 1);
   if (depth <= 0) return random.pick([random.pick(leaves), random.pick(names)]);
-  switch (random.below(14)) {
+  switch (random.below(22)) {
     case 0:
       return random.pick(leaves);
     case 1:
@@ -52,11 +67,34 @@ function expression(random: Random, depth: number): string {
     case 8:
       return `[${inner()} for m in ${inner()} if ${inner()}]`;
     case 9:
-      return `len(${inner()})`;
+      return random.pick([
+        `${random.pick(builtins)}(${inner()})`,
+        `${random.pick(["str", "bool", "len", "list"])}(${random.pick([`[${inner()}]`, `${random.pick(names)}.items`])})`,
+      ]);
     case 10:
       return `${random.pick(names)}.${random.pick(members)}`;
     case 11:
       return `${random.pick(names)}[${random.pick(["0", "-1", "'id'", inner()])}]`;
+    case 12: {
+      const number = () => random.pick(["0", "12", "-3", "1.5", "len(page)", "(2 - 5)", inner()]);
+      return `${number()} ${random.pick(["+", "-", "*", "//", "%"])} ${number()}`;
+    }
+    case 13:
+      return `(${inner()} if ${inner()} else ${inner()})`;
+    case 14:
+      return `${primary(random, inner)}[${random.pick(["", "1", "-2", inner()])}:${random.pick(["", "2", "-1", inner()])}]`;
+    case 15:
+      return `${primary(random, inner)}.${random.pick(methods)}(${random.pick(["", inner(), inner(), `${inner()}, ${inner()}`])})`;
+    case 16:
+      return `[${inner()} for a, b in ${random.pick([`enumerate(${inner()})`, `zip(${inner()}, ${inner()})`, `${random.pick(names)}.items()`])}]`;
+    case 17:
+      return random.pick([
+        `sorted(${inner()}, key=${random.pick(["'id'", "None", inner()])}, reverse=${random.pick(["true", inner()])})`,
+        `range(${inner()}, ${inner()})`,
+        `range(3, 0, -1)`,
+        `max(${inner()}, ${inner()})`,
+        `dict([['k', ${inner()}], ['v', ${inner()}]])`,
+      ]);
     default:
       return random.pick(calls)(inner());
   }
@@ -107,6 +145,12 @@ export const pieces = [
   "x[",
   "range(",
   "len(",
+  "sorted(",
+  ".get(",
+  ".split(",
+  " else ",
+  "//",
+  "[1:",
   "lambda",
   "await ",
   "==",

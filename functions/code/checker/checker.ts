@@ -1,39 +1,54 @@
 import { type CodeFunction, scoreUnit } from "../catalogue/function.ts";
-import { builtins, checkBuiltin } from "../interpreter/builtins.ts";
-import { tooManyItems } from "../interpreter/interpreter.ts";
-import { type StaticType, isPage, itemType, listType, plainType } from "../interpreter/types.ts";
-import { typeOf } from "../interpreter/values.ts";
+import { type Builtin, type CallOfBuiltin, checkBuiltin } from "../interpreter/builtin.ts";
+import { builtinMethods, builtins } from "../interpreter/builtins.ts";
+import { tooManyCalls } from "../interpreter/interpreter.ts";
 import {
-  type BuiltinCall,
+  type AccessResult,
+  type StaticType,
+  commonType,
+  elementType,
+  isPage,
+  itemType,
+  listType,
+  plainType,
+  sliceType,
+  wrongType,
+} from "../interpreter/types.ts";
+import { cannotIndex, typeOf } from "../interpreter/values.ts";
+import {
+  type Access,
   type Call,
   type Comprehension,
   type Expression,
+  type ForClause,
   type Name,
   type Operation,
   type Path,
   type Program,
   type Statement,
   callsIn,
+  describeExpression,
   leadingMembers,
+  leastCallsAfter,
   literalKey,
   subexpressions,
-  describeExpression,
 } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
-import { itemLimit, scoreLimit } from "../language/limits.ts";
+import { callLimit, scoreLimit } from "../language/limits.ts";
 import { clip } from "../language/messages.ts";
-import { formOf } from "../language/parser.ts";
-import { CallChecker, callsForTooMany } from "./calls.ts";
+import { CallChecker } from "./calls.ts";
 import { DiagnosticList } from "./diagnostics.ts";
-import { OperatorChecker, operationType, accessType } from "./operations.ts";
+import { OperatorChecker, accessType, neverEqual, operationType } from "./operations.ts";
 import { type LoopVariables, ConditionScope, type CheckerContext, Variables } from "./scope.ts";
 import { invalidAccess, noVariable } from "./unknown-names.ts";
 
 /** Checks the statements of a program in order, and collects their mistakes and their score. */
 class Checker {
   readonly diagnostics = new DiagnosticList();
-  /** The highest score, in units, that the calls checked so far can reach. */
-  units = 0;
+  /** Whether the program reads a variable that it does not assign. */
+  readsUnassigned = false;
+  /** The calls checked so far: the score of one in units, and how often it is made at most. */
+  readonly #worst: { units: number; times: number }[] = [];
   readonly #context: CheckerContext;
   readonly #variables: Variables;
   readonly #conditions = new ConditionScope();
@@ -53,6 +68,17 @@ class Checker {
     return this.#calls.accounts;
   }
 
+  /** The highest score, in units, that the program can reach with as many calls as it may make. */
+  get units(): number {
+    let [left, total] = [callLimit, 0];
+    for (const { units, times } of this.#worst.toSorted((a, b) => b.units - a.units)) {
+      const made = Math.min(left, times);
+      left -= made;
+      total += made * units;
+    }
+    return total;
+  }
+
   /** Checks a statement. Returns the variables it reads, each with the index of the statement that assigned it. */
   statement({ target, value }: Statement, index: number): Map<string, number | undefined> {
     this.#needs = new Map();
@@ -70,7 +96,7 @@ class Checker {
       case "comprehension":
         return this.#comprehension(node, loops, factor);
       case "builtin":
-        return this.#builtin(node, loops, factor);
+        return this.#builtin(builtins.get(node.name), node, loops, factor);
       case "list":
         return listType(node.items.map((item) => this.#typeOf(item, loops, factor)));
       case "dict":
@@ -81,6 +107,8 @@ class Checker {
         return this.#call(node, loops, factor);
       case "literal":
         return plainType(typeOf(node.value));
+      case "conditional":
+        return this.#conditional(node, loops, factor);
       case "format":
         for (const part of subexpressions(node)) this.#typeOf(part, loops, factor);
         return plainType("string");
@@ -100,32 +128,67 @@ class Checker {
     if (isChoice) this.#conditions.leave(operands.length - 1);
     const { type, wrong } = operationType(operator, types, this.#conditions.isCertain);
     if (wrong !== undefined) this.diagnostics.add("type_error", at, () => wrong);
+    if (/^[=!]=$|in$/.test(operator)) this.#comparison(node, types, loops);
     return type;
   }
 
-  #builtin({ name, args, at }: BuiltinCall, loops: LoopVariables, factor: number, isAfterIn = false): StaticType {
-    const builtin = builtins.get(name);
-    if (!builtin) return {};
-    if (builtin.onlyAfterIn && !isAfterIn) {
-      const message = `${formOf(builtin)} stands only after the \`in\` of a comprehension.`;
-      this.diagnostics.add(`misplaced_${name}`, at, () => message);
-      return {};
+  /** Reports values that the program writes out and compares with a member that never has them. */
+  #comparison({ operator, operands }: Operation, types: readonly StaticType[], loops: LoopVariables): void {
+    const [[left, right], [ours = {}, theirs = {}]] = [operands, types];
+    if (!left || !right) return;
+    const isSearch = operator.endsWith("in");
+    const items = itemType(theirs);
+    const compared = isSearch
+      ? [
+          ...(right.kind === "list" ? right.items : []).map((item) => ({ of: left, type: ours, item })),
+          { of: right, type: "type" in items ? items.type : {}, item: left },
+        ]
+      : [
+          { of: left, type: ours, item: right },
+          { of: right, type: theirs, item: left },
+        ];
+    for (const { of, type, item } of compared) {
+      const wrong = neverEqual(describeExpression(of), type, this.#variables.literal(item, loops));
+      if (wrong !== undefined) this.diagnostics.add("unknown_value", item.at, () => wrong);
     }
-    const given = args.map(({ value }) => ({
+  }
+
+  #conditional(
+    { test, value, other }: Extract<Expression, { kind: "conditional" }>,
+    loops: LoopVariables,
+    factor: number,
+  ): StaticType {
+    this.#typeOf(test, loops, factor);
+    this.#conditions.enter(test);
+    const types = [value, other].map((part) => this.#typeOf(part, loops, factor)) as [StaticType, StaticType];
+    this.#conditions.leave(1);
+    return commonType(...types);
+  }
+
+  /** Checks a call of a builtin or, with the type of its receiver, of a method. */
+  #builtin(
+    builtin: Builtin | undefined,
+    call: CallOfBuiltin,
+    loops: LoopVariables,
+    factor: number,
+    receiver?: StaticType,
+  ): StaticType {
+    if (!builtin) return {};
+    const given = call.args.map(({ value }) => ({
       type: this.#typeOf(value, loops, factor),
       literal: this.#variables.literal(value, loops),
     }));
-    const result = checkBuiltin(builtin, given);
+    if (receiver) given.unshift({ type: receiver, literal: undefined });
+    const result = checkBuiltin(builtin, call, given);
     if (!("message" in result)) return result;
-    const place = args[result.index]?.value.at ?? at;
     const types = given.map(({ type }) => type);
-    this.#operators.report(result.code, place, types, result.message);
+    this.#operators.report(result.code, result.at, types, result.message);
     return {};
   }
 
   #call(call: Call, loops: LoopVariables, factor: number): StaticType {
     const { type, units } = this.#calls.check(call, loops, (value) => this.#typeOf(value, loops, factor));
-    this.units += factor * units;
+    this.#worst.push({ units, times: factor });
     return type;
   }
 
@@ -138,6 +201,7 @@ class Checker {
       return variable.type;
     }
     const { session, catalogue } = this.#context;
+    this.readsUnassigned = true;
     this.diagnostics.add("unknown_variable", at, () => {
       const variables = [...loops.keys(), ...this.#variables.names()];
       return noVariable(name, members, { variables, gone: session?.get(name), catalogue });
@@ -147,12 +211,13 @@ class Checker {
 
   #path(node: Path, loops: LoopVariables, factor: number): StaticType {
     const { of, accesses } = node;
+    const called = this.#calledFunction(node, loops);
+    if (called) return this.#call(called, loops, factor);
     let type =
       of.kind === "name" ? this.#variable(of, loops, leadingMembers(accesses)) : this.#typeOf(of, loops, factor);
     for (const [count, access] of accesses.entries()) {
-      const index = access.kind === "index" ? this.#typeOf(access.index, loops, factor) : {};
+      const result = this.#access(type, access, () => describeExpression(node, count), loops, factor);
       const key = literalKey(access);
-      const result = accessType(type, key, index);
       if (!("type" in result) && !this.#conditions.allow(result, type, of, key)) {
         this.diagnostics.add("no_such_member", access.at, () =>
           invalidAccess(result, key, describeExpression(node, count)),
@@ -163,35 +228,104 @@ class Checker {
     return type;
   }
 
+  /** The call that a method of an unknown variable was meant for: `mailboxes.get("id")`. */
+  #calledFunction({ of, accesses, at }: Path, loops: LoopVariables): Call | undefined {
+    if (of.kind !== "name" || loops.has(of.name) || this.#variables.get(of.name)) return undefined;
+    const members = leadingMembers(accesses);
+    const method = accesses[members.length - 1];
+    if (method?.kind !== "method") return undefined;
+    const { catalogue } = this.#context;
+    if (![...catalogue.keys()].some((name) => name.startsWith(`${of.name}.`))) return undefined;
+    this.readsUnassigned = true;
+    return { kind: "call", name: [of.name, ...members].join("."), args: method.args, at };
+  }
+
+  #access(type: StaticType, access: Access, of: () => string, loops: LoopVariables, factor: number): AccessResult {
+    switch (access.kind) {
+      case "member":
+        return accessType(type, access.name, {});
+      case "index":
+        return accessType(type, literalKey(access), this.#typeOf(access.index, loops, factor));
+      case "slice":
+        return this.#slice(type, access, loops, factor);
+      default:
+        return {
+          type: this.#builtin(
+            builtinMethods.get(access.name),
+            { args: access.args, at: access.at, receiver: of },
+            loops,
+            factor,
+            type,
+          ),
+        };
+    }
+  }
+
+  #slice(
+    type: StaticType,
+    { from, to }: Extract<Access, { kind: "slice" }>,
+    loops: LoopVariables,
+    factor: number,
+  ): AccessResult {
+    const [start, end] = [from, to].map((bound) => {
+      if (!bound) return undefined;
+      const found = wrongType(this.#typeOf(bound, loops, factor), ["number", "null"]);
+      if (found) this.diagnostics.add("type_error", bound.at, () => cannotIndex(`a ${found}`));
+      const value = this.#variables.literal(bound, loops);
+      return typeof value === "number" ? value : null;
+    });
+    const found = wrongType(type, ["list", "string"]);
+    return found ? { typeName: found } : { type: sliceType(type, start, end) };
+  }
+
   #comprehension(node: Comprehension, outer: LoopVariables, outerFactor: number): StaticType {
     const loops = new Map(outer);
-    let [factor, most] = [outerFactor, 1];
+    let factor = outerFactor;
+    let most: number | undefined = 1;
+    // The number of rounds that are sure to be made, as far as it is known.
+    let sure: number | undefined = 1;
     for (const [index, clause] of node.clauses.entries()) {
       if (clause.kind === "if") {
         this.#typeOf(clause.test, loops, factor);
         this.#conditions.enter(clause.test);
+        sure = undefined;
         continue;
       }
-      const { over } = clause;
-      const type =
-        over.kind === "builtin" ? this.#builtin(over, loops, factor, true) : this.#typeOf(over, loops, factor);
-      loops.set(clause.name, this.#itemsOf(over, type));
-      const items = type.most ?? itemLimit;
-      // The run rejects a comprehension that calls for more items than this, so the score counts no more.
-      factor *= Math.min(items, itemLimit);
-      most *= items;
-      if (callsForTooMany(node, index, type)) {
-        this.diagnostics.add("too_many_items", clause.at, () => tooManyItems(items));
+      const type = this.#typeOf(clause.over, loops, factor);
+      this.#bindItems(clause, type, loops);
+      // The run makes no more calls than this, whatever a list holds whose length is not known.
+      const items = type.most ?? callLimit;
+      factor *= items;
+      most = most === undefined || type.most === undefined ? undefined : most * items;
+      // The length of a variable proves nothing: the clause may stand in a condition that tests the length first.
+      const isWrittenHere = clause.over.kind === "list" || clause.over.kind === "builtin";
+      sure = sure !== undefined && type.isExact && isWrittenHere ? sure * items : undefined;
+      const each = leastCallsAfter(node, index);
+      if (sure !== undefined && sure * each > callLimit) {
+        const message = tooManyCalls(clause.over, sure, each);
+        this.diagnostics.add("too_many_calls", clause.at, () => message);
+        sure = undefined;
       }
       this.#conditions.enter();
     }
     const item = this.#typeOf(node.element, loops, factor);
     this.#conditions.leave(node.clauses.length);
-    return { type: "list", most, item };
+    return { type: "list", item, ...(most === undefined ? {} : { most }) };
+  }
+
+  /** Adds the variables of a `for` to `loops`, with the types of its items. */
+  #bindItems({ names, over }: ForClause, type: StaticType, loops: Map<string, StaticType>): void {
+    const item = this.#itemsOf(over, type);
+    const parts = names.length === 1 ? [item] : names.map((_, place) => partOf(item, place));
+    for (const [place, name] of names.entries()) loops.set(name, parts[place] ?? {});
+    if (names.length > 1 && item.parts && item.parts.length !== names.length) {
+      const message = `An item has ${item.parts.length} values, and the \`for\` takes ${names.length}.`;
+      this.diagnostics.add("type_error", over.at, () => message);
+    }
   }
 
   #itemsOf(over: Expression, type: StaticType): StaticType {
-    const items = itemType(type);
+    const items = elementType(type);
     if ("type" in items) return items.type;
     this.diagnostics.add("type_error", over.at, () => {
       const of = describeExpression(over);
@@ -202,6 +336,11 @@ class Checker {
     return {};
   }
 }
+
+const partOf = (type: StaticType, place: number): StaticType => {
+  const part = itemType(type, place);
+  return "type" in part ? part.type : {};
+};
 
 /** A call to a known function, with its index in the order of execution. */
 export type CheckedCall = {
@@ -228,6 +367,8 @@ export type Checked = {
   calls: Map<Call, CheckedCall>;
   diagnostics: Diagnostic[];
   score: number;
+  /** Whether the program reads a variable that it does not assign. */
+  readsUnassigned?: boolean;
 };
 
 /**
@@ -258,7 +399,7 @@ export function check({ statements }: Program, context: CheckerContext): Checked
     const writes = checkedCalls.some(({ fn }) => fn.route.access === "write");
     checked.steps.push({ statement, calls: checkedCalls, needs, writes });
   }
-  return withScore(checked, checker);
+  return withScore({ ...checked, readsUnassigned: checker.readsUnassigned }, checker);
 }
 
 function withScore(checked: Checked, { diagnostics: { diagnostics }, units }: Checker): Checked {
@@ -266,8 +407,7 @@ function withScore(checked: Checked, { diagnostics: { diagnostics }, units }: Ch
   const score = units / scoreUnit;
   if (diagnostics.length > 0) return { ...checked, diagnostics };
   if (score <= scoreLimit || !first) return { ...checked, score };
-  const shown = Number.isFinite(score) ? score : "beyond all bounds";
-  const message = `The program's complexity score is ${shown}; ${scoreLimit} is the most. Ask for fewer or smaller pages, or go over fewer items.`;
+  const message = `The program's complexity score is ${score}; ${scoreLimit} is the most. Ask for fewer or smaller pages, or go over fewer items.`;
   return { ...checked, score, diagnostics: [{ code: "score_too_high", message, at: first.at }] };
 }
 

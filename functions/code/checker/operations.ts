@@ -1,30 +1,30 @@
+import { cannotCalculate, operandPairs } from "../interpreter/arithmetic.ts";
 import {
   type AccessResult,
   type StaticType,
   type TypeName,
   commonType,
   dictType,
+  elementOf,
   itemType,
+  listedValues,
   memberType,
   operandTypes,
   plainType,
   typeNamesOf,
   wrongType,
 } from "../interpreter/types.ts";
-import {
-  cannotAdd,
-  cannotIndex,
-  cannotNegate,
-  cannotOrder,
-  cannotSearch,
-  cannotUseKey,
-} from "../interpreter/values.ts";
-import type { Dict, Expression, Operation, Position, Unary } from "../language/ast.ts";
+import { cannotIndex, cannotNegate, cannotOrder, cannotSearch, cannotUseKey } from "../interpreter/values.ts";
+import type { Arithmetic, Dict, Expression, Operation, Position, Unary } from "../language/ast.ts";
+import { clip } from "../language/messages.ts";
+import { closestName } from "../language/spelling.ts";
 import type { DiagnosticList } from "./diagnostics.ts";
 import type { ConditionScope } from "./scope.ts";
 
-/** The types that `+` and the order comparisons accept on both sides. */
-const fitting = { "+": ["number", "string", "list"], order: ["number", "string"] } as const;
+/** The types that the order comparisons accept on both sides. */
+const ordered: readonly TypeName[] = ["number", "string"];
+
+const isArithmetic = (operator: Operation["operator"]): operator is Arithmetic => Object.hasOwn(operandPairs, operator);
 
 /**
  * The type of an operation's result, or the reason why it always fails. When the operation is certain to be evaluated
@@ -40,9 +40,9 @@ export function operationType(
   for (const other of others) {
     const wrong = clashingOperands(operator, types(type), types(other));
     if (wrong !== undefined) return { type: {}, wrong };
-    if (operator === "+") type = additionType(type, other);
+    if (isArithmetic(operator)) type = resultType(operator, type, other);
   }
-  if (operator === "+") return { type };
+  if (isArithmetic(operator)) return { type };
   return { type: operator === "and" || operator === "or" ? {} : plainType("boolean") };
 }
 
@@ -50,12 +50,14 @@ type Types = ReadonlySet<TypeName> | undefined;
 
 function clashingOperands(operator: Operation["operator"], ours: Types, theirs: Types): string | undefined {
   if (operator === "in" || operator === "not in") return theirs && searchFault(theirs, ours);
-  if (operator !== "+" && !/^[<>]/.test(operator)) return undefined;
   if (!ours || !theirs) return undefined;
-  const kinds: readonly TypeName[] = fitting[operator === "+" ? "+" : "order"];
-  if (kinds.some((kind) => ours.has(kind) && theirs.has(kind))) return undefined;
   const [[one = "null"], [other = "null"]] = [[...ours], [...theirs]];
-  return (operator === "+" ? cannotAdd : cannotOrder)(one, other);
+  if (isArithmetic(operator)) {
+    const fits = operandPairs[operator].some(([left, right]) => ours.has(left) && theirs.has(right));
+    return fits ? undefined : cannotCalculate(operator, one, other);
+  }
+  if (!/^[<>]/.test(operator) || ordered.some((kind) => ours.has(kind) && theirs.has(kind))) return undefined;
+  return cannotOrder(one, other);
 }
 
 /**
@@ -68,15 +70,31 @@ function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | 
   return cannotSearch(container, item);
 }
 
-/** The type of a sum. */
-function additionType(left: StaticType, right: StaticType): StaticType {
+/** The type of a sum, a product and so on. */
+function resultType(operator: Arithmetic, left: StaticType, right: StaticType): StaticType {
   const [ours, theirs] = [typeNamesOf(left), typeNamesOf(right)];
-  const [type, ...others] = ours ?? [];
-  if (type === undefined || others.length > 0 || theirs?.size !== 1 || !theirs.has(type)) return {};
+  const [[one, ...more], [other, ...others]] = [[...(ours ?? [])], [...(theirs ?? [])]];
+  if (one === undefined || other === undefined || more.length > 0 || others.length > 0) return {};
+  const type = one === "number" ? other : one;
   if (type !== "list") return plainType(type);
+  if (operator === "*") return { type, item: elementOf(one === "list" ? left : right) };
   const item = left.item && right.item ? commonType(left.item, right.item) : {};
   const most = left.most === undefined || right.most === undefined ? {} : { most: left.most + right.most };
   return { type, item, ...most };
+}
+
+/**
+ * The message for comparing a member, `of`, with a value that is none of those that its schema lists; undefined if they
+ * may be equal.
+ */
+export function neverEqual(of: string, type: StaticType, value: unknown): string | undefined {
+  const values = listedValues(type);
+  if (!values || (typeof value !== "string" && typeof value !== "number") || values.includes(value)) return undefined;
+  const names = values.map(String);
+  const meant = closestName(String(value), names);
+  const hint = meant === undefined ? "" : ` Did you mean ${JSON.stringify(meant)}?`;
+  const listed = names.map((name) => JSON.stringify(name)).join(", ");
+  return `${of} is never ${JSON.stringify(clip(String(value)))}: it is one of ${listed}.${hint}`;
 }
 
 /** Checks the operand of `-` and the keys of dicts, and reports types that always fail. */
@@ -124,7 +142,7 @@ export function accessType(of: StaticType, key: string | number | undefined, ind
   if (typeof key === "string") return memberType(of, key);
   if (key === undefined) return accessByType(of, index);
   if (!Number.isInteger(key)) return { index: cannotIndex(String(key)) };
-  return itemType(of);
+  return itemType(of, key);
 }
 
 function accessByType(of: StaticType, index: StaticType): AccessResult {
@@ -136,6 +154,7 @@ function accessByType(of: StaticType, index: StaticType): AccessResult {
     return { index: "An index of a list is a whole number, not a string." };
   }
   if (given && isDict && !isList && !given.has("string")) return { index: cannotUseKey("number") };
+  if (given && !given.has("number") && !isList && !isDict) return { typeName: [...(types ?? [])].join(" or ") };
   const item = itemType(of);
   return isDict && !("type" in item) ? { type: {} } : item;
 }

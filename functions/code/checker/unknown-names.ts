@@ -1,8 +1,9 @@
 import type { Catalogue } from "../catalogue/function.ts";
 import { parametersOf, signatureOf } from "../catalogue/signature.ts";
-import { missingBuiltins } from "../interpreter/builtins.ts";
+import { formOf } from "../interpreter/builtin.ts";
+import { builtinMethods, missingBuiltins } from "../interpreter/builtins.ts";
 import type { InvalidAccess } from "../interpreter/types.ts";
-import { didYouMean } from "../interpreter/values.ts";
+import { didYouMean, listHasNoMember } from "../interpreter/values.ts";
 import type { Call } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { methodHintOf } from "../language/hints.ts";
@@ -29,13 +30,10 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
   const diagnostic = { code: "unknown_function", at };
   const [root = "", ...members] = name.split(".");
   if (members.length > 0 && isVariable(root)) {
-    const of = clip([root, ...members.slice(0, -1)].join("."));
-    const [first] = call.args.flatMap(({ value }) => (value.kind === "literal" ? [value.value] : []));
-    const given = typeof first === "string" ? clip(first) : undefined;
-    return {
-      ...diagnostic,
-      message: `${of} is a value, no function. ${methodHintOf(members.at(-1) ?? "", of, given)}`,
-    };
+    const [of, last] = [clip([root, ...members.slice(0, -1)].join(".")), members.at(-1) ?? ""];
+    const method = builtinMethods.get(last);
+    const hint = method ? `Its method is called as ${formOf(method)}, with plain values.` : methodHintOf(last, of);
+    return { ...diagnostic, message: `${of} is a value, no function. ${hint}` };
   }
   const builtin = missingBuiltins.get(name);
   if (builtin !== undefined) return { ...diagnostic, message: builtin };
@@ -159,8 +157,7 @@ export function invalidAccess(access: InvalidAccess, key: string | number | unde
   if ("index" in access) return access.index;
   if ("members" in access)
     return `${of} has no member ${shownKey}.${didYouMean(String(key), access.members(), "members")}`;
-  if (access.typeName === "list")
-    return `${of} is a list: write ${of}[0].${shownKey}, or [x.${shownKey} for x in ${of}].`;
+  if (access.typeName === "list") return listHasNoMember(of, String(key), access.ofItems?.() ?? []);
   const what = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${shownKey}`;
   return `${of} is a ${access.typeName}, which has no ${what}.`;
 }

@@ -166,7 +166,7 @@ async function parseAndCheck({ code, readOnly }: Run, place: SessionPlace | unde
     };
   }
   const checked = check(program, { catalogue, readOnly, session: place && new Map() });
-  if (!place || !checked.diagnostics.some(({ code }) => code === "unknown_variable")) return { checked };
+  if (!place || !checked.readsUnassigned) return { checked };
   const session = await loadSession(place);
   return { checked: check(program, { catalogue, readOnly, session: namesOf(session) }), session };
 }

@@ -1,7 +1,7 @@
 import type { CheckedStatement } from "../checker/checker.ts";
 import { type Effect, type Evaluation, type Scope, evaluate } from "../interpreter/interpreter.ts";
 import type { Call } from "../language/ast.ts";
-import { stepLimit } from "../language/limits.ts";
+import { callLimit, stepLimit } from "../language/limits.ts";
 
 /** A call that ran, with its value, or with its arguments and its error. */
 type CallResult = { call: Call; value: unknown } | FailedCall;
@@ -41,7 +41,7 @@ type Done = { completed: boolean };
  * - After a failure no later step begins, and the results of later reads are dropped.
  */
 export async function runSteps(steps: readonly CheckedStatement[], options: RunOptions): Promise<ProgramOutcome> {
-  const limits = { acquire: semaphore(options.concurrency), budget: { steps: stepLimit } };
+  const limits = { acquire: semaphore(options.concurrency), budget: { steps: stepLimit, calls: callLimit } };
   const logs: CallResult[][] = [];
   const values: unknown[] = [];
   const failures = new Map<number, unknown>();

@@ -5,6 +5,9 @@ import { stepLimit, valueDepthLimit, valueLimitBytes } from "../language/limits.
 /** The steps a program has left besides its calls: one for each expression evaluated and each item made. */
 export type StepBudget = { steps: number };
 
+/** The steps and the calls that a program has left. */
+export type Budget = StepBudget & { calls: number };
+
 export const tooMuchWork = `The program takes more than ${stepLimit} steps besides its calls: make it do less.`;
 
 /** Uses up steps; throws `too_much_work` if there are too few left. */
@@ -39,12 +42,20 @@ export function sizeOf(value: unknown): Size {
   return size;
 }
 
+const tooLarge = (at: Position, most: string): LanguageError =>
+  new LanguageError(at, `A value may ${most} at most.`, { code: "value_too_large" });
+
+/** Throws `value_too_large` for a value of this size that is not made yet. */
+export function requireRoom(bytes: number, at: Position): void {
+  if (bytes > valueLimitBytes) throw tooLarge(at, `hold ${valueLimitBytes} bytes`);
+}
+
 /** Returns a value the program made; throws `value_too_large` if it is too long or nests too deep. */
 export function requireSize<T>(value: T, budget: StepBudget, at: Position): T {
   if (Array.isArray(value)) useSteps(budget, value.length, at);
   if (typeof value === "string") useSteps(budget, value.length >> 4, at);
   const { bytes, depth } = sizeOf(value);
-  if (bytes <= valueLimitBytes && depth <= valueDepthLimit) return value;
-  const most = depth > valueDepthLimit ? `nest ${valueDepthLimit} deep` : `hold ${valueLimitBytes} bytes`;
-  throw new LanguageError(at, `A value may ${most} at most.`, { code: "value_too_large" });
+  if (depth > valueDepthLimit) throw tooLarge(at, `nest ${valueDepthLimit} deep`);
+  requireRoom(bytes, at);
+  return value;
 }

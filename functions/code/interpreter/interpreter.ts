@@ -1,22 +1,50 @@
 import {
+  type Access,
   type Call,
   type Comprehension,
   type Expression,
+  type ForClause,
   type Name,
   type Operation,
   type Path,
+  type Position,
   callsAfter,
   callsIn,
   describeExpression,
+  leastCallsAfter,
 } from "../language/ast.ts";
 import { LanguageError } from "../language/errors.ts";
-import { itemLimit, valueLimitBytes } from "../language/limits.ts";
-import { type StepBudget, requireSize, useSteps } from "./budget.ts";
-import { evaluateBuiltin } from "./builtins.ts";
-import { compare, dictOf, isTrue, itemOf, dictKey, memberOf, applyUnary, add, formatValue, typeOf } from "./values.ts";
+import { callLimit, valueLimitBytes } from "../language/limits.ts";
+import { calculate } from "./arithmetic.ts";
+import { type Budget, requireSize, useSteps } from "./budget.ts";
+import { evaluateBuiltin } from "./builtin.ts";
+import { builtinMethods, builtins } from "./builtins.ts";
+import { sliceOf } from "./texts.ts";
+import {
+  applyUnary,
+  cannotIndex,
+  compare,
+  dictKey,
+  dictOf,
+  formatValue,
+  isPageValue,
+  isTrue,
+  itemOf,
+  memberOf,
+  typeError,
+  typeOf,
+} from "./values.ts";
 
-export const tooManyItems = (count: number): string =>
-  `A comprehension calls for ${itemLimit} items at most, and here are ${count}: filter them with \`if\`, or take smaller pages.`;
+/**
+ * The message for a comprehension that makes at least `each` calls for each of `count` items, where only `left` calls
+ * are left. It says how to go on with the items that are too many.
+ */
+export function tooManyCalls(over: Expression, count: number, each: number, left: number = callLimit): string {
+  const [most, of] = [Math.floor(left / each), describeExpression(over)];
+  const name = /^the |^\[/.test(of) ? "xs" : of;
+  const slices = `take \`${name}[0:${most}]\` here, and go on with \`${name}[${most}:]\` in the next program`;
+  return `A program makes ${callLimit} calls at most, and these ${count} items need ${count * each}${left < callLimit ? `, with ${left} left` : ""}: filter them with \`if\`, or ${most > 0 ? slices : "go over them in the next program"}.`;
+}
 
 /** A request of an evaluation to its driver: the result of a call, or the results of several evaluations in order. */
 export type Effect =
@@ -29,8 +57,8 @@ export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
  */
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
-  loop?: { name: string; value: unknown; index: number; outer: Scope };
-  budget: StepBudget;
+  loop?: { names: readonly string[]; values: readonly unknown[]; index: number; outer: Scope };
+  budget: Budget;
 };
 
 /** The item index in each surrounding comprehension, outermost first. */
@@ -61,6 +89,8 @@ export function* evaluate(node: Expression, scope: Scope): Evaluation {
       return applyUnary(node.operator, yield* evaluate(node.of, scope), node.at);
     case "operation":
       return yield* evaluateOperation(node, scope);
+    case "conditional":
+      return yield* evaluate(isTrue(yield* evaluate(node.test, scope)) ? node.value : node.other, scope);
     case "format": {
       let text = "";
       for (const part of node.parts) {
@@ -72,19 +102,31 @@ export function* evaluate(node: Expression, scope: Scope): Evaluation {
     case "comprehension":
       return requireSize(yield* evaluateComprehension(node, 0, scope), scope.budget, node.at);
     case "builtin": {
-      const values = yield* evaluateAll(
-        node.args.map(({ value }) => value),
-        scope,
-      );
-      return evaluateBuiltin(node, values, scope.budget);
+      const builtin = builtins.get(node.name);
+      if (!builtin) throw new Error(`${node.name} is no builtin`);
+      return evaluateBuiltin(builtin, node, yield* evaluateArguments(node, scope), scope.budget);
     }
-    default: {
-      const args = new Map<string, unknown>();
-      for (const { name, value } of node.args) args.set(name, yield* evaluate(value, scope));
-      return yield { kind: "call", call: node, args, path: loopIndexes(scope) };
-    }
+    default:
+      return yield* evaluateCall(node, scope);
   }
 }
+
+function* evaluateCall(node: Call, scope: Scope): Evaluation {
+  const args = new Map<string, unknown>();
+  for (const { name, value } of node.args) args.set(name, yield* evaluate(value, scope));
+  scope.budget.calls -= 1;
+  if (scope.budget.calls < 0) {
+    const message = `A program makes ${callLimit} calls at most: send what is left as the next program.`;
+    throw new LanguageError(node.at, message, { code: "too_many_calls" });
+  }
+  return yield { kind: "call", call: node, args, path: loopIndexes(scope) };
+}
+
+const evaluateArguments = ({ args }: Pick<Call, "args">, scope: Scope): Evaluation<unknown[]> =>
+  evaluateAll(
+    args.map(({ value }) => value),
+    scope,
+  );
 
 function* evaluateAll(nodes: readonly Expression[], scope: Scope): Evaluation<unknown[]> {
   const values: unknown[] = [];
@@ -95,7 +137,8 @@ function* evaluateAll(nodes: readonly Expression[], scope: Scope): Evaluation<un
 function lookUp({ name, at }: Name, scope: Scope): unknown {
   let passed = 0;
   for (let { loop } = scope; loop; { loop } = loop.outer) {
-    if (loop.name === name) return loop.value;
+    const place = loop.names.lastIndexOf(name);
+    if (place >= 0) return loop.values[place];
     passed += 1;
     if (passed % 16 === 0) useSteps(scope.budget, 1, at);
   }
@@ -116,13 +159,40 @@ function* evaluatePath(node: Path, scope: Scope): Evaluation {
   let value = yield* evaluate(node.of, scope);
   for (const [index, step] of node.accesses.entries()) {
     useSteps(scope.budget, 1, step.at);
-    const of = () => describeExpression(node, index);
-    value =
-      step.kind === "member"
-        ? memberOf(value, step.name, of, step.at)
-        : itemOf(value, yield* evaluate(step.index, scope), of, step.at);
+    value = yield* evaluateAccess(value, step, () => describeExpression(node, index), scope);
   }
   return value;
+}
+
+function* evaluateAccess(value: unknown, step: Access, of: () => string, scope: Scope): Evaluation {
+  const { budget } = scope;
+  switch (step.kind) {
+    case "member":
+      return memberOf(value, step.name, of, step.at);
+    case "index":
+      return itemOf(value, yield* evaluate(step.index, scope), of, budget, step.at);
+    case "slice": {
+      const bounds = [yield* evaluateBound(step.from, scope), yield* evaluateBound(step.to, scope)] as const;
+      if (typeof value === "string" || Array.isArray(value)) {
+        return requireSize(sliceOf(value, bounds, budget, step.at), budget, step.at);
+      }
+      throw typeError(step.at, `A slice is of a list or a text, and ${of()} is a ${typeOf(value)}.`);
+    }
+    default: {
+      const method = builtinMethods.get(step.name);
+      if (!method) throw new Error(`${step.name} is no method`);
+      const call = { args: step.args, at: step.at, receiver: of };
+      return evaluateBuiltin(method, call, [value, ...(yield* evaluateArguments(step, scope))], budget);
+    }
+  }
+}
+
+/** A bound of a slice; None is like none. */
+function* evaluateBound(node: Expression | undefined, scope: Scope): Evaluation<number | undefined> {
+  const bound = node && (yield* evaluate(node, scope));
+  if (!node || bound === null || bound === undefined) return undefined;
+  if (Number.isInteger(bound)) return Number(bound);
+  throw typeError(node.at, cannotIndex(typeof bound === "number" ? String(bound) : `a ${typeOf(bound)}`));
 }
 
 function* evaluateOperation({ operator, operands, at }: Operation, scope: Scope): Evaluation {
@@ -131,12 +201,28 @@ function* evaluateOperation({ operator, operands, at }: Operation, scope: Scope)
   for (const other of others) {
     if (operator === "and" ? !isTrue(value) : operator === "or" && isTrue(value)) return value;
     const right = yield* evaluate(other, scope);
-    if (operator === "and" || operator === "or") value = right;
-    else
-      value =
-        operator === "+" ? add(value, right, scope.budget, at) : compare(operator, value, right, scope.budget, at);
+    value = operator === "and" || operator === "or" ? right : operate(operator, value, right, scope.budget, at);
   }
   return value;
+}
+
+function operate(
+  operator: Exclude<Operation["operator"], "and" | "or">,
+  left: unknown,
+  right: unknown,
+  budget: Budget,
+  at: Position,
+): unknown {
+  switch (operator) {
+    case "+":
+    case "-":
+    case "*":
+    case "//":
+    case "%":
+      return calculate(operator, left, right, budget, at);
+    default:
+      return compare(operator, left, right, budget, at);
+  }
 }
 
 /** Evaluates a comprehension from clause `place` on. */
@@ -146,12 +232,12 @@ function* evaluateComprehension(node: Comprehension, place: number, scope: Scope
   if (clause.kind === "if") {
     return isTrue(yield* evaluate(clause.test, scope)) ? yield* evaluateComprehension(node, place + 1, scope) : [];
   }
-  const items = yield* evaluate(clause.over, scope);
-  if (!Array.isArray(items)) throw notIterable(clause.over, items);
+  const items = iterate(clause.over, yield* evaluate(clause.over, scope));
   useSteps(scope.budget, items.length, clause.at);
-  const scopes = items.map((value: unknown, index): Scope => ({
+  const { names } = clause;
+  const scopes = items.map((value, index): Scope => ({
     ...scope,
-    loop: { name: clause.name, value, index, outer: scope },
+    loop: { names, values: names.length === 1 ? [value] : unpack(clause, value), index, outer: scope },
   }));
   const calls = callsAfter(node, place);
   if (calls.length > 0) return yield* evaluateCallingClause(node, place, scopes, calls);
@@ -163,8 +249,8 @@ function* evaluateComprehension(node: Comprehension, place: number, scope: Scope
 }
 
 /**
- * Evaluates a clause whose later parts make calls. Conditions without calls are evaluated first: items they filter out
- * do not count against the item limit.
+ * Evaluates a clause whose later parts make calls. Conditions without calls are evaluated first. Throws `too_many_calls`
+ * before the first call if the items that are left need more calls than the program has.
  */
 function* evaluateCallingClause(
   node: Comprehension,
@@ -180,18 +266,29 @@ function* evaluateCallingClause(
     next += 1;
     clause = node.clauses[next];
   }
-  if (left.length > itemLimit) {
-    const at = node.clauses[place]?.at ?? node.at;
-    throw new LanguageError(at, tooManyItems(left.length), { code: "too_many_items" });
+  const each = leastCallsAfter(node, next - 1);
+  const [first] = left;
+  const over = node.clauses[place];
+  if (first && over?.kind === "for" && left.length * each > first.budget.calls) {
+    const message = tooManyCalls(over.over, left.length, each, first.budget.calls);
+    throw new LanguageError(over.at, message, { code: "too_many_calls" });
   }
   const results = yield { kind: "each", runs: left.map((scope) => evaluateComprehension(node, next, scope)), calls };
   return (results as unknown[][]).flat();
 }
 
-function notIterable(node: Expression, value: unknown): LanguageError {
-  const isPage = typeOf(value) === "dict" && Object.hasOwn(value as object, "items");
+/** The items of a list, or the keys of a dict. */
+function iterate(node: Expression, value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  const isPage = isPageValue(value);
+  if (typeOf(value) === "dict" && !isPage) return Object.keys(value as object);
   const hint = isPage ? `: its items are in ${describeExpression(node)}.items` : "";
-  return new LanguageError(node.at, `A comprehension goes over a list, not a ${typeOf(value)}${hint}.`, {
-    code: "type_error",
-  });
+  throw typeError(node.at, `A comprehension goes over a list, not a ${typeOf(value)}${hint}.`);
+}
+
+/** The values of a `for` with several names. */
+function unpack({ names, over }: ForClause, item: unknown): readonly unknown[] {
+  if (Array.isArray(item) && item.length === names.length) return item;
+  const found = Array.isArray(item) ? `a list of ${item.length}` : `a ${typeOf(item)}`;
+  throw typeError(over.at, `The names ${names.join(", ")} take lists of ${names.length}, and an item is ${found}.`);
 }

@@ -24,6 +24,8 @@ export type StaticType = {
   members?: ReadonlyMap<string, StaticType>;
   /** For a list that the program makes: the common type of its items. */
   item?: StaticType;
+  /** For a pair that a builtin makes: the type of each of its items. */
+  parts?: readonly StaticType[];
 };
 
 const choices = new WeakMap<Schema, Schema[]>();
@@ -82,23 +84,28 @@ export function wrongType(operand: StaticType, types: readonly TypeName[]): Type
 /**
  * The type reached by an access, or why the access is invalid:
  * - `members`: the names that exist
- * - `typeName`: the value's type, which has no members or items
+ * - `typeName`: the value's type, which has no members or items; of a list also the members of its items
  * - `index`: a message about a wrong index or key
  */
 export type AccessResult = { type: StaticType } | InvalidAccess;
-export type InvalidAccess = { members: () => string[] } | { typeName: string } | { index: string };
+export type InvalidAccess =
+  | { members: () => string[] }
+  | { typeName: string; ofItems?: () => string[] }
+  | { index: string };
 
 /** Follows a member by name. A dict that allows additional members may have any. */
 export function memberType(of: StaticType, name: string): AccessResult {
   const { definitions = {}, type, members } = of;
-  if (type !== undefined && type !== "dict") return { typeName: type };
+  if (type !== undefined && type !== "dict") return { typeName: type, ofItems: () => membersOfItems(of) };
   if (members) {
     const member = members.get(name);
     return member ? { type: member } : { members: () => [...members.keys()] };
   }
   const choices = choicesOf(of.schema, definitions);
   const dicts = choices.filter(({ type }) => type === "object");
-  if (dicts.length === 0) return choices[0] ? { typeName: schemaTypeName(choices[0]) } : { type: {} };
+  if (dicts.length === 0) {
+    return choices[0] ? { typeName: schemaTypeName(choices[0]), ofItems: () => membersOfItems(of) } : { type: {} };
+  }
   const schemas = dicts.map((dict) => {
     if (dict.properties && Object.hasOwn(dict.properties, name)) return dict.properties[name];
     return dict.additionalProperties === false || (dict.properties && dict.additionalProperties === undefined)
@@ -114,10 +121,19 @@ export function memberType(of: StaticType, name: string): AccessResult {
   return { type: { schema: only, definitions, ...(most === undefined ? {} : { most }) } };
 }
 
-/** Follows an index into a list. A dict has no indexes. */
-export function itemType(of: StaticType): AccessResult {
-  const { definitions = {}, type, item } = of;
-  if (type !== undefined) return type === "list" ? { type: item ?? {} } : { typeName: type };
+/** The names of the members of a list's items; empty if they are not known. */
+function membersOfItems(of: StaticType): string[] {
+  const item = itemType(of);
+  const member = "type" in item ? memberType(item.type, "") : item;
+  return "members" in member ? member.members() : [];
+}
+
+/** Follows an index into a list or text. A dict has no indexes. */
+export function itemType(of: StaticType, index?: number): AccessResult {
+  const { definitions = {}, type, item, parts } = of;
+  if (typeNamesOf(of)?.has("string")) return { type: plainType("string") };
+  if (type !== undefined)
+    return type === "list" ? { type: parts?.at(index ?? parts.length) ?? item ?? {} } : { typeName: type };
   const choices = choicesOf(of.schema, definitions);
   const list = choices.find(({ type }) => type === "array");
   if (!list) return choices[0] ? { typeName: schemaTypeName(choices[0]) } : { type: {} };
@@ -129,6 +145,27 @@ const schemaTypeName = ({ type }: Schema): string => {
   const [name = "value"] = [type].flat();
   return typeNames.get(name) ?? name;
 };
+
+/** The type of what a comprehension or builtin reads from a value: the items of a list, or the keys of a dict. */
+export function elementType(of: StaticType): AccessResult {
+  const types = typeNamesOf(of);
+  if (types?.has("dict") && !types.has("list") && !isPage(of)) return { type: plainType("string") };
+  return types?.has("string") && !types.has("list") ? { typeName: "string" } : itemType(of);
+}
+
+/** The same; a type of which nothing is known if the value has no items. */
+export function elementOf(of: StaticType | undefined): StaticType {
+  const element = elementType(of ?? {});
+  return "type" in element ? element.type : {};
+}
+
+/** The values that a schema lists (`enum`, `const`), without null; undefined if it allows others. */
+export function listedValues({ schema, definitions = {} }: StaticType): readonly unknown[] | undefined {
+  const choices = choicesOf(schema, definitions);
+  const values = choices.flatMap((choice) => choice.enum ?? (choice.const === undefined ? [] : [choice.const]));
+  const isListed = choices.length > 0 && choices.every((choice) => choice.enum ?? choice.const !== undefined);
+  return isListed ? values.filter((value) => value !== null) : undefined;
+}
 
 /** Tells whether this is a page. Comprehensions then iterate over its `items`. */
 export const isPage = (type: StaticType): boolean =>
@@ -153,6 +190,23 @@ export function dictType(members: readonly (readonly [string | undefined, Static
 export function listType(items: readonly StaticType[]): StaticType {
   const [first = {}, ...others] = items;
   return { type: "list", most: items.length, isExact: true, item: others.reduce(commonType, first) };
+}
+
+/** The type of a list whose items each have a type of their own. */
+export const pairType = (parts: readonly StaticType[]): StaticType => ({ ...listType(parts), parts });
+
+/** The type of a slice of a value. A bound that is not known before the run is null. */
+export function sliceType(of: StaticType, from: number | null = 0, to?: number | null): StaticType {
+  if (typeNamesOf(of)?.has("string")) return plainType("string");
+  const { most: all, isExact, parts: _, ...rest } = of;
+  if (from === null || to === null) return all === undefined ? rest : { ...rest, most: all };
+  if (all === undefined)
+    return to === undefined || from < 0 || to < 0 ? rest : { ...rest, most: Math.max(0, to - from) };
+  const place = (index: number): number => Math.min(all, Math.max(0, index < 0 ? all + index : index));
+  const most = Math.max(0, place(to ?? all) - place(from));
+  if (isExact) return { ...rest, most, isExact };
+  // A list that is shorter than `all` can have more items between a place from its end and one from its beginning.
+  return { ...rest, most: from < 0 && to !== undefined && to >= 0 ? Math.min(all, -from, to) : most };
 }
 
 /** The type that two types have in common. Of two dicts or lists that differ, the members and items are unknown. */

@@ -1,9 +1,10 @@
-import type { Operation, Position, Unary } from "../language/ast.ts";
+import type { Comparison, Position, Unary } from "../language/ast.ts";
 import { LanguageError } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 import { isForbidden } from "../language/names.ts";
 import { closestName } from "../language/spelling.ts";
-import { type StepBudget, requireSize, sizeOf, useSteps } from "./budget.ts";
+import { type StepBudget, sizeOf, useSteps } from "./budget.ts";
+import { charactersOf } from "./texts.ts";
 
 /** The type of a value, in Starlark's words where there are any. */
 export function typeOf(value: unknown): "null" | "boolean" | "number" | "string" | "list" | "dict" {
@@ -14,6 +15,10 @@ export function typeOf(value: unknown): "null" | "boolean" | "number" | "string"
 }
 
 export const isDict = (value: unknown): value is Record<string, unknown> => typeOf(value) === "dict";
+
+/** Tells whether a value is a page, or like one: a dict with a list of items. */
+export const isPageValue = (value: unknown): boolean =>
+  isDict(value) && Object.hasOwn(value, "items") && Array.isArray(value["items"]);
 
 /** Makes a dict without a prototype, so that it holds only the program's own keys. */
 export function dictOf(members: Iterable<readonly [string, unknown]>): Record<string, unknown> {
@@ -32,7 +37,7 @@ export function isTrue(value: unknown): boolean {
  * Compares deeply. Numbers are equal by value, dicts regardless of key order; values of different types are never
  * equal.
  */
-function areEqual(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
+export function areEqual(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   useSteps(budget, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => areEqual(item, b[index], budget, at));
@@ -49,36 +54,22 @@ function areEqual(a: unknown, b: unknown, budget: StepBudget, at: Position): boo
 export const typeError = (at: Position, message: string): LanguageError =>
   new LanguageError(at, message, { code: "type_error" });
 
+/** The error for a value that an operation does not take, though its type is right. */
+export const valueError = (at: Position, message: string): LanguageError =>
+  new LanguageError(at, message, { code: "value_error" });
+
 /** The message for ordering values of two types. */
 export const cannotOrder = (a: string, b: string): string =>
   `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.`;
 
-/** The message for adding values of two types. */
-export const cannotAdd = (a: string, b: string): string =>
-  `\`+\` takes two numbers, two texts or two lists, not a ${a} and a ${b}.${a === "string" || b === "string" ? ' Put values in a text by an f-string, f"{x}".' : ""}`;
-
 /** Tells whether a number is less than another, or a text comes first by code points. */
-function isLess(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
+export function isLess(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   if (typeof a === "number" && typeof b === "number") return a < b;
   if (typeof a === "string" && typeof b === "string") {
     useSteps(budget, (a.length + b.length) >> 6, at);
     return Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
   }
   throw typeError(at, cannotOrder(typeOf(a), typeOf(b)));
-}
-
-/** Adds two numbers, or joins two texts or lists. */
-export function add(a: unknown, b: unknown, budget: StepBudget, at: Position): unknown {
-  if (typeof a === "string" && typeof b === "string") return requireSize(a + b, budget, at);
-  if (Array.isArray(a) && Array.isArray(b)) return requireSize([...(a as unknown[]), ...(b as unknown[])], budget, at);
-  if (typeof a !== "number" || typeof b !== "number") {
-    throw typeError(at, cannotAdd(typeOf(a), typeOf(b)));
-  }
-  const sum = a + b;
-  if (Number.isInteger(a) && Number.isInteger(b) ? !Number.isSafeInteger(sum) : !Number.isFinite(sum)) {
-    throw typeError(at, "This sum is too large.");
-  }
-  return sum;
 }
 
 /** The message for `in` with these types. */
@@ -135,24 +126,38 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
     throw noSuchMember(at, `${of()} has no member ${clip(name)}.${hint}${test}`);
   }
   if (Array.isArray(value)) {
-    throw noSuchMember(
-      at,
-      `${of()} is a list of ${value.length}: write ${of()}[0].${clip(name)}, or [x.${clip(name)} for x in ${of()}].`,
-    );
+    const item: unknown = value[0];
+    throw noSuchMember(at, listHasNoMember(of(), name, isDict(item) ? Object.keys(item) : []));
   }
   throw noSuchMember(at, `${of()} is a ${typeOf(value)}, which has no member ${clip(name)}.`);
 }
 
-/** Reads an item of a list (a negative index counts from the end) or a member of a dict. */
-export function itemOf(value: unknown, index: unknown, of: () => string, at: Position): unknown {
+/**
+ * The message for a member of a list. It shows how the items are read, by the member that was meant, or by the first
+ * one. `members` are those of an item; empty if they are not known.
+ */
+export function listHasNoMember(of: string, name: string, members: readonly string[]): string {
+  const [first] = members;
+  if (/^(?:length|size)$/i.test(name) && !members.includes(name)) return `${of} is a list: write len(${of}).`;
+  const known = members.includes(name) ? name : (closestName(name, members) ?? first);
+  if (known === undefined)
+    return `${of} is a list, which has no member ${clip(name)}: write ${of}[0] for its first item.`;
+  const shown = clip(known);
+  const hint = known === name ? "" : ` An item has no member ${clip(name)}.${didYouMean(name, members, "members")}`;
+  return `${of} is a list: write ${of}[0].${shown}, or [x.${shown} for x in ${of}].${hint}`;
+}
+
+/** Reads an item of a list or a character of a text (a negative index counts from the end), or a member of a dict. */
+export function itemOf(value: unknown, index: unknown, of: () => string, budget: StepBudget, at: Position): unknown {
   if (typeof index === "string") return memberOf(value, index, of, at);
   if (typeof index !== "number" || !Number.isInteger(index)) {
     throw noSuchMember(at, cannotIndex(typeof index === "number" ? String(index) : `a ${typeOf(index)}`));
   }
-  if (!Array.isArray(value)) throw noSuchMember(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
-  const place = index < 0 ? value.length + index : index;
-  if (place >= 0 && place < value.length) return value[place];
-  throw noSuchMember(at, noItem(of(), value.length, index));
+  const items: unknown = typeof value === "string" ? charactersOf(value, budget, at) : value;
+  if (!Array.isArray(items)) throw noSuchMember(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
+  const place = index < 0 ? items.length + index : index;
+  if (place >= 0 && place < items.length) return items[place];
+  throw noSuchMember(at, noItem(of(), items.length, index));
 }
 
 /** The message for an invalid index. */
@@ -164,8 +169,8 @@ const noItem = (of: string, length: number, index: string | number): string =>
 
 export type Constant = string | number | boolean | null;
 
-/** Formats a constant for an f-string. */
-function formatConstant(value: Constant): string {
+/** Formats a constant for a text. */
+export function formatConstant(value: Constant): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   return String(value);
@@ -180,8 +185,6 @@ export function applyUnary(operator: Unary["operator"], value: unknown, at: Posi
 
 /** The message for the negative of a value of this type. */
 export const cannotNegate = (type: string): string => `\`-\` takes a number, not a ${type}.`;
-
-type Comparison = Exclude<Operation["operator"], "and" | "or" | "+">;
 
 /** Compares two values. */
 export function compare(operator: Comparison, a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {

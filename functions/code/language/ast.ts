@@ -15,22 +15,33 @@ type List = Node<"list", { items: Expression[] }>;
 /** The keys of a dict are expressions: most are literal texts. */
 export type Dict = Node<"dict", { members: { key: Expression; value: Expression }[] }>;
 export type Name = Node<"name", { name: string }>;
-/** `of.name[index]`. All accesses are in one node, so that a long chain does not nest deeply. */
+/** `of.name[index].method()`. All accesses are in one node, so that a long chain does not nest deeply. */
 export type Path = Node<"path", { of: Expression; accesses: Access[] }>;
-export type Access = Node<"member", { name: string }> | Node<"index", { index: Expression }>;
+export type Access =
+  | Node<"member", { name: string }>
+  | Node<"index", { index: Expression }>
+  | Node<"slice", { from?: Expression | undefined; to?: Expression | undefined }>
+  | Method;
+/** A call of a method of the language, positioned at its name. */
+export type Method = Node<"method", { name: string; args: Argument[] }>;
 export type Unary = Node<"unary", { operator: "not" | "-"; of: Expression }>;
-type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in";
+export type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in";
+export type Arithmetic = "+" | "-" | "*" | "//" | "%";
 /** A chain of one operator, in source order; a comparison has two operands. */
-export type Operation = Node<"operation", { operator: "or" | "and" | "+" | Comparison; operands: Expression[] }>;
+export type Operation = Node<"operation", { operator: "or" | "and" | Arithmetic | Comparison; operands: Expression[] }>;
+/** `value if test else other` */
+type Conditional = Node<"conditional", { test: Expression; value: Expression; other: Expression }>;
 /** The texts and values of an f-string, in their order. */
 type Format = Node<"format", { parts: (string | Expression)[] }>;
-export type Clause = Node<"for", { name: string; over: Expression }> | Node<"if", { test: Expression }>;
+/** A `for` with several names takes each item, a list, apart. */
+export type ForClause = Node<"for", { names: string[]; over: Expression }>;
+export type Clause = ForClause | Node<"if", { test: Expression }>;
 export type Comprehension = Node<"comprehension", { element: Expression; clauses: Clause[] }>;
 
-/** An argument of a call, positioned at its name. The checker refuses an argument without a name. */
+/** An argument, positioned at its name. The name is empty if it has none, which only builtins and methods allow. */
 export type Argument = { name: string; value: Expression; at: Position };
 export type Call = Node<"call", { name: string; args: Argument[] }>;
-/** A call of a function of the language. Its arguments are in the order of the parameters, each with its name. */
+/** A call of a function of the language. */
 export type BuiltinCall = Node<"builtin", { name: string; args: Argument[] }>;
 
 export type Expression =
@@ -41,6 +52,7 @@ export type Expression =
   | Path
   | Unary
   | Operation
+  | Conditional
   | Format
   | Comprehension
   | BuiltinCall
@@ -63,9 +75,11 @@ export function subexpressions(node: Expression): Expression[] {
     case "dict":
       return node.members.flatMap(({ key, value }) => [key, value]);
     case "path":
-      return [node.of, ...node.accesses.flatMap((step) => (step.kind === "index" ? [step.index] : []))];
+      return [node.of, ...node.accesses.flatMap(expressionsIn)];
     case "operation":
       return node.operands;
+    case "conditional":
+      return [node.test, node.value, node.other];
     case "format":
       return node.parts.filter((part) => typeof part !== "string");
     case "comprehension":
@@ -76,6 +90,13 @@ export function subexpressions(node: Expression): Expression[] {
     default:
       return [node.of];
   }
+}
+
+/** The expressions in an access, in the order of evaluation. */
+export function expressionsIn(access: Access): Expression[] {
+  if (access.kind === "index") return [access.index];
+  if (access.kind === "method") return access.args.map(({ value }) => value);
+  return access.kind === "slice" ? [access.from, access.to].filter((bound) => bound !== undefined) : [];
 }
 
 const none: readonly Call[] = [];
@@ -98,6 +119,21 @@ export const callsAfter = (node: Comprehension, clause: number): readonly Call[]
         .slice(clause + 1)
         .flatMap(callsIn);
 
+/** The number of calls that every evaluation of an expression makes, whatever its conditions and lists are. */
+export function leastCalls(node: Expression): number {
+  if (callsIn(node).length === 0) return 0;
+  const parts = subexpressions(node);
+  const isChoice = node.kind === "operation" && (node.operator === "and" || node.operator === "or");
+  const certain = isChoice || node.kind === "conditional" || node.kind === "comprehension" ? parts.slice(0, 1) : parts;
+  return certain.reduce((sum, part) => sum + leastCalls(part), node.kind === "call" ? 1 : 0);
+}
+
+/** The same for each item of a comprehension's clause. */
+export function leastCallsAfter(node: Comprehension, clause: number): number {
+  const next = subexpressions(node)[clause + 1];
+  return next ? leastCalls(next) : 0;
+}
+
 /** Names an expression in a message: its source, shortened. For a path only the first `steps` accesses are shown. */
 export const describeExpression = (node: Expression, steps?: number): string => clip(fullDescription(node, steps));
 
@@ -108,13 +144,7 @@ function fullDescription(node: Expression, steps = Number.POSITIVE_INFINITY): st
     case "call":
       return `${node.name}(…)`;
     case "path":
-      return (
-        fullDescription(node.of) +
-        node.accesses
-          .slice(0, steps)
-          .map((step) => (step.kind === "member" ? `.${step.name}` : `[${describeIndex(step.index)}]`))
-          .join("")
-      );
+      return fullDescription(node.of) + node.accesses.slice(0, steps).map(describeAccess).join("");
     case "comprehension":
       return "[…]";
     case "list":
@@ -126,21 +156,28 @@ function fullDescription(node: Expression, steps = Number.POSITIVE_INFINITY): st
   }
 }
 
-const describeIndex = (index: Expression): string => (index.kind === "literal" ? JSON.stringify(index.value) : "…");
+function describeAccess(step: Access): string {
+  if (step.kind === "member") return `.${step.name}`;
+  if (step.kind === "method") return `.${step.name}(…)`;
+  if (step.kind === "slice") return "[…:…]";
+  return `[${step.index.kind === "literal" ? JSON.stringify(step.index.value) : "…"}]`;
+}
 
 /** The literal key or index of an access; undefined if it is computed. */
 export function literalKey(step: Access): string | number | undefined {
   if (step.kind === "member") return step.name;
+  if (step.kind !== "index") return undefined;
   const value = step.index.kind === "literal" ? step.index.value : undefined;
   return typeof value === "string" || typeof value === "number" ? value : undefined;
 }
 
-/** The member names at the start of an access chain, up to the first index. */
+/** The names at the start of an access chain: members, up to the first index or slice, or with the first method. */
 export function leadingMembers(steps: readonly Access[]): string[] {
   const names: string[] = [];
   for (const step of steps) {
-    if (step.kind !== "member") break;
+    if (step.kind !== "member" && step.kind !== "method") break;
     names.push(step.name);
+    if (step.kind === "method") break;
   }
   return names;
 }

@@ -1,37 +1,39 @@
+import { clip } from "./messages.ts";
+
 const comprehension = (of: string): string => `Write a comprehension: [x.id for x in ${of} if x.active].`;
 const appending = (of: string): string => `Write \`${of} + [item]\`, which is a new list.`;
-const length = (of: string): string => `Write len(${of}).`;
-const containing = (of: string, given: string): string =>
-  `Values have no methods: write \`${JSON.stringify(given)} in ${of}\`, which is true if the text contains it anywhere. The beginning or end alone cannot be compared.`;
-const making = (): string => 'Values have no methods: make a text with an f-string, f"{x}", or with `+`.';
-const asItIs = (of: string): string =>
-  `Values have no methods: use the text as it is, \`${of}\`. Compare it with \`==\`, or a part of it with \`in\`.`;
-const members = (of: string): string =>
-  `Read the members of a dict by their names; the items of a page are ${of}.items, without the brackets.`;
+const other = (form: string) => (of: string) => `Write \`${form.replaceAll("x", of)}\`.`;
 
-const methods = new Map<string, (of: string, given: string) => string>(
+const methods = new Map<string, (of: string) => string>(
   (
     [
-      [(of: string) => `Write ${of}["key"] for ${of}.get("key").`, "get"],
       [appending, "append extend push concat"],
-      [containing, "endswith startswith includes contains find index indexof match search"],
-      [making, "format join replace tostring"],
-      [asItIs, "lower upper tolowercase touppercase casefold title capitalize strip trim split"],
-      [members, "items keys values"],
-      [comprehension, "map filter foreach sort sorted"],
-      [length, "length len count size"],
+      [other('"…" in x'), "includes contains"],
+      [other("x.find(…)"), "indexof"],
+      [other("x.startswith(…)"), "startswith"],
+      [other("x.endswith(…)"), "endswith"],
+      [other("x.lower()"), "tolowercase casefold"],
+      [other("x.upper()"), "touppercase"],
+      [other("x.strip()"), "trim"],
+      [other("str(x)"), "tostring"],
+      [other("len(x)"), "length len size"],
+      [other('sorted(x, key="name")'), "sort sorted orderby"],
+      [other("reversed(x)"), "reverse reversed"],
+      [other("x[0:10]"), "slice substring substr"],
+      [() => 'A text is made by an f-string, f"{x}".', "format"],
+      [() => "There are no patterns: a text is searched by `in`, startswith, endswith and find.", "match search test"],
+      [comprehension, "map filter foreach"],
     ] as const
   ).flatMap(([hint, names]) => names.split(" ").map((name) => [name, hint] as const)),
 );
 
-/** The hint for a method of another language. `given` is its first argument if that is a text. */
-export const methodHintOf = (name: string, of: string, given = "…"): string =>
-  methods.get(name.replaceAll("_", "").toLowerCase())?.(of, given) ??
-  "Values have no methods: only members, as in x.name.";
+/** The hint for a method of another language. `of` is the value that has it. */
+export const methodHintOf = (name: string, of: string): string =>
+  methods.get(name.replaceAll("_", "").toLowerCase())?.(of) ?? `There is no method ${clip(name)}.`;
 
 /** Hints that replace words and signs of other languages, and the parts of Starlark that are not supported. */
 const hints: Record<string, string> = {
-  else: "There is no `if` expression: write `condition and value or other`, or a comprehension with `if`.",
+  else: "An `else` belongs to a value with `if`: `x if condition else y`.",
   elif: "There is no `if` statement: filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
   while: "There are only comprehensions, no other loops: write `[f(x=m.id) for m in page.items]`.",
   def: "Functions cannot be defined: write the calls one after another, or a comprehension.",
@@ -56,17 +58,15 @@ const hints: Record<string, string> = {
   "&&": "Write `and` for `&&`.",
   "||": "Write `or` for `||`.",
   "!": "Write `not` for `!`.",
-  "//": "There is no `//`: a comment begins with `#`, and there is no division.",
+  "//": "A comment begins with `#`; `//` divides two whole numbers.",
   "**": "There is no `**` for arguments: write each as `name=value`.",
   "*": "There is no `*` for arguments: write each as `name=value`.",
-  "/": "There is no division: return both numbers, and divide them yourself.",
+  "/": "There is no division but that of whole numbers, `a // b`, which rounds down.",
   "|": "There is no `|`: write `or` between conditions. Dicts cannot be merged: write each member.",
   "&": "Write `and` for `&`.",
-  "-=": "Write `x = x + -1`: there is no `-=`.",
-  "+=": "Write `x = x + 1`: there is no `+=`.",
-  "?": "There is no `?`: write `condition and value or other`.",
+  "?": "There is no `?`: write `value if condition else other`.",
   "?.": "There is no `?.`: write `x and x.name`.",
-  "%": 'There is no `%`: write an f-string, f"{x} and {y}".',
+  "%": "`%` stands between two whole numbers: it is the rest of their division.",
   "`": 'Put text in straight quotes: "text", or f"{x}" with values in it.',
   "“": 'Put text in straight quotes: "text".',
   "”": 'Put text in straight quotes: "text".',
@@ -80,9 +80,11 @@ const hints: Record<string, string> = {
 };
 const sameHint: Record<string, string> = { break: "while", continue: "while", except: "try", finally: "try" };
 const moreHints: Record<string, string> = { yield: "return", nonlocal: "global", "/=": "/" };
+const assigning = /^(?:\/\/|[-+*%])=$/;
 
 /** The hint for a word or sign; undefined if there is none. */
 export function hintOf(text: string): string | undefined {
+  if (assigning.test(text)) return `Write \`x = x ${text.slice(0, -1)} 1\`: there is no \`${text}\`.`;
   const key = new Map(Object.entries({ ...sameHint, ...moreHints })).get(text) ?? text;
   return table.get(key);
 }
@@ -90,7 +92,6 @@ const table = new Map(Object.entries(hints));
 
 /** Hints for `*` and `**` by the following or preceding token, outside of arguments. */
 const stars = new Map([
-  ["* value", "There is no multiplication: write the whole number or text, or a list `[x for i in range(3)]`."],
   ["* [", "`*` does not spread a list: write `a + [b]`."],
   ["** value", "There are no powers: write the whole number."],
   ["** {", 'Dicts cannot be merged: write each member, {"name": d.name, "more": 1}.'],
@@ -99,8 +100,7 @@ const stars = new Map([
 /** The hint for a sign of another language, after tokens of these kinds. */
 export function signHintOf(sign: string, before: readonly string[]): string | undefined {
   const isAfterValue = /^(?:name|string|format|number|[)\]}])$/.test(before.at(-1) ?? "");
-  const star = sign === "*=" ? "*" : sign;
-  return stars.get(`${star} ${isAfterValue ? "value" : openBracket(before)}`) ?? hintOf(star);
+  return stars.get(`${sign} ${isAfterValue ? "value" : openBracket(before)}`) ?? hintOf(sign);
 }
 
 /** The innermost bracket that is open after tokens of these kinds. */
@@ -142,13 +142,13 @@ export function proseHintOf(source: string, missing: ReadonlyMap<string, string>
 }
 
 const isWord = (word: string): boolean =>
-  /^(?:and|or|not|in|for|if|as)$/.test(word) || table.has(word) || statements.has(word);
+  /^(?:and|or|not|in|for|if|else|as)$/.test(word) || table.has(word) || statements.has(word);
 
 const statements = new Map([
   ["for", "There is no `for` statement: write a comprehension, `[f(x=m.id) for m in page.items]`."],
   [
     "if",
-    "There is no `if` statement: write `len(xs) == 0 and f(x=1)`, or filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
+    "There is no `if` statement: write `len(xs) == 0 and f(x=1)`, `f(x=1) if len(xs) == 0 else None`, or filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
   ],
   ["function", "Functions cannot be defined: write the calls one after another, or a comprehension."],
   ...["const", "let", "var"].map((word): [string, string] => [

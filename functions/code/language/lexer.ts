@@ -55,17 +55,17 @@ const gap = /((?:[ \t]|\\\n|#[^\n]*)*)/;
 const quotes = /(?:([A-Za-z]{0,2})("""|'''|["']))/;
 const name = /([A-Za-z_]\w*)/;
 const number = /((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?\w*)/;
-const foreign = /(```|===|!==|=>|->|:=|&&|\|\||\?\.|\*\*|\/\/|[-+*/]=)/;
-const sign = /[=!<>]=|[()[\]{},:;.=\n+<>-]/;
+const foreign = /(```|===|!==|=>|->|:=|&&|\|\||\?\.|\*\*|(?:\/\/|[-+*/%])=)/;
+const sign = /[=!<>]=|\/\/|[()[\]{},:;.=\n+*%<>-]/;
 const kinds = [quotes, name, number, foreign, sign, /([^])/, /$/].map(({ source }) => source);
 const next = new RegExp(`${gap.source}(?:${kinds.join("|")})`, "uy");
 
-const words = /^(?:and|or|not|in|for|if)$/;
+const words = /^(?:and|or|not|in|for|if|else)$/;
 /** The lines of a Markdown fence around a program. */
 const [fence, fenceEnd] = [/^\s*```\w*[ \t]*(?=\n)/, /\n[ \t]*```\s*$/];
 /** The words that Starlark reserves ("Lexical elements") and this language does not use. */
 const reserved =
-  /^(?:else|load|break|continue|def|pass|elif|return|lambda|while|as|assert|async|await|class|del|except|finally|from|global|import|is|nonlocal|raise|try|with|yield)$/;
+  /^(?:load|break|continue|def|pass|elif|return|lambda|while|as|assert|async|await|class|del|except|finally|from|global|import|is|nonlocal|raise|try|with|yield)$/;
 
 type Scan = { source: string; start: number; positionOf: (offset: number) => Position };
 

@@ -9,14 +9,11 @@ export const sourceLimitBytes = 65_536;
 /** The deepest nesting of brackets and signs in a program. Beyond it: `nesting_too_deep`. */
 export const nestingLimit = 32;
 
-/** The most calls in the source of a program. Beyond it: `too_many_calls`. */
+/** The most calls in the source of a program, and the most that it makes. Beyond it: `too_many_calls`. */
 export const callLimit = 200;
 
 /** The most `for` and `if` clauses of one comprehension. Beyond it: `syntax_error`. */
 export const clauseLimit = 8;
-
-/** The most items that a comprehension with calls iterates over. Beyond it: `too_many_items`. */
-export const itemLimit = 60;
 
 /** The highest complexity score of a program. Beyond it: `score_too_high`. */
 export const scoreLimit = 1000;

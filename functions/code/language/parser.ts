@@ -1,23 +1,18 @@
-import type { Argument, Clause, Dict, Expression, Operation, Position, Program, Statement, Access } from "./ast.ts";
+import type { Access, Argument, Clause, Dict, Expression, Operation, Program, Statement } from "./ast.ts";
 import { LanguageError } from "./errors.ts";
-import { hintOf, isDictComprehension, methodHintOf, proseHintOf, statementHintOf } from "./hints.ts";
+import { hintOf, isDictComprehension, methodHintOf, proseHintOf, signHintOf, statementHintOf } from "./hints.ts";
 import { type Token, tokenize } from "./lexer.ts";
 import { callLimit, clauseLimit, nestingLimit } from "./limits.ts";
 import { clip, messages } from "./messages.ts";
 import { checkKey, constants } from "./names.ts";
 
-/** The syntax of a builtin: its name, its parameters, and a note on what it does. */
-export type BuiltinSyntax = { name: string; parameters: readonly { name: string }[]; note?: string };
-
-/** The builtins of the language, and the hints for those of Python that it does not have, by name. */
+/** The names of the builtins, and the hints for those of Python that the language does not have. */
 export type BuiltinNames = {
-  syntax: ReadonlyMap<string, BuiltinSyntax>;
+  functions: Pick<ReadonlyMap<string, unknown>, "has">;
+  /** The methods, each with the number of values that it needs at least. */
+  methods: ReadonlyMap<string, { least: number }>;
   missing: ReadonlyMap<string, string>;
 };
-
-/** A builtin as a program calls it, `range(n)`. */
-export const formOf = ({ name, parameters }: BuiltinSyntax): string =>
-  `${name}(${parameters.map((parameter) => parameter.name).join(", ")})`;
 
 /** The state of the parser: the tokens, the index of the next one, and the counts that are limited. */
 type Parser = {
@@ -57,16 +52,24 @@ function expected(parser: Parser, what: string): LanguageError {
     ["", text === "}" ? "the `}` of the f-string" : "the end of the program"],
     ["\n", "the end of the line"],
   ]);
-  const hint = kind === "reserved" ? hintOf(text) : kind === "if" ? hintOf("else") : undefined;
+  const isSign = /^(?:\*|\/\/|%)$/.test(kind);
+  const before = parser.tokens.slice(0, isSign ? parser.next : 0);
+  const hint = isSign
+    ? signHintOf(
+        kind,
+        before.map((token) => token.kind),
+      )
+    : hintOf(text);
   return syntaxError(parser, messages.expected(what, names.get(kind) ?? `\`${clip(text)}\``, hint));
 }
+
+const tooDeep = (parser: Parser): LanguageError =>
+  new LanguageError(peek(parser).at, messages.nesting(nestingLimit), { code: "nesting_too_deep" });
 
 /** Runs `read` one nesting level deeper; throws `nesting_too_deep` beyond the limit. */
 function nested<T>(parser: Parser, read: () => T): T {
   parser.depth += 1;
-  if (parser.depth > nestingLimit) {
-    throw new LanguageError(peek(parser).at, messages.nesting(nestingLimit), { code: "nesting_too_deep" });
-  }
+  if (parser.depth > nestingLimit) throw tooDeep(parser);
   const value = read();
   parser.depth -= 1;
   return value;
@@ -129,18 +132,22 @@ function parseParenthesized(parser: Parser): Expression {
   });
 }
 
-/** Reads one index in brackets. */
-function parseIndex(parser: Parser): Expression {
-  const items: Expression[] = [];
+/** Reads an index or a slice in brackets. */
+function parseIndex(parser: Parser): Access {
+  const { at } = peek(parser);
+  const bounds: (Expression | undefined)[] = [];
+  const readBound = () => bounds.push(isNext(parser, ":", "]") ? undefined : parseExpression(parser));
   parseBracketed(parser, "]", () => {
-    if (items.length > 0) throw syntaxError(parser, messages.twoIndexes);
-    if (!isNext(parser, ":")) items.push(parseExpression(parser));
-    if (isNext(parser, ":")) throw syntaxError(parser, messages.slice);
+    if (bounds.length > 0) throw syntaxError(parser, messages.twoIndexes);
+    readBound();
+    if (accept(parser, ":")) readBound();
+    if (isNext(parser, ":")) throw syntaxError(parser, messages.step);
   });
-  const [index] = items;
+  const [index, to] = bounds;
+  if (bounds.length > 1) return { kind: "slice", from: index, to, at };
   if (!index) throw syntaxError(parser, messages.noIndex);
   if (index.kind === "literal") checkKey(String(index.value), index.at);
-  return index;
+  return { kind: "index", index, at };
 }
 
 /** Reads a list or a comprehension. */
@@ -166,12 +173,12 @@ function parseClauses(parser: Parser): Clause[] {
   while (isNext(parser, "for", "if")) {
     if (clauses.length >= clauseLimit) throw syntaxError(parser, messages.clauses(clauseLimit));
     const { kind, at: place } = next(parser);
-    if (kind === "if") clauses.push({ kind, test: parseExpression(parser), at: place });
+    if (kind === "if") clauses.push({ kind, test: parseOperation(parser), at: place });
     else {
-      const name = takeName(parser);
-      if (isNext(parser, ",")) throw syntaxError(parser, messages.twoNames);
+      const names = [takeName(parser)];
+      while (accept(parser, ",")) names.push(takeName(parser));
       if (!accept(parser, "in")) throw expected(parser, "`in` after the name of a `for`");
-      clauses.push({ kind: "for", name, over: parseExpression(parser), at: place });
+      clauses.push({ kind: "for", names, over: parseOperation(parser), at: place });
     }
   }
   return clauses;
@@ -207,31 +214,46 @@ function parseDict(parser: Parser): Expression {
 }
 
 /** The precedence of operators, as in Starlark. `not` ranks between `and` and the comparisons, which do not chain. */
-const [negation, comparison, sign] = [3, 4, 6];
-const levels = new Map([
-  ["or", 1],
-  ["and", 2],
-  ...["==", "!=", "<", "<=", ">", ">=", "in", "not in"].map((sign): [string, number] => [sign, comparison]),
-  ["+", 5],
-]);
+const [negation, comparison, sign] = [3, 4, 7];
+const levels = new Map(
+  ["or", "and", "", "== != < <= > >= in not_in", "+ -", "* // %"].flatMap((signs, level) =>
+    signs.split(" ").map((sign) => [sign.replace("_", " "), level + 1] as const),
+  ),
+);
+levels.delete("");
 
 function operatorOf(parser: Parser): string {
   const { kind } = peek(parser);
   return kind === "not" && peek(parser, 1).kind === "in" ? "not in" : kind;
 }
 
+/** Reads an expression, which may be `x if test else y`. */
+function parseExpression(parser: Parser): Expression {
+  const value = parseOperation(parser);
+  if (!accept(parser, "if")) return value;
+  const test = parseOperation(parser);
+  if (!isNext(parser, "else")) throw syntaxError(parser, messages.otherwise);
+  return nested(parser, () => {
+    next(parser);
+    return { kind: "conditional", test, value, other: parseExpression(parser), at: value.at };
+  });
+}
+
 /** Reads an expression whose operators bind at least as tightly as `least`. */
-function parseExpression(parser: Parser, least = 1): Expression {
+function parseOperation(parser: Parser, least = 1): Expression {
   let left = parseOperand(parser, least);
-  for (;;) {
+  // Operators that change within one level nest to the left.
+  for (let depth = parser.depth; ; depth += 1) {
     const operator = operatorOf(parser);
     const level = levels.get(operator) ?? 0;
-    if (operator === "-") throw syntaxError(parser, messages.subtraction);
     if (level < least) return left;
     parser.next += operator === "not in" ? 2 : 1;
-    const right = parseExpression(parser, level + 1);
-    if (left.kind === "operation" && left.operator === operator && level !== comparison) left.operands.push(right);
-    else {
+    const right = parseOperation(parser, level + 1);
+    if (left.kind === "operation" && left.operator === operator && level !== comparison) {
+      left.operands.push(right);
+      depth -= 1;
+    } else {
+      if (depth > nestingLimit) throw tooDeep(parser);
       const kind = operator as Operation["operator"];
       left = { kind: "operation", operator: kind, operands: [left, right], at: left.at };
     }
@@ -245,7 +267,7 @@ function parseOperand(parser: Parser, least: number): Expression {
   if (kind === "-" || (kind === "not" && least <= negation)) {
     return nested(parser, () => {
       next(parser);
-      const of = parseExpression(parser, kind === "-" ? sign : negation);
+      const of = parseOperation(parser, kind === "-" ? sign : negation);
       const isNumber = kind === "-" && of.kind === "literal" && typeof of.value === "number";
       return isNumber
         ? { kind: "literal", value: 0 - Number(of.value), at }
@@ -278,8 +300,8 @@ function parsePrimary(parser: Parser): Expression {
 }
 
 /**
- * Reads a constant, a variable or a call. A dotted name is a function name only before a `(`. Its later parts may be
- * reserved words, as in `dns_records.import`.
+ * Reads a constant, a variable or a call. A dotted name before a `(` is a function's, unless it is a method's. Its later
+ * parts may be reserved words, as in `dns_records.import`.
  */
 function parseName(parser: Parser): Expression {
   const { text, at: place } = peek(parser);
@@ -294,52 +316,54 @@ function parseName(parser: Parser): Expression {
     next(parser);
     parts.push(isNext(parser, "reserved") ? next(parser).text : takeName(parser));
   }
-  if (isNext(parser, "(")) {
+  if (isNext(parser, "(") && (parts.length === 1 || !isMethod(parser, parts.at(-1)))) {
     const name = parts.join(".");
-    const builtin = parser.builtins.syntax.get(name);
-    return builtin ? parseBuiltin(parser, builtin, place) : parseCall(parser, name, place);
+    if (parser.builtins.functions.has(name)) {
+      return { kind: "builtin", name, args: parseArguments(parser), at: place };
+    }
+    parser.calls += 1;
+    if (parser.calls > callLimit) {
+      throw new LanguageError(place, messages.calls(callLimit), { code: "too_many_calls" });
+    }
+    return { kind: "call", name, args: parseArguments(parser, parser.builtins.missing.get(name)), at: place };
   }
   parser.next = start + 1;
   return { kind: "name", name: text, at: place };
 }
 
-/** Reads the members and indexes after a value. */
+/**
+ * Whether the arguments that begin here are those of a method: functions take theirs by name, methods take plain values.
+ * `x.get()` is a function, as the method needs a key.
+ */
+function isMethod(parser: Parser, name = ""): boolean {
+  const least = parser.builtins.methods.get(name)?.least;
+  const [first, second] = [peek(parser, 1).kind, peek(parser, 2).kind];
+  return least !== undefined && (first === ")" ? least === 0 : !(first === "name" && second === "="));
+}
+
+/** Reads the members, indexes, slices and method calls after a value. */
 function parseAccesses(parser: Parser, of: Expression): Expression {
   const accesses: Access[] = [];
   while (isNext(parser, ".", "[")) {
-    const { kind, at: place } = peek(parser);
-    if (kind === "[") {
-      accesses.push({ kind: "index", index: parseIndex(parser), at: place });
+    if (isNext(parser, "[")) {
+      accesses.push(parseIndex(parser));
       continue;
     }
     next(parser);
-    const { kind: word, text, at: named } = peek(parser);
+    const { kind: word, text, at } = peek(parser);
     if (word !== "name" && /^[a-z]+$/.test(text)) throw syntaxError(parser, messages.word(text));
-    accesses.push({ kind: "member", name: takeName(parser), at: named });
+    const name = takeName(parser);
+    if (!isNext(parser, "(")) accesses.push({ kind: "member", name, at });
+    else if (parser.builtins.methods.has(name))
+      accesses.push({ kind: "method", name, args: parseArguments(parser), at });
+    else throw syntaxError(parser, methodHintOf(name, "x"));
   }
-  if (isNext(parser, "(")) {
-    const last = accesses.at(-1);
-    throw syntaxError(parser, last?.kind === "member" ? methodHintOf(last.name, "x") : messages.notCallable);
-  }
+  if (isNext(parser, "(")) throw syntaxError(parser, messages.notCallable);
   return accesses.length > 0 ? { kind: "path", of, accesses, at: of.at } : of;
 }
 
-function parseBuiltin(parser: Parser, builtin: BuiltinSyntax, at: Position): Expression {
-  const { name, parameters, note } = builtin;
-  const args: Argument[] = [];
-  parseBracketed(parser, ")", () => {
-    const { at } = peek(parser);
-    args.push({ name: parameters[args.length]?.name ?? "", value: parseExpression(parser), at });
-    if (isNext(parser, "for")) throw syntaxError(parser, messages.generator);
-  });
-  if (args.length === parameters.length) return { kind: "builtin", name, args, at };
-  const form = formOf(builtin);
-  throw new LanguageError(at, messages.arity(name, parameters.length, note === undefined ? form : `${form}, ${note}`));
-}
-
-function parseCall(parser: Parser, name: string, at: Position): Expression {
-  parser.calls += 1;
-  if (parser.calls > callLimit) throw new LanguageError(at, messages.calls(callLimit), { code: "too_many_calls" });
+/** Reads the arguments of a call. A name may occur only once. */
+function parseArguments(parser: Parser, generatorHint: string = messages.generator): Argument[] {
   const args: Argument[] = [];
   const names = new Set<string>();
   parseBracketed(parser, ")", () => {
@@ -353,9 +377,9 @@ function parseCall(parser: Parser, name: string, at: Position): Expression {
       next(parser);
     } else if (!/^(name|string|format|number|not|[[{(-])$/.test(kind)) throw expected(parser, "`name=value` or `)`");
     args.push({ name: argument, value: parseExpression(parser), at });
-    if (peek(parser).kind === "for") throw syntaxError(parser, parser.builtins.missing.get(name) ?? messages.generator);
+    if (isNext(parser, "for")) throw syntaxError(parser, generatorHint);
   });
-  return { kind: "call", name, args, at };
+  return args;
 }
 
 /**

@@ -11,7 +11,14 @@ import type { EditorState, Text } from "@codemirror/state";
 import type { EditorView } from "@codemirror/view";
 import type { SyntaxNode } from "@lezer/common";
 
-import { sourceOf, variablesAt, type FunctionEntry, type Parameter, type ValueShapes } from "./value-shapes.ts";
+import {
+  sourceOf,
+  variablesAt,
+  type BuiltinEntry,
+  type FunctionEntry,
+  type Parameter,
+  type ValueShapes,
+} from "./value-shapes.ts";
 
 /** Longest time that one completion may spend on parsing. */
 const parseBudgetMs = 100;
@@ -62,6 +69,13 @@ const functionOption = ({ name, summary, parameters }: FunctionEntry, isCalled: 
   const apply = hasParameters ? insert(`${name}(`, ")", { completesOn: true }) : insert(`${name}()`);
   return { label: name, detail: summary, type: "function", apply: isCalled ? name : apply };
 };
+
+const builtinOption = ({ name, form }: BuiltinEntry): Completion => ({
+  label: name,
+  detail: form,
+  type: "function",
+  apply: insert(`${name}(`, ")", { completesOn: true }),
+});
 
 /**
  * The values that a parameter allows, as they are written in a program; empty if it also allows values that cannot be
@@ -133,13 +147,14 @@ function completeText(doc: Text, text: SyntaxNode, position: number, called?: Fu
   return result(text.from + opening.length, quotedOptions(parameter, quotes), /^[^"'\n]*$/);
 }
 
-/** The members of the value before a dot. */
+/** The members and the methods of the value before a dot. */
 function completeMember(doc: Text, node: SyntaxNode, position: number, shapes: ValueShapes): CompletionResult | null {
   const value = node.parent?.name === "Member" && node.prevSibling ? node.parent.firstChild : null;
   if (!value) return null;
   const members = shapes.membersOf(doc, value);
-  const options = members.map(({ name, kind }) => ({ label: name, detail: kind, type: "property" }));
-  return result(node.name === "." ? position : node.from, options, /^\w*$/);
+  const options = members.map(({ name, kind }): Completion => ({ label: name, detail: kind, type: "property" }));
+  const methods = shapes.builtins(doc, value).map(builtinOption);
+  return result(node.name === "." ? position : node.from, [...options, ...methods], /^\w*$/);
 }
 
 /**
@@ -171,5 +186,6 @@ export function complete({ state, pos, explicit }: CompletionContext, shapes: Va
   const isCalled = state.sliceDoc(pos, pos + 1) === "(";
   const variables = [...variablesAt(doc, node, from)].map((label) => ({ label, detail: "variable", type: "variable" }));
   const functions = [...shapes.functions.values()].map((one) => functionOption(one, isCalled));
-  return result(from, [...values, ...variables, ...functions], /^[\w.]*$/);
+  const builtins = shapes.builtins(doc).map(builtinOption);
+  return result(from, [...values, ...variables, ...functions, ...builtins], /^[\w.]*$/);
 }

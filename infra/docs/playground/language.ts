@@ -6,7 +6,7 @@ import { parser } from "./code-mode.grammar";
 const highlighting = styleTags({
   "Call/Variable Call/Member/Variable Call/Member/MemberName": tags.function(tags.variableName),
   "Call/Member/Member/Variable Call/Member/Member/MemberName": tags.function(tags.variableName),
-  "for in if and or not": tags.keyword,
+  "for in if else and or not": tags.keyword,
   Constant: tags.keyword,
   String: tags.string,
   Number: tags.number,

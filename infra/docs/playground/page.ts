@@ -42,7 +42,7 @@ function signatureOf({ name, parameters, summary }: FunctionEntry): (Node | stri
 /** Loads the functions for completion. If this fails, there are no completions, but programs still run. */
 async function loadShapes(): Promise<ValueShapes> {
   const answer = await fetch("/docs/functions.json").catch(() => undefined);
-  const catalogue = answer?.ok ? ((await answer.json()) as Catalogue) : { functions: [], shapes: [null] };
+  const catalogue = answer?.ok ? ((await answer.json()) as Catalogue) : { functions: [], builtins: [], shapes: [null] };
   return new ValueShapes(catalogue);
 }
 

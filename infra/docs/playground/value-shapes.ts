@@ -13,8 +13,11 @@ export type FunctionEntry = { name: string; summary: string; parameters: Paramet
  */
 export type Shape = { members: Record<string, number> } | { items: number };
 
+/** A builtin of the language as a program calls it, and the type of the values that have it if it is a method. */
+export type BuiltinEntry = { name: string; form: string; of: "string" | "list" | "dict" | null };
+
 /** The content of `/docs/functions.json`. Shape 0 is `null`: any value without known members. */
-export type Catalogue = { functions: FunctionEntry[]; shapes: (Shape | null)[] };
+export type Catalogue = { functions: FunctionEntry[]; builtins: BuiltinEntry[]; shapes: (Shape | null)[] };
 
 /** Nesting beyond this is not followed: its values have no known shape. */
 const depthLimit = 100;
@@ -31,10 +34,12 @@ export const sourceOf = (doc: Text, { from, to }: { from: number; to: number }):
 /** The functions of the catalogue by name, and the shapes of the values in one program. */
 export class ValueShapes {
   readonly functions: ReadonlyMap<string, FunctionEntry>;
+  readonly #builtins: readonly BuiltinEntry[];
   readonly #shapes: Catalogue["shapes"];
 
-  constructor({ functions, shapes }: Catalogue) {
+  constructor({ functions, builtins, shapes }: Catalogue) {
     this.functions = new Map(functions.map((one) => [one.name, one]));
+    this.#builtins = builtins;
     this.#shapes = shapes;
   }
 
@@ -54,6 +59,13 @@ export class ValueShapes {
     });
   }
 
+  /** The builtins that are functions or, of an expression, the methods of its value; a value of no known shape is a text. */
+  builtins(doc: Text, expression?: SyntaxNode): readonly BuiltinEntry[] {
+    const shape = expression && this.#shapeOf(doc, expression, 0);
+    const type = shape ? ("members" in shape ? "dict" : "list") : "string";
+    return this.#builtins.filter(({ of }) => of === (expression ? type : null));
+  }
+
   #shapeOf(doc: Text, node: SyntaxNode | null, depth: number): KnownShape {
     if (!node || depth > depthLimit) return undefined;
     const shapeOf = (inner: SyntaxNode | null): KnownShape => this.#shapeOf(doc, inner, depth + 1);
@@ -61,6 +73,9 @@ export class ValueShapes {
       case "Variable":
         return this.#variable(doc, node, depth);
       case "Call":
+        if (/^(?:sorted|reversed|list)$/.test(sourceOf(doc, node.firstChild ?? node))) {
+          return shapeOf(node.getChild("Arguments")?.firstChild?.nextSibling ?? null);
+        }
         return this.#shapes[this.calledBy(doc, node)?.answer ?? 0] ?? undefined;
       case "Member": {
         const name = node.getChild("MemberName");
@@ -71,6 +86,10 @@ export class ValueShapes {
         const of = shapeOf(node.firstChild);
         return index?.name === "String" ? this.#member(of, sourceOf(doc, index).slice(1, -1)) : this.#item(of);
       }
+      case "Slice":
+        return shapeOf(node.firstChild);
+      case "Conditional":
+        return shapeOf(node.firstChild) ?? shapeOf(node.lastChild);
       case "List":
       case "Comprehension":
         return { each: shapeOf(node.firstChild?.nextSibling ?? null) };
@@ -93,18 +112,19 @@ export class ValueShapes {
   /** A variable holds an item of the loop that binds it, or the value of the last assignment before it. */
   #variable(doc: Text, node: SyntaxNode, depth: number): KnownShape {
     const name = sourceOf(doc, node);
-    const clause = loopsAround(node).find((loop) => nameBoundBy(doc, loop) === name);
-    if (clause) return this.#item(this.#shapeOf(doc, clause.lastChild, depth + 1));
-    const assignment = assignmentsBefore(node, node.from).find((one) => nameBoundBy(doc, one) === name);
+    const clause = loopsAround(node).find((loop) => namesBoundBy(doc, loop).includes(name));
+    if (clause) {
+      const isItem = namesBoundBy(doc, clause).length === 1;
+      return isItem ? this.#item(this.#shapeOf(doc, clause.lastChild, depth + 1)) : undefined;
+    }
+    const assignment = assignmentsBefore(node, node.from).find((one) => namesBoundBy(doc, one).includes(name));
     return this.#shapeOf(doc, assignment?.lastChild ?? null, depth + 1);
   }
 }
 
-/** The name that a loop or an assignment gives a value. */
-function nameBoundBy(doc: Text, node: SyntaxNode): string | undefined {
-  const definition = node.getChild("VariableDefinition");
-  return definition ? sourceOf(doc, definition) : undefined;
-}
+/** The names that a loop or an assignment gives values. Several names take the parts of each item. */
+const namesBoundBy = (doc: Text, node: SyntaxNode): string[] =>
+  node.getChildren("VariableDefinition").map((definition) => sourceOf(doc, definition));
 
 /**
  * The loops whose variable a node can use, the innermost first. A clause can use the variables of earlier clauses. The
@@ -138,5 +158,5 @@ function assignmentsBefore(node: SyntaxNode, position: number): SyntaxNode[] {
 /** The names of the variables that can be used at a position in a node. */
 export function variablesAt(doc: Text, node: SyntaxNode, position: number): Set<string> {
   const binding = [...loopsAround(node), ...assignmentsBefore(node, position)];
-  return new Set(binding.flatMap((one) => nameBoundBy(doc, one) ?? []));
+  return new Set(binding.flatMap((one) => namesBoundBy(doc, one)));
 }

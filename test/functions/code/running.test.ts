@@ -103,13 +103,47 @@ test("a member that is missing at run time ends the program without a failed cal
   expect(answer.error).toMatchObject({ code: "no_such_member", line: 2 });
 });
 
-test("a comprehension calls for 60 items at most; those that a condition leaves out do not count", async () => {
-  const ok = await runToy("[notes.get(id=n.id) for n in notes.list(page_size=100).items if n.number == 2]", newToy());
-  expect(ok.responses).toHaveLength(11);
+test("a program makes 200 calls at most: a comprehension that needs more fails before its first one, and says how to go on", async () => {
+  const ok = await runToy("[notes.get(id=n.id) for n in notes.list(page_size=100).items]", newToy());
+  expect(ok.responses).toHaveLength(101);
   const toy = newToy();
-  const answer = await runToy("[notes.get(id=n.id) for n in notes.list(page_size=61).items]", toy);
-  expect(answer.error).toMatchObject({ code: "too_many_items", line: 1 });
+  const xs = "ids = [f'{x}' for x in notes.echo(value=[x for x in range(250)])]\n";
+  const answer = await runToy(`${xs}[notes.add(text=i) for i in ids if i != '0']`, toy);
+  expect(answer.error).toMatchObject({ code: "too_many_calls", line: 2 });
+  expect(answer.error?.message).toContain(
+    "these 249 items need 249, with 199 left: filter them with `if`, or take `ids[0:199]` here, and go on with `ids[199:]` in the next program.",
+  );
   expect(toy.calls).toHaveLength(1);
+  const sliced = await runToy(`${xs}[notes.add(text=i) for i in ids[0:199]]`, newToy());
+  expect(sliced.responses).toHaveLength(200);
+});
+
+test("calls that only the run decides about count too: the one after the 200th fails", async () => {
+  const toy = newToy();
+  const program =
+    "xs = notes.echo(value=[x for x in range(30)])\n[[notes.get(id='a') for y in xs if y != x] for x in xs]";
+  const answer = await runToy(program, toy, { concurrency: 1 });
+  expect(answer.error).toMatchObject({ code: "too_many_calls", line: 2 });
+  expect(toy.calls.length).toBeLessThanOrEqual(200);
+  const both = await runToy("[x > -1 and notes.get(id='a') for x in range(201)]", newToy(), { concurrency: 1 });
+  expect(both.error?.message).toContain("A program makes 200 calls at most: send what is left as the next program.");
+  expect(both.responses.filter(({ status }) => status === "completed")).toHaveLength(200);
+});
+
+test("a conditional makes the calls of one branch only", async () => {
+  const toy = newToy();
+  const answer = await runToy("x = notes.get(id='a') if 1 > 2 else notes.get(id='b')\nx.id", toy);
+  expect(toy.calls).toEqual(['notes.get {"id":"b"}']);
+  expect(answer.lastValue).toBe("b");
+});
+
+test("calls in arguments of builtins, methods and slices are made in their order", async () => {
+  const toy = newToy();
+  const program =
+    "notes.get(id='a').text.replace(notes.get(id='b').id, 'x')[notes.get(id='c').number:len(notes.get(id='d').id) + 5]";
+  const answer = await runToy(program, toy);
+  expect(toy.calls).toEqual(["a", "b", "c", "d"].map((id) => `notes.get ${JSON.stringify({ id })}`));
+  expect(answer.lastValue).toBe("ext o");
 });
 
 test("what the answer has no room for is replaced by how much is missing, and the program goes on", async () => {

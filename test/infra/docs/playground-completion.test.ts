@@ -29,6 +29,7 @@ const catalogue: Catalogue = {
       answer: 2,
     },
   ],
+  builtins: [],
   shapes: [
     null,
     { members: { id: 0, owner: 3 } },
@@ -91,6 +92,9 @@ const valid = [
   "z = (1 +\n  2)\nlen([1])",
   "a = 1 not in [1] or not 2 <= 3",
   "a = 1 + \\\n  2",
+  "a = [1, 2][0:1] + [3][:] + [4][1:] + [5][:-1]\nb = a[0] if a else 1 - 2 * 3 // 4 % 5 if not a else None",
+  "[f'{k}={v.strip()}' for k, v in {'a': ' b '}.items() if v if k.startswith('a')]",
+  "x = sorted([1 if a else 2 for a in [0, 1]], reverse=True)[0]\n','.join(['a', str(x)])",
 ];
 
 test.each(valid)("the tree of a valid program has no errors: %j", (source) => {
@@ -128,6 +132,9 @@ describe("offered are", () => {
     ["truth values, then all else", "tags.list(archived=T|", { word: "T", labels: ["True", "False", ...functions] }],
     ["members of a result", "me.get().|", { word: "", labels: ["id", "owner"] }],
     ["members of a variable's value", "m = me.get()\nm.owner.em|", { word: "em", labels: ["email"] }],
+    ["each variable of a loop", "[va| for value, i in []]", { labels: ["value", "i", ...functions] }],
+    ["members of an item of a slice", "p = tags.list()\np.items[0:2][0].|\nx = 1", { labels: ["id", "owner"] }],
+    ["members of a conditional's value", "x = None if 1 else me.get()\nx.|", { labels: ["id", "owner"] }],
     ["members of an item", "p = tags.list()\np.items[0].|\nx = 1", { word: "", labels: ["id", "owner"] }],
     ["members by a key", 'tags.list()["items"][0].owner.|', { labels: ["email"] }],
     ["members of a loop's variable", "p = tags.list()\n[t.| for t in p.items]", { labels: ["id", "owner"] }],
@@ -159,6 +166,22 @@ test.each([
 ])("the function whose arguments are written at %s is %s", (marked, name) => {
   const { state, position } = stateOf(marked);
   expect(functionAt(state, position, shapes)?.name).toBe(name);
+});
+
+describe("builtins are offered with their forms:", () => {
+  const known = new ValueShapes(playgroundFunctions());
+  test.each([
+    ["functions where a value begins", "x = sor|", "sorted", "sorted(xs, key=?, reverse=?)"],
+    ["methods of texts for a value of no known shape", "x = 'a'\nx.lo|", "lower", "text.lower()"],
+    ["methods of lists", "p = accounts.list()\nsorted(p.items, key='name').co|", "count", "xs.count(item)"],
+    ["methods of dicts", "x = me.get()\nx.ge|", "get", "d.get(key, otherwise?)"],
+  ])("%s", (_, marked, label, detail) => {
+    const { state, position } = stateOf(marked);
+    const offered = complete(new CompletionContext(state, position, false), known)?.options ?? [];
+    expect(offered).toContainEqual(expect.objectContaining({ label, detail }));
+    const methods = offered.filter(({ detail = "" }) => /^(?:text|xs|d)\./.test(detail));
+    expect(new Set(methods.map(({ detail = "" }) => detail.split(".")[0])).size).toBe(detail.includes(".") ? 1 : 0);
+  });
 });
 
 test("the catalogue has the shape of every result", () => {

@@ -30,13 +30,13 @@ ${catalogueText(({ route }) => route.access === "read")}`;
 
 const describeLanguage = (
   begin: string,
-): string => `Starlark (Python) with f-strings, without def, for, if, x if y else z, methods, slices. Each line is a call or name = …; let the last pick what you need.
+): string => `Starlark (Python) expressions with builtins, methods, f-strings, sorted(xs, key="name"); no def or loops. Each line is a call or name = …; the last picks what you need.
 ${begin}
 page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
 
 functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions, accounts.list() your accounts.
-All is checked first: an error names the line and the correction, and nothing was done. If a call fails later, earlier ones stand: send only the rest.
+All is checked first: an error names line and correction, and nothing was done. If a call fails later, earlier ones stand: send only the rest.
 Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
 
 const readingFunctions = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");

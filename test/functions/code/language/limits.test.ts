@@ -11,9 +11,8 @@ const page = readFileSync(join(import.meta.dirname, "../../../../docs/code-mode.
 const rows: Record<keyof typeof limits, string> = {
   sourceLimitBytes: "source",
   nestingLimit: "brackets in brackets",
-  callLimit: "calls in the source",
+  callLimit: "calls, in the source and made",
   clauseLimit: "`for` and `if` of a comprehension",
-  itemLimit: "items of a comprehension that calls",
   scoreLimit: "`complexity_score`",
   stepLimit: "work besides the calls",
   valueLimitBytes: "one value",

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 
 import { literalValue } from "../../../../functions/code/checker/literals.ts";
 import { parseProgram } from "../../../../functions/code/interpreter/builtins.ts";
-import type { Call, Expression } from "../../../../functions/code/language/ast.ts";
+import type { Access, Call, Expression } from "../../../../functions/code/language/ast.ts";
 import { LanguageError } from "../../../../functions/code/language/errors.ts";
 
 /** The call that is a program's first statement. */
@@ -106,6 +106,13 @@ describe("literals", () => {
   });
 });
 
+function bracketedAccess(step: Access): string {
+  if (step.kind === "member") return `.${step.name}`;
+  if (step.kind === "index") return `[${bracketed(step.index)}]`;
+  if (step.kind === "method") return `.${step.name}(${step.args.map(({ value }) => bracketed(value)).join(", ")})`;
+  return `[${[step.from, step.to].map((bound) => (bound ? bracketed(bound) : "")).join(":")}]`;
+}
+
 /** An expression with all the brackets that its grammar implies. */
 function bracketed(node: Expression): string {
   switch (node.kind) {
@@ -118,7 +125,9 @@ function bracketed(node: Expression): string {
     case "operation":
       return `(${node.operands.map(bracketed).join(` ${node.operator} `)})`;
     case "path":
-      return `${bracketed(node.of)}${node.accesses.map((step) => (step.kind === "member" ? `.${step.name}` : `[${bracketed(step.index)}]`)).join("")}`;
+      return bracketed(node.of) + node.accesses.map(bracketedAccess).join("");
+    case "conditional":
+      return `(${bracketed(node.value)} if ${bracketed(node.test)} else ${bracketed(node.other)})`;
     default:
       return node.kind;
   }
@@ -136,6 +145,16 @@ describe("operators bind as in Starlark:", () => {
     ["a + b + c", "(a + b + c)"],
     ["a + (b + c)", "(a + (b + c))"],
     ["-a + b", "((- a) + b)"],
+    ["a - b - c", "(a - b - c)"],
+    ["a - b + c", "((a - b) + c)"],
+    ["a + b * c // d % e", "(a + (((b * c) // d) % e))"],
+    ["-a * b", "((- a) * b)"],
+    ["a if b or c else d if e else f", "(a if (b or c) else (d if e else f))"],
+    ["a + b if c == d else e", "((a + b) if (c == d) else e)"],
+    ["a[:b][c:][:][d - e:f]", "a[:b][c:][:][(d - e):f]"],
+    ["a.b.lower().c[0].split(',')[-1]", 'a.b.lower().c[0].split(",")[-1]'],
+    ["a.get('k')", 'a.get("k")'],
+    ["a.get('k', b.find('c'))", 'a.get("k", b.find("c"))'],
     ["-a.b[0]", "(- a.b[0])"],
     ["- -a", "(- (- a))"],
     ["a == b or c != d and not e <= f", "((a == b) or ((c != d) and (not (e <= f))))"],

@@ -20,6 +20,15 @@ test("what a program gives a name is there for the next program of the session, 
   expect(last).not.toHaveProperty("session");
 });
 
+test("methods are of the session's variables too, also of one named like a family of functions", async () => {
+  const user = newUser();
+  await runFor(user, "x = 'A b'\ndomains = {'a': [1, 1]}", inSession);
+  expect((await runFor(user, "x.lower().split()", inSession)).result.last_value).toEqual(["a", "b"]);
+  expect((await runFor(user, "domains.a.count(1)", inSession)).result.last_value).toBe(2);
+  expect((await runFor(user, "domains.get('b', 3)", inSession)).result.last_value).toBe(3);
+  expect((await runFor(user, "domains.get('b', 3)")).error).toMatchObject({ code: "positional_argument" });
+});
+
 test("nobody else's program, and no other session, has the variables", async () => {
   const user = newUser();
   await runFor(user, "token = 'mine'", inSession);

@@ -1,0 +1,98 @@
+import type { Arithmetic, Position } from "../language/ast.ts";
+import { type StepBudget, requireRoom, requireSize, sizeOf, useSteps } from "./budget.ts";
+import type { TypeName } from "./types.ts";
+import { typeError, typeOf, valueError } from "./values.ts";
+
+/** The types that an operator takes on its left and on its right. */
+export const operandPairs: Record<Arithmetic, readonly (readonly [TypeName, TypeName])[]> = {
+  "+": [
+    ["number", "number"],
+    ["string", "string"],
+    ["list", "list"],
+  ],
+  "-": [["number", "number"]],
+  "*": [
+    ["number", "number"],
+    ["string", "number"],
+    ["number", "string"],
+    ["list", "number"],
+    ["number", "list"],
+  ],
+  "//": [["number", "number"]],
+  "%": [["number", "number"]],
+};
+
+const takes: Record<Arithmetic, string> = {
+  "+": "two numbers, two texts or two lists",
+  "-": "two numbers",
+  "*": "two numbers, or a text or list and a whole number",
+  "//": "two whole numbers",
+  "%": "two whole numbers",
+};
+
+const results: Record<Arithmetic, string> = {
+  "+": "sum",
+  "-": "difference",
+  "*": "product",
+  "//": "quotient",
+  "%": "rest",
+};
+
+/** The message for an operator between values of two types. */
+export function cannotCalculate(operator: Arithmetic, a: TypeName, b: TypeName): string {
+  const isText = operator === "%" ? a === "string" : operator === "+" && (a === "string" || b === "string");
+  const hint = isText ? ' Put values in a text by an f-string, f"{x}".' : "";
+  return `\`${operator}\` takes ${takes[operator]}, not a ${a} and a ${b}.${hint}`;
+}
+
+/** Calculates with numbers, joins texts or lists, or repeats one. Throws LanguageError. */
+export function calculate(operator: Arithmetic, a: unknown, b: unknown, budget: StepBudget, at: Position): unknown {
+  if (typeof a === "number" && typeof b === "number") return ofNumbers(operator, a, b, at);
+  if (operator === "+") {
+    if (typeof a === "string" && typeof b === "string") return requireSize(a + b, budget, at);
+    if (Array.isArray(a) && Array.isArray(b)) return requireSize((a as unknown[]).concat(b), budget, at);
+  }
+  if (operator === "*") {
+    const [part, times] = typeof a === "number" ? [b, a] : [a, b];
+    if (typeof times === "number" && (typeof part === "string" || Array.isArray(part))) {
+      return repeat(part, times, budget, at);
+    }
+  }
+  throw typeError(at, cannotCalculate(operator, typeOf(a), typeOf(b)));
+}
+
+function ofNumbers(operator: Arithmetic, a: number, b: number, at: Position): number {
+  const result = operator === "//" || operator === "%" ? divide(operator, a, b, at) : simple[operator](a, b);
+  if (Number.isInteger(a) && Number.isInteger(b) ? Number.isSafeInteger(result) : Number.isFinite(result)) {
+    // The sum with 0 is never -0, which Starlark's integers do not have.
+    return result + 0;
+  }
+  throw typeError(at, `This ${results[operator]} is too large.`);
+}
+
+const simple = {
+  "+": (a: number, b: number) => a + b,
+  "-": (a: number, b: number) => a - b,
+  "*": (a: number, b: number) => a * b,
+};
+
+/** Divides whole numbers. The quotient is rounded down, and the rest has the divisor's sign, as in Starlark. */
+function divide(operator: "//" | "%", a: number, b: number, at: Position): number {
+  const wrong = [a, b].find((value) => !Number.isSafeInteger(value));
+  if (wrong !== undefined) throw typeError(at, `\`${operator}\` takes ${takes[operator]}, not ${wrong}.`);
+  if (b === 0) throw valueError(at, `\`${operator}\` cannot divide by 0.`);
+  const rest = a % b;
+  const isBelow = rest !== 0 && rest < 0 !== b < 0;
+  if (operator === "%") return isBelow ? rest + b : rest;
+  return (a - rest) / b - Number(isBelow);
+}
+
+function repeat(part: string | unknown[], times: number, budget: StepBudget, at: Position): unknown {
+  if (!Number.isInteger(times)) throw typeError(at, `A text or list is repeated whole times, not ${times} times.`);
+  const count = part.length === 0 ? 0 : Math.max(0, times);
+  // Refused before the value takes memory.
+  requireRoom((sizeOf(part).bytes - 2) * count, at);
+  if (typeof part === "string") return requireSize(part.repeat(count), budget, at);
+  if (part.length * count > budget.steps) useSteps(budget, part.length * count, at);
+  return requireSize(Array.from({ length: count }, () => part).flat(), budget, at);
+}

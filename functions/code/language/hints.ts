@@ -1,4 +1,5 @@
 import { clip } from "./messages.ts";
+import { closestName } from "./spelling.ts";
 
 const comprehension = (of: string): string => `Write a comprehension: [x.id for x in ${of} if x.active].`;
 const appending = (of: string): string => `Write \`${of} + [item]\`, which is a new list.`;
@@ -27,9 +28,16 @@ const methods = new Map<string, (of: string) => string>(
   ).flatMap(([hint, names]) => names.split(" ").map((name) => [name, hint] as const)),
 );
 
-/** The hint for a method of another language. `of` is the value that has it. */
-export const methodHintOf = (name: string, of: string): string =>
-  methods.get(name.replaceAll("_", "").toLowerCase())?.(of) ?? `There is no method ${clip(name)}.`;
+/**
+ * The hint for a method that is misspelt, or of another language. `of` is the value that has it, `known` are the names of
+ * the methods that there are.
+ */
+export function methodHintOf(name: string, of: string, known: Iterable<string>): string {
+  const hint = methods.get(name.replaceAll("_", "").toLowerCase())?.(of);
+  if (hint !== undefined) return hint;
+  const meant = closestName(name, known);
+  return `There is no method ${clip(name)}.${meant === undefined ? "" : ` Did you mean ${meant}?`}`;
+}
 
 /** Hints that replace words and signs of other languages, and the parts of Starlark that are not supported. */
 const hints: Record<string, string> = {

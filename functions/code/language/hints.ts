@@ -1,7 +1,7 @@
 import { clip } from "./messages.ts";
 import { closestName } from "./spelling.ts";
 
-const comprehension = (of: string): string => `Write a comprehension: [x.id for x in ${of} if x.active].`;
+const comprehension = (of: string): string => `Write a comprehension: [m.id for m in ${of} if m.active].`;
 const appending = (of: string): string => `Write \`${of} + [item]\`, which is a new list.`;
 const other = (form: string) => (of: string) => `Write \`${form.replaceAll("x", of)}\`.`;
 
@@ -45,7 +45,8 @@ const hints: Record<string, string> = {
   elif: "There is no `if` statement: filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
   while: "There are no loops but comprehensions: write `[f(x=m.id) for m in page.items]`.",
   def: "Functions cannot be defined: write the calls one after another, or a comprehension.",
-  lambda: "Functions cannot be defined: write the expression where it is needed.",
+  lambda:
+    'Functions cannot be defined: `sorted(xs, key="name")` sorts by a member; elsewhere write the expression where it is needed.',
   return: "There is no `return`: end with the value alone on the last line, and it is answered as last_value.",
   import: "Nothing is imported: every function is there by its full name, as in `workspaces.list(account_id=…)`.",
   from: 'Nothing is imported: every function is there by its full name. A member of this name is read by `x["from"]`.',

@@ -36,6 +36,7 @@ import {
 import type { Diagnostic } from "../language/errors.ts";
 import { callLimit, scoreLimit } from "../language/limits.ts";
 import { clip } from "../language/messages.ts";
+import { closestName } from "../language/spelling.ts";
 import { CallChecker } from "./calls.ts";
 import { DiagnosticList } from "./diagnostics.ts";
 import { OperatorChecker, accessType, neverEqual, operationType } from "./operations.ts";
@@ -234,8 +235,8 @@ class Checker {
     const members = leadingMembers(accesses);
     const method = accesses[members.length - 1];
     if (method?.kind !== "method") return undefined;
-    const { catalogue } = this.#context;
-    if (![...catalogue.keys()].some((name) => name.startsWith(`${of.name}.`))) return undefined;
+    const families = new Set([...this.#context.catalogue.keys()].map((name) => name.split(".")[0] ?? ""));
+    if (closestName(of.name, families) === undefined) return undefined;
     this.readsUnassigned = true;
     return { kind: "call", name: [of.name, ...members].join("."), args: method.args, at };
   }

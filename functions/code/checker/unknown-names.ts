@@ -32,7 +32,9 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
   if (members.length > 0 && isVariable(root)) {
     const [of, last] = [clip([root, ...members.slice(0, -1)].join(".")), members.at(-1) ?? ""];
     const method = builtinMethods.get(last);
-    const hint = method ? `Its method is called as ${formOf(method)}, with plain values.` : methodHintOf(last, of);
+    const hint = method
+      ? `Its method is called as ${formOf(method)}, with plain values.`
+      : methodHintOf(last, of, builtinMethods.keys());
     return { ...diagnostic, message: `${of} is a value, no function. ${hint}` };
   }
   const builtin = missingBuiltins.get(name);

@@ -1,6 +1,7 @@
 import { clip } from "./messages.ts";
+import { closestName } from "./spelling.ts";
 
-const comprehension = (of: string): string => `Write a comprehension: [x.id for x in ${of} if x.active].`;
+const comprehension = (of: string): string => `Write a comprehension: [m.id for m in ${of} if m.active].`;
 const appending = (of: string): string => `Write \`${of} + [item]\`, which is a new list.`;
 const other = (form: string) => (of: string) => `Write \`${form.replaceAll("x", of)}\`.`;
 
@@ -27,9 +28,16 @@ const methods = new Map<string, (of: string) => string>(
   ).flatMap(([hint, names]) => names.split(" ").map((name) => [name, hint] as const)),
 );
 
-/** The hint for a method of another language. `of` is the value that has it. */
-export const methodHintOf = (name: string, of: string): string =>
-  methods.get(name.replaceAll("_", "").toLowerCase())?.(of) ?? `There is no method ${clip(name)}.`;
+/**
+ * The hint for a method that is misspelt, or of another language. `of` is the value that has it, `known` are the names of
+ * the methods that there are.
+ */
+export function methodHintOf(name: string, of: string, known: Iterable<string>): string {
+  const hint = methods.get(name.replaceAll("_", "").toLowerCase())?.(of);
+  if (hint !== undefined) return hint;
+  const meant = closestName(name, known);
+  return `There is no method ${clip(name)}.${meant === undefined ? "" : ` Did you mean ${meant}?`}`;
+}
 
 /** Hints that replace words and signs of other languages, and the parts of Starlark that are not supported. */
 const hints: Record<string, string> = {
@@ -37,7 +45,8 @@ const hints: Record<string, string> = {
   elif: "There is no `if` statement: filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
   while: "There are only comprehensions, no other loops: write `[f(x=m.id) for m in page.items]`.",
   def: "Functions cannot be defined: write the calls one after another, or a comprehension.",
-  lambda: "Functions cannot be defined: write the expression where you need it.",
+  lambda:
+    'Functions cannot be defined: `sorted(xs, key="name")` sorts by a member. Elsewhere write the expression where you need it.',
   return: "There is no `return`: write the value alone on the last line. The answer has it as last_value.",
   import: "There are no imports: call every function by its full name, as in `workspaces.list(account_id=…)`.",
   from: 'There are no imports: call every function by its full name. To read a member of this name, write `x["from"]`.',

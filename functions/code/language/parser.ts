@@ -52,14 +52,8 @@ function expected(parser: Parser, what: string): LanguageError {
     ["", text === "}" ? "the `}` of the f-string" : "the end of the program"],
     ["\n", "the end of the line"],
   ]);
-  const isSign = /^(?:\*|\/\/|%)$/.test(kind);
-  const before = parser.tokens.slice(0, isSign ? parser.next : 0);
-  const hint = isSign
-    ? signHintOf(
-        kind,
-        before.map((token) => token.kind),
-      )
-    : hintOf(text);
+  const before = parser.tokens.slice(0, parser.next).map((token) => token.kind);
+  const hint = /^(?:\*|\/\/|%)$/.test(kind) ? signHintOf(kind, before) : hintOf(text);
   return syntaxError(parser, messages.expected(what, names.get(kind) ?? `\`${clip(text)}\``, hint));
 }
 
@@ -216,11 +210,10 @@ function parseDict(parser: Parser): Expression {
 /** The precedence of operators, as in Starlark. `not` ranks between `and` and the comparisons, which do not chain. */
 const [negation, comparison, sign] = [3, 4, 7];
 const levels = new Map(
-  ["or", "and", "", "== != < <= > >= in not_in", "+ -", "* // %"].flatMap((signs, level) =>
+  ["or", "and", "(not)", "== != < <= > >= in not_in", "+ -", "* // %"].flatMap((signs, level) =>
     signs.split(" ").map((sign) => [sign.replace("_", " "), level + 1] as const),
   ),
 );
-levels.delete("");
 
 function operatorOf(parser: Parser): string {
   const { kind } = peek(parser);
@@ -356,7 +349,7 @@ function parseAccesses(parser: Parser, of: Expression): Expression {
     if (!isNext(parser, "(")) accesses.push({ kind: "member", name, at });
     else if (parser.builtins.methods.has(name))
       accesses.push({ kind: "method", name, args: parseArguments(parser), at });
-    else throw syntaxError(parser, methodHintOf(name, "x"));
+    else throw syntaxError(parser, methodHintOf(name, "x", parser.builtins.methods.keys()));
   }
   if (isNext(parser, "(")) throw syntaxError(parser, messages.notCallable);
   return accesses.length > 0 ? { kind: "path", of, accesses, at: of.at } : of;

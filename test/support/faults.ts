@@ -8,8 +8,11 @@ import { hookCalls } from "./table-calls.ts";
 export const faults = ["throttled", "in conflict", "lost before", "answer lost once", "answer lost", "slow"] as const;
 export type Fault = (typeof faults)[number];
 
-/** What befalls the calls of one request: a fault at the call with this place, the first being 0; or all from there on. */
-type Plan = { fault: Fault | "death" | undefined; at: number; calls: string[] };
+/** The place of a call among those of a request, or of a transaction among its transactions, the first being 0. */
+type Place = number | { transaction: number };
+
+/** What befalls the calls of one request: a fault at one call; or all from there on. */
+type Plan = { fault: Fault | "death" | undefined; at: Place; calls: string[] };
 
 const plans = new AsyncLocalStorage<Plan>();
 let isInstalled = false;
@@ -36,9 +39,13 @@ function install(): void {
   hookCalls(async ({ operation }, next, bySdk) => {
     const plan = plans.getStore();
     if (!plan) return next();
-    const place = plan.calls.push(operation) - 1;
-    if (plan.fault === "death" && place >= plan.at) throw failure("TimeoutError");
-    if (place !== plan.at || plan.fault === undefined || plan.fault === "death") return next();
+    plan.calls.push(operation);
+    const { at } = plan;
+    const isCounted = typeof at === "number" || operation === "TransactWriteItems";
+    const counted = typeof at === "number" ? plan.calls : plan.calls.filter((call) => call === "TransactWriteItems");
+    const [place, planned] = [counted.length - 1, typeof at === "number" ? at : at.transaction];
+    if (plan.fault === "death" && place >= planned) throw failure("TimeoutError");
+    if (!isCounted || place !== planned || plan.fault === undefined || plan.fault === "death") return next();
     const before = failing(plan.fault, operation);
     if (before) throw before;
     if (plan.fault === "slow") await new Promise((resolve) => setTimeout(resolve, 30));
@@ -55,7 +62,7 @@ function install(): void {
  */
 export async function withFault<T>(
   fault: Fault | "death" | undefined,
-  at: number,
+  at: Place,
   run: () => Promise<T>,
 ): Promise<{ value: T; calls: string[] }> {
   install();

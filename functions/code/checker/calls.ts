@@ -2,13 +2,12 @@ import * as z from "zod";
 
 import type { Route } from "../../../shared/http/route.ts";
 import { type CodeFunction, largestPage, pageSizeOf, unitsOf } from "../catalogue/function.ts";
-import { type StaticType, elementOf, memberType } from "../interpreter/types.ts";
+import type { StaticType } from "../interpreter/types.ts";
 import type { Call, Expression } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { checkArguments, mismatchedArgument } from "./arguments.ts";
 import type { DiagnosticList } from "./diagnostics.ts";
 import { unknownValue } from "./literals.ts";
-import { neverEqual } from "./operations.ts";
 import type { CheckerContext, LoopVariables, Variables } from "./scope.ts";
 import { unknownFunction } from "./unknown-names.ts";
 
@@ -41,18 +40,6 @@ function outputType(route: Route): StaticType {
   return type;
 }
 
-/** The mistakes of texts that filter a list by a member which never has them. */
-function emptyFilters(call: Call, { route }: CodeFunction, values: ReadonlyMap<string, unknown>): Diagnostic[] {
-  const items = memberType(outputType(route), "items");
-  const item = "type" in items ? elementOf(items.type) : {};
-  return call.args.flatMap(({ name, value }) => {
-    if (!Object.hasOwn(route.query.shape, name)) return [];
-    const member = memberType(item, name);
-    const message = "type" in member ? neverEqual(name, member.type, values.get(name)) : undefined;
-    return message === undefined ? [] : [{ code: "unknown_value", message, at: value.at, function: call.name }];
-  });
-}
-
 /** The type of a call's result, and the call's score in units. */
 type CheckedResult = { type: StaticType; units: number };
 
@@ -77,7 +64,6 @@ export class CallChecker {
       ? checkArguments(call, fn, (node) => this.#variables.literal(node, loops))
       : { values: new Map<string, unknown>() };
     this.#diagnostics.diagnostics.push(...diagnostics);
-    if (fn && diagnostics.length === 0) this.#diagnostics.diagnostics.push(...emptyFilters(call, fn, values));
     for (const argument of call.args) {
       const type = typeOf(argument.value);
       const isOpen = fn && values.get(argument.name) === unknownValue;

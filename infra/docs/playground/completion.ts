@@ -147,10 +147,17 @@ function completeText(doc: Text, text: SyntaxNode, position: number, called?: Fu
   return result(text.from + opening.length, quotedOptions(parameter, quotes), /^[^"'\n]*$/);
 }
 
+/** Whether the expression before a dot is the beginning of a function's name, such as `auth.groups`. */
+function isFamily(doc: Text, expression: SyntaxNode, position: number): boolean {
+  let head: SyntaxNode | null = expression;
+  while (head?.name === "Member") head = head.firstChild;
+  return head?.name === "Variable" && ![...variablesAt(doc, expression, position)].includes(sourceOf(doc, head));
+}
+
 /** The members and the methods of the value before a dot. */
 function completeMember(doc: Text, node: SyntaxNode, position: number, shapes: ValueShapes): CompletionResult | null {
   const value = node.parent?.name === "Member" && node.prevSibling ? node.parent.firstChild : null;
-  if (!value) return null;
+  if (!value || isFamily(doc, value, position)) return null;
   const members = shapes.membersOf(doc, value);
   const options = members.map(({ name, kind }): Completion => ({ label: name, detail: kind, type: "property" }));
   const methods = shapes.builtins(doc, value).map(builtinOption);

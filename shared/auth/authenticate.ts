@@ -11,9 +11,9 @@ const bearerToken = (header = ""): string | undefined => /^Bearer +([^\s]+) *$/i
  * The principal that a header's token belonged to when this process accepted it last; undefined if that is not known.
  * Use this only to guess which items to read.
  */
-export function expectedPrincipal(header: string | undefined, seen: SeenItems): Principal | undefined {
+export function expectedPrincipal(header: string | undefined, seen: SeenItems, now: Date): Principal | undefined {
   const token = bearerToken(header);
-  return token !== undefined && isServiceToken(token) ? expectedService(token, seen) : undefined;
+  return token !== undefined && isServiceToken(token) ? expectedService(token, seen, now) : undefined;
 }
 
 /**

@@ -145,13 +145,14 @@ const principalOf = ({ id, account_id, public_id }: StoredToken): Principal => (
 });
 
 /**
- * The service account of a token that this process has accepted before; undefined for other tokens. The token may be
- * revoked since. Use this only to guess which items to read.
+ * The service account of a token that this process has accepted before; undefined for other tokens, and once this
+ * process has seen that the token ended. Use this only to guess which items to read.
  */
-export function expectedService(token: string, seen: SeenItems): Principal | undefined {
+export function expectedService(token: string, seen: SeenItems, now: Date): Principal | undefined {
   const parts = partsOf(token);
-  const stored = StoredToken.safeParse(parts && seen.recall(tokenKey(parts.publicId)));
-  return parts && stored.success && isSecretOf(parts.secret, stored.data) ? principalOf(stored.data) : undefined;
+  const { data: stored } = StoredToken.safeParse(parts && seen.recall(tokenKey(parts.publicId)));
+  if (!parts || !stored || stored.revoked_at !== undefined || isExpired(stored, now)) return undefined;
+  return isSecretOf(parts.secret, stored) ? principalOf(stored) : undefined;
 }
 
 /**

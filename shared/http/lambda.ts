@@ -151,7 +151,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
       now: clock,
       address: addressOf(event),
       authenticate: authenticated,
-      expected: expectedPrincipal(event.headers["authorization"], seen),
+      expected: expectedPrincipal(event.headers["authorization"], seen, clock()),
       charge: charged,
       readOnly: env.READ_ONLY,
       sourceIp: callerAddress(event),

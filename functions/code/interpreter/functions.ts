@@ -165,7 +165,7 @@ export const functionTable: readonly Builtin[] = [
     check: isNumber,
     evaluate: ([x], { placeOf, budget, at }) => {
       useSteps(budget, sizeOf(x).bytes >> 4, at);
-      const isRead = typeof x !== "string" || /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(x);
+      const isRead = typeof x !== "string" || /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(x);
       if (isRead && Number.isFinite(Number(x))) return Number(x) + 0;
       throw notReadable("float", "a number", String(x), placeOf(0));
     },

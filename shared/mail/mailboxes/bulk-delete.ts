@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
+import { notFound, Problem } from "../../core/errors.ts";
 import { domainById, domainByName, domainsByIds } from "../../domains/find.ts";
 import { assignmentsOn } from "../../grants/assignments.ts";
 import type { Context } from "../../http/route.ts";
@@ -204,8 +205,9 @@ function deleteTogether(some: readonly Candidate[], deletion: Deletion): Promise
       Promise.all(ids.map((id) => assignmentsOn(table, accountId, { type: "mailbox", id }))),
     ]);
     const boundIds = new Set(ids.filter((_, index) => (grants[index]?.length ?? 0) > 0));
-    const there = new Set(current.map(({ id }) => id));
-    const free = domain ? fitting(current.filter(({ id }) => !boundIds.has(id))) : [];
+    const allowed = domain ? current.filter((mailbox) => mayDelete({ mailbox, domain }, context)) : [];
+    const there = new Set(allowed.map(({ id }) => id));
+    const free = fitting(allowed.filter(({ id }) => !boundIds.has(id)));
     const chosen = new Set(free.map(({ id }) => id));
     const those = (isOne: (id: string) => boolean) => first.filter(({ found }) => isOne(found.mailbox.id));
     const isGone = (id: string): boolean => !domain || !there.has(id);
@@ -221,18 +223,29 @@ function deleteTogether(some: readonly Candidate[], deletion: Deletion): Promise
   });
 }
 
+/** Whether the caller may delete a mailbox where its domain is now. The domain may have moved since the request began. */
+const mayDelete = (found: FoundMailbox, { permissions }: Context): boolean =>
+  covers(permissions, "mailbox.delete", scopesOfMailbox(found));
+
 /** Deletes a mailbox with the grants on it, which may take several transactions. */
 async function deleteAlone(one: Candidate, deletion: Deletion): Promise<void> {
   const { accountId, context, deleted, failed } = deletion;
   const gone = deletedOf(one);
-  const dropped = await dropMailbox(accountId, one.found.mailbox, {
+  const dropping = dropMailbox(accountId, one.found.mailbox, {
     ...context,
     commit: (plan) =>
       context.commit(async () => {
         const planned = await plan();
+        // After the plan has read the domain, whose version the transaction checks.
+        const domain = await domainById(context.table, accountId, one.found.domain.id);
+        if (!domain || !mayDelete({ ...one.found, domain }, context)) throw notFound();
         const progress = planned.value === "gone" ? progressWrites([gone], deletion) : [];
         return { ...planned, writes: [...planned.writes, ...progress], partial: true };
       }),
+  });
+  const dropped = await dropping.catch((error: unknown) => {
+    if (error instanceof Problem && error.code === "not_found") return "missing";
+    throw error;
   });
   if (dropped === "gone") deleted.push(gone);
   else failed.push(failure(one.index, "not_found"));

@@ -303,4 +303,11 @@ describe("a builtin uses up steps for what it reads and for what it makes, and m
   ])("%s", async (_, program) => {
     expect(await failureOf(program)).toMatch(/^\d+:\d+ (?:too_much_work|value_too_large) /);
   });
+
+  test.each(["float('1' * 900000 + 'x')", "float('1' * 200000 + '.' + '1' * 200000 + 'e')", "int('1' * 900000 + 'x')"])(
+    "a long text that is no number is refused in time in proportion to its length: %s",
+    async (program) => {
+      expect(await failureOf(program)).toMatch(/^1:\d+ value_error /);
+    },
+  );
 });

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, onTestFinished, test, vi } from "vitest";
 
+import { withStep } from "../../support/between-calls.ts";
 import { storedAs } from "../../support/domain-work.ts";
 import { domainsRequest } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
@@ -136,6 +137,32 @@ test.each([
   const { status, body } = await bulkDelete(account, mailboxes);
   expect([status, body.detail]).toEqual([422, [expect.objectContaining({ loc: ["body", "mailboxes"] })]]);
   expect((await listed(account)).total).toBe(1);
+});
+
+test("a domain that moves out of the caller's reach during the request takes its mailboxes along", async () => {
+  const run = async (place: number) => {
+    const { account, name, ids } = await scene(3);
+    const { workspace_id: id } = await storedAs(account, name);
+    const grants = (["mailbox.view", "mailbox.delete"] as const).map((capability) => {
+      return { capability, scope: { type: "workspace" as const, id: String(id) } };
+    });
+    const caller = await newMember(account, ...grants);
+    const other = await send(account, "POST", "workspaces", { name: "Other" });
+    let isMoved = false;
+    const move = async () => {
+      const moved = await domainsRequest(account, "POST", `/${name}/move`, { workspace_id: other.body.id });
+      expect(moved.status).toBe(200);
+      isMoved = true;
+    };
+    const { value } = await withStep(place, move, () => bulkDelete(account, ids, { as: caller }));
+    const left = (await listed(account)).total;
+    return { isMoved, deleted: (value.body as Outcome).deleted?.length ?? 0, left };
+  };
+  const runs = [];
+  for (let place = 2; place < 7; place++) runs.push(await run(place));
+  const moved = runs.filter(({ isMoved }) => isMoved);
+  expect(moved.length).toBeGreaterThan(3);
+  expect(moved.map(({ deleted, left }) => [deleted, left])).toEqual(moved.map(() => [0, 3]));
 });
 
 test("requests at the same time delete each mailbox once", async () => {

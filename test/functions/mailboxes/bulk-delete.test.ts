@@ -144,7 +144,7 @@ test("a domain that moves out of the caller's reach during the request takes its
     const { account, name, ids } = await scene(3);
     const { workspace_id: id } = await storedAs(account, name);
     const grants = (["mailbox.view", "mailbox.delete"] as const).map((capability) => {
-      return { capability, scope: { type: "workspace" as const, id: String(id) } };
+      return { capability, scope: { type: "workspace" as const, id } };
     });
     const caller = await newMember(account, ...grants);
     const other = await send(account, "POST", "workspaces", { name: "Other" });

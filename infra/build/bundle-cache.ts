@@ -78,7 +78,7 @@ export async function bundleOnce(
   return metafile;
 }
 
-/** Replaces what is kept. Without permission to write there, every call bundles. */
+/** Replaces the cached bundles. If the cache cannot be written, nothing is cached, and every call bundles. */
 async function keep(cache: string, outdir: string, made: Made): Promise<void> {
   const unfinished = `${cache}.${process.pid}`;
   try {

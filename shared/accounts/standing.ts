@@ -85,6 +85,10 @@ export function expectedStanding(
 
 const everyPermission: Permissions = { member: true, everything: true, superAdmin: false, grants: [] };
 
+/** Whether a record changes which items are read for its principal. A very long one would take too much memory. */
+const isWorthNoting = (record: AccessRecord): boolean =>
+  (isNarrow(record) || record.groups.length > 0) && record.grants.length <= 100;
+
 /** Whether a record allows something on a part of the account only. */
 const isNarrow = (record: AccessRecord | undefined): boolean =>
   record !== undefined && record.owner_grant_id === undefined && record.grants.some(({ scope }) => scope !== undefined);
@@ -147,7 +151,7 @@ export async function standingOf(
     claimed.length > 0 ? groupsKey(accountId) : undefined,
   ]);
   const record = accessItem && AccessRecord.parse(accessItem);
-  if (accessItem && (isNarrow(record) || (record?.groups.length ?? 0) > 0)) table.seen?.note(accessItem);
+  if (accessItem && record && isWorthNoting(record)) table.seen?.note(accessItem);
   const named = [...claimed, ...(record?.groups ?? [])];
   const missing = groupsItem === undefined && record !== undefined && record.groups.length > 0;
   const groups = groupsItem ?? (missing ? (await table.getMany([groupsKey(accountId)]))[0] : undefined);

@@ -28,7 +28,7 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
   },
 };
 
-/** The most domains that are searched for a principal who may see only some of them. */
+/** The limit on the domains that a search reads for a principal who may see only some of them. */
 const domainLimit = 20_000;
 
 type Reading = Pick<Context, "table" | "permissions">;

@@ -5,7 +5,7 @@ import type { Key, Write } from "../table/writes.ts";
 
 /*
  * There is one item for each address that is in the operator's stock, or that an account has proved to own. An address
- * that an account has only registered has no item, so that registering alone blocks nobody.
+ * that an account has only registered has no item, so that registering alone does not block other accounts.
  *
  * Access patterns
  *   the holder of an address: the operator or an account         IP#<address> / HOLDER

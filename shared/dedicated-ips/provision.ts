@@ -34,7 +34,7 @@ export async function planReady(
 
 /**
  * Plans to remove a managed dedicated IP that did not become ready. The hold on its price is voided. Its address becomes
- * `faulty`, so that nobody can claim it.
+ * `faulty`, so that no account can claim it.
  */
 export async function planFaulty(ip: StoredIp, { table, now }: ProvisionContext): Promise<ChangePlan<void>> {
   const wallet = await planWallet(table, ip.account_id, [{ kind: "void", id: ip.hold_id ?? "" }], now());

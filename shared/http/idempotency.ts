@@ -21,7 +21,7 @@ const ordered = (_: string, value: unknown): unknown =>
 
 /**
  * A fingerprint of a request's parsed input, which does not depend on the order of members. It is a hash keyed with the
- * idempotency key, which is not stored. So nobody can guess a password in the body from the fingerprint.
+ * idempotency key, which is not stored. So a thief of the table cannot test guesses of a password in the body.
  */
 export const fingerprintOf = (
   key: string,

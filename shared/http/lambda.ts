@@ -128,8 +128,11 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const table = batchReads(openTable(client, env.TABLE_NAME, usage), seen);
   const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
-  const authenticated = async () =>
-    (call.principal ??= await authenticate(event.headers["authorization"], verifyUser, table, clock()));
+  let authenticating: Promise<Principal> | undefined;
+  const authenticated = async () => {
+    authenticating ??= authenticate(event.headers["authorization"], verifyUser, table, clock());
+    return (call.principal = await authenticating);
+  };
   const charged = async (what: Charge) => {
     try {
       const state = await charge(what, { table, memory: limiterMemory, log, now: clock });

@@ -3,8 +3,9 @@ import type * as z from "zod";
 import { runtime } from "./runtime.ts";
 
 /**
- * Does at the end of a Lambda's init what its first request would do otherwise: connects to the table, loads the issuers'
- * keys, and prepares schemas. A failure is left to the first request.
+ * Does at the end of a Lambda's init what its first request would do otherwise: connects to the table, begins to load the
+ * issuers' keys, and prepares schemas. It does not wait for an issuer, which can be down. The first request meets a failure
+ * again, and answers it.
  */
 export async function prime(schemas: readonly z.ZodType[]): Promise<void> {
   try {
@@ -12,7 +13,8 @@ export async function prime(schemas: readonly z.ZodType[]): Promise<void> {
     for (const schema of schemas) schema.safeParse({});
     // The charge of a request's limit goes beside its reads, over a connection of its own.
     const connected = [1, 2].map(() => client.connect(env.TABLE_NAME));
-    await Promise.allSettled([...connected, loadIssuerKeys()]);
+    loadIssuerKeys().catch(() => undefined);
+    await Promise.all(connected);
   } catch {
     // The environment is wrong. The first request says how.
   }

@@ -294,7 +294,7 @@ class Checker {
       }
       const type = this.#typeOf(clause.over, loops, factor);
       this.#bindItems(clause, type, loops);
-      // The run makes no more calls than this, whatever a list holds whose length is not known.
+      // The run makes no more calls than this, even if a list of unknown length is long.
       const items = type.most ?? callLimit;
       factor *= items;
       most = most === undefined || type.most === undefined ? undefined : most * items;

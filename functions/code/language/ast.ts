@@ -119,7 +119,7 @@ export const callsAfter = (node: Comprehension, clause: number): readonly Call[]
         .slice(clause + 1)
         .flatMap(callsIn);
 
-/** The number of calls that every evaluation of an expression makes, whatever its conditions and lists are. */
+/** The number of calls that an evaluation of an expression makes at least. Conditions and lists can add more. */
 export function leastCalls(node: Expression): number {
   if (callsIn(node).length === 0) return 0;
   const parts = subexpressions(node);

@@ -106,7 +106,7 @@ export const ruleKind = defineKind({
   seenWith: "forwarding.view",
 });
 
-/** The API view of a rule at a time. If nobody agreed in time, the rule is `expired`. */
+/** The API view of a rule at a time. If its recipient did not agree in time, the rule is `expired`. */
 export function ruleView(rule: StoredRule, now: Date): ForwardingRule {
   const { verification_state, verification_expires_at } = rule;
   const isLate = verification_expires_at !== null && verification_expires_at <= now.toISOString();

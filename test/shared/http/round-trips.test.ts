@@ -11,6 +11,7 @@ import type { Cost } from "../../support/costs.ts";
 import { addedRecord, www } from "../../support/dns-records.ts";
 import { connected } from "../../support/domains.ts";
 import { exampleOf } from "../../support/examples.ts";
+import { withFault } from "../../support/faults.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { added, send as sendTo } from "../../support/mailboxes.ts";
 import { request } from "../../support/request.ts";
@@ -100,6 +101,8 @@ test("a service account whose token is revoked meanwhile gets a 401, whatever it
   for (const { status, body } of await Promise.all(asked)) {
     expect([status, body.code]).toEqual([401, "token_revoked"]);
   }
+  const { calls } = await withFault(undefined, -1, () => send("GET", "/workspaces", program));
+  expect(calls).toEqual(["BatchGetItem"]);
 });
 
 const budgets = JSON.parse(readFileSync(join(import.meta.dirname, "../../bench/budgets.json"), "utf8")) as Record<

@@ -1,3 +1,4 @@
+import { Problem } from "../../shared/core/errors.ts";
 import { type InvocationContext, requireHonoured } from "../../shared/http/invoke.ts";
 import { type Handler, type LambdaHandler, type Request, lambda } from "../../shared/http/lambda.ts";
 import type { Response } from "../../shared/http/response.ts";
@@ -19,12 +20,24 @@ const run = lambda("code", answer, {
   failure: (problem, request) => (isMcp(request) ? unreadable(problem) : undefined),
 });
 
-/** Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. */
+/**
+ * Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. Over MCP a
+ * refusal is an error of the tool, so that clients can connect at any time.
+ */
 async function answer(request: Request, context: InvocationContext): Promise<Response> {
-  await context.charge({ principalId: (await context.authenticate()).id, class: "default", cost: 1 });
+  const { id: principalId } = await context.authenticate();
+  const refused = await context.charge({ principalId, class: "default", cost: 1 }).then(() => undefined, rateLimited);
+  if (refused && !isMcp(request)) throw refused;
   requireHonoured(undefined, request);
-  return isMcp(request) ? mcp(request, context) : a2a(request, context);
+  return isMcp(request) ? mcp(request, context, refused) : a2a(request, context);
 }
+
+/** Returns a refusal by the rate limit; throws any other error. */
+function rateLimited(error: unknown): Problem {
+  if (error instanceof Problem && error.code === "rate_limited") return error;
+  throw error;
+}
+
 const listFunctions = http(functionsRoute);
 
 /** Serves MCP, A2A, and the list of callable functions. */

@@ -9,6 +9,7 @@ import { InvalidInput, Problem } from "../core/errors.ts";
 import type { Own } from "../core/etag.ts";
 import { clientNetwork } from "../core/ip.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
+import type { Reserved } from "../rate-limits/reservation.ts";
 import { readAhead, type Ahead } from "../table/read-ahead.ts";
 import type { Table } from "../table/table.ts";
 import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
@@ -30,8 +31,13 @@ export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "add
   expected?: Principal | undefined;
   /** Charges the caller's rate limit; 429 when there is no room. */
   charge: (what: Charge) => Promise<void>;
-  /** Whether calls of the default class are paid for already. A program pays for its calls by its score. */
-  paid?: boolean;
+  /** Reserves the most that a program can cost; 429 when there is no room. */
+  reserve: (what: Charge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
+  /**
+   * Present for the calls of a program, which has paid for its calls of the default class by its score: to the own limit
+   * of `ownLimitOf`, or to the principal's limit.
+   */
+  paid?: { ownLimitOf: string | undefined };
   /** The reason why nothing can be changed at present; undefined if changes are allowed. */
   readOnly?: string | undefined;
   sourceIp?: string;
@@ -53,7 +59,7 @@ export type InvokeResult = {
  */
 export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {
   // The sender of a program is authenticated, and is charged for all of its calls.
-  const isStranger = route.public && invocation.paid !== true;
+  const isStranger = route.public && invocation.paid === undefined;
   const { expected } = invocation;
   const early = expected && !isStranger ? settled(decide(route, raw, expected, invocation.table)) : undefined;
   const principal = isStranger ? stranger(invocation) : await invocation.authenticate();
@@ -138,8 +144,8 @@ async function chargeFor(
 ): Promise<void> {
   const accountId = route.public ? undefined : accountIn(raw);
   const isAccountId = accountId?.length === 36;
-  const isPaid = invocation.paid === true && route.limit === "default";
-  if (isPaid && !isAccountId) return;
+  const isPaid = invocation.paid !== undefined && route.limit === "default";
+  if (isPaid && (!isAccountId || accountId.toLowerCase() === invocation.paid?.ownLimitOf)) return;
   await invocation.charge({
     principalId: principal.id,
     class: route.limit,

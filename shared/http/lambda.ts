@@ -9,7 +9,8 @@ import { InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
 import { addressOf } from "../core/product.ts";
 import { clock } from "../core/time.ts";
-import { type Charge, type RateState, charge, rateHeaders, rateStateOf } from "../rate-limits/limiter.ts";
+import { type RateState, charge, rateHeaders, rateStateOf } from "../rate-limits/limiter.ts";
+import { reserve } from "../rate-limits/reservation.ts";
 import { batchReads } from "../table/batch-reads.ts";
 import type { Usage } from "../table/connection.ts";
 import { openTable } from "../table/table.ts";
@@ -37,7 +38,13 @@ export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Prom
 export type LambdaHandler = Handler & { prime: () => Promise<void> };
 
 /** The state of one request. Middy carries it in place of Lambda's context. */
-type Call = { startedAt: number; usage: Usage; invocation: InvocationContext; principal?: Principal; rate?: RateState };
+type Call = {
+  startedAt: number;
+  usage: Usage;
+  invocation: InvocationContext;
+  principal?: Principal;
+  rate?: RateState | undefined;
+};
 
 type LambdaOptions = {
   /** Accepts requests without a credential. */
@@ -133,13 +140,15 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
     authenticating ??= authenticate(event.headers["authorization"], verifyUser, table, clock());
     return (call.principal = await authenticating);
   };
-  const charged = async (what: Charge) => {
+  const limiter = { table, memory: limiterMemory, log, now: clock };
+  /** Keeps the state of the limit, also that of a refusal, for the headers of the answer. */
+  const noteRate = async <T>(limited: Promise<T>, stateOf: (value: T) => RateState | undefined): Promise<T> => {
     try {
-      const state = await charge(what, { table, memory: limiterMemory, log, now: clock });
-      if (state) call.rate = state;
+      const value = await limited;
+      call.rate = stateOf(value) ?? call.rate;
+      return value;
     } catch (error) {
-      const refused = rateStateOf(error);
-      if (refused) call.rate = refused;
+      call.rate = rateStateOf(error) ?? call.rate;
       throw error;
     }
   };
@@ -155,7 +164,11 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
       address: addressOf(event),
       authenticate: authenticated,
       expected: expectedPrincipal(event.headers["authorization"], seen, clock()),
-      charge: charged,
+      charge: async (what) => void (await noteRate(charge(what, limiter), (state) => state)),
+      reserve: async (what) => {
+        const { isOwn, settle } = await noteRate(reserve(what, limiter), ({ state }) => state);
+        return { isOwn, settle: async (used) => void (await noteRate(settle(used), (state) => state)) };
+      },
       readOnly: env.READ_ONLY,
       sourceIp: callerAddress(event),
       ...(userAgent ? { userAgent: userAgent.slice(0, 300) } : {}),

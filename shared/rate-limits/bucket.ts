@@ -6,10 +6,40 @@ import type { Limit } from "./classes.ts";
  * nothing. The limit is still exact, because these requests are charged already.
  */
 
+/**
+ * The part of a bucket's arrival time that a running program may give back: `ms`, stored in an attribute of its own. It
+ * ends by itself at `until`, if the program died. Times are in milliseconds.
+ */
+export type Reservation = { attribute: string; stored: string; ms: number; until: number };
+
+const reservedBy = "reserved#";
+
+export const newReservation = (id: string, ms: number, until: number): Reservation => ({
+  attribute: reservedBy + id,
+  stored: `${ms}/${until}`,
+  ms,
+  until,
+});
+
+/** The reservations in the stored item of a bucket, with those that have ended but are not removed. */
+export const reservationsIn = (item: Readonly<Record<string, string>>): Reservation[] =>
+  Object.entries(item)
+    .filter(([attribute]) => attribute.startsWith(reservedBy))
+    .map(([attribute, stored]) => {
+      const [ms = 0, until = 0] = stored.split("/").map(Number);
+      return { attribute, stored, ms, until };
+    });
+
+/** The sum of reservations. */
+export const reservedMs = (reservations: readonly Reservation[]): number =>
+  reservations.reduce((sum, { ms }) => sum + ms, 0);
+
 /** What a process knows about one bucket. Times are in milliseconds since 1970. */
 export type Bucket = {
-  /** The theoretical arrival time as last seen in the table; 0 when never seen. */
+  /** The theoretical arrival time as last seen in the table, without reservations; 0 when never seen. */
   tat: number;
+  /** When `tat` was seen. */
+  seenAt: number;
   /** Requests charged in advance, and until when they may be used. */
   leased: number;
   leasedUntil: number;
@@ -19,9 +49,12 @@ export type Bucket = {
   writing?: Promise<unknown> | undefined;
 };
 
-export const newBucket = (): Bucket => ({ tat: 0, leased: 0, leasedUntil: 0, owed: 0 });
+export const newBucket = (): Bucket => ({ tat: 0, seenAt: 0, leased: 0, leasedUntil: 0, owed: 0 });
 
 const leaseMs = 5_000;
+
+/** The time for which a process refuses requests by the last known state, without asking the table. */
+const trustedMs = 1_000;
 
 const intervalMs = ({ perMinute }: Limit): number => 60_000 / perMinute;
 
@@ -32,7 +65,7 @@ export const costMs = (limit: Limit, cost: number): number => cost * intervalMs(
 const arrivalOf = ({ tat, owed }: Bucket, limit: Limit): number => tat + costMs(limit, owed);
 
 /** The number of requests charged in advance that can still be used. */
-const leasedOf = ({ leased, leasedUntil }: Bucket, now: number): number => (now < leasedUntil ? leased : 0);
+export const leasedOf = ({ leased, leasedUntil }: Bucket, now: number): number => (now < leasedUntil ? leased : 0);
 
 /**
  * The milliseconds until the bucket is empty, not counting the requests charged in advance, because they can still be
@@ -66,15 +99,20 @@ export function takeAllLeased(bucket: Bucket): number {
   return leased;
 }
 
-/** The charge for a request, and how much the request has paid before. */
-type Due = { cost: number; prepaid?: number };
+/** The charge for a request, how much the request has paid before, and whether nothing is charged in advance. */
+type Due = { cost: number; prepaid?: number; isExact?: boolean };
 
 /**
  * The amount that one write charges: the cost without the part charged in advance, plus what is owed. For a single
  * request it charges a few more in advance while half of the burst is left.
  */
-export function chargeOf(bucket: Bucket, limit: Limit, { cost }: Due, now: number): { total: number; ahead: number } {
-  const isFar = cost === 1 && remaining(bucket, limit, now) > limit.burst / 2;
+export function chargeOf(
+  bucket: Bucket,
+  limit: Limit,
+  { cost, isExact }: Due,
+  now: number,
+): { total: number; ahead: number } {
+  const isFar = cost === 1 && isExact !== true && remaining(bucket, limit, now) > limit.burst / 2;
   const ahead = isFar ? Math.floor(limit.burst / 10) : 0;
   return { total: cost - leasedOf(bucket, now) + ahead + bucket.owed, ahead };
 }
@@ -91,24 +129,33 @@ export const ceilingOf = (bucket: Bucket, limit: Limit, { prepaid = 0 }: Due, to
   latestOf(limit, total, prepaid + leasedOf(bucket, now), now);
 
 /**
- * The milliseconds that `cost` has to wait, according to the last known state of the bucket; 0 if it may fit. Arrival
- * times in the table never decrease, so a request that has to wait for an old arrival time also has to wait for the
- * current one. A smaller cost may fit where a larger one does not.
+ * The latest arrival time at which a program may reserve a cost: when the cost fits, or half of the burst is left.
+ * `own` is the number of requests in the bucket that the program itself has paid.
+ */
+export const reservableUntil = (limit: Limit, cost: number, own: number, now: number): number =>
+  latestOf(limit, cost, Math.max(own, limit.burst / 2), now);
+
+/**
+ * The milliseconds that `cost` has to wait, according to the last known state of the bucket; 0 if it may fit. A smaller
+ * cost may fit where a larger one does not.
  */
 export const waitMs = (bucket: Bucket, limit: Limit, due: Due, now: number): number =>
   Math.max(0, arrivalOf(bucket, limit) - ceilingOf(bucket, limit, due, due.cost - leasedOf(bucket, now), now));
 
+/** Whether the last known state is too old to refuse a request by it: a program may have given back a part since. */
+export const isStale = ({ seenAt }: Bucket, now: number): boolean => now - seenAt >= trustedMs;
+
 /** Stores the arrival time that the table has after a charge, with `ahead` requests charged in advance. */
 export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: number): void {
-  Object.assign(bucket, { tat, owed: 0, leased: ahead, leasedUntil: now + leaseMs });
+  Object.assign(bucket, { tat, seenAt: now, owed: 0, leased: ahead, leasedUntil: now + leaseMs });
 }
 
 /**
- * Decides about a request whose charge the table refused, by the arrival time in the table. If it returns true, the
- * request passes, and its cost is owed.
+ * Decides about a request whose charge the table refused, by the arrival time in the table without reservations. If it
+ * returns true, the request passes, and its cost is owed.
  */
 export function noteRefused(bucket: Bucket, limit: Limit, due: Due, tat: number, now: number): boolean {
-  bucket.tat = Math.max(bucket.tat, tat);
+  Object.assign(bucket, { tat, seenAt: now });
   if (waitMs(bucket, limit, due, now) > 0) return false;
   Object.assign(bucket, { owed: bucket.owed + due.cost - leasedOf(bucket, now), leased: 0 });
   return true;

@@ -11,10 +11,13 @@ import {
   ceilingOf,
   chargeOf,
   costMs,
+  isStale,
   newBucket,
   noteCharged,
   noteRefused,
   remaining,
+  reservationsIn,
+  reservedMs,
   secondsUntilFull,
   takeAllLeased,
   takeLeased,
@@ -27,8 +30,10 @@ import { limitClasses, limitClassNames, type Limit, type LimitClass } from "./cl
  * Access patterns
  *   the bucket of a principal for a class            RATE#<principal id>#<class>[#<account id>] / RATE
  *   the own limits of an account                     ACCOUNT#<id> / LIMITS
+ *
+ * `tat` of a bucket includes what running programs have reserved (reservation.ts).
  */
-const rateKey = (bucket: string): Key => ({ PK: `RATE#${bucket}`, SK: "RATE" });
+export const rateKey = (bucket: string): Key => ({ PK: `RATE#${bucket}`, SK: "RATE" });
 export const limitsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "LIMITS" });
 
 const OwnLimit = z.object({ perMinute: z.number(), burst: z.int() });
@@ -49,6 +54,8 @@ export type Charge = {
   accountId?: string | undefined;
   /** Charges only an own limit of the account, because code mode charges the call itself. */
   onlyOwn?: boolean;
+  /** Charges nothing in advance for later requests. */
+  isExact?: boolean;
 };
 
 /** The state of a caller's limit after a request, for the headers `RateLimit-Policy` and `RateLimit`. */
@@ -57,20 +64,21 @@ export type RateState = { class: LimitClass; limit: Limit; remaining: number; re
 /** What a process remembers between requests, so that few requests have to read the table. */
 export type LimiterMemory = {
   buckets: Map<string, Bucket>;
-  ownLimits: Map<string, { limits: OwnLimits; readAt: number }>;
+  ownLimits: Map<string, RememberedLimits>;
 };
 
 export const newLimiterMemory = (): LimiterMemory => ({ buckets: new Map(), ownLimits: new Map() });
 
 const ownLimitsTtlMs = 60_000;
-const bucketTtlSeconds = 3_600;
+export const bucketTtlSeconds = 3_600;
 
-type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
+export type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
 
 /**
  * Charges a request to its caller's bucket. Throws 429 `rate_limited` if there is no room.
- * - Makes one conditional write at most. Makes none if enough requests are charged in advance, or if the last known
- *   state of the bucket already has no room.
+ * - Makes one conditional write at most. Makes none if enough requests are charged in advance, or if the state of the
+ *   bucket a second ago had no room.
+ * - Reservations of programs take no room. Only what a program used does.
  * - Returns undefined if nothing is charged.
  */
 export async function charge(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
@@ -85,22 +93,41 @@ export async function charge(request: Charge, context: LimiterContext): Promise<
   }
 }
 
-/** While the account's own limits are read, the request is charged to the limit that held before or the usual one. */
+/**
+ * While the account's own limits are read, the request is charged to the limit that held before or, alone, to the usual
+ * one.
+ */
 async function chargeTable(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
   const { accountId } = request;
   if (accountId === undefined) return chargeBucket(request, undefined, context);
   const known = context.memory.ownLimits.get(accountId);
   const assumed = known?.limits?.classes[request.class];
-  if (known && context.now().getTime() - known.readAt < ownLimitsTtlMs) return chargeBucket(request, assumed, context);
+  if (isRecent(known, context)) return chargeBucket(request, assumed, context);
   const [read, charged] = await Promise.allSettled([
     readOwnLimits(accountId, context),
-    chargeBucket(request, assumed, context),
+    chargeBucket({ ...request, isExact: known === undefined }, assumed, context),
   ]);
-  if (read.status === "rejected") throw read.reason;
+  if (read.status === "rejected") throw charged.status === "rejected" ? charged.reason : read.reason;
   const own = read.value?.classes[request.class];
   if (!isDeepStrictEqual(own, assumed)) return chargeBucket(request, own, context);
   if (charged.status === "rejected") throw charged.reason;
   return charged.value;
+}
+
+type RememberedLimits = { limits: OwnLimits; readAt: number };
+
+const isRecent = (known: RememberedLimits | undefined, { now }: LimiterContext): known is RememberedLimits =>
+  known !== undefined && now().getTime() - known.readAt < ownLimitsTtlMs;
+
+/** The account's own limit for a class; undefined if the usual one holds. */
+export async function ownLimitOf(
+  accountId: string,
+  name: LimitClass,
+  context: LimiterContext,
+): Promise<Limit | undefined> {
+  const known = context.memory.ownLimits.get(accountId);
+  const limits = isRecent(known, context) ? known.limits : await readOwnLimits(accountId, context);
+  return limits?.classes[name];
 }
 
 /** Reads the own limits of an account, and remembers them for a minute. */
@@ -119,22 +146,41 @@ async function chargeBucket(
   if (request.onlyOwn && !own) return undefined;
   const limit = own ?? limitClasses[request.class];
   const now = context.now().getTime();
-  const name = [request.principalId, request.class, ...(own ? [request.accountId] : [])].join("#");
-  const bucket = context.memory.buckets.get(name) ?? remember(context.memory.buckets, name, newBucket());
+  const [name, bucket] = bucketOf(request, own, context.memory);
   for (;;) {
     if (takeLeased(bucket, request.cost, now)) return rateState(request, limit, bucket, now);
     if (bucket.writing) {
       await bucket.writing.catch(() => undefined);
       continue;
     }
-    if (waitMs(bucket, limit, request, now) > 0) throw new RateLimited(request, limit, bucket, now);
-    const writing = write(name, bucket, limit, request, now, context.table);
-    bucket.writing = writing;
-    try {
-      if (await writing) return rateState(request, limit, bucket, now);
-    } finally {
-      bucket.writing = undefined;
+    const wait = waitMs(bucket, limit, request, now);
+    if (wait > 0 && !isStale(bucket, now))
+      throw new RateLimited(request, limit, wait, rateState(request, limit, bucket, now));
+    if (await inTurn(bucket, () => write(name, bucket, limit, request, now, context.table))) {
+      return rateState(request, limit, bucket, now);
     }
+  }
+}
+
+/** The bucket of the account's own limit, or without one that of the class, with its name. */
+export function bucketOf(
+  { principalId, class: limitClass, accountId }: Charge,
+  own: Limit | undefined,
+  { buckets }: LimiterMemory,
+): [name: string, bucket: Bucket] {
+  const name = [principalId, limitClass, ...(own ? [accountId] : [])].join("#");
+  return [name, buckets.get(name) ?? remember(buckets, name, newBucket())];
+}
+
+/** Runs a write of a bucket. Other requests of this process wait for its end. */
+export async function inTurn<T>(bucket: Bucket, run: () => Promise<T>): Promise<T> {
+  while (bucket.writing) await bucket.writing.catch(() => undefined);
+  const writing = run();
+  bucket.writing = writing;
+  try {
+    return await writing;
+  } finally {
+    bucket.writing = undefined;
   }
 }
 
@@ -150,26 +196,50 @@ async function write(
   const ceiling = ceilingOf(bucket, limit, request, total, now);
   // This write uses the requests charged in advance, so other requests must not use them meanwhile.
   const leased = takeAllLeased(bucket);
-  const attempt = await table
-    .attempt(writeOf(name, bucket, costMs(limit, total), ceiling, now))
-    .finally(() => (bucket.leased = leased));
-  if (!attempt.done) return noteRefused(bucket, limit, request, Number(attempt.found["tat"] ?? 0), now);
-  noteCharged(bucket, Number(attempt.updated["tat"]), ahead, now);
+  const { done, tat } = await addCharge(name, bucket, { addMs: costMs(limit, total), ceiling, now }, table).finally(
+    () => (bucket.leased = leased),
+  );
+  if (!done) return noteRefused(bucket, limit, request, tat, now);
+  noteCharged(bucket, tat, ahead, now);
   return true;
 }
 
+type Adding = { addMs: number; ceiling: number; now: number };
+
+/** Adds a charge to a stored bucket if it fits. Returns the arrival time without the reservations of programs. */
+async function addCharge(
+  name: string,
+  known: Bucket,
+  adding: Adding,
+  table: Table,
+): Promise<{ done: boolean; tat: number }> {
+  const { addMs, ceiling, now } = adding;
+  const attempt = await table.attempt(writeOf(name, known, adding));
+  if (attempt.done) return { done: true, tat: Number(attempt.updated["tat"]) };
+  const reserved = reservedMs(reservationsIn(attempt.found));
+  const tat = Number(attempt.found["tat"] ?? known.tat) - reserved;
+  if (reserved === 0 || tat > ceiling) return { done: false, tat };
+  // Reservations take no room from other requests. A bucket that is idle without them begins at `now` here too.
+  const beside = await table.attempt({
+    update: rateKey(name),
+    add: { tat: addMs + Math.max(0, now - tat) },
+    if: { tat: { above: now, atMost: ceiling + reserved } },
+  });
+  return beside.done ? { done: true, tat: Number(beside.updated["tat"]) - reserved } : { done: false, tat };
+}
+
 /**
- * The write that charges a bucket. An idle bucket begins at `now`; a busy one continues from its arrival time. Arrival
- * times never decrease, so a busy bucket stays busy until the write.
+ * The write that charges a bucket. An idle bucket begins at `now`; a busy one continues from its arrival time, if that
+ * is still in the future.
  */
-function writeOf(name: string, { tat }: Bucket, addMs: number, ceiling: number, now: number): Write {
+function writeOf(name: string, { tat }: Bucket, { addMs, ceiling, now }: Adding): Write {
   const ttl = Math.ceil(now / 1000) + bucketTtlSeconds;
   return tat <= now
     ? { update: rateKey(name), set: { tat: now + addMs, ttl }, if: { absentOr: { tat: { atMost: now } } } }
-    : { update: rateKey(name), add: { tat: addMs }, set: { ttl }, if: { tat: { atMost: ceiling } } };
+    : { update: rateKey(name), add: { tat: addMs }, set: { ttl }, if: { tat: { above: now, atMost: ceiling } } };
 }
 
-const rateState = (request: Charge, limit: Limit, bucket: Bucket, now: number): RateState => ({
+export const rateState = (request: Charge, limit: Limit, bucket: Bucket, now: number): RateState => ({
   class: request.class,
   limit,
   remaining: remaining(bucket, limit, now),
@@ -177,12 +247,12 @@ const rateState = (request: Charge, limit: Limit, bucket: Bucket, now: number): 
 });
 
 /** The 429 for a request that does not fit into its bucket. A request with a lower cost may still fit. */
-class RateLimited extends Problem {
+export class RateLimited extends Problem {
   readonly state: RateState;
 
-  constructor(request: Charge, limit: Limit, bucket: Bucket, now: number) {
-    const retryAfter = Math.max(1, Math.ceil(waitMs(bucket, limit, request, now) / 1000));
-    const state = rateState(request, limit, bucket, now);
+  /** `wait` is in milliseconds. */
+  constructor(request: Charge, limit: Limit, wait: number, state: RateState) {
+    const retryAfter = Math.max(1, Math.ceil(wait / 1000));
     const cost = request.cost + (request.prepaid ?? 0);
     const reason =
       cost === 1

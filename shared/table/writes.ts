@@ -9,8 +9,8 @@ export const anyItem = z.custom<Item>();
 
 type Scalar = string | number | boolean;
 
-/** The condition on an attribute: equal to a value, or within a bound. A missing attribute fulfils none of them. */
-type Expected = Scalar | { atMost: number | string } | { above: number | string };
+/** The condition on an attribute: equal to a value, or within bounds. A missing attribute fulfils none of them. */
+type Expected = Scalar | { atMost?: number | string; above?: number | string };
 type Attributes = Record<string, Expected>;
 
 /**
@@ -48,8 +48,8 @@ function conditionExpression(condition: Condition, names: Names, values: Values)
     return `attribute_not_exists(PK) OR (${conditionExpression(condition.absentOr, names, values)})`;
   }
   return Object.entries(condition)
-    .map(([attribute, expected], index) => {
-      const [operator, value] = comparison(expected);
+    .flatMap(([attribute, expected]) => comparisons(expected).map((comparison) => [attribute, ...comparison] as const))
+    .map(([attribute, operator, value], index) => {
       names[`#c${index}`] = attribute;
       values[`:c${index}`] = value;
       return `#c${index} ${operator} :c${index}`;
@@ -60,9 +60,13 @@ function conditionExpression(condition: Condition, names: Names, values: Values)
 const isAbsentOr = (condition: Attributes | { absentOr: Attributes }): condition is { absentOr: Attributes } =>
   "absentOr" in condition;
 
-function comparison(expected: Expected): [operator: string, value: Scalar] {
-  if (typeof expected !== "object") return ["=", expected];
-  return "atMost" in expected ? ["<=", expected.atMost] : [">", expected.above];
+function comparisons(expected: Expected): [operator: string, value: Scalar][] {
+  if (typeof expected !== "object") return [["=", expected]];
+  const { above, atMost } = expected;
+  return [
+    ...(above === undefined ? [] : [[">", above] as [string, Scalar]]),
+    ...(atMost === undefined ? [] : [["<=", atMost] as [string, Scalar]]),
+  ];
 }
 
 const clause = (keyword: string, parts: string[]) => (parts.length > 0 ? `${keyword} ${parts.join(", ")}` : "");

@@ -16,7 +16,10 @@ const answer = (index: number): unknown =>
   ][index % 3];
 
 const session = new Map(names.map((name, index) => [name, answer(index)]));
-const surroundings = { catalogue, session: new Map(names.map((name) => [name, undefined])) };
+const surroundings = {
+  catalogue,
+  session: new Map(names.map((name) => [name, { type: {} }])),
+};
 
 /**
  * Reads `count` programs, and runs those without a mistake with calls that answer anything. Throws what is not the

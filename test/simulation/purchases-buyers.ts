@@ -105,6 +105,7 @@ export async function send(scene: PurchaseScene, world: World, random: Random, o
       requestId: newId(scene, "request"),
       authenticate: async () => ({ type: "user", id: accountId, email: "somebody@example.com", groups: [] }),
       charge: async () => undefined,
+      reserve: async () => ({ isOwn: false, settle: async () => undefined }),
     },
   );
   const answer = PurchaseAnswer.parse(output);

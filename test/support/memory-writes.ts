@@ -55,10 +55,9 @@ export function holds(condition: Condition | undefined, stored: Item | undefined
 
 function meets(value: unknown, expected: Attributes[string]): boolean {
   if (typeof expected !== "object") return value === expected;
-  const bound = "atMost" in expected ? expected.atMost : expected.above;
-  const order = orderOf(value, bound);
-  if (order === undefined) return false;
-  return "atMost" in expected ? order <= 0 : order > 0;
+  const { above, atMost } = expected;
+  const isAbove = above === undefined || (orderOf(value, above) ?? 0) > 0;
+  return isAbove && (atMost === undefined || (orderOf(value, atMost) ?? 1) <= 0);
 }
 
 /** Values of two types have no order. */

@@ -5,6 +5,7 @@ import { check } from "../../functions/code/checker/checker.ts";
 import { explain } from "../../functions/code/execution/diagnostics.ts";
 import { runProgram, type RunProgramOptions, type ProgramRun } from "../../functions/code/execution/program.ts";
 import { parseProgram } from "../../functions/code/interpreter/builtins.ts";
+import { keptType } from "../../functions/code/interpreter/types.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import { createLog } from "../../shared/core/log.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
@@ -115,6 +116,7 @@ export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
     now,
     authenticate: async () => ({ type: "user", id: "somebody", email: "somebody@example.com", groups: [] }),
     charge: async () => undefined,
+    reserve: async () => ({ isOwn: false, settle: async () => undefined }),
   };
 }
 
@@ -131,7 +133,7 @@ export async function runToy(
   const catalogue = toyCatalogue(toy);
   const checked = check(parseProgram(program), {
     catalogue,
-    session: new Map([...(more.session ?? [])].map(([name]) => [name, undefined])),
+    session: new Map([...(more.session ?? [])].map(([name, value]) => [name, { type: keptType(value) }])),
   });
   const [mistake] = checked.diagnostics;
   if (mistake) throw new Error(`${mistake.at.line}:${mistake.at.column} ${mistake.code} ${mistake.message}`);

@@ -49,7 +49,7 @@ class Checker {
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned = false;
   /** The calls checked so far: the score of one in units, and how often it is made at most. */
-  readonly #worst: { units: number; times: number }[] = [];
+  readonly #worst: CallCost[] = [];
   readonly #context: CheckerContext;
   readonly #variables: Variables;
   readonly #conditions = new ConditionScope();
@@ -78,6 +78,11 @@ class Checker {
       total += made * units;
     }
     return total;
+  }
+
+  /** The call with the largest part of the score. */
+  get costliest(): CallCost | undefined {
+    return this.#worst.toSorted((a, b) => totalOf(b) - totalOf(a))[0];
   }
 
   /** Checks a statement. Returns the variables it reads, each with the index of the statement that assigned it. */
@@ -189,7 +194,7 @@ class Checker {
 
   #call(call: Call, loops: LoopVariables, factor: number): StaticType {
     const { type, units } = this.#calls.check(call, loops, (value) => this.#typeOf(value, loops, factor));
-    this.#worst.push({ units, times: factor });
+    this.#worst.push({ call, units, times: factor });
     return type;
   }
 
@@ -205,7 +210,8 @@ class Checker {
     this.readsUnassigned = true;
     this.diagnostics.add("unknown_variable", at, () => {
       const variables = [...loops.keys(), ...this.#variables.names()];
-      return noVariable(name, members, { variables, gone: session?.get(name), catalogue });
+      const kept = session?.get(name);
+      return noVariable(name, members, { variables, gone: kept && "gone" in kept ? kept.gone : undefined, catalogue });
     });
     return {};
   }
@@ -370,7 +376,25 @@ export type Checked = {
   score: number;
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned?: boolean;
+  /** The call with the largest part of the score. */
+  costliest?: CallCost | undefined;
 };
+
+/** The score of one call in units, and how often the program makes it at most. */
+type CallCost = { call: Call; units: number; times: number };
+
+const totalOf = ({ units, times }: CallCost): number => units * Math.min(times, callLimit);
+
+/** Advice on how to lower the score of a program, from the call with the largest part of it. */
+export function cheaper({ call, units, times }: CallCost): string {
+  const [each, most] = [units / scoreUnit, Math.min(times, callLimit)];
+  const part = `${call.name} in line ${call.at.line} counts ${each}${most > 1 ? ` for each of up to ${most} calls` : ""}`;
+  const ways = [
+    ...(most > 1 ? ["go over fewer items, as in `[… for x in xs[:20]]`"] : []),
+    ...(each > 1 && call.args.some(({ name }) => name === "page_size") ? ["ask for a smaller `page_size`"] : []),
+  ];
+  return `${part}; ${ways.join(", or ") || "make fewer calls in one program"}.`;
+}
 
 /**
  * Checks a program without running it:
@@ -400,15 +424,17 @@ export function check({ statements }: Program, context: CheckerContext): Checked
     const writes = checkedCalls.some(({ fn }) => fn.route.access === "write");
     checked.steps.push({ statement, calls: checkedCalls, needs, writes });
   }
-  return withScore({ ...checked, readsUnassigned: checker.readsUnassigned }, checker);
+  const { readsUnassigned, costliest } = checker;
+  return withScore({ ...checked, readsUnassigned, costliest }, checker);
 }
 
 function withScore(checked: Checked, { diagnostics: { diagnostics }, units }: Checker): Checked {
   const [first] = checked.calls.keys();
   const score = units / scoreUnit;
   if (diagnostics.length > 0) return { ...checked, diagnostics };
-  if (score <= scoreLimit || !first) return { ...checked, score };
-  const message = `The program's complexity score is ${score}; ${scoreLimit} is the most. Ask for fewer or smaller pages, or go over fewer items.`;
+  const { costliest } = checked;
+  if (score <= scoreLimit || !first || !costliest) return { ...checked, score };
+  const message = `The program's complexity score is ${score}; ${scoreLimit} is the most. To lower it: ${cheaper(costliest)}`;
   return { ...checked, score, diagnostics: [{ code: "score_too_high", message, at: first.at }] };
 }
 

@@ -6,10 +6,8 @@ import { type Expression, type Operation, subexpressions } from "../language/ast
 /** The context in which a program is checked. */
 export type CheckerContext = {
   catalogue: Catalogue;
-  /**
-   * The names of the session's variables, each with the reason if its value was dropped; undefined without a session.
-   */
-  session?: ReadonlyMap<string, string | undefined> | undefined;
+  /** The session's variables, each with its type, or the reason if its value was dropped; undefined without a session. */
+  session?: ReadonlyMap<string, { type: StaticType } | { gone: string }> | undefined;
   readOnly?: boolean | undefined;
 };
 
@@ -32,8 +30,8 @@ export class Variables {
 
   constructor({ session }: CheckerContext, conditions: ConditionScope) {
     this.#conditions = conditions;
-    for (const [name, gone] of session ?? []) {
-      if (gone === undefined) this.#variables.set(name, { statement: undefined, type: {} });
+    for (const [name, kept] of session ?? []) {
+      if ("type" in kept) this.#variables.set(name, { statement: undefined, type: kept.type });
     }
   }
 

@@ -6,12 +6,13 @@ import { parseProgram } from "../interpreter/builtins.ts";
 import type { Program } from "../language/ast.ts";
 import { LanguageError, type Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
-import { RequestCharges, unitsToRead } from "../sessions/charges.ts";
+import { RequestCharges, type Reservation, unitsToRead } from "../sessions/charges.ts";
 import { bindSession } from "../sessions/routes.ts";
-import { type Session, type SessionPlace, loadSession, namesOf, valuesOf } from "../sessions/session.ts";
+import { type Session, type SessionPlace, loadSession, typesOf, valuesOf } from "../sessions/session.ts";
 import { explain } from "./diagnostics.ts";
 import { accountsIn, dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
+import { payingFor, reserveScore } from "./price.ts";
 import { type ProgramRun, runProgram } from "./program.ts";
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
@@ -82,13 +83,17 @@ export type Run = {
  */
 export type ProgramResult = { envelope: CodeResponse; permissions: PermissionSnapshot; withheld: Withheld };
 
-/** The envelope of a program that must not run, or a function that runs it. */
-type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult> };
+/**
+ * The envelope of a program that must not run, or a function that runs it. A program that is not run after all gives back
+ * its cost with `abandon`.
+ */
+type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult>; abandon: () => Promise<void> };
 
 /**
  * Runs a program: parses it, checks every call, and runs the calls only if there is no mistake.
  * - Mistakes in the program and failed calls are reported in the envelope, not thrown.
- * - The score is charged to the caller's rate limit before anything runs; throws 429.
+ * - The score is charged to the caller's rate limit before anything runs; throws 429. What the calls did not use of it is
+ *   given back.
  */
 export async function execute(run: Run, context: InvocationContext): Promise<CodeResponse> {
   const prepared = await prepare(run, context);
@@ -96,7 +101,7 @@ export async function execute(run: Run, context: InvocationContext): Promise<Cod
 }
 
 /**
- * Parses and checks a program, and charges its cost, less the 1 that the request has paid already. Writes nothing else.
+ * Parses and checks a program, and reserves its cost, less the 1 that the request has paid already. Writes nothing else.
  * Throws 429.
  */
 export async function prepare(
@@ -112,29 +117,37 @@ export async function prepare(
   const { diagnostics, score } = checked;
   const calls = [...checked.calls.values()];
   const [first, ...others] = diagnostics;
-  const cost = first ? 1 : Math.max(1, run.dryRun ? accountsIn(calls).length : score);
-  await charges.charge(cost - 1 + unitsToRead(session?.bytes ?? 0));
+  await charges.charge(unitsToRead(session?.bytes ?? 0));
   if (first) return { envelope: refusal(requestId, explain([first, ...others], code, catalogue), score) };
-  if (run.dryRun)
+  if (run.dryRun) {
+    await charges.charge(accountsIn(calls).length - 1);
     return { envelope: envelopeOf(requestId, score, { dry_run: { calls: await dryRun(calls, context) } }) };
-  return { run: () => runChecked(run, context, { checked, place, session, charges }) };
+  }
+  const reservation = await reserveScore(checked, charges);
+  return {
+    run: () => runChecked(run, context, { checked, place, session, charges, reservation }),
+    abandon: () => reservation.settle(0),
+  };
 }
 
 async function runChecked(
   { code, requestId, sessionId, key, readOnly }: Run,
   context: InvocationContext,
-  { checked, place, session, charges }: CheckedProgram & { place: SessionPlace | undefined; charges: RequestCharges },
+  { checked, place, session, charges, reservation }: ReadyProgram,
 ): Promise<ProgramResult> {
   const { score } = checked;
-  const evaluation = await runProgram(
-    checked,
-    { ...context, paid: true },
-    {
-      explain: (diagnostic) => explain([diagnostic], code, catalogue),
-      key,
-      ...(session ? { session: valuesOf(session) } : {}),
-      ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
-    },
+  const evaluation = await payingFor(reservation, (onCall) =>
+    runProgram(
+      checked,
+      { ...context, paid: reservation },
+      {
+        explain: (diagnostic) => explain([diagnostic], code, catalogue),
+        key,
+        onCall,
+        ...(session ? { session: valuesOf(session) } : {}),
+        ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
+      },
+    ),
   );
   const { lastValue, completed, permissions, withheld } = evaluation;
   const use = { completed, withheld, session, readOnly: readOnly === true };
@@ -149,6 +162,12 @@ async function runChecked(
   });
   return { envelope, permissions, withheld };
 }
+
+type ReadyProgram = CheckedProgram & {
+  place: SessionPlace | undefined;
+  charges: RequestCharges;
+  reservation: Reservation;
+};
 
 type CheckedProgram = { checked: Checked; session?: Session | undefined };
 
@@ -168,7 +187,7 @@ async function parseAndCheck({ code, readOnly }: Run, place: SessionPlace | unde
   const checked = check(program, { catalogue, readOnly, session: place && new Map() });
   if (!place || !checked.readsUnassigned) return { checked };
   const session = await loadSession(place);
-  return { checked: check(program, { catalogue, readOnly, session: namesOf(session) }), session };
+  return { checked: check(program, { catalogue, readOnly, session: typesOf(session) }), session };
 }
 
 /** The envelope of a program that did not run. */

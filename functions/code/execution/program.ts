@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { InvalidInput, Problem, problemBody } from "../../../shared/core/errors.ts";
 import { type InvocationContext, invoke } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
+import { pageSizeOf, unitsOf } from "../catalogue/function.ts";
 import { inputOf, invalidInput } from "../checker/arguments.ts";
 import type { Checked, CheckedCall, CheckedStatement } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
@@ -35,13 +36,15 @@ export type RunProgramOptions = {
   /** Routes that are bound to this program. They replace the routes of the catalogue. */
   boundRoutes?: ReadonlyMap<string, Route>;
   concurrency?: number;
+  /** Receives the score of each call that begins, in units. */
+  onCall?: (units: number) => void;
 };
 
 /** Runs the checked steps of a program, each call through `invoke` like a REST request. */
 export async function runProgram(
   { steps, calls }: Pick<Checked, "calls" | "steps">,
   context: InvocationContext,
-  { explain, key, session = new Map(), boundRoutes = new Map(), concurrency = readsAtOnce }: RunProgramOptions,
+  { explain, key, session = new Map(), boundRoutes = new Map(), concurrency = readsAtOnce, onCall }: RunProgramOptions,
 ): Promise<ProgramRun> {
   const deadline = context.now().getTime() + budgetMs;
   const permissions = emptySnapshot();
@@ -55,6 +58,7 @@ export async function runProgram(
     const { index, fn } = checkedCall(call);
     if (context.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
     const raw = inputOf(fn, args);
+    onCall?.(unitsOf(fn, pageSizeOf(fn, args.get("page_size"))));
     const ownKey = key === undefined || fn.ofSession ? undefined : callKey(key, index, path);
     const called = await invoke(boundRoutes.get(call.name) ?? fn.route, { ...raw, callKey: ownKey }, context);
     recordCall(permissions, fn.route, called);

@@ -79,8 +79,14 @@ export async function executeIdempotently(
   const claimed = await claimKey(context.table, {
     ...keyed,
     counts: async (answer) => mayReplay(await parseStored(answer), context, charges),
+  }).catch(async (error: unknown) => {
+    await prepared.abandon();
+    throw error;
   });
-  if ("replay" in claimed) return { envelope: (await parseStored(claimed.replay)).envelope, replayed: true };
+  if ("replay" in claimed) {
+    await prepared.abandon();
+    return { envelope: (await parseStored(claimed.replay)).envelope, replayed: true };
+  }
   const letGo = idempotencyKey === undefined ? claimed.release : claimed.lapse;
   try {
     const ran = await prepared.run();

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 
-import type { typeOf } from "./values.ts";
+import { isDict, type typeOf } from "./values.ts";
 
 export type Schema = z.core.JSONSchema.BaseSchema;
 /** The name of a type, as messages show it. */
@@ -194,6 +194,14 @@ export function listType(items: readonly StaticType[]): StaticType {
 
 /** The type of a list whose items each have a type of their own. */
 export const pairType = (parts: readonly StaticType[]): StaticType => ({ ...listType(parts), parts });
+
+/** The type of a value of the session: its length, if it is a list, or a page with a list of items. */
+export function keptType(value: unknown): StaticType {
+  if (Array.isArray(value)) return { type: "list", most: value.length };
+  if (!isDict(value) || !Array.isArray(value["items"])) return {};
+  const schema: Schema = { type: "object", properties: { items: { type: "array" } }, additionalProperties: true };
+  return { schema, pageSize: value["items"].length };
+}
 
 /** The type of a slice of a value. A bound that is not known before the run is null. */
 export function sliceType(of: StaticType, from: number | null = 0, to?: number | null): StaticType {

@@ -7,6 +7,7 @@ import { backOff } from "../../../shared/table/failures.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item, Key } from "../../../shared/table/writes.ts";
 import { sizeOf } from "../interpreter/budget.ts";
+import { keptType, type StaticType } from "../interpreter/types.ts";
 import { typeOf } from "../interpreter/values.ts";
 import { sessionLimitBytes, sessionsLimit } from "../language/limits.ts";
 
@@ -271,9 +272,14 @@ export const dropMessages: Record<DropReason, string> = {
   session_too_large: `Its value does not fit into the session, which keeps ${sessionLimitBytes} bytes: keep only the members you need, as in [x.id for x in page.items].`,
 };
 
-/** The names of all variables, each with the message if its value was dropped. */
-export const namesOf = ({ variables }: Session): Map<string, string | undefined> =>
-  new Map([...variables].map(([name, kept]) => [name, "gone" in kept ? dropMessages[kept.gone] : undefined]));
+/** All variables, each with its type, or with the message if its value was dropped. */
+export const typesOf = ({ variables }: Session): Map<string, { type: StaticType } | { gone: string }> =>
+  new Map(
+    [...variables].map(([name, kept]) => [
+      name,
+      "gone" in kept ? { gone: dropMessages[kept.gone] } : { type: keptType(kept.value) },
+    ]),
+  );
 
 /** The variables that have a value. */
 export const valuesOf = ({ variables }: Session): Map<string, unknown> =>

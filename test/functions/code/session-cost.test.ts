@@ -33,7 +33,11 @@ function metered(user: { id: string }, room = Number.POSITIVE_INFINITY) {
       charged.push(cost);
     };
     const now = () => new Date(start + laterMs);
-    const door = { ...codeDoor(user, now), table: testTable(usage), charge };
+    const reserve: InvocationContext["reserve"] = async (what) => {
+      await charge(what);
+      return { isOwn: false, settle: async () => undefined };
+    };
+    const door = { ...codeDoor(user, now), table: testTable(usage), charge, reserve };
     const answer = await execute({ code, requestId: "r", ...inSession, ...more }, door);
     return { answer, charged, ...usage };
   };

@@ -140,9 +140,12 @@ describe("what a call is charged", () => {
   });
 
   test("is nothing where a program has paid, but by an account's own limit, and by classes that it has not", async () => {
-    expect(await chargesOf({}, { paid: true })).toEqual([]);
-    expect(await chargesOf({}, { paid: true }, id)).toMatchObject([{ onlyOwn: true, accountId: id.toLowerCase() }]);
-    expect(await chargesOf({ limit: "search" }, { paid: true })).toEqual([
+    expect(await chargesOf({}, { paid: { ownLimitOf: undefined } })).toEqual([]);
+    expect(await chargesOf({}, { paid: { ownLimitOf: undefined } }, id)).toMatchObject([
+      { onlyOwn: true, accountId: id.toLowerCase() },
+    ]);
+    expect(await chargesOf({}, { paid: { ownLimitOf: id.toLowerCase() } }, id)).toEqual([]);
+    expect(await chargesOf({ limit: "search" }, { paid: { ownLimitOf: undefined } })).toEqual([
       { class: "search", cost: 1, onlyOwn: false },
     ]);
   });
@@ -165,12 +168,11 @@ describe("who calls a public route", () => {
   test("is told apart by their network, and is nobody to whom anything was granted", async () => {
     const sourceIp = "2001:db8:1:2:3:4:5:6";
     expect(await seen({ sourceIp })).toEqual({ type: "user", id: "ip/2001:db8:1:2::/64", email: "", groups: [] });
-    expect(await seen({ sourceIp, paid: false })).toMatchObject({ id: "ip/2001:db8:1:2::/64" });
   });
 
   test("is who sends the program in code mode", async () => {
     const user = newUser();
-    expect(await seen({ ...codeDoor(user), paid: true })).toMatchObject({ id: user.id });
+    expect(await seen({ ...codeDoor(user), paid: { ownLimitOf: undefined } })).toMatchObject({ id: user.id });
   });
 });
 

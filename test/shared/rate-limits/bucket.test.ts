@@ -4,6 +4,7 @@ import {
   ceilingOf,
   chargeOf,
   costMs,
+  isStale,
   newBucket,
   noteCharged,
   noteRefused,
@@ -54,7 +55,7 @@ describe("what was taken in advance", () => {
   test("lasts five seconds from when it was charged", () => {
     const one = filled(9, { owed: 4 });
     noteCharged(one, now + 500, 10, now);
-    expect(one).toEqual({ tat: now + 500, owed: 0, leased: 10, leasedUntil: now + 5_000 });
+    expect(one).toEqual({ tat: now + 500, seenAt: now, owed: 0, leased: 10, leasedUntil: now + 5_000 });
   });
 });
 
@@ -93,12 +94,22 @@ describe("who has to wait", () => {
     expect(one).toMatchObject({ tat: now + 6_000, owed: 4, leased: 0 });
   });
 
-  test("is refused where there is no room by the table, whose arrival times only grow", () => {
+  test("is refused without asking the table for a second after its state was seen", () => {
+    const one = filled(100);
+    noteRefused(one, limit, { cost: 1 }, now + 10_000, now);
+    expect([isStale(one, now + 999), isStale(one, now + 1_000), isStale(newBucket(), now)]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  test("is refused where there is no room by the table, and let through where it has become emptier", () => {
     const one = filled(10);
     expect(noteRefused(one, limit, { cost: 5 }, now + 9_600, now)).toBe(false);
     expect(one).toMatchObject({ tat: now + 9_600, owed: 0 });
     const known = filled(50);
     expect(noteRefused(known, limit, { cost: 5 }, now, now)).toBe(true);
-    expect(known.tat).toBe(now + 5_000);
+    expect([known.tat, known.owed]).toEqual([now, 5]);
   });
 });

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 
-import { Problem, problemBody } from "../../../../shared/core/errors.ts";
+import { Problem } from "../../../../shared/core/errors.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { inWords } from "../../../../shared/http/validation-messages.ts";
@@ -12,6 +12,9 @@ import { type RpcRequest, type Id, errorCodes, failure } from "../json-rpc.ts";
 import { summarizeResults } from "./results.ts";
 import { ToolArguments, queryName, defaultResults, toolNames } from "./tools.ts";
 
+/** How a result is answered in the client's revision, and the rate limit's refusal of the request. */
+type ToolCall = { respond: (id: Id, value: Record<string, unknown>) => Response; refused: Problem | undefined };
+
 /**
  * Runs the program of a `tools/call`.
  * - The text is the A2A response: whole, or summarized for `results: "last"`.
@@ -21,13 +24,17 @@ import { ToolArguments, queryName, defaultResults, toolNames } from "./tools.ts"
 export async function callTool(
   call: RpcRequest,
   context: InvocationContext,
-  respond: (id: Id, value: Record<string, unknown>) => Response,
+  { respond, refused }: ToolCall,
 ): Promise<Response> {
   const { id, params } = call;
   const tool = toolNames.find((name) => name === params["name"]);
   if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
   const parsed = ToolArguments.safeParse(params["arguments"], { error: inWords });
-  const envelope = parsed.success ? await run(tool, id, parsed.data, context) : refuseArguments(tool, id, parsed.error);
+  const envelope = refused
+    ? overLimit(String(id), refused)
+    : parsed.success
+      ? await run(tool, id, parsed.data, context)
+      : refuseArguments(tool, id, parsed.error);
   const results = parsed.data?.results ?? defaultResults[tool];
   const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : summarizeResults(envelope));
   const content = [{ type: "text", text }];
@@ -59,10 +66,13 @@ async function run(
     // The model has to wait, and it does not see HTTP errors, so it gets a tool error.
     if (error.code === "idempotency_in_flight") return refusalOf(requestId, error.code, error.message);
     if (error.code !== "rate_limited") throw error;
-    const { message, extras } = error;
-    return refusalOf(requestId, error.code, message, problemBody(error, context.requestId), Number(extras["cost"]));
+    return overLimit(requestId, error);
   }
 }
+
+/** The envelope of a program for which the rate limit has no room; `detail` says when there is. */
+const overLimit = (requestId: string, { code, message, extras }: Problem): CodeResponse =>
+  refusalOf(requestId, code, message, extras, Number(extras["cost"]));
 
 /** The envelope of a call whose arguments are not valid, or whose program was refused. */
 const refusalOf = (requestId: string, code: string, message: string, detail?: unknown, score = 0): CodeResponse =>

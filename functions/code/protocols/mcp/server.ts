@@ -77,18 +77,18 @@ const eras = {
 /**
  * Answers the MCP endpoint (Streamable HTTP) without sessions and streams: one message per POST, answered by one JSON
  * object regardless of `Accept`. Supports revision 2026-07-28, and 2025-11-25, 2025-06-18 and 2025-03-26, which begin
- * with `initialize`.
+ * with `initialize`. A request that the rate limit `refused` runs no program; all other methods are answered.
  */
-export async function mcp(request: Request, context: InvocationContext): Promise<Response> {
+export async function mcp(request: Request, context: InvocationContext, refused?: Problem): Promise<Response> {
   const message = readMessage(request.body);
   if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, shape, 400);
   const { id, method } = message;
-  const refused = refuseByHeaders(message, request.headers);
-  if (id === undefined) return refused ?? { statusCode: 202 };
+  const wrong = refuseByHeaders(message, request.headers);
+  if (id === undefined) return wrong ?? { statusCode: 202 };
   const call: RpcRequest = { ...message, id };
   const era = protocolGeneration(message, request.headers);
-  if (refused) return refused;
-  if (method === "tools/call") return callTool(call, context, eras[era].respond);
+  if (wrong) return wrong;
+  if (method === "tools/call") return callTool(call, context, { respond: eras[era].respond, refused });
   return eras[era].methods.get(method)?.(call) ?? unknownMethod(call, era);
 }
 

@@ -94,7 +94,11 @@ function counting(): (run: { code: string; dryRun?: boolean }) => Promise<object
   return async (run) => {
     const costs: object[] = [];
     const charge: InvocationContext["charge"] = async ({ cost, prepaid }) => void costs.push({ cost, prepaid });
-    await execute({ ...run, requestId: "r" }, { ...door, charge });
+    const reserve: InvocationContext["reserve"] = async (what) => {
+      await charge(what);
+      return { isOwn: false, settle: async () => undefined };
+    };
+    await execute({ ...run, requestId: "r" }, { ...door, charge, reserve });
     return costs;
   };
 }

@@ -144,7 +144,12 @@ test("what a program picks over MCP costs what was picked, and not what it looke
   const list = `workspaces.list(account_id="${account.id}", page_size=100)`;
   const count = await pick(`len([w for w in ${list}.items if w.name == "Workspace 7"])`);
   expect([count.envelope.result.last_value, count.tokens < 60]).toEqual([1, true]);
-  const looped = await pick(`[${list}.total for i in range(60)]`);
+  const other = await newAccount();
+  const looped = await call(other, {
+    code: `[workspaces.list(account_id="${other.id}", page_size=100).total for i in range(60)]`,
+    results: "last",
+  });
+  expect([looped.envelope.status, looped.envelope.result.last_value.length]).toEqual(["completed", 60]);
   expect(looped.tokens).toBeLessThan(250);
   const listed = await pick(list);
   const whole = await call(account, { code: `${list}\n1` });

@@ -1,0 +1,44 @@
+import { Problem } from "../../../shared/core/errors.ts";
+import { scoreUnit } from "../catalogue/function.ts";
+import { type Checked, type CheckedCall, cheaper } from "../checker/checker.ts";
+import type { RequestCharges, Reservation } from "../sessions/charges.ts";
+
+/**
+ * Reserves the score of a checked program. Throws 429 `rate_limited` if the limit has no room; the message says how much
+ * the program needs, how much there is, when it can begin, and how to make it cheaper.
+ */
+export async function reserveScore(checked: Checked, charges: RequestCharges): Promise<Reservation> {
+  const { score, calls, costliest } = checked;
+  try {
+    return await charges.reserve(score, onlyAccountOf([...calls.values()]));
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== "rate_limited") throw error;
+    const { retry_after, remaining, burst } = error.extras;
+    const needs = `This program can cost up to ${score} of the rate limit, and ${String(remaining)} of ${String(burst)} are left.`;
+    const advice = costliest ? ` To make it cheaper: ${cheaper(costliest)}` : "";
+    const begins = `Send it again in ${String(retry_after)} s; the cost that it does not use is given back when it ends.`;
+    throw new Problem("rate_limited", `${needs} ${begins}${advice}`, error.extras);
+  }
+}
+
+/** Runs a program, and gives back the part of its reservation that its calls did not use. */
+export async function payingFor<T>(
+  reservation: Reservation,
+  run: (onCall: (units: number) => void) => Promise<T>,
+): Promise<T> {
+  let used = 0;
+  try {
+    return await run((units) => (used += units));
+  } finally {
+    await reservation.settle(used / scoreUnit);
+  }
+}
+
+/** The account of all calls that need one; undefined if it is not known before the run or there are several. */
+function onlyAccountOf(calls: readonly CheckedCall[]): string | undefined {
+  const accounts = calls
+    .filter(({ fn }) => Object.hasOwn(fn.route.params.shape, "account_id"))
+    .map(({ account }) => account);
+  const [first] = accounts;
+  return accounts.every((account) => account === first) ? first : undefined;
+}

@@ -168,7 +168,7 @@ export async function getAssignments(table: Reader, accountId: string, ids: read
   return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
 }
 
-/** What `listAssignments` reads first. */
+/** The items that `listAssignments` reads first. */
 export function aheadOfAssignments(accountId: string): Ahead {
   const [from, to] = ["", "~"].map((id) => assignmentKey(accountId, "ASSIGNMENT", id).SK);
   return { ranges: [{ partition: assignmentKey(accountId, "ASSIGNMENT").PK, from: from ?? "", to: to ?? "" }] };

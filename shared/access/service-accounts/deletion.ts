@@ -38,7 +38,7 @@ export async function planPurge(
   const forgotten: HolderChange = { subject, change: left.holder, forget: true };
   const revoked = await planRevocation(table, accountId, assignments, now, [forgotten]);
   const { SK } = accessKey(accountId, subject);
-  // What it holds was read twice. If somebody gave it more in between, this plan would not remove everything.
+  // Its grants were read twice. If it got another grant in between, this plan would not remove everything.
   if (!revoked.writes.some((write) => "delete" in write && write.delete.SK === SK)) return undefined;
   return { writes: [...left.writes, ...revoked.writes], changes: [...left.changes, ...revoked.changes] };
 }

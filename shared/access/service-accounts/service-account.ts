@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { AccountParams } from "../../accounts/account.ts";
 import { accessKey } from "../../accounts/standing.ts";
-import { type MintedToken, lastUses, mintServiceToken, tokenEnds, tokenWrite } from "../../auth/service-token.ts";
+import { type MintedToken, lastUses, mintServiceToken, planTokenEnds, tokenWrite } from "../../auth/service-token.ts";
 import { change, defineKind } from "../../changes/kind.ts";
 import { Problem, notFound } from "../../core/errors.ts";
 import { Id, timeOrderedId } from "../../core/ids.ts";
@@ -31,13 +31,13 @@ export const ServiceAccount = z
     created_by_user_id: Id.meta({ description: "The user or service account that created it." }),
     expires_at: Timestamp.nullable().meta({ description: "When the token expires. Null if it never expires." }),
     last_used_at: Timestamp.nullable().meta({
-      description: "When one of its tokens was last used, to within an hour.",
+      description: "When one of its tokens was last used, accurate to an hour.",
     }),
     revoked_at: Timestamp.nullable().meta({
       description: "When the service account was revoked. Null if it was not revoked.",
     }),
   })
-  .meta({ id: "ServiceAccount", description: "An identity for programs, with its own token." });
+  .meta({ id: "ServiceAccount", description: "An identity for programs, with tokens of its own." });
 
 export const serviceAccountKind = defineKind({
   name: "auth.service_account",
@@ -53,7 +53,7 @@ export const ServiceAccountWithToken = ServiceAccount.extend({
 /*
  * Access patterns
  *   service accounts of an account, oldest first, and one by id   ACCOUNT#<id> / SERVICE_ACCOUNT#<id>
- *   what one holds                                                its access record (shared/accounts/standing.ts)
+ *   the grants and groups of one                                  its access record (shared/accounts/standing.ts)
  *   its tokens                                                    TOKEN#<public id> (shared/auth/service-token.ts)
  */
 const serviceAccountKey = (accountId: string, id: string): Key => ({
@@ -142,10 +142,10 @@ const rangeOf = (accountId: string): { partition: string; from: string; to: stri
   to: serviceAccountKey(accountId, "~").SK,
 });
 
-/** What `listServiceAccounts` reads first. */
+/** The items that `listServiceAccounts` reads first. */
 export const aheadOfServiceAccounts = (accountId: string): Ahead => ({ ranges: [rangeOf(accountId)] });
 
-/** What `rotateServiceAccount` and `revokeServiceAccount` read first: the record at most three times. */
+/** The items that `rotateServiceAccount` and `revokeServiceAccount` read first, with the record for three reads. */
 export const aheadOfServiceAccount = (accountId: string, id: string): Ahead => ({
   keys: [serviceAccountKey(accountId, id), ...aheadOfHolder(accountId, { type: "service_account", id }, { times: 3 })],
 });
@@ -200,7 +200,7 @@ export async function rotateServiceAccount(
     }
     const end = new Date(at.getTime() + overlapSeconds * 1000).toISOString();
     const [{ live, writes }, used] = await Promise.all([
-      tokenEnds(table, old.public_ids, overlapSeconds === 0 ? { revoked: at } : { expires: end }, at),
+      planTokenEnds(table, old.public_ids, overlapSeconds === 0 ? { revoked: at } : { expires: end }, at),
       lastUses(table, old.public_ids),
     ]);
     const kept = overlapSeconds === 0 ? [] : live;
@@ -227,8 +227,8 @@ export async function rotateServiceAccount(
 }
 
 /**
- * Revokes a service account with its tokens, grants and memberships, from the next request on. Throws 404, and 403
- * `would_escalate` if it owns the account and the caller does not.
+ * Revokes a service account, its tokens, its grants and its memberships, from the next request on. Throws 404, and 403
+ * `would_escalate` if the service account owns the account and the caller does not.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -236,12 +236,12 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
   if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
   const isPurged = await commit(async () => {
     const old = await readServiceAccount(table, accountId, id);
-    // An earlier revocation may have died half-way. This one removes what it left.
+    // An earlier revocation may have ended half-way. This one removes the rest.
     if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
     const [{ writes }, purge] = await Promise.all([
-      tokenEnds(table, old.public_ids, { revoked: now() }, now()),
+      planTokenEnds(table, old.public_ids, { revoked: now() }, now()),
       planPurge(table, accountId, id, now()),
     ]);
     return {

@@ -55,7 +55,7 @@ export function beginRelease(found: StoredDomain, context: Context): Promise<voi
     requireEmpty(domain, context);
     const [before] = (await domainViews(table, domain.account_id, [domain])) as [object];
     if (domain.status === "releasing" && keptUntil(domain) === undefined) {
-      return { value: undefined, writes: [], changes: [], seen: before };
+      return { value: undefined, writes: [], changes: [], current: before };
     }
     const at = now();
     const { after, writes } = domainUpdate(domain, {

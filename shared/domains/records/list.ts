@@ -80,7 +80,7 @@ export async function listRecords(accountId: string, query: RecordQuery, context
   return slice(records.flat());
 }
 
-/** What `listRecords` reads first, if the principal sees the whole account or names a domain. */
+/** The items that `listRecords` reads first, if the principal sees the whole account or names a domain. */
 export function aheadOfRecords(accountId: string, query: RecordQuery, expected: Expected): Ahead {
   const { domain: ref, type, name, ...page } = query;
   const id = ref === undefined ? undefined : expectedDomainId(expected.seen, accountId, ref);

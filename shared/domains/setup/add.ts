@@ -41,14 +41,14 @@ const taken = (accountId: string) => (name: string) => (): Problem =>
     { nameservers: nameserversOf(accountId) },
   );
 
-/** What `addDomain` reads before the names that look like the new one. */
+/** The items that `addDomain` reads before the names that look like the new one. */
 export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: string): Ahead => {
   const { keys = [] } = aheadOfLists([domainsOf(accountId), domainsIn(accountId, workspaceId)]);
   return { keys: [...keys, domainNameKey(accountId, name), holderKey(name)] };
 };
 
 /**
- * Connects a name to the account, which is then to be delegated to the account's nameservers.
+ * Connects a name to the account. The customer then delegates it to the account's nameservers.
  * - A name that another account connected but never proved goes to the account that the parent zone delegates it to.
  * - A domain of the account that lost this name gets it back.
  * - 409 `domain_exists`, `domain_taken`.

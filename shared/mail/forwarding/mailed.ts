@@ -16,7 +16,7 @@ const lettersKey = (accountId: string, now: Date): Key => ({
   SK: `LETTERS#${dayOf(now)}`,
 });
 
-/** What `mayMail` reads at a time. */
+/** The items that `mayMail` reads. */
 export const aheadOfMail = (accountId: string, email: string, now: Date): Key[] => [
   mailedKey(email),
   lettersKey(accountId, now),

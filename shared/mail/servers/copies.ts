@@ -40,11 +40,11 @@ export async function copiesOf(table: Reader, accountId: string, first: FoundMai
     const next: Step[] = [];
     for (const target of targets) {
       if (mailboxes.size + outside.size > mostCopies) break;
-      const way = wayOf(target, here.get(target.address));
-      if (way === "outside") outside.add(target.address);
-      else if (way !== "nowhere" && !mailboxes.has(way.mailbox.id)) {
-        mailboxes.set(way.mailbox.id, way);
-        next.push({ found: way, by: target.by });
+      const destination = destinationOf(target, here.get(target.address));
+      if (destination === "outside") outside.add(target.address);
+      else if (destination !== "nowhere" && !mailboxes.has(destination.mailbox.id)) {
+        mailboxes.set(destination.mailbox.id, destination);
+        next.push({ found: destination, by: target.by });
       }
     }
     steps = next;
@@ -62,7 +62,7 @@ export async function copiesOf(table: Reader, accountId: string, first: FoundMai
  * - An `internal` target gets copies only while it is a mailbox in the domain that the rule was created for.
  * - The address of a recipient who agreed counts as external until the account proves that it owns the domain.
  */
-function wayOf({ homeId }: Target, place: Destination | undefined): FoundMailbox | "outside" | "nowhere" {
+function destinationOf({ homeId }: Target, place: Destination | undefined): FoundMailbox | "outside" | "nowhere" {
   if (homeId !== undefined) return (place?.domain.id === homeId && place.mailbox) || "nowhere";
   if (!place?.isProved) return "outside";
   return place.mailbox ?? "nowhere";

@@ -4,9 +4,7 @@ import { clock } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 
-/**
- * Checks the ledgers of some accounts without changing them. Scheduled every hour; each account is checked once a day.
- */
+/** Checks the ledgers of this hour's accounts, and changes nothing. Scheduled every hour. */
 export async function handler(): Promise<void> {
   const { env, client } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "check_ledgers" }, env.LOG_FORMAT);

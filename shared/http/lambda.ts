@@ -33,7 +33,7 @@ export function callerAddress({ headers, requestContext }: Pick<APIGatewayProxyE
 export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 
-/** A handler, and what its Lambda does at the end of its init to spare the first request the time. */
+/** A handler. Its Lambda calls `prime` at the end of its init, so that the first request is faster. */
 export type LambdaHandler = Handler & { prime: () => Promise<void> };
 
 /** The state of one request. Middy carries it in place of Lambda's context. */

@@ -16,8 +16,8 @@ export type LedgersChecked = { total: number; accounts: number; violations: numb
 const hoursOfDay = 24;
 
 /**
- * The accounts to check in an hour. Every account has one hour of the day. If there are more accounts than one day can
- * check, a round takes several days.
+ * The accounts to check in an hour, at most `most`. Every account has its turn once a day. If a day has too few turns
+ * for all accounts, a round takes several days.
  */
 export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
   const turns = Math.max(hoursOfDay, Math.ceil(total / most));
@@ -26,8 +26,8 @@ export function turnAt(now: Date, total: number, most: number): { skip: number; 
 }
 
 /**
- * Checks the ledgers of this hour's accounts: each account once a day, up to `most` in a run. After `budgetMs` no
- * further check begins. Each account whose ledger has problems or could not be read is logged as an error.
+ * Checks the ledgers of this hour's accounts, up to `most`. After `budgetMs` no further check begins. Each account
+ * whose ledger has problems or could not be read is logged as an error.
  */
 export async function checkLedgers({ table, log, now }: CheckContext, bounds: Bounds = {}): Promise<LedgersChecked> {
   const { most = 2_000, atOnce = 8, budgetMs = 40_000 } = bounds;

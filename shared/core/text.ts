@@ -34,7 +34,7 @@ type Text = {
   /** In UTF-16 code units, after trimming. */
   least?: number;
   most: number;
-  /** What the text is, as a sentence. */
+  /** The description of the text, as a sentence. */
   description: string;
 };
 

@@ -2,9 +2,9 @@ import { openLane, type Lane } from "./lane.ts";
 import type { Input, TableOperation, Output, Send } from "./operations.ts";
 
 /**
- * The client of the table. It sends each operation through a lean lane first, and through the AWS SDK whenever that has
- * no output and no failed condition to return. So the SDK alone decides about retries, errors, credentials and clock skew. Like the SDK's own
- * retries, this sends an operation again whose answer was lost.
+ * The client of the table. It sends each operation through a lean lane first. If the lane has neither an output nor a
+ * failed condition to return, it sends the operation through the AWS SDK. So the SDK alone decides about retries,
+ * errors, credentials and clock skew. An operation whose answer was lost is sent again, as by the SDK's own retries.
  */
 export class TableClient {
   readonly #place: { endpoint?: string };

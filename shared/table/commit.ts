@@ -91,8 +91,8 @@ async function runPlan<T>(
   held.ends.push(end);
   for (const name of others) held.names.add(name);
   const input: Input<"TransactWriteItems"> = {
-    // One token for every time this attempt is sent, so that every try of it commits it once (for 10
-    // minutes).
+    // Every try to send this attempt has the same token, so that it is committed once. DynamoDB remembers a token for
+    // 10 minutes.
     ClientRequestToken: randomUUID(),
     TransactItems: writes.map((write) => toTransactItem(connection.name, write)),
     ReturnConsumedCapacity: "TOTAL",

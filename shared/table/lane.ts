@@ -47,7 +47,7 @@ function credentialsOf({
   };
 }
 
-/** The longest silence on a connection, in milliseconds. A call of the table takes some ten of them. */
+/** The longest silence on a connection, in milliseconds. A call of the table takes about 10. */
 const silenceMs = 1_000;
 
 /** The errors of a request over a connection that the service has closed. */
@@ -92,9 +92,10 @@ function poster(url: URL): Post {
 }
 
 /**
- * Opens a lane to DynamoDB: it signs a request, sends it once, and reads a 200 or the refusal of a condition. It decides
- * nothing. Any other status, a broken connection, a time-out and an answer that it cannot read are left to the AWS SDK;
- * so is every operation where the environment has a setting that the lane does not know, or no credentials.
+ * Opens a lane to DynamoDB. It signs a request, sends it once, and reads a 200 or the refusal of a condition. The AWS
+ * SDK has to send the operation in all other cases:
+ * - another status, a broken connection, a time-out, or an answer that cannot be read;
+ * - an environment without credentials, or with a setting that the lane does not know.
  */
 export function openLane(env: ProcessEnvironment, given?: string): Lane {
   const place = env["TABLE_LANE"] === "sdk" ? undefined : endpointOf(env, given);

@@ -41,7 +41,7 @@ export function newTurns(): Turns {
         for (const { end } of places) end();
       };
       if (await isWithin(limitMs, earlier)) return endAll;
-      // Later callers go on waiting for each thing until the earlier caller is done with it.
+      // Later callers still wait for each item until its earlier caller is done.
       for (const place of places) void Promise.resolve(place.earlier).then(place.end);
       return undefined;
     },

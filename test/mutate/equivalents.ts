@@ -14,12 +14,12 @@ const reasons: Readonly<Record<string, string>> = {
   "shared/access/groups/group.ts: ordinalOf(id) ?? 2 ** 40 → ((ordinalOf(id))!)": "No row has such an ordinal either.",
   "shared/access/groups/members.ts: 8 → (8 + 1)": "One more member in each transaction.",
   "shared/access/groups/members.ts: total <= batchSize → total < batchSize": "One transaction more.",
-  "shared/access/service-accounts/deletion.ts: 12 → (12 + 1)": "One more grant in each transaction.",
-  "shared/access/service-accounts/deletion.ts: 20 → (20 + 1)": "One more grant in each transaction.",
-  "shared/access/service-accounts/deletion.ts: 4 → (4 + 1)": "One more group in each transaction.",
-  "shared/access/service-accounts/deletion.ts: grants.length > fewGrants → grants.length >= fewGrants":
+  "shared/access/service-account.ts: 12 → (12 + 1)": "One more grant in each transaction.",
+  "shared/access/service-account.ts: 20 → (20 + 1)": "One more grant in each transaction.",
+  "shared/access/service-account.ts: 4 → (4 + 1)": "One more group in each transaction.",
+  "shared/access/service-account.ts: grants.length > fewGrants → grants.length >= fewGrants":
     "One transaction more.",
-  "shared/access/service-accounts/deletion.ts: groups.length > fewGroups → groups.length >= fewGroups":
+  "shared/access/service-account.ts: groups.length > fewGroups → groups.length >= fewGroups":
     "One transaction more.",
   "shared/auth/service-token.ts: 112 → (112 + 1)": "One more byte that is not used.",
   "shared/auth/user-token.ts: !issuer → false": "The library accepts only tokens of these issuers.",

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { createIssuer, type Person } from "../../infra/local/start/issuer.ts";
 import { createAccount } from "../../shared/access/operate-accounts.ts";
-import { planServiceAccount } from "../../shared/access/service-accounts/service-account.ts";
+import { planServiceAccount } from "../../shared/access/service-account.ts";
 import type { Capability, RoleKey } from "../../shared/auth/capabilities.ts";
 import type { Scope } from "../../shared/auth/permissions.ts";
 import { mintServiceToken } from "../../shared/auth/service-token.ts";

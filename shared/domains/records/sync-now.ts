@@ -1,10 +1,21 @@
+import { createLog } from "../../core/log.ts";
+import { clock } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
+import { runtime } from "../../http/runtime.ts";
+import { dns } from "../../providers/dns/factory.ts";
+import { openTable } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import type { StoredZone } from "../zone.ts";
 import type { Changed } from "./add.ts";
-import { zoneWork } from "./services.ts";
 import { type DnsRecord, recordView } from "./stored-record.ts";
-import { syncZone } from "./sync.ts";
+import { syncZone, type ZoneWork } from "./sync.ts";
+
+/** The services for syncing zones in this process. Reads the environment when it is called, not at import. */
+export function zoneWork(name: string): ZoneWork {
+  const { env, client } = runtime();
+  const table = openTable(client, env.TABLE_NAME);
+  return { table, dns: dns(table), now: clock, log: createLog(env.LOG_LEVEL, { work: name }, env.LOG_FORMAT) };
+}
 
 /**
  * Syncs a zone after a commit and returns its new state; undefined if the sync fails. A failure is only logged, because

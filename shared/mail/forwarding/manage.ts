@@ -14,9 +14,8 @@ import { placeFor, aheadOfPlace } from "../scoped/add.ts";
 import { type MailScope, scopedById, scopedKey, aheadOfScoped } from "../scoped/family.ts";
 import { destinationsOf, aheadOfAddress } from "./destinations.ts";
 import { targetsOf, requireNoLoop, targetsRange } from "./loops.ts";
-import { aheadOfMail } from "./mailed.ts";
 import { proofKey, getProof } from "./proof.ts";
-import { planNewTarget, planRequest } from "./request.ts";
+import { aheadOfMail, planNewTarget, planRequest } from "./request.ts";
 import {
   targetWrite,
   ruleKind,

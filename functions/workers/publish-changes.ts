@@ -1,9 +1,8 @@
 import type { AttributeValue, DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod";
 
-import { eventOf, type Event } from "../../shared/changes/event.ts";
 import { changeKeyPrefix } from "../../shared/changes/history.ts";
-import { StoredChange } from "../../shared/changes/record.ts";
+import { eventOf, type Event, StoredChange } from "../../shared/changes/record.ts";
 import { createLog, type Log } from "../../shared/core/log.ts";
 import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events/events.ts";
 import { publishInOrder } from "../../shared/webhooks/publish.ts";

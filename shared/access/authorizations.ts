@@ -11,8 +11,8 @@ import {
   planRevocation,
   type Grantable,
   assignmentKey,
+  requireMeaning,
 } from "../grants/assignments.ts";
-import { requireMeaning } from "../grants/capability-scopes.ts";
 import { readHeld, superAdminGrants, type Subject, aheadOfHolder } from "../grants/holders.ts";
 import { forSubject, noSuch } from "../grants/references.ts";
 import type { Context, Expected } from "../http/route.ts";

@@ -2,7 +2,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { createLog, type Log, type LogFields } from "../core/log.ts";
 import { clock } from "../core/time.ts";
-import type { Usage } from "../table/connection.ts";
+import type { Usage } from "../table/client.ts";
 import { openTable, type Table } from "../table/table.ts";
 import { requestIdOf, withStandardHeaders, type Response } from "./response.ts";
 import { runtime } from "./runtime.ts";

@@ -11,7 +11,7 @@ import { addressOf } from "../core/product.ts";
 import { clock } from "../core/time.ts";
 import { type Charge, type RateState, charge, rateHeaders, rateStateOf } from "../rate-limits/limiter.ts";
 import { batchReads } from "../table/batch-reads.ts";
-import type { Usage } from "../table/connection.ts";
+import type { Usage } from "../table/client.ts";
 import { openTable } from "../table/table.ts";
 import type { InvocationContext } from "./invoke.ts";
 import { bodyText } from "./json-body.ts";

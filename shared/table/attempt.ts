@@ -1,6 +1,6 @@
 import type { ConditionalCheckFailedException } from "@aws-sdk/client-dynamodb";
 
-import { roundTrip, type Connection } from "./connection.ts";
+import { roundTrip, type Connection } from "./client.ts";
 import { scalars } from "./failures.ts";
 import { toTransactItem, type Write } from "./writes.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 import { Problem } from "../core/errors.ts";
-import { roundTrip, type Connection } from "./connection.ts";
+import { roundTrip, type Connection } from "./client.ts";
 import { Contention, backOff, fairBackOff, isInProgress, refusalOf } from "./failures.ts";
 import type { Input } from "./operations.ts";
 import { itemKey, toTransactItem, type Write } from "./writes.ts";

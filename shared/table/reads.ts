@@ -1,7 +1,7 @@
 import type * as z from "zod";
 
 import { Problem } from "../core/errors.ts";
-import { roundTrip, type Connection } from "./connection.ts";
+import { roundTrip, type Connection } from "./client.ts";
 import { backOff } from "./failures.ts";
 import type { Item, Key } from "./writes.ts";
 

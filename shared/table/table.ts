@@ -1,9 +1,8 @@
 import type * as z from "zod";
 
 import { attempt, type Attempt } from "./attempt.ts";
-import type { TableClient } from "./client.ts";
+import type { TableClient, Connection, Usage } from "./client.ts";
 import { commit, type Plan } from "./commit.ts";
-import type { Connection, Usage } from "./connection.ts";
 import { between, get, getMany, type RangeOptions } from "./reads.ts";
 import type { SeenItems } from "./seen-items.ts";
 import type { Item, Key, Write } from "./writes.ts";

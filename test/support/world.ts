@@ -8,8 +8,7 @@ import type { Scope } from "../../shared/auth/permissions.ts";
 import { mintServiceToken } from "../../shared/auth/service-token.ts";
 import { planAssignments, type Grantable } from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, type Subject } from "../../shared/grants/holders.ts";
-import { TableClient } from "../../shared/table/client.ts";
-import type { Usage } from "../../shared/table/connection.ts";
+import { TableClient, type Usage } from "../../shared/table/client.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
 import { afterCommits } from "./table-calls.ts";
 

@@ -22,7 +22,7 @@ try {
   // The CDK CLI prints this line itself.
   if (process.env["CDK_OUTDIR"] === undefined)
     process.stdout.write(`${app.outdir}: the templates of ${stack.stackName}\n`);
-  if (config.isNobodys) process.stderr.write("The stage's file has no issuers, so the API refuses every token.\n");
+  if (config.hasNoIssuers) process.stderr.write("The stage's file has no issuers, so the API refuses every token.\n");
 } catch (error) {
   if (!(error instanceof BadConfig)) throw error;
   await bundled;

@@ -3,9 +3,14 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { Credential, CredentialName, credentials } from "../../shared/mail/credentials/credential.ts";
+import {
+  Credential,
+  CredentialName,
+  credentials,
+  passwordRules,
+  weakness,
+} from "../../shared/mail/credentials/credential.ts";
 import { addCredential } from "../../shared/mail/credentials/manage.ts";
-import { passwordRules, weakness } from "../../shared/mail/credentials/secret.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 import { aheadOfPlace } from "../../shared/mail/scoped/add.ts";
 import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";

@@ -1,12 +1,62 @@
-import { checkLedgers } from "../../shared/billing/check-ledgers.ts";
-import { createLog } from "../../shared/core/log.ts";
-import { clock } from "../../shared/core/time.ts";
+import { AccountPointer, accountsMatching } from "../../shared/accounts/account.ts";
+import { mapConcurrently } from "../../shared/core/concurrency.ts";
+import { createLog, type Log } from "../../shared/core/log.ts";
+import { clock, hourMs } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
-import { openTable } from "../../shared/table/table.ts";
+import { checkLedger } from "../../shared/ledger/check.ts";
+import { readRows } from "../../shared/table/ranked-list.ts";
+import { openTable, type Reader } from "../../shared/table/table.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
+
+type CheckContext = { table: Reader; log: Log; now: () => Date };
+type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
+
+/** How many accounts there are (`total`), how many were checked (`accounts`), and the results of the checks. */
+type LedgersChecked = { total: number; accounts: number; violations: number; unsettled: number; failed: number };
+
+const hoursOfDay = 24;
 
 /**
- * Checks the ledgers of some accounts without changing them. Scheduled every hour; each account is checked once a day.
+ * The accounts to check in an hour, at most `most`. Every account has its turn once a day. If a day has too few turns
+ * for all accounts, a round takes several days.
  */
+export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
+  const turns = Math.max(hoursOfDay, Math.ceil(total / most));
+  const take = Math.ceil(total / turns);
+  return { skip: (Math.floor(now.getTime() / hourMs) % turns) * take, take };
+}
+
+/**
+ * Checks the ledgers of this hour's accounts, up to `most`. After `budgetMs` no further check begins. Each account
+ * whose ledger has problems or could not be read is logged as an error.
+ */
+export async function checkLedgers({ table, log, now }: CheckContext, bounds: Bounds = {}): Promise<LedgersChecked> {
+  const { most = 2_000, atOnce = 8, budgetMs = 40_000 } = bounds;
+  const startedMs = performance.now();
+  const list = accountsMatching({});
+  const { total } = await readRows(table, list, { skip: 0, take: 0 });
+  const { rows } = await readRows(table, list, turnAt(now(), total, most));
+  const counts: LedgersChecked = { total, accounts: 0, violations: 0, unsettled: 0, failed: 0 };
+  await mapConcurrently(
+    rows.map((row) => AccountPointer.parse(row).account_id),
+    atOnce,
+    async (id) => {
+      counts.accounts += 1;
+      const checked = await checkLedger(table, walletOf(id)).catch((error: unknown) => {
+        counts.failed += 1;
+        log.error("ledger not checked", { account_id: id, reason: String(error) });
+      });
+      if (checked?.unsettled) counts.unsettled += 1;
+      if (!checked || checked.problems.length === 0) return;
+      counts.violations += 1;
+      log.error("ledger violation", { account_id: id, problems: checked.problems });
+    },
+    () => performance.now() - startedMs > budgetMs,
+  );
+  return counts;
+}
+
+/** Checks the ledgers of this hour's accounts, and changes nothing. Scheduled every hour. */
 export async function handler(): Promise<void> {
   const { env, client } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "check_ledgers" }, env.LOG_FORMAT);

@@ -3,7 +3,7 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import type { Log, LogFields } from "../../shared/core/log.ts";
-import { internalHandler, type SideDoorWork } from "../../shared/http/internal.ts";
+import { internalHandler, type InternalWork } from "../../shared/http/internal.ts";
 import { failureResponse, json } from "../../shared/http/response.ts";
 import { payments } from "../../shared/providers/payments/factory.ts";
 
@@ -12,29 +12,32 @@ const bodyLimitBytes = 262_144;
 /** The body exactly as sent, since the signature covers its bytes. Throws 413. */
 function rawBody({ body = "", isBase64Encoded }: APIGatewayProxyEventV2): string {
   if (Buffer.byteLength(body, isBase64Encoded ? "base64" : "utf8") > bodyLimitBytes) {
-    throw new Problem("body_too_large", `A webhook may hold ${bodyLimitBytes} bytes at most.`, {
+    throw new Problem("body_too_large", `The body is too large. It can have ${bodyLimitBytes} bytes at most.`, {
       limit_bytes: bodyLimitBytes,
     });
   }
   return isBase64Encoded ? Buffer.from(body, "base64").toString("utf8") : body;
 }
 
-const again = (): Problem =>
+const sendAgain = (): Problem =>
   new Problem("upstream_unavailable", "The event could not be handled. Send it again.", { retry_after: 30 });
 
 /**
- * Maps errors to answers. Errors that are not the sender's fault become 503: the provider then sends the event again,
- * for up to three days.
+ * The problem to answer an error with. An error that is not the sender's fault becomes a 503, so that the provider
+ * sends the event again, for up to three days.
  */
-function meantForSender(error: unknown, log: Log): Problem {
+function problemFor(error: unknown, log: Log): Problem {
   if (error instanceof Problem && (error.status === 400 || error.status === 413)) return error;
   const expected = error instanceof Problem && error.status === 503;
   if (!expected) log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
-  return expected ? error : again();
+  return expected ? error : sendAgain();
 }
 
-/** Handles the event. Returns its outcome for the answer, with fields for the log. */
-async function take(event: APIGatewayProxyEventV2, work: SideDoorWork): Promise<LogFields & { outcome: string }> {
+/** Handles an event of the payment provider. Returns its outcome, with fields for the log. */
+async function handleEvent(
+  event: APIGatewayProxyEventV2,
+  work: InternalWork,
+): Promise<LogFields & { outcome: string }> {
   const payment = await payments(work.table).readEvent(rawBody(event), event.headers, work.now());
   if (payment === undefined) return { outcome: "ignored" };
   const { id, type, checkoutId, accountId } = payment;
@@ -52,8 +55,8 @@ async function take(event: APIGatewayProxyEventV2, work: SideDoorWork): Promise<
 export const handler = internalHandler({
   name: "workers.payment_webhook",
   answer: async (event, work) => {
-    const fields = await take(event, work);
+    const fields = await handleEvent(event, work);
     return { response: json(200, { received: true, outcome: fields["outcome"] }), fields };
   },
-  failure: (error, requestId, log) => failureResponse(meantForSender(error, log), requestId),
+  failure: (error, requestId, log) => failureResponse(problemFor(error, log), requestId),
 });

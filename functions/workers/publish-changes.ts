@@ -1,17 +1,15 @@
 import type { AttributeValue, DynamoDBBatchResponse, DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 import * as z from "zod";
 
-import { eventOf, type Event } from "../../shared/changes/event.ts";
 import { changeKeyPrefix } from "../../shared/changes/history.ts";
-import { StoredChange } from "../../shared/changes/record.ts";
+import { eventOf, type Event, StoredChange } from "../../shared/changes/record.ts";
 import { createLog, type Log } from "../../shared/core/log.ts";
 import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events/events.ts";
 import { publishInOrder } from "../../shared/webhooks/publish.ts";
 
 export type StreamHandler = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatchResponse>;
 
-/** The worker's dependencies. */
-type Tools = { publish: EventPublisher; log: Log };
+type Services = { publish: EventPublisher; log: Log };
 
 type Read = { record: DynamoDBRecord; event: Event };
 
@@ -19,11 +17,11 @@ type Read = { record: DynamoDBRecord; event: Event };
  * Builds the handler that publishes the changes in a stream's records, in order per resource and at least once.
  * - Reports the first record that must be retried: one that was not published or cannot be read. The records after an
  *   unreadable record wait.
- * - Rejects a batch that begins with an unreadable record, so that Lambda splits the batch until the record is alone
- *   and goes to the dead letters without others.
+ * - Rejects a batch that begins with an unreadable record. Lambda then splits the batch, until only the unreadable
+ *   record goes to the dead letters.
  */
-export function publishChanges(open: () => Tools): StreamHandler {
-  let opened: Tools | undefined;
+export function publishChanges(open: () => Services): StreamHandler {
+  let opened: Services | undefined;
   return async ({ Records }) => {
     const { publish, log } = (opened ??= open());
     const { read, unreadable } = readUntilUnreadable(Records, log);
@@ -40,12 +38,12 @@ export function publishChanges(open: () => Tools): StreamHandler {
       failures: failed.length + (unreadable ? 1 : 0),
       ...(oldest === undefined ? {} : { lag_ms: Date.now() - Date.parse(oldest) }),
     });
-    const again = failed[0] === undefined ? unreadable : read[failed[0]]?.record;
-    return { batchItemFailures: again ? [{ itemIdentifier: again.dynamodb?.SequenceNumber ?? "" }] : [] };
+    const retried = failed[0] === undefined ? unreadable : read[failed[0]]?.record;
+    return { batchItemFailures: retried ? [{ itemIdentifier: retried.dynamodb?.SequenceNumber ?? "" }] : [] };
   };
 }
 
-/** Reads the changes up to the first unreadable record, and returns that record too. */
+/** The events before the first unreadable record, with their records, and that record if there is one. */
 function readUntilUnreadable(
   records: readonly DynamoDBRecord[],
   log: Log,

@@ -37,8 +37,8 @@ const withImportMetaUrl: BuildOptions = {
 };
 
 /**
- * The AWS SDK's client of the table, in a file of its own beside the bundles that use the table: it is loaded for the few
- * calls that the lane leaves to it, and in the same file it would be parsed at every start.
+ * The AWS SDK's client of the table. It has a file of its own beside the bundles, because the lane needs it for few
+ * calls, and in a bundle it would be parsed at every start.
  */
 const tableSdk = { from: "shared/table/sdk.ts", to: "table-sdk" };
 

@@ -9,7 +9,7 @@ export class BadConfig extends Error {}
 export type Config = Settings & {
   issuers: string;
   /** Whether no issuer is configured, so that every token is refused. */
-  isNobodys: boolean;
+  hasNoIssuers: boolean;
 };
 
 /**
@@ -64,7 +64,7 @@ export function readConfig(context: Context, env: Variables, file: Record<string
   const issuers = settings.issuers ?? placeholderIssuers;
   // Checks the issuers as the functions do, so that a bad list fails before the deployment.
   readEnvironment({ TABLE_NAME: "named-by-cloudformation", ISSUERS: issuers });
-  return { ...settings, issuers, isNobodys: settings.issuers === undefined };
+  return { ...settings, issuers, hasNoIssuers: settings.issuers === undefined };
 }
 
 /** The settings with the default of `publicUrl`, which is `https://<domainName>`. */

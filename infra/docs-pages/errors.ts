@@ -1,6 +1,6 @@
 import type { ProblemCode } from "../../shared/core/errors.ts";
 
-/** What each problem means and how to solve it, for the page of errors. */
+/** The meaning of each problem and its solution, for the page of errors. */
 export const errorGuidance: Record<ProblemCode, string> = {
   malformed_json: "Send one JSON document and nothing after it.",
   malformed_request: "The request could not be read at all. Check how your client builds it.",

@@ -2,9 +2,8 @@ import * as z from "zod";
 
 import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { eventOf, type Event } from "../../shared/changes/event.ts";
 import { changeRows } from "../../shared/changes/history.ts";
-import { StoredChange } from "../../shared/changes/record.ts";
+import { eventOf, type Event, StoredChange } from "../../shared/changes/record.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events/events.ts";
 import type { Table } from "../../shared/table/table.ts";

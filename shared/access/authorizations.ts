@@ -11,8 +11,8 @@ import {
   planRevocation,
   type Grantable,
   assignmentKey,
+  requireMeaning,
 } from "../grants/assignments.ts";
-import { requireMeaning } from "../grants/capability-scopes.ts";
 import { readHeld, superAdminGrants, type Subject, aheadOfHolder } from "../grants/holders.ts";
 import { forSubject, noSuch } from "../grants/references.ts";
 import type { Context, Expected } from "../http/route.ts";
@@ -21,8 +21,11 @@ import type { Reader } from "../table/table.ts";
 import { requireToHold, type Handed } from "./escalation.ts";
 import { locate, aheadOfScope } from "./scopes.ts";
 
-/** The two members that narrow a grant to a resource. The account itself means the same as neither. */
-export const resourcePair = {
+/**
+ * The members that narrow a grant to one resource. Without them, or with the account itself, the grant covers the whole
+ * account.
+ */
+export const resourceMembers = {
   resource_type: ResourceType.nullish().meta({
     description: "The type of the resource to narrow this to. Give it with `resource_id`.",
   }),
@@ -30,10 +33,10 @@ export const resourcePair = {
     description: "The id of the resource to narrow this to. Give it with `resource_type`.",
   }),
 };
-type ResourcePair = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
+type ResourceMembers = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
 
-/** Adds an issue if only one member of the pair is given. */
-export function checkPair({ resource_type, resource_id }: ResourcePair, context: z.RefinementCtx): void {
+/** Adds an issue if only one of the two members is given. */
+export function checkResource({ resource_type, resource_id }: ResourceMembers, context: z.RefinementCtx): void {
   if ((resource_type ?? undefined) === undefined && resource_id) {
     context.addIssue({ code: "custom", path: ["resource_type"], message: "Give resource_type with resource_id" });
   }
@@ -42,8 +45,8 @@ export function checkPair({ resource_type, resource_id }: ResourcePair, context:
   }
 }
 
-/** The scope of a pair; undefined for the whole account. */
-export function scopeOf(accountId: string, { resource_type, resource_id }: ResourcePair): Scope | undefined {
+/** The scope that the members name; undefined for the whole account. */
+export function scopeOf(accountId: string, { resource_type, resource_id }: ResourceMembers): Scope | undefined {
   if (!resource_type || !resource_id) return undefined;
   return resource_type === "account" && resource_id === accountId
     ? undefined
@@ -70,7 +73,7 @@ function handedAs(given: Grantable): Handed {
   }
 }
 
-/** What `assign` reads. */
+/** The items that `assign` reads. */
 export function aheadOfGrant(accountId: string, subject: Subject, given: Grantable, expected: Expected): Ahead {
   const scope = "scope" in given ? given.scope : undefined;
   const located = scope ? aheadOfScope(accountId, scope, expected) : [];
@@ -112,7 +115,7 @@ export async function assign<V>(
   });
 }
 
-/** The assignment of exactly this that the subject already has. */
+/** The assignment that the subject already has of exactly this. */
 async function findSame(
   table: Reader,
   accountId: string,
@@ -126,7 +129,7 @@ async function findSame(
   return (await getAssignments(table, accountId, ids)).find((assignment) => same(assignment, given));
 }
 
-/** What `revoke` reads first. */
+/** The items that `revoke` reads first. */
 export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
   keys: [assignmentKey(accountId, "ASSIGNMENT", id), assignmentKey(accountId, "ASSIGNMENT", id)],
 });

@@ -21,7 +21,7 @@ type Giver = { permissions: Permissions; principal: Principal; table: Reader };
 
 /**
  * Throws 403 `would_escalate`, naming what is missing, unless the giver holds all of `handed` on scopes at least as
- * wide. Only owners give ownership, and only super admins give super admin.
+ * wide. Only owners and super admins give ownership. Only super admins give super admin.
  */
 export async function requireToHold(giver: Giver, accountId: string, handed: readonly Handed[]): Promise<void> {
   const missing = new Set<string>();
@@ -48,7 +48,7 @@ async function missingOf({ permissions, table }: Giver, accountId: string, hande
   return capabilitiesOf(handed).filter((capability) => !covers(permissions, capability, located.scopes));
 }
 
-/** Everything that membership in a group gives, by the group itself and all groups above it. */
+/** The permissions that a member of a group gets: those of the group itself and of all groups above it. */
 export function handedByGroup(groups: GroupsRecord, groupId: string): Handed[] {
   return withAncestors(groups, [groupId]).flatMap((id): Handed[] => {
     const holder = groups.groups[id];
@@ -56,13 +56,10 @@ export function handedByGroup(groups: GroupsRecord, groupId: string): Handed[] {
   });
 }
 
-/** The ownership in `handed`, if it is there. Only owners can give or revoke ownership. */
-export const rankOf = (handed: readonly Handed[]): Handed[] => handed.filter((one) => one === "account_owner");
+/** The ownership in `handed`, if it is there. Only owners and super admins can give or revoke it. */
+export const ownershipIn = (handed: readonly Handed[]): Handed[] => handed.filter((one) => one === "account_owner");
 
-/**
- * Everything that the token of a service account allows, and the writes that fail a transaction if that has changed
- * since.
- */
+/** All permissions of a service account, and the writes that make a transaction fail if they have changed since. */
 export async function handedByServiceAccount(
   table: Reader,
   accountId: string,

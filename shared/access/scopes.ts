@@ -44,7 +44,7 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
   forwarding: scoped(rules),
 };
 
-/** What `locate` reads. */
+/** The items that `locate` reads. */
 export function aheadOfScope(accountId: string, { type, id }: Scope, expected: Expected): Key[] {
   if (type === "workspace") return [workspaceKey(accountId, id)];
   if (type === "domain") return [domainKey(accountId, id)];

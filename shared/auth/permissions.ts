@@ -3,8 +3,8 @@ import * as z from "zod";
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 
 /**
- * The types of resources a grant can be narrowed to, in the specification's words. Those without a family yet cannot be
- * found.
+ * The types of resources to which the specification narrows a grant. The product has no resources of some of these
+ * types, and refuses a grant for them.
  */
 export const ResourceType = z.enum([
   "client",

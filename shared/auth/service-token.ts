@@ -85,10 +85,10 @@ export const tokenWrite = (input: {
 });
 
 /**
- * Plans the end of tokens: revoked at once, or expired at a given time, but never after their present expiry. Also
- * returns the public ids of the tokens that are live at `now`.
+ * Plans the end of live tokens. They are revoked at once, or expire at a given time. A token that expires sooner is
+ * left as it is. Also returns the public ids of the tokens that are live at `now`.
  */
-export async function tokenEnds(
+export async function planTokenEnds(
   table: Reader,
   publicIds: readonly string[],
   end: { revoked: Date } | { expires: string },

@@ -12,7 +12,7 @@ import type { Principal } from "./principal.ts";
 
 /** Turns a JWT access token into its principal. Throws 401, or 503 if the issuer's keys cannot be fetched. */
 export type UserVerifier = ((token: string) => Promise<Principal>) & {
-  /** Loads the keys of all issuers, as the first token of each would. */
+  /** Loads the keys of all issuers. Without it, the first token of each issuer loads them. */
   loadKeys: () => Promise<void>;
 };
 

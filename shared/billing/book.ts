@@ -43,15 +43,15 @@ export type AccountBilling = {
   changes: Change[];
 };
 
-/** What `openAccountBilling` reads before everything that a plan has to read after the state. */
+/** The items that `openAccountBilling` reads first. The state decides what is read next. */
 export const aheadOfBilling = (accountId: string): Key[] => [
   stateKey(accountId),
   balanceKey(walletOf(accountId), "wallet"),
 ];
 
 /**
- * What `openAccountBilling` reads for a view, which writes nothing by it: also the account, and the recorded days of
- * this month, which are seldom fewer than those on no invoice.
+ * The items and ranges that `openAccountBilling` reads for a view: also the account, and the recorded days of this
+ * month. These seldom are fewer than the days on no invoice.
  */
 export function aheadOfBillingView(accountId: string): Ahead & { keys: Key[] } {
   const today = dayOf(clock());

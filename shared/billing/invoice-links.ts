@@ -51,7 +51,7 @@ async function withDownloadKey(invoice: StoredInvoice, table: Table): Promise<Li
 type Listed = z.input<typeof Invoice>;
 type LinkContext = { table: Table; now: () => Date; address: string };
 
-/** What `listInvoices` reads. */
+/** The items that `listInvoices` reads. */
 export const aheadOfInvoices = (accountId: string, page: PageQuery): Ahead =>
   aheadOfRows(invoicesOf(accountId), { ...spanOf(page), order: "newest" });
 

@@ -31,7 +31,7 @@ export const CurrentPlan = z
   .meta({ id: "CurrentPlan", description: "The plan of an account." });
 type CurrentPlan = z.output<typeof CurrentPlan>;
 
-/** What `currentPlan` reads first. */
+/** The items that `currentPlan` reads first. */
 export function aheadOfCurrentPlan(accountId: string): Ahead {
   const billing = aheadOfBillingView(accountId);
   return { ...billing, ...aheadOfList(ipsOf(accountId), [], billing.keys) };
@@ -144,7 +144,7 @@ const furthestDays = 366;
 const badDay = (msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", "effective_date"], msg, type: "value_error" }]);
 
-/** What `cancelPlan` reads first. */
+/** The items that `cancelPlan` reads first. */
 export const aheadOfCancelling = (accountId: string): Ahead =>
   aheadOfList(ipsOf(accountId), [], aheadOfBilling(accountId));
 

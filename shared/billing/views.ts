@@ -43,7 +43,7 @@ export async function walletBalance(
   };
 }
 
-/** What `listTransactions` reads first. */
+/** The items that `listTransactions` reads first. */
 export const aheadOfTransactions = (accountId: string, page: PageQuery): Ahead =>
   aheadOfRows(transactionsOf(accountId), { ...spanOf(page), order: "newest" });
 

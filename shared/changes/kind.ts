@@ -30,7 +30,7 @@ export type Change = {
   before: PublicView | null;
   after: PublicView | null;
   /** The whole resource before the change, to compare with the caller's `If-Match`. */
-  seen?: object;
+  current?: object;
 };
 
 /**
@@ -50,6 +50,6 @@ export function change<const V extends string>(
     resource: { type: kind.name, id },
     before: viewed(before),
     after: viewed(after),
-    ...(before ? { seen: before } : {}),
+    ...(before ? { current: before } : {}),
   };
 }

@@ -38,7 +38,7 @@ export type ChangePlan<T> = Plan<T> & {
    * The current resource of the path, to compare with `If-Match`. By default it is taken from the change of that
    * resource.
    */
-  seen?: object;
+  current?: object;
   /** An earlier transaction of the same call checked `If-Match` already, and may have changed the resource since. */
   matched?: boolean;
 };
@@ -73,8 +73,9 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
         throw new Error(`${author.action} writes without a recorded change`);
       }
-      const { seen = changes.find(({ resource, seen }) => seen && resource.id === targetId)?.seen } = planned;
-      if (seen && !matched) requireMatch(ifMatch, seen);
+      const { current = changes.find(({ resource, current }) => current && resource.id === targetId)?.current } =
+        planned;
+      if (current && !matched) requireMatch(ifMatch, current);
       const recorded = recordWrites(accountId, changes, author, now());
       isLast = !partial;
       const answer: Write[] =

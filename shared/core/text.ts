@@ -1,7 +1,5 @@
 import * as z from "zod";
 
-import { quoteCharacter } from "./quote.ts";
-
 /** Invisible characters: controls, format characters, halves of surrogate pairs. */
 const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;
 
@@ -34,7 +32,7 @@ type Text = {
   /** In UTF-16 code units, after trimming. */
   least?: number;
   most: number;
-  /** What the text is, as a sentence. */
+  /** The description of the text, as a sentence. */
   description: string;
 };
 
@@ -76,3 +74,20 @@ const entities: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;
 /** Escapes a text for the content of an HTML element or a quoted attribute. */
 export const escapeHtml = (text: string): string =>
   text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? "");
+
+/** The result of parsing a text: its normal form, or the reason why it is invalid, as a sentence without its period. */
+export type Reading = { value: string } | { fault: string };
+
+const shownCharacters = 40;
+
+/** A customer's text as a message quotes it: shortened, and without halves of surrogate pairs. */
+export function quoteText(text: string): string {
+  const start = text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
+  return `"${start.toWellFormed()}"`;
+}
+
+/** A character as a message names it: `"☃" (U+2603)`, or only `U+200B` for an invisible one. */
+export function quoteCharacter(character: string): string {
+  const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+  return /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u.test(character) ? code : `"${character}" (${code})`;
+}

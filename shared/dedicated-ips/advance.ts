@@ -1,13 +1,16 @@
+import { change } from "../changes/kind.ts";
 import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem } from "../core/errors.ts";
 import { dayMs, later, minuteMs } from "../core/time.ts";
 import { dueKey, forgetDue } from "../table/due.ts";
 import type { Write } from "../table/writes.ts";
+import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
+import { planWallet } from "../wallet/wallet.ts";
 import { planHeld, takeFromRivals, passedCheck } from "./activate.ts";
 import { checkDns, type DnsCheck } from "./check-dns.ts";
-import { type IpVerb, type StoredIp, ipById, ipKey, ipQueue } from "./dedicated-ip.ts";
+import { type IpVerb, type StoredIp, ipById, ipKey, ipQueue, ipKind } from "./dedicated-ip.ts";
 import { planRelease, planLoosening } from "./holder.ts";
-import { planFaulty, planReady, provisioningMs } from "./provision.ts";
+import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
 import { ipUpdate, ipChange, retryOnConflict, systemMover, type ChangedMembers, type IpWork } from "./work.ts";
 
@@ -158,4 +161,35 @@ function recordFailure(ip: StoredIp, { addresses, message }: DnsCheck, work: IpW
   const moreWrites = async (current: StoredIp) =>
     current.type === "byoh" ? planLoosening(work.table, current, addressesOf(current)) : [];
   return storeResult(ip, { members, moreWrites, verb: "degraded" }, work);
+}
+
+/** The time within which the name of a managed address must be confirmed. After it the dedicated IP fails. */
+const provisioningMs = dayMs;
+
+type ProvisionContext = Pick<IpWork, "table" | "now">;
+
+/** Plans to make a managed dedicated IP active and to capture the price of its first days. */
+async function planReady(ip: StoredIp, check: DnsCheck, { table, now }: ProvisionContext): Promise<ChangePlan<void>> {
+  const at = now();
+  const paid_until = later(at, dedicatedIpFirstDays * dayMs);
+  const { after, writes } = ipUpdate(ip, { ...passedCheck(check, at), paid_until, updated_at: at.toISOString() });
+  const wallet = await planWallet(table, ip.account_id, [{ kind: "capture", id: ip.hold_id ?? "" }], at);
+  return {
+    value: undefined,
+    writes: [...writes, ...wallet.writes],
+    changes: [ipChange("activated", ip, after), ...wallet.changes],
+  };
+}
+
+/**
+ * Plans to remove a managed dedicated IP that did not become ready. The hold on its price is voided. Its address becomes
+ * `faulty`, so that no account can claim it.
+ */
+async function planFaulty(ip: StoredIp, { table, now }: ProvisionContext): Promise<ChangePlan<void>> {
+  const wallet = await planWallet(table, ip.account_id, [{ kind: "void", id: ip.hold_id ?? "" }], now());
+  return {
+    value: undefined,
+    writes: [...(await planRemoval(table, ip, "faulty")), ...wallet.writes],
+    changes: [change(ipKind, "failed", ip.id, { before: ipView(ip) }), ...wallet.changes],
+  };
 }

@@ -19,7 +19,7 @@ import { systemAuthor } from "./work.ts";
 /** A request to assign or unassign domains of a dedicated IP. */
 type MoveRequest = { ip: StoredIp; kind: Kind; named: Named };
 
-/** What `seenIp` and `moveDomains` read until the operation begins. */
+/** The items that `seenIp` and `moveDomains` read until the operation begins. */
 export function aheadOfMove(
   { account_id, dedicated_ip_id: id }: { account_id: string; dedicated_ip_id: string },
   refs: readonly string[],

@@ -19,7 +19,7 @@ import { ipView } from "./view.ts";
 
 type Claim = { accountId: string; optionId: string; name: string | undefined };
 
-/** What `reserveIp` reads first. */
+/** The items that `reserveIp` reads first. */
 export function aheadOfClaim(accountId: string, optionId: string, expected: Expected): Ahead {
   const others = [optionKey(optionId), ...aheadOfState(accountId, expected), ...aheadOfWallet(accountId, ["revenue"])];
   return {

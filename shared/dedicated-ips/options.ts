@@ -32,7 +32,10 @@ export const IpOption = z
   .meta({ id: "DedicatedIpOption", description: "An option for claiming a managed dedicated IP." });
 export type IpOption = z.output<typeof IpOption>;
 
-/** What `billingOf` reads after the authorization; the account only if this process has not seen its state. */
+/**
+ * The items that `billingOf` reads after the authorization. They include the account only if this process has not seen
+ * its state.
+ */
 export function aheadOfState(accountId: string, { seen }: Expected): Key[] {
   const [state, account] = [stateKey(accountId), accountKey(accountId)];
   return seen.recall(state) ? [state] : [state, account, account];
@@ -45,7 +48,7 @@ export async function billingOf(table: Reader, accountId: string): Promise<Billi
   return state ?? firstState((await getAccount(table, accountId)).created_at);
 }
 
-/** What `availableOptions` reads. */
+/** The items that `availableOptions` reads. */
 export const aheadOfOptions = (accountId: string, expected: Expected): Ahead => ({
   keys: aheadOfState(accountId, expected),
   ranges: [optionsRange, freeRange()],

@@ -13,7 +13,7 @@ import { ipView } from "./view.ts";
 
 type NewHost = { name: string; ips: readonly string[] };
 
-/** What `addHost` reads. */
+/** The items that `addHost` reads. */
 export function aheadOfHost(accountId: string, ips: readonly string[]): Ahead {
   const { keys = [], ...rows } = aheadOfRows(ipsOf(accountId), { skip: 0, take: accountLimit });
   return { ...rows, keys: [...keys, ...keys, ...ips.map(holderKey)] };

@@ -74,7 +74,10 @@ const inUse = (ip: StoredIp, context: Context): Problem => {
   );
 };
 
-/** What `deleteIp` reads; the holders of a host's addresses only if this process has seen it. */
+/**
+ * The items that `deleteIp` reads. They include the holders of a host's addresses only if this process has seen the
+ * host.
+ */
 export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expected): Ahead {
   const key = ipKey(accountId, id);
   const { type, addresses = [] } = StoredIp.safeParse(seen.recall(key)).data ?? {};

@@ -8,8 +8,7 @@ import { domainUpdate, systemMover, type DomainWork } from "../domains/setup/wor
 import { domainViews } from "../domains/view.ts";
 import { everything, getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
 import type { Write } from "../table/writes.ts";
-import { finishRelease } from "./domain.ts";
-import { removeZone } from "./zone.ts";
+import { finishRelease, removeZone } from "./domain.ts";
 
 /**
  * Continues the release of a domain. A domain that lost its name to another account first loses only its zone, because

@@ -31,7 +31,9 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
   if (dropped === "missing") throw notFound();
 }
 
-/** What `deleteWorkspace` reads before what is bound to the workspace. */
+/**
+ * The items that `deleteWorkspace` reads, except the grants, master passwords and forwarding rules of the workspace.
+ */
 export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
   aheadOfList(workspacesOf(accountId), [ordinalOf(id) ?? 0], [workspaceKey(accountId, id)]);
 

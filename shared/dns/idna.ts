@@ -1,4 +1,4 @@
-import { quoteCharacter } from "../core/quote.ts";
+import { quoteCharacter } from "../core/text.ts";
 
 /**
  * The characters of RFC 5892 §2: letters, digits and marks, and the exceptions of §2.6. Unstable characters are mapped

@@ -1,6 +1,6 @@
 import { domainToASCII, domainToUnicode } from "node:url";
 
-import { quoteCharacter, quoteText, type Reading } from "../core/quote.ts";
+import { quoteCharacter, quoteText, type Reading } from "../core/text.ts";
 import { notAllowed, uLabelFault } from "./idna.ts";
 
 const longestLabel = 63;

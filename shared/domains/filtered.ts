@@ -14,8 +14,8 @@ export type DomainFilter = {
 };
 
 /**
- * About the read units of one domain: its pointer or its workspace's reference or its row, each in a query, and its row
- * by its id.
+ * The approximate read units of one domain: by its pointer, its workspace's reference or its row, each in a query, and
+ * by the key of its row.
  */
 const units = { pointer: 0.03, reference: 0.04, row: 0.16, byId: 1 };
 

@@ -50,7 +50,7 @@ export const domainByRef = (table: Reader, accountId: string, ref: string): Prom
 export const expectedDomainId = (seen: Seen, accountId: string, ref: string): string | undefined =>
   ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
 
-/** What `domainByRef` reads, and the plan after it that reads the domain again. */
+/** The items that `domainByRef` reads, and that the plan after it reads again. */
 export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string): Ahead & { keys: Key[] } {
   const id = expectedDomainId(seen, accountId, ref);
   return { keys: id === undefined ? [] : [domainKey(accountId, id), domainKey(accountId, id)], again: true };

@@ -57,7 +57,7 @@ export async function readBuyers(table: Reader, names: readonly string[]): Promi
   return buyers.map((buyer) => buyer && { buyer, isOver: !running.has(buyer.domain_id) });
 }
 
-/** The condition for a takeover of a name: the holder's row has not changed since it was read, or is deleted. */
+/** The condition for a takeover of a name: the holder's row is unchanged since it was read, or is deleted. */
 export const ifUnchangedOrGone = (rival: StoredHolder): NonNullable<Write["if"]> => ({ absentOr: { ...rival } });
 
 /** The holder of a name; undefined if it has none. */

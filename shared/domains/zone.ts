@@ -6,8 +6,8 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /*
- * The copy of a domain's records that the nameservers have. The records in the table lead and the zone follows: each
- * change of records notes here which RRsets changed, and the process with the lease writes those into the zone.
+ * The zone of a domain is a copy of its records on the nameservers. A change of records notes the changed RRsets here,
+ * and the process with the lease then writes them into the zone.
  *
  * Access patterns
  *   the zone of a domain            ACCOUNT#<id> / ZONE#<domain id>

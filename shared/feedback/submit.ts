@@ -21,7 +21,7 @@ function fullName({ first_name, last_name }: Principal): string | null {
   return name === "" ? null : name;
 }
 
-/** What `submitFeedback` reads. */
+/** The items that `submitFeedback` reads. */
 export const aheadOfSubmission = (account: string): Ahead =>
   aheadOfLists(
     [account, undefined].flatMap((of) => [

@@ -1,9 +1,9 @@
 import * as z from "zod";
 
 import type { Capability, RoleKey } from "../auth/capabilities.ts";
-import type { HeldGrant, Scope } from "../auth/permissions.ts";
+import { type HeldGrant, type Scope, capabilitiesOf, type ResourceType } from "../auth/permissions.ts";
 import type { Change } from "../changes/kind.ts";
-import { notFound } from "../core/errors.ts";
+import { notFound, InvalidInput } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
@@ -168,7 +168,7 @@ export async function getAssignments(table: Reader, accountId: string, ids: read
   return items.flatMap((item) => (item ? [StoredAssignment.parse(item)] : []));
 }
 
-/** What `listAssignments` reads first. */
+/** The items that `listAssignments` reads first. */
 export function aheadOfAssignments(accountId: string): Ahead {
   const [from, to] = ["", "~"].map((id) => assignmentKey(accountId, "ASSIGNMENT", id).SK);
   return { ranges: [{ partition: assignmentKey(accountId, "ASSIGNMENT").PK, from: from ?? "", to: to ?? "" }] };
@@ -227,4 +227,51 @@ export async function planPurge(
   const bound = await assignmentsOn(table, accountId, scope);
   const isAll = bound.length <= grantsAtOnce;
   return { isAll, ...(await planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now)) };
+}
+
+const workspace = ["workspace"] as const;
+const domain = ["workspace", "domain"] as const;
+const mailbox = ["workspace", "domain", "mailbox"] as const;
+const credential = ["workspace", "domain", "credential"] as const;
+const forwarding = ["workspace", "domain", "forwarding"] as const;
+
+/**
+ * The types of resources to which a capability can be narrowed and still allow something. A capability that is not
+ * listed can only be given on the whole account.
+ */
+export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = {
+  "workspace.view": workspace,
+  "workspace.manage": workspace,
+  "domain.view": domain,
+  "domain.update": domain,
+  "domain.move": domain,
+  "domain.purchase": workspace,
+  "domain.delete": domain,
+  "dns.view": domain,
+  "dns.manage": domain,
+  "mailbox.view": mailbox,
+  "mailbox.create": domain,
+  "mailbox.update": mailbox,
+  "mailbox.delete": mailbox,
+  "mailbox.export": mailbox,
+  "mailbox.reveal": mailbox,
+  "credential.view": credential,
+  "credential.manage": credential,
+  "forwarding.view": forwarding,
+  "forwarding.manage": forwarding,
+  "ip.view": domain,
+  "ip.assign": domain,
+};
+
+/** Throws 422 for a capability or role that allows nothing on the resource to which it is narrowed. */
+export function requireMeaning(given: Grantable): void {
+  if (given.kind !== "capability" && given.kind !== "role") return;
+  const { scope } = given;
+  if (scope === undefined || scope.type === "account") return;
+  const types = [...new Set(capabilitiesOf(given).flatMap((capability) => scopeTypes[capability] ?? []))];
+  if (types.includes(scope.type)) return;
+  const [member, name] = given.kind === "role" ? ["role_key", given.role] : ["capability_key", given.capability];
+  const narrower = types.length > 0 ? `, or on one ${types.join(" or ")}` : "";
+  const msg = `${name} has no effect on a ${scope.type}. Give it on the account${narrower}`;
+  throw new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
 }

@@ -42,8 +42,8 @@ export async function readHeld(table: Reader, accountId: string, subject: Subjec
 }
 
 /**
- * What `planHolders` reads to give something to a subject, `times` times. With `leaves`, also what it reads if the
- * subject holds nothing any more and its account is among the first in its list.
+ * The items that `planHolders` reads to give something to a subject, `times` times. With `leaves` also those that it
+ * reads if the subject loses its last permission and its account is among the first in its list.
  */
 export function aheadOfHolder(
   accountId: string,

@@ -7,8 +7,7 @@ import type { Principal } from "../auth/principal.ts";
 import type { Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { dayMs } from "../core/time.ts";
-import type { Attempt } from "../table/attempt.ts";
-import type { Table } from "../table/table.ts";
+import type { Attempt, Table } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import type { ParsedInput } from "./input.ts";
 import type { Route } from "./route.ts";
@@ -21,7 +20,7 @@ const ordered = (_: string, value: unknown): unknown =>
 
 /**
  * A fingerprint of a request's parsed input, which does not depend on the order of members. It is a hash keyed with the
- * idempotency key, which is not stored. So a thief of the table cannot test guesses of a password in the body.
+ * idempotency key. The key is not stored, so a stolen table does not help to guess a password in the body.
  */
 export const fingerprintOf = (
   key: string,
@@ -39,7 +38,7 @@ export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string 
     .slice(0, 16);
 
 /** The key was used before, for another request: 422. */
-const usedOtherwise = (): InvalidInput =>
+const keyReused = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["header", "idempotency-key"],
@@ -110,7 +109,7 @@ type Keyed = {
   scopes?: readonly Scope[] | undefined;
   /** Whether this is a call of a program. Answers that code mode must not keep are then not stored. */
   inProgram?: boolean;
-  /** Called with the length of a stored answer in characters, before the answer is used. */
+  /** Charges for reading a stored answer, by its length in characters, before the answer is used. */
   weigh?: (chars: number) => Promise<void>;
   /** Whether a stored answer is still valid. If it is not, the request runs. */
   counts?: (answer: unknown) => Promise<boolean>;
@@ -140,20 +139,20 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
     scopes,
   };
   const claim = claimOf(table, record, { owner, first: owner }, keyed);
-  const first = await sureOf(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
+  const first = await releaseOnFailure(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
   if (first.done) return claim;
   const found = FoundClaim.parse(first.found);
   // The response to our own write was lost, and the SDK sent the write again.
   if (found.owner === owner) return claim;
   await keyed.weigh?.(found.body?.length ?? 0);
-  if (found.fingerprint !== fingerprint) throw usedOtherwise();
+  if (found.fingerprint !== fingerprint) throw keyReused();
   if (found.state === "done") {
     const replay = replayOf(found, route);
     if ((await keyed.counts?.(replay)) ?? true) return { replay };
   } else if (found.lease_until > at) throw inFlight();
   const again = claimOf(table, record, { owner, first: found.first }, keyed);
   const take = { put: { ...put, first: found.first }, if: { owner: found.owner, state: found.state } };
-  const second = await sureOf(again, table.attempt(take));
+  const second = await releaseOnFailure(again, table.attempt(take));
   if (!second.done && second.found["owner"] !== owner) throw inFlight();
   return again;
 }
@@ -181,7 +180,7 @@ export async function findAnswer(table: Table, keyed: Keyed): Promise<StoredAnsw
   const found = await liveRecordOf(table, keyed);
   if (!found) return undefined;
   await keyed.weigh?.(found.body?.length ?? 0);
-  if (found.fingerprint !== fingerprintOf(key, input)) throw usedOtherwise();
+  if (found.fingerprint !== fingerprintOf(key, input)) throw keyReused();
   if (found.state === "done") return { replay: replayOf(found, route), scopes: found.scopes };
   if (found.lease_until > now.getTime()) throw inFlight();
   return undefined;
@@ -193,10 +192,10 @@ async function liveRecordOf(table: Table, { principal, route, key, now }: Keyed)
 }
 
 /**
- * Releases the claim if its write fails, because it may have been written all the same. The caller can then try again
- * at once.
+ * Waits for the write of a claim. If the write fails, it releases the claim, which may be stored all the same. So the
+ * caller can try again at once.
  */
-async function sureOf(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
+async function releaseOnFailure(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
   try {
     return await attempt;
   } catch (error) {

@@ -78,8 +78,8 @@ export const clipped = <T extends string | number>(step: T): T | string =>
   typeof step === "string" && step.length > 100 ? `${step.slice(0, 100)}…` : step;
 
 /**
- * The issues that concern a value as a whole. If the input is undefined they mean that it is missing, because neither
- * JSON nor code mode can send undefined in another way.
+ * The codes of issues about a whole value. If the input is undefined, such an issue means that the value is missing:
+ * JSON and code mode cannot send undefined.
  */
 const aboutTheWhole: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
 

@@ -2,28 +2,28 @@ import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { createLog, type Log, type LogFields } from "../core/log.ts";
 import { clock } from "../core/time.ts";
-import type { Usage } from "../table/connection.ts";
+import type { Usage } from "../table/client.ts";
 import { openTable, type Table } from "../table/table.ts";
 import { requestIdOf, withStandardHeaders, type Response } from "./response.ts";
 import { runtime } from "./runtime.ts";
 
-export type SideDoorWork = { table: Table; log: Log; now: () => Date };
+export type InternalWork = { table: Table; log: Log; now: () => Date };
 
-type SideDoor = {
-  /** Its name in the log. */
+type InternalRoute = {
+  /** The name of the route in the log. */
   name: string;
-  /** Makes the answer, and the fields of it to log. */
-  answer: (event: APIGatewayProxyEventV2, work: SideDoorWork) => Promise<{ response: Response; fields: LogFields }>;
+  /** Makes the answer, and the fields for its log line. */
+  answer: (event: APIGatewayProxyEventV2, work: InternalWork) => Promise<{ response: Response; fields: LogFields }>;
   /** Makes the answer to an error that `answer` threw. */
   failure: (error: unknown, requestId: string, log: Log) => Response;
 };
 
 /**
- * The Lambda handler of a path that is not part of the public API. Other servers call it with a credential of their
- * own.
+ * Makes the Lambda handler of a path that is not part of the public API. Other servers call it with a credential of
+ * their own.
  */
 export const internalHandler =
-  ({ name, answer, failure }: SideDoor) =>
+  ({ name, answer, failure }: InternalRoute) =>
   async (event: APIGatewayProxyEventV2): Promise<Response> => {
     const startedMs = performance.now();
     const { env, client } = runtime();

@@ -168,7 +168,7 @@ async function decide(route: Route, raw: RawInput, principal: Principal, plain: 
   return { input, table, ...(await authorize(route, input, principal, table)) };
 }
 
-/** What a call reads whose input and principal are known, except for the items that authorization always reads. */
+/** The reads of a call whose input and principal are known, without those that authorization always makes. */
 function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen }: Table): Ahead {
   const accountId = route.public ? undefined : accountIn(input);
   if (!seen || accountId === undefined) return {};

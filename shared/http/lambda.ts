@@ -12,7 +12,7 @@ import { clock } from "../core/time.ts";
 import { type RateState, charge, rateHeaders, rateStateOf } from "../rate-limits/limiter.ts";
 import { reserve } from "../rate-limits/reservation.ts";
 import { batchReads } from "../table/batch-reads.ts";
-import type { Usage } from "../table/connection.ts";
+import type { Usage } from "../table/client.ts";
 import { openTable } from "../table/table.ts";
 import type { InvocationContext } from "./invoke.ts";
 import { bodyText } from "./json-body.ts";
@@ -34,7 +34,7 @@ export function callerAddress({ headers, requestContext }: Pick<APIGatewayProxyE
 export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 
-/** A handler, and what its Lambda does at the end of its init to spare the first request the time. */
+/** A handler. Its Lambda calls `prime` at the end of its init, so that the first request is faster. */
 export type LambdaHandler = Handler & { prime: () => Promise<void> };
 
 /** The state of one request. Middy carries it in place of Lambda's context. */

@@ -80,7 +80,7 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> 
   body: z.output<B>;
 };
 
-/** What this process saw in earlier requests, to guess what a request will read. It may be wrong. */
+/** The items that this process saw in earlier requests, to guess the reads of a request. They may be stale. */
 export type Expected = {
   /** The permissions of the caller; everything if they were not seen. */
   permissions: Permissions;
@@ -116,7 +116,7 @@ type Http = {
 type DeclaredHttp = Omit<Http, "status" | "location"> &
   ({ status?: 200 | 202; location?: never } | { status: 201; location?: string });
 
-/** What the Lambda of a route needs from the deployment. */
+/** The needs of a route's Lambda. */
 type LambdaNeeds = {
   /**
    * The services that it uses in addition to the table: `secrets` encrypts and decrypts, `files` signs addresses. None

@@ -10,7 +10,7 @@ export type Runtime = {
   env: Environment;
   client: TableClient;
   verifyUser: (token: string) => Promise<Principal>;
-  /** Loads the keys of all issuers, as the first token of each would. */
+  /** Loads the keys of all issuers. Without it, the first token of each issuer loads them. */
   loadIssuerKeys: () => Promise<void>;
   limiterMemory: LimiterMemory;
   seen: SeenItems;

@@ -1,10 +1,11 @@
+import { failureOf } from "./failures.ts";
 import { openLane, type Lane } from "./lane.ts";
 import type { Input, TableOperation, Output, Send } from "./operations.ts";
 
 /**
- * The client of the table. It sends each operation through a lean lane first, and through the AWS SDK whenever that has
- * no output and no failed condition to return. So the SDK alone decides about retries, errors, credentials and clock skew. Like the SDK's own
- * retries, this sends an operation again whose answer was lost.
+ * The client of the table. It sends each operation through a lean lane first. If the lane has neither an output nor a
+ * failed condition to return, it sends the operation through the AWS SDK. So the SDK alone decides about retries,
+ * errors, credentials and clock skew. An operation whose answer was lost is sent again, as by the SDK's own retries.
  */
 export class TableClient {
   readonly #place: { endpoint?: string };
@@ -39,5 +40,28 @@ export class TableClient {
     this.#sdk ??= import("./sdk.ts").then(({ sdkSender }) => sdkSender(this.#place));
     const send = await this.#sdk;
     return send(operation, input);
+  }
+}
+
+/** The cost of one request's calls: DynamoDB capacity units, and the number of round trips. */
+export type Usage = { readUnits: number; writeUnits: number; calls: number };
+
+export type Connection = { client: TableClient; name: string; usage: Usage; limitMs: number };
+
+type Spent = { CapacityUnits?: number | undefined };
+
+/** Makes one round trip: counts it, adds up its capacity, and translates its failure for the caller. */
+export async function roundTrip<T extends { ConsumedCapacity?: Spent | Spent[] | undefined }>(
+  { usage }: Connection,
+  kind: "readUnits" | "writeUnits",
+  send: () => Promise<T>,
+): Promise<T> {
+  usage.calls += 1;
+  try {
+    const answer = await send();
+    for (const { CapacityUnits = 0 } of [answer.ConsumedCapacity ?? []].flat()) usage[kind] += CapacityUnits;
+    return answer;
+  } catch (error) {
+    throw failureOf(error);
   }
 }

@@ -13,7 +13,7 @@ import type { Key, Write } from "./writes.ts";
  * Access patterns
  *   the tasks due by a time     <queue>#<shard> / <due time>#<account id>#<names of its subject>
  */
-/** `shards` is at most 256. */
+/** A queue. `shards` is at most 256. */
 export type Queue = { name: string; shards: number };
 
 /** The subject of a task: its account, and the names that identify it in the account. */

@@ -5,7 +5,7 @@ import type { Write } from "./writes.ts";
 
 /**
  * A race that a transaction lost: its reads are stale, or another transaction writes to the same items. `writes` are
- * those to these items.
+ * its writes to these items.
  */
 export class Contention {
   readonly writes: readonly Write[];

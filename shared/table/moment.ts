@@ -26,8 +26,8 @@ export type Moment = {
     isSame: () => Promise<boolean>,
   ) => RowSource<T>[];
   /**
-   * Reads a part of several sources, and their total. The sources are the lists that were opened since the last page,
-   * and items that were found one by one after that.
+   * Reads the rows of ranks `skip` to `skip + take − 1` of several sources, one after another, and their total. The
+   * sources are all lists that were opened since the last page, and sources of single items after them.
    */
   page: <T>(sources: readonly RowSource<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
   /** Throws `ListChanged` if a list has changed since it was opened. For lists that are not read by `page`. */
@@ -40,9 +40,8 @@ export type Moment = {
  * - a list has as many rows as its head says, and the items that the rows point to exist;
  * - the heads of several lists belong to the same time.
  *
- * One list alone costs its head and its rows; the heads of several are compared while the rows are read. Lists that are
- * found in a page of other lists are read at a later time than those lists, unless items that were found one by one are
- * read with them.
+ * A single list costs its head and its rows. The heads of several lists are read a second time with the rows, and
+ * compared. The lists of earlier pages are compared again only if a page has other sources than opened lists.
  */
 export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
   const torn = new Map<string, readonly number[]>();
@@ -89,8 +88,8 @@ async function requireSame(table: Reader, states: readonly ListState[]): Promise
 }
 
 /**
- * `torn` names the blocks of a list in which the last attempt found an unfinished deletion. Their bitmaps are read with
- * the list's head.
+ * Creates the `Moment` of one attempt. `torn` has the blocks whose bitmaps did not fit the head in the last attempt, by
+ * the name of their list. Their bitmaps are read with the head.
  */
 function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment {
   const earlier: ListState[] = [];
@@ -119,7 +118,7 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
       });
     },
     page: async (sources, skip, take) => {
-      // What the earlier lists say may decide which other sources there are, so the earlier heads are compared too.
+      // The rows of earlier lists may decide which other sources there are, so the earlier heads are compared too.
       const hasOthers = sources.length > opened.length;
       const compared = hasOthers ? [...earlier, ...opened] : opened.length > 1 ? opened : [];
       earlier.push(...opened);

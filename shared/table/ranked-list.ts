@@ -223,8 +223,8 @@ type Rows = readonly Record<string, unknown>[];
 export const appendRows = (state: ListState, rows: Rows): Write[] => changeRows(state, { added: rows });
 
 /**
- * The writes that remove the rows at `ordinals`, with which `readList` must have been called. A row that is gone
- * meanwhile, or that fails the condition `row.if`, throws what `row.orElse` makes.
+ * The writes that remove the rows at `ordinals`. The state must be from `readList` with these ordinals. A row that is
+ * gone meanwhile, or that fails the condition `row.if`, throws the error of `row.orElse`.
  */
 export const removeRows = (
   state: ListState,
@@ -292,7 +292,7 @@ export async function rebuiltState(table: Reader, list: List, version: number): 
   return { list, ...empty, holes, live: next - deleted.length, version };
 }
 
-/** The most rows that are read in vain for a row, because reading it by its key costs more. */
+/** The most unwanted rows that a query reads between two wanted ones. Beyond that, a read by key costs less. */
 const mostGap = 4;
 /** The most ranges that are read at the same time. */
 const mostRanges = 10;
@@ -385,17 +385,17 @@ async function readRanks(table: Reader, state: ListState, first: number, last: n
   return rows.length === last - first + 1 ? rows : undefined;
 }
 
-/** What `readList` reads. */
+/** The items that `readList` reads. */
 export const aheadOfList = (list: List, ordinals: readonly number[] = [], others: readonly Key[] = []): Ahead => ({
   keys: [headKey(list), ...[...new Set(ordinals.map(blockOf))].map((block) => bitmapKey(list, block)), ...others],
 });
 
-/** What `readHeads` reads. */
+/** The items that `readHeads` reads. */
 export const aheadOfLists = (lists: readonly List[]): Ahead => ({ keys: lists.map(headKey) });
 
 /**
- * What `readRows` reads, with the rows as they stand if nothing was deleted before them. The first page is right also
- * after deletions; of a newest-first list only the first page is known.
+ * The items and rows that `readRows` reads if no row before them was deleted. The first page is right also after
+ * deletions. Of a newest-first list only the first page is known.
  */
 export function aheadOfRows(list: List, { skip, take, order = "oldest" }: Span): Ahead {
   const isFirst = skip === 0;

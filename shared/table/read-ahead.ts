@@ -1,12 +1,11 @@
 import type { RangeOptions } from "./reads.ts";
-import { keyText } from "./seen-items.ts";
 import type { Reader, Table } from "./table.ts";
-import type { Item, Key } from "./writes.ts";
+import { type Item, type Key, keyText } from "./writes.ts";
 
 /** The sort keys of a partition from `from` to `to`, both included. */
 type Range = { partition: string; from: string; to: string };
 
-/** The most rows of a range that are read ahead: it is not known yet whether the caller may cause the reading. */
+/** The most rows of a range that are read ahead. There is a limit because the caller is not authorized yet. */
 const mostRows = 200;
 
 /** Items and ranges that a request will read. */
@@ -14,14 +13,14 @@ export type Ahead = {
   keys?: readonly Key[];
   ranges?: readonly (Range & RangeOptions)[];
   /**
-   * Whether an item that `get` reads serves the next `get` too: the resource of the route is found, and the first run of
-   * a plan reads it again.
+   * Whether the result of a `get` serves the next `get` too. A route finds its resource, and the first run of its plan
+   * reads the resource again.
    */
   again?: boolean;
 };
 
 /**
- * Begins to read items and ranges, and returns the table for the one who needs them.
+ * Begins to read items and ranges, and returns a table that answers with them.
  * - The first read of each takes what was read ahead. A later one reads it again. A key that is listed twice is read
  *   ahead for two reads, in one round trip.
  * - What was read ahead is dropped by a write, and when a plan runs again.
@@ -44,7 +43,7 @@ export function readAhead(table: Table, ahead: Ahead): Table {
   };
 }
 
-/** Like `readAhead`, for a reader that nothing is written by. */
+/** Like `readAhead`, for a reader. */
 export const readerAhead = (table: Reader, ahead: Ahead): Reader => ({ ...table, ...readsAhead(table, ahead) });
 
 type Reads = Pick<Reader, "get" | "getMany" | "between"> & { drop: () => void };

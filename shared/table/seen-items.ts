@@ -1,9 +1,7 @@
 import { remember } from "../core/memory.ts";
-import type { Item, Key } from "./writes.ts";
+import { type Item, type Key, keyText } from "./writes.ts";
 
-export const keyText = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
-
-/** What can be recalled of items that were seen before. */
+/** The reads of `SeenItems`. */
 export type Seen = Pick<SeenItems, "recall">;
 
 /** Items as this process saw them last. They may be stale: use them only to guess which items to read. */

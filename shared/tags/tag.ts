@@ -105,7 +105,7 @@ export async function listTags(
   return { items: rows.map((row) => Tag.parse(row)), total };
 }
 
-/** What `deleteTag` reads. */
+/** The items that `deleteTag` reads. */
 export const aheadOfTag = (accountId: string, id: string): Ahead =>
   aheadOfList(tagsOf(accountId), [ordinalOf(id) ?? 0], [tagKey(accountId, id)]);
 

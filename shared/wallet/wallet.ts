@@ -55,7 +55,7 @@ export const unchangedWallet = (accountId: string, version: number): Write => ({
 
 export type WalletPlan = { done: Done[]; writes: Write[]; changes: Change[]; posted: number; available: number };
 
-/** What `planWallet` reads first of the wallet and the accounts of the ledger on the other side. */
+/** The items of the wallet, and of the accounts of the ledger on the other side, that `planWallet` reads first. */
 export const aheadOfWallet = (accountId: string, others: readonly string[]): Key[] => [
   ...(aheadOfList(transactionsOf(accountId)).keys ?? []),
   ...["wallet", ...others].map((account) => balanceKey(walletOf(accountId), account)),

@@ -158,7 +158,7 @@ export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Wri
 
 export type Loaded = { delivery: StoredDelivery; body: string; webhook: StoredWebhook | undefined };
 
-/** What `loadDelivery` reads. */
+/** The items that `loadDelivery` reads. */
 export const aheadOfDelivery = (place: DeliveryRef): Ahead => ({
   keys: [deliveryKey(place), bodyKey(place), webhookKey(place.account_id, place.webhook_id)],
 });

@@ -1,6 +1,6 @@
 import { groupKind } from "../access/groups/group.ts";
 import { memberKind } from "../access/groups/members.ts";
-import { serviceAccountKind } from "../access/service-accounts/service-account.ts";
+import { serviceAccountKind } from "../access/service-account.ts";
 import { accountKind } from "../accounts/account.ts";
 import { invoiceKind } from "../billing/invoice.ts";
 import type { Kind } from "../changes/kind.ts";

@@ -1,4 +1,4 @@
-import type { Event } from "../changes/event.ts";
+import type { Event } from "../changes/record.ts";
 import type { EventPublisher } from "../providers/events/events.ts";
 
 const resourceOf = ({ account_id, resource }: Event): string => `${account_id} ${resource.type} ${resource.id}`;

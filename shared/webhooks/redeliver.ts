@@ -15,7 +15,9 @@ import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from
 const successOf = (delivery: StoredDelivery, { attempt }: Tried, now: Date): Write[] =>
   attempt.error === null ? [successWrite(delivery, now)] : [];
 
-/** What every manual attempt adds to its transaction: a check that the webhook exists, and a recorded change. */
+/**
+ * The part of the transaction that all manual attempts share: a check that the webhook exists, and a recorded change.
+ */
 const manualAttempt = (webhook: StoredWebhook, verb: "tested" | "redelivered") => ({
   check: {
     check: webhookKey(webhook.account_id, webhook.id),

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from "node:crypto";
 
-import type { Event } from "../changes/event.ts";
+import type { Event } from "../changes/record.ts";
 import type { Secrets } from "../providers/secrets/secrets.ts";
 import type { StoredWebhook } from "./webhook.ts";
 

@@ -85,7 +85,7 @@ export function updateWebhook(
     const changed = { ...old, ...set, updated_at: at };
     const mustSeeEvents = given.url !== undefined || given.event_types !== undefined || active === true;
     if (mustSeeEvents) await requireToSee(accountId, event_types, context);
-    if (isSame(old, set)) return { value: old, writes: [], changes: [], seen: old };
+    if (isSame(old, set)) return { value: old, writes: [], changes: [], current: old };
     const updated: StoredWebhook = { ...changed, version: old.version + 1 };
     return {
       value: updated,
@@ -95,7 +95,7 @@ export function updateWebhook(
   });
 }
 
-/** What `deleteWebhook` reads. */
+/** The items that `deleteWebhook` reads. */
 export const aheadOfDeletion = (accountId: string, id: string): Ahead =>
   aheadOfList(webhooksOf(accountId), [ordinalOf(id) ?? 0], [webhookKey(accountId, id)]);
 
@@ -119,7 +119,7 @@ export async function deleteWebhook(accountId: string, id: string, { table, comm
   });
 }
 
-/** What `rotateSecret` reads. */
+/** The items that `rotateSecret` reads. */
 export const aheadOfRotation = (accountId: string, id: string): Ahead => ({
   keys: [webhookKey(accountId, id), webhookKey(accountId, id)],
 });

@@ -129,7 +129,7 @@ export const domainCountWrite = (accountId: string, workspaceId: string, by: num
   orElse: () => new InvalidInput([{ loc: ["body", "workspace_id"], msg: noSuchWorkspace, type: "not_found" }]),
 });
 
-/** What `listWorkspaces` reads. */
+/** The items that `listWorkspaces` reads. */
 export function aheadOfWorkspaces(accountId: string, page: PageQuery, { permissions }: Expected): Ahead {
   const visible = scopesHeld(permissions, "workspace.view", "workspace");
   if (visible === "all") return aheadOfRows(workspacesOf(accountId), spanOf(page));
@@ -171,7 +171,7 @@ export function renameWorkspace(
 ): Promise<StoredWorkspace> {
   return context.commit(async () => {
     const old = await getWorkspace(accountId, id, context);
-    if (old.name === name) return { value: old, writes: [], changes: [], seen: old };
+    if (old.name === name) return { value: old, writes: [], changes: [], current: old };
     const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
     const [from, to] = [workspaceNameKey(accountId, old.name), workspaceNameKey(accountId, name)];
     const claim: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken(context) }, { delete: from }];

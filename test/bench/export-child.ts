@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 
-import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
+import { runExport } from "../../functions/workers/make-mailbox-export.ts";
 import { filesOf } from "../../shared/providers/files/factory.ts";
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable } from "../../shared/table/table.ts";

@@ -1,7 +1,7 @@
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
 import type { Context } from "../../shared/http/route.ts";
-import type { Usage } from "../../shared/table/connection.ts";
+import type { Usage } from "../../shared/table/client.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { codeDoor } from "../support/code-door.ts";
 import { newRoomyAccount } from "../support/roomy.ts";

@@ -1,8 +1,11 @@
+import { readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
+import { resolve } from "node:path";
 import { runInNewContext } from "node:vm";
 
 import { expect, test } from "vitest";
 
+import { equivalents } from "./equivalents.ts";
 import { mutantsOf, withSwitches } from "./mutants.ts";
 
 const source = `
@@ -32,4 +35,13 @@ test("a source with switches is right while none is chosen, and makes exactly th
   expect(mutants.map(({ id }) => answersOf(switched, id))).toEqual(wrong.map((text) => answersOf(text)));
   expect(new Set(wrong.map((text) => answersOf(text))).size).toBeGreaterThan(20);
   expect(mutants.filter(({ isStatic }) => isStatic).map(({ from }) => from)).toEqual(["2"]);
+});
+
+test("every listed equivalent is a mistake that its file can have", () => {
+  const stale = [...equivalents].filter((key) => {
+    const [file = "", name] = key.split(/: (.*)/s);
+    const source = readFileSync(resolve(import.meta.dirname, "../..", file), "utf8");
+    return !mutantsOf(source).some((mutant) => mutant.name === name);
+  });
+  expect(stale).toEqual([]);
 });

@@ -11,7 +11,7 @@ import { ipWork } from "../../shared/dedicated-ips/services.ts";
 import { sweepIps } from "../../shared/dedicated-ips/sweep.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
 import { getFeedback } from "../../shared/feedback/operate.ts";
-import { getStored } from "../../shared/providers/payments/embedded-checkout.ts";
+import { getStored } from "../../shared/providers/payments/embedded.ts";
 import { embeddedRegistrar } from "../../shared/providers/registrar/embedded.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { openWork } from "../../shared/webhooks/deliver.ts";

@@ -4,12 +4,12 @@ import { vi } from "vitest";
 
 import { routes } from "../../functions/routes.ts";
 import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
+import { runExport } from "../../functions/workers/make-mailbox-export.ts";
 import { filesHere } from "../../shared/billing/services.ts";
 import { changeJournalOf } from "../../shared/changes/record.ts";
 import { clock } from "../../shared/core/time.ts";
 import { setFeedbackStatus } from "../../shared/feedback/operate.ts";
 import type { Route } from "../../shared/http/route.ts";
-import { runExport } from "../../shared/mail/mailboxes/run-export.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { indexEntries } from "../../shared/table/journal.ts";
 import { makeOwner, newGroup } from "../support/auth.ts";

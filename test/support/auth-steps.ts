@@ -2,7 +2,7 @@ import * as grants from "../../shared/access/authorizations.ts";
 import { deleteGroup } from "../../shared/access/groups/deletion.ts";
 import * as groups from "../../shared/access/groups/group.ts";
 import * as members from "../../shared/access/groups/members.ts";
-import { createServiceAccount, revokeServiceAccount } from "../../shared/access/service-accounts/service-account.ts";
+import { createServiceAccount, revokeServiceAccount } from "../../shared/access/service-account.ts";
 import { InvalidInput, Problem } from "../../shared/core/errors.ts";
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
 import * as workspaces from "../../shared/workspaces/workspace.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 
 import { runAccount } from "../../shared/billing/run.ts";
-import { stripeSignature } from "../../shared/providers/payments/embedded-checkout.ts";
+import { stripeSignature } from "../../shared/providers/payments/embedded.ts";
 import { planWallet } from "../../shared/wallet/wallet.ts";
 import { answerOf, eventOf, handlerOf, request, type Answer } from "./request.ts";
 import { addUsage } from "./usage.ts";

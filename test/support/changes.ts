@@ -4,9 +4,8 @@ import type { DynamoDBRecord, DynamoDBStreamEvent } from "aws-lambda";
 
 import { ensureTable } from "../../infra/local/table/engine.ts";
 import { accountsMatching } from "../../shared/accounts/account.ts";
-import type { Event } from "../../shared/changes/event.ts";
 import type { Change } from "../../shared/changes/kind.ts";
-import { recordWrites, type Author } from "../../shared/changes/record.ts";
+import { type Event, recordWrites, type Author } from "../../shared/changes/record.ts";
 import { TableClient } from "../../shared/table/client.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";

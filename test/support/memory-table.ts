@@ -1,8 +1,7 @@
 import { Problem } from "../../shared/core/errors.ts";
-import type { Attempt } from "../../shared/table/attempt.ts";
 import type { Plan } from "../../shared/table/commit.ts";
 import type { RangeOptions } from "../../shared/table/reads.ts";
-import type { Table } from "../../shared/table/table.ts";
+import type { Attempt, Table } from "../../shared/table/table.ts";
 import type { Item, Key, Write } from "../../shared/table/writes.ts";
 import { compareText, copyOfAttributes, requireKey, scalarsOf, validationError } from "./memory-items.ts";
 import { holds, keyOf, requireTransaction, requireWrite, resultOf, updatedAttributes } from "./memory-writes.ts";

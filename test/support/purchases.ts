@@ -1,7 +1,7 @@
 import { type StoredDomain, batchQueue } from "../../shared/domains/domain.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
-import { getStored } from "../../shared/providers/payments/embedded-checkout.ts";
+import { getStored } from "../../shared/providers/payments/embedded.ts";
 import { readDue } from "../../shared/table/due.ts";
 import { readWallet } from "../../shared/wallet/wallet.ts";
 import { billing, tellPayment } from "./billing.ts";

@@ -2,14 +2,13 @@ import { randomUUID } from "node:crypto";
 
 import { createIssuer, type Person } from "../../infra/local/start/issuer.ts";
 import { createAccount } from "../../shared/access/operate-accounts.ts";
-import { planServiceAccount } from "../../shared/access/service-accounts/service-account.ts";
+import { planServiceAccount } from "../../shared/access/service-account.ts";
 import type { Capability, RoleKey } from "../../shared/auth/capabilities.ts";
 import type { Scope } from "../../shared/auth/permissions.ts";
 import { mintServiceToken } from "../../shared/auth/service-token.ts";
 import { planAssignments, type Grantable } from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, type Subject } from "../../shared/grants/holders.ts";
-import { TableClient } from "../../shared/table/client.ts";
-import type { Usage } from "../../shared/table/connection.ts";
+import { TableClient, type Usage } from "../../shared/table/client.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
 import { afterCommits } from "./table-calls.ts";
 

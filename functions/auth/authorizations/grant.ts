@@ -1,6 +1,12 @@
 import * as z from "zod";
 
-import { assign, checkPair, resourcePair, scopeOf, aheadOfGrant } from "../../../shared/access/authorizations.ts";
+import {
+  assign,
+  checkResource,
+  resourceMembers,
+  scopeOf,
+  aheadOfGrant,
+} from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { Capability } from "../../../shared/auth/capabilities.ts";
 import { Grant, GrantKind, SubjectType, grantOf } from "../../../shared/grants/assignment.ts";
@@ -19,7 +25,7 @@ const Body = z
     capability_key: Capability.nullish().meta({
       description: "The capability. Required for a capability grant, and not allowed for other grants.",
     }),
-    ...resourcePair,
+    ...resourceMembers,
   })
   .superRefine((body, context) => {
     const complain = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
@@ -32,7 +38,7 @@ const Body = z
     if (body.grant_kind === "super_admin" && body.subject_type !== "user") {
       complain("subject_type", "Only a user can be a super admin");
     }
-    checkPair(body, context);
+    checkResource(body, context);
   })
   .meta({
     id: "AuthorizationGrantCreate",

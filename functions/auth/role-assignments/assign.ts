@@ -1,6 +1,12 @@
 import * as z from "zod";
 
-import { assign, checkPair, resourcePair, scopeOf, aheadOfGrant } from "../../../shared/access/authorizations.ts";
+import {
+  assign,
+  checkResource,
+  resourceMembers,
+  scopeOf,
+  aheadOfGrant,
+} from "../../../shared/access/authorizations.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { RoleKey } from "../../../shared/auth/capabilities.ts";
 import { RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
@@ -22,9 +28,9 @@ export const route = defineRoute({
       role_key: RoleKey.meta({ description: "The role." }),
       subject_id: SubjectId.meta({ description: "The id of the user, group or service account that gets the role." }),
       subject_type: SubjectType.meta({ description: "The type of the subject." }),
-      ...resourcePair,
+      ...resourceMembers,
     })
-    .superRefine(checkPair)
+    .superRefine(checkResource)
     .meta({ id: "RoleAssignmentCreate", description: "A role to assign to a subject." }),
   output: RoleAssignment,
   problems: ["would_escalate", "limit_reached"],

@@ -1,9 +1,6 @@
 import * as z from "zod";
 
-import {
-  ServiceAccountWithToken,
-  createServiceAccount,
-} from "../../../shared/access/service-accounts/service-account.ts";
+import { ServiceAccountWithToken, createServiceAccount } from "../../../shared/access/service-account.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { line } from "../../../shared/core/text.ts";
 import { http } from "../../../shared/http/rest.ts";

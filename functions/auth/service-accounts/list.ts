@@ -1,10 +1,6 @@
 import * as z from "zod";
 
-import {
-  ServiceAccount,
-  listServiceAccounts,
-  aheadOfServiceAccounts,
-} from "../../../shared/access/service-accounts/service-account.ts";
+import { ServiceAccount, listServiceAccounts, aheadOfServiceAccounts } from "../../../shared/access/service-account.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";

@@ -2,7 +2,7 @@ import {
   ServiceAccountParams,
   revokeServiceAccount,
   aheadOfServiceAccount,
-} from "../../../shared/access/service-accounts/service-account.ts";
+} from "../../../shared/access/service-account.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute, Empty } from "../../../shared/http/route.ts";
 

@@ -5,7 +5,7 @@ import {
   ServiceAccountWithToken,
   rotateServiceAccount,
   aheadOfServiceAccount,
-} from "../../../shared/access/service-accounts/service-account.ts";
+} from "../../../shared/access/service-account.ts";
 import { gracePeriodSeconds } from "../../../shared/core/fields.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import * as z from "zod";
 
-import type { Event } from "../../../shared/changes/event.ts";
+import type { Event } from "../../../shared/changes/record.ts";
 import type { EventPublisher } from "../../../shared/providers/events/events.ts";
 
 const rotateBytes = 10 * 1024 * 1024;

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { publishChanges } from "../../../functions/workers/publish-changes.ts";
-import type { Event } from "../../../shared/changes/event.ts";
+import type { Event } from "../../../shared/changes/record.ts";
 import { createLog } from "../../../shared/core/log.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item } from "../../../shared/table/writes.ts";

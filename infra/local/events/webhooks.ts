@@ -1,8 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { handler as retryDeliveries } from "../../../functions/workers/retry-deliveries.ts";
-import type { Event } from "../../../shared/changes/event.ts";
-import { changeKey } from "../../../shared/changes/record.ts";
+import { type Event, changeKey } from "../../../shared/changes/record.ts";
 import { deadLettersIn } from "./event-log.ts";
 import { eventQueueIn, type QueuedEvent } from "./event-queue.ts";
 import { callTargets, startEventTarget } from "./event-target.ts";

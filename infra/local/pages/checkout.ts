@@ -9,7 +9,7 @@ import {
   settleCheckout,
   stripeSignature,
   checkoutStatus,
-} from "../../../shared/providers/payments/embedded-checkout.ts";
+} from "../../../shared/providers/payments/embedded.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as z from "zod";
 
 import { createAccount, createClient } from "../../../shared/access/operate-accounts.ts";
-import { planServiceAccount } from "../../../shared/access/service-accounts/service-account.ts";
+import { planServiceAccount } from "../../../shared/access/service-account.ts";
 import { accountKey } from "../../../shared/accounts/account.ts";
 import { accessKey } from "../../../shared/accounts/standing.ts";
 import { mintServiceToken, tokenWrite, type MintedToken } from "../../../shared/auth/service-token.ts";

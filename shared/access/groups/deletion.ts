@@ -12,11 +12,11 @@ import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
+import { handedByGroup, ownershipIn, requireToHold } from "../escalation.ts";
 import { groupKind, groupsOf, groupNameKey, readGroup, groupView, aheadOfGroupRow } from "./group.ts";
 import { removeMostMembers, planLastRemovals, aheadOfLastRemovals } from "./members.ts";
 
-/** What `deleteGroup` reads of a group without members. */
+/** The items that `deleteGroup` reads of a group without members. */
 export function aheadOfGroupDeletion(accountId: string, id: string): Ahead {
   const groups = groupsKey(accountId);
   const { keys = [] } = aheadOfGroupRow(accountId, id);
@@ -31,15 +31,14 @@ export function aheadOfGroupDeletion(accountId: string, id: string): Ahead {
  */
 export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
-  const mayGo = async (): Promise<GroupsRecord> => {
+  const readDeletable = async (): Promise<GroupsRecord> => {
     const record = await readGroups(table, accountId);
     checkNoSubgroups(record, id);
-    await requireToHold(context, accountId, rankOf(handedByGroup(record, id)));
+    await requireToHold(context, accountId, ownershipIn(handedByGroup(record, id)));
     return record;
   };
-  const before = await mayGo();
-  // Deleting a large group takes several transactions. Not even the first may happen if the group is not as the caller
-  // saw it.
+  const before = await readDeletable();
+  // Deleting a large group takes several transactions. The group must be as the caller saw it before the first of them.
   if (context.ifMatch) {
     const seen = await groupView(table, await readGroup(table, accountId, id), before);
     requireMatch(context.ifMatch, seen);
@@ -47,7 +46,7 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
   for (let isGone = false, isBegun = false; !isGone; isBegun = true) {
     isBegun = (await removeMostMembers(context, accountId, id)) || isBegun;
     isGone = await commit(async () => {
-      const current = await mayGo();
+      const current = await readDeletable();
       const { grants = [], owner_grant_id } = current.groups[id] ?? {};
       const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
       const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
@@ -59,8 +58,9 @@ export async function deleteGroup(accountId: string, id: string, context: Contex
 }
 
 /**
- * Plans the deletion of a group without grants, and of its last few members, provided that no group changed since
- * `record`; false if there are more members.
+ * Plans the deletion of a group without grants, together with its last members. The transaction fails if any group has
+ * changed since `record`. The value is false if the group has more members than one transaction can remove; then
+ * nothing is planned.
  */
 async function planGroupDeletion(
   table: Reader,

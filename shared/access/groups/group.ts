@@ -28,7 +28,7 @@ import {
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
+import { handedByGroup, ownershipIn, requireToHold } from "../escalation.ts";
 
 export const GroupParams = AccountParams.extend({ group_id: Id.meta({ description: "The group's id." }) });
 
@@ -142,7 +142,7 @@ export function storedGroupView(
       assigned_bundle_keys: [...new Set(own.grants.flatMap(({ role }) => role ?? []))],
       direct_capability_keys: [...new Set(own.grants.flatMap(({ capability }) => capability ?? []))],
       owner_assignments: own.owner_grant_id === undefined ? [] : [{ account_id }],
-      resolved_capability_keys: resolved(record, lineage),
+      resolved_capability_keys: resolvedCapabilities(record, lineage),
       status: "active",
       subject_id: id,
       subject_type: "group",
@@ -150,7 +150,8 @@ export function storedGroupView(
   };
 }
 
-function resolved(record: GroupsRecord, lineage: readonly string[]): z.output<typeof Capability>[] {
+/** The capabilities that any of these groups gives, on any scope. */
+function resolvedCapabilities(record: GroupsRecord, lineage: readonly string[]): z.output<typeof Capability>[] {
   const holders = lineage.flatMap((id) => record.groups[id] ?? []);
   if (holders.some(({ owner_grant_id }) => owner_grant_id !== undefined)) return [...capabilities];
   const held = new Set(holders.flatMap(({ grants }) => grants.flatMap(capabilitiesOf)));
@@ -187,7 +188,7 @@ const claimName = (accountId: string, name: string, id: string): Write => ({
   orElse: nameTaken,
 });
 
-/** What `createGroup` reads. */
+/** The items that `createGroup` reads. */
 export const aheadOfNewGroup = (accountId: string): Ahead =>
   aheadOfList(groupsOf(accountId), [], [groupsKey(accountId)]);
 
@@ -216,12 +217,12 @@ export async function createGroup(accountId: string, input: NewGroup, { table, c
   });
 }
 
-/** What `getGroup` and `updateGroup` read first. */
+/** The items that `getGroup` and `updateGroup` read first. */
 export const aheadOfGroup = (accountId: string, id: string): Ahead => ({
   keys: [groupKey(accountId, id), groupsKey(accountId)],
 });
 
-/** What `deleteGroup` reads of the group. */
+/** The items of the group that `deleteGroup` reads. */
 export const aheadOfGroupRow = (accountId: string, id: string): Ahead => {
   const row = groupKey(accountId, id);
   return aheadOfList(groupsOf(accountId), [ordinalOf(id) ?? 0], [row, row]);
@@ -274,7 +275,7 @@ export async function getGroup(accountId: string, id: string, { table }: Context
   return groupView(table, group, await withGroups(table, accountId, [group], early));
 }
 
-/** What `listGroups` reads first. */
+/** The items that `listGroups` reads first. */
 export function aheadOfGroups(accountId: string, page: PageQuery): Ahead {
   const { keys = [], ...rows } = aheadOfRows(groupsOf(accountId), spanOf(page));
   return { ...rows, keys: [...keys, groupsKey(accountId)] };
@@ -321,7 +322,7 @@ export async function updateGroup(
       (given.parent_id === undefined || given.parent_id === parent)
     ) {
       const view = await groupView(table, old, record);
-      return { value: view, writes: [], changes: [], seen: view };
+      return { value: view, writes: [], changes: [], current: view };
     }
     const group = { ...old, name, attributes, description, version: old.version + 1 };
     const [from, to] = [groupNameKey(accountId, old.name), groupNameKey(accountId, name)];
@@ -347,7 +348,9 @@ function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupCha
   return isSame ? old : JSON.stringify(attributes ?? {});
 }
 
-/** The groups after the move of one. The write fails if anything that is checked here has changed since. */
+/**
+ * The groups after the move of one. The write of these groups fails if anything that is checked here has changed since.
+ */
 async function moved(
   accountId: string,
   id: string,
@@ -359,7 +362,7 @@ async function moved(
   const above = parentId === null ? [] : withAncestors(record, [parentId]);
   if (parentId !== null && above.length === 0) throw noSuch("parent_id", "group");
   const given = parentId === null ? [] : handedByGroup(record, parentId);
-  await requireToHold(context, accountId, [...given, ...rankOf(handedByGroup(record, id))]);
+  await requireToHold(context, accountId, [...given, ...ownershipIn(handedByGroup(record, id))]);
   if (above.includes(id))
     throw new Problem("group_cycle", "The other group is inside this group, so this group cannot be moved into it.");
   if (above.length + heightOf(record, id) > deepest)

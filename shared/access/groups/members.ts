@@ -23,12 +23,12 @@ import {
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { handedByGroup, rankOf, requireToHold } from "../escalation.ts";
+import { handedByGroup, ownershipIn, requireToHold } from "../escalation.ts";
 
 /*
  * Access patterns
  *   explicit members of a group, oldest first   ACCOUNT#<id> / LIST#members/<group id>
- *   where a member stands in that list          ACCOUNT#<id> / MEMBER#<group id>#<member type>#<member id>
+ *   the place of a member in that list          ACCOUNT#<id> / MEMBER#<group id>#<member type>#<member id>
  *   the groups of a member                      its own access record (shared/accounts/standing.ts)
  */
 const membersOf = (accountId: string, groupId: string): List => ({
@@ -213,7 +213,7 @@ export async function planLastRemovals(
   return planRemoval(table, accountId, groupId, places, state);
 }
 
-/** What `removeMostMembers` and `planLastRemovals` read of a group without members. */
+/** The items that `removeMostMembers` and `planLastRemovals` read of a group without members. */
 export function aheadOfLastRemovals(accountId: string, groupId: string): Key[] {
   const { keys = [] } = aheadOfList(membersOf(accountId, groupId));
   return [...keys, ...keys, ...keys];
@@ -228,7 +228,7 @@ async function requireGroup(table: Reader, accountId: string, groupId: string) {
   return record;
 }
 
-/** What `listMembers` reads. */
+/** The items that `listMembers` reads. */
 export function aheadOfMembers(accountId: string, groupId: string, page: PageQuery): Ahead {
   const { keys = [], ...rows } = aheadOfRows(membersOf(accountId, groupId), spanOf(page));
   return { ...rows, keys: [...keys, groupsKey(accountId)] };
@@ -248,7 +248,7 @@ export async function listMembers(
   return { items: rows.map((row) => GroupMember.parse(row)), total };
 }
 
-/** What `addMember` reads. */
+/** The items that `addMember` reads. */
 export function aheadOfNewMember(accountId: string, groupId: string, member: Subject): Ahead {
   const groups = groupsKey(accountId);
   const others = [groups, groups, memberKey(accountId, groupId, member), ...aheadOfHolder(accountId, member)];
@@ -300,7 +300,7 @@ export async function addMember(
   });
 }
 
-/** What `removeMember` reads, if the member is a user and among the first members. */
+/** The items that `removeMember` reads, if the member is a user and among the first members. */
 export function aheadOfMemberRemoval(accountId: string, groupId: string, memberId: string): Ahead {
   const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
   const holder = aheadOfHolder(accountId, { type: "user", id: memberId }, { leaves: true });
@@ -319,7 +319,7 @@ export async function removeMember(
 ): Promise<void> {
   const { table, commit } = context;
   const record = await requireGroup(table, accountId, groupId);
-  await requireToHold(context, accountId, rankOf(handedByGroup(record, groupId)));
+  await requireToHold(context, accountId, ownershipIn(handedByGroup(record, groupId)));
   await commit(async () => {
     const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
     const places = (await table.getMany(either)).flatMap((place) => (place ? [StoredMember.parse(place)] : []));

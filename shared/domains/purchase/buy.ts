@@ -63,7 +63,8 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: B
       for (const bought of await buyTogether(order, some, buyer)) settle(bought);
     } catch (error) {
       if (error instanceof NameTaken) settle({ name: error.taken, code: error.code });
-      // Meanwhile another run of the same batch bought one of the names at another price. Read again which are bought.
+      // Another run of the same batch bought one of the names at another price meanwhile, so the bought names are read
+      // again.
       else if (error instanceof MovementConflict) continue;
       else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;
       // Money that is too little for several names may be enough for one.
@@ -141,7 +142,7 @@ function buyTogether(
     if (fresh.length === 0) return { value: before, writes: [], changes: [], partial: true };
     const claimed = (await claim?.()) ?? [];
     const holds = fresh.map((one) => holdOf(batchId, one));
-    // Both are read at the same time. A name that is taken is told before money that is too little.
+    // Both are read at the same time. A taken name is reported before a lack of money.
     const paying = planWallet(table, accountId, holds, at);
     paying.catch(() => undefined);
     const claims = await planClaims(table, accountId, fresh);

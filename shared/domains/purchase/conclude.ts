@@ -57,8 +57,8 @@ export function completePurchase(
   const isFailed = "failed" in conclusion;
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
-    // A success counts whoever saw it. A failure counts only if no other process has changed the domain meanwhile,
-    // because that process may know of a success.
+    // A success always counts. A failure counts only if no other process has changed the domain meanwhile, because that
+    // process may know of a success.
     const isStale = isFailed && current?.version !== domain.version;
     if (!isRunning(current) || isStale) return { value: undefined, writes: [], changes: [] };
     const planned = isFailed ? failure(current, conclusion, now()) : success(current, conclusion.registration, now());
@@ -116,7 +116,7 @@ async function ownClaims(table: Reader, { id, name }: Bought) {
   return { holder, bought };
 }
 
-/** The writes that give the name to the domain whose registration succeeded, whoever held it before. */
+/** The writes that give a name to the domain whose registration succeeded. A former holder loses the name. */
 async function planTaken(table: Reader, domain: Bought, now: Date): Promise<Write[]> {
   const { holder, bought } = await ownClaims(table, domain);
   const isRival = holder !== undefined && holder.domain_id !== domain.id;
@@ -142,7 +142,7 @@ const releasedKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "RELEASE
 
 const Released = z.object({ at: Timestamp });
 
-/** How long the end of a registration is stored, in seconds. It is never read later. */
+/** How long the end of a registration is stored, in seconds. It is read for a few minutes only. */
 const releaseKeptSeconds = 86_400;
 
 /** The write that notes that a registration has been released and deleted. */

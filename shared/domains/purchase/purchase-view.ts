@@ -88,8 +88,8 @@ export const resultOfOwn = (domain: StoredDomain, permissions: Permissions) =>
   result("failed", shownId(domain, permissions), "domain_exists");
 
 /**
- * The result of a name that an earlier attempt of the same purchase bought, whatever happened to it since. `domain` is
- * undefined when it was deleted.
+ * The result of a name that an earlier attempt of the same purchase bought. It is `pending_registration`, even if the
+ * registration has ended since. `domain` is undefined if the domain was deleted.
  */
 export const resultOfEarlier = (domain: StoredDomain | undefined, permissions: Permissions) =>
   result("pending_registration", domain ? shownId(domain, permissions) : null);

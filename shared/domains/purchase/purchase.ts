@@ -7,12 +7,12 @@ import type { Registrar } from "../../providers/registrar/registrar.ts";
 import type { Write } from "../../table/writes.ts";
 import type { Checkouts } from "../../wallet/topup.ts";
 import { readWallet } from "../../wallet/wallet.ts";
+import type { StoredDomain } from "../domain.ts";
 import { domainByName } from "../find.ts";
 import { takenNames } from "../holder.ts";
 import { batchItem, getBatch } from "./batch.ts";
-import { buyNames, type Wanted } from "./buy.ts";
+import { buyNames, type Wanted, pricesPaid } from "./buy.ts";
 import { checkoutFor, newBatch, totalPrice, waitingWrite, type Order, type Outcomes } from "./checkout.ts";
-import { lookUp, type Earlier, type Known } from "./lookup.ts";
 import { quotesFor } from "./offers.ts";
 import {
   purchaseAnswer,
@@ -154,3 +154,38 @@ const tooMuch = (total: number): Problem =>
     estimated_total: money(total),
     currency,
   });
+
+/** The state of a purchase's names in its account, before the purchase continues. */
+type Known = {
+  /**
+   * The names that an earlier, interrupted attempt of this purchase bought, with their prices. The domain is undefined
+   * if it was deleted since.
+   */
+  earlier: ReadonlyMap<string, Earlier>;
+  /** The account's other domains. */
+  own: ReadonlyMap<string, StoredDomain>;
+};
+type Earlier = Wanted & { domain: StoredDomain | undefined };
+
+/** Looks up the names of a purchase in its account. A purchase without an idempotency key has no earlier attempt. */
+async function lookUp(
+  accountId: string,
+  batchId: string,
+  names: readonly string[],
+  { table, keyId }: Pick<Context, "table" | "keyId">,
+): Promise<Known> {
+  const [domains, prices] = await Promise.all([
+    Promise.all(names.map((name) => domainByName(table, accountId, name))),
+    keyId === undefined ? [] : pricesPaid(table, { accountId, batchId }, names),
+  ]);
+  const earlier = new Map<string, Earlier>();
+  const own = new Map<string, StoredDomain>();
+  for (const [index, name] of names.entries()) {
+    const [domain, price] = [domains[index], prices[index]];
+    const bought = domain?.purchase?.batch_id === batchId ? domain.purchase : undefined;
+    const paid = bought?.price ?? price;
+    if (paid !== undefined) earlier.set(name, { name, price: paid, domain: bought && domain });
+    else if (domain) own.set(name, domain);
+  }
+  return { earlier, own };
+}

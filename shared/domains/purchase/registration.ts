@@ -13,7 +13,10 @@ import { type Bought, completePurchase, isFailure, isRunning, releasedAt } from 
  * registrar is then asked for its operations and registrations, and only a definite answer is used.
  */
 
-/** After this time in milliseconds, a request that the registrar does not know of has not reached it. */
+/**
+ * How long a request can take to appear at the registrar, in milliseconds. A request that has not appeared by then
+ * never arrived.
+ */
 const certainMs = 600_000;
 /** How far the registrar's clock may be behind ours, in milliseconds. */
 const skewMs = 300_000;
@@ -115,8 +118,7 @@ async function operationOf({ name, purchase }: Bought, work: DomainWork): Promis
 async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain | undefined> {
   const failures = domain.failures + 1;
   const { asked_at = "", asked_again_at = asked_at } = domain.purchase;
-  // The time is taken before the question, because an answer shows the state at the time of the question, however late
-  // it comes.
+  // The time is read before the registrar is asked: its answer shows the state at that time, however late it comes.
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(domain, work);
@@ -125,8 +127,8 @@ async function reconcile(domain: Bought, work: DomainWork): Promise<StoredDomain
       await mark(domain, { failures }, work);
       return undefined;
     }
-    // A former registration, released just before this purchase, is gone by this time: a registration found here is
-    // ours.
+    // A former registration that was released just before this purchase is gone by this time. So a registration found
+    // here is ours.
     const registration = await work.registrar.registration(domain.name);
     if (registration) return await completePurchase(domain, { registration }, work);
   } catch (error) {

@@ -52,14 +52,11 @@ export async function requireRoom(
   throw new Problem(code, conflict.message, { conflicts_with: conflict.id });
 }
 
-/**
- * A record that was committed, and whether the nameservers should have its zone. The transaction fails if that changes
- * before it.
- */
+/** A committed record, and whether the nameservers should have its zone at the time of the commit. */
 export type Changed = { record: StoredRecord; isServed: boolean };
 
 /**
- *  Reads a domain and its zone for one transaction. Throws 404, 409 `domain_not_ready` when the domain takes no
+ * Reads a domain and its zone for one transaction. Throws 404, and 409 `domain_not_ready` if the domain takes no
  * records.
  */
 export async function openHome(
@@ -92,7 +89,7 @@ export function requireSpace({ record_count }: StoredDomain, more: number): void
   throw new Problem("limit_reached", `A domain can have ${recordLimit} records at most.`);
 }
 
-/** What `domainInBody` and `addRecord` read before the records that have the same name. */
+/** The items that `domainInBody` and `addRecord` read, except the records of the same name. */
 export function aheadOfNewRecord(accountId: string, ref: string, expected: Expected): Ahead {
   const { keys, again } = aheadOfDomain(expected, accountId, ref);
   const id = expectedDomainId(expected.seen, accountId, ref);
@@ -100,7 +97,10 @@ export function aheadOfNewRecord(accountId: string, ref: string, expected: Expec
   return { ...aheadOfList(recordsOf(accountId), [], others), ...(again ? { again } : {}) };
 }
 
-/** Adds a record to a domain; 409 as `requireRoom`, `domain_not_ready`, `limit_reached`; 422. */
+/**
+ * Adds a record to a domain. Throws 404, 422, 409 `domain_not_ready` or `limit_reached`, and the errors of
+ * `requireRoom`.
+ */
 export async function addRecord(
   found: StoredDomain,
   input: RecordInput,
@@ -116,7 +116,7 @@ export async function addRecord(
     const { records, ...planned } = await planRecords(table, home.account_id, [{ zone, added: [record] }], now());
     const [added] = records;
     if (!added) throw new Error("nothing was added");
-    // The nameservers have not been told of the record at this point.
+    // The nameservers do not have the record yet.
     return {
       value: { ...added, zone_status: "pending" as const },
       writes: [recordCountWrite(home, 1)],

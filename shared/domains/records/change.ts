@@ -31,7 +31,7 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
     const record = await recordById(table, account_id, record_id);
     if (record) table.seen?.note({ ...recordKey(account_id, record_id), ...record });
     if (!record) return undefined;
-    // The zone is for the plan or view that follows: `aheadOfRecord` keeps it.
+    // The zone is read for the plan or view after this. `aheadOfRecord` keeps it.
     const { domain_id } = record;
     const [domain] = await Promise.all([
       domainById(table, account_id, domain_id),
@@ -43,7 +43,10 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
 
 type RecordParams = z.output<typeof RecordParams>;
 
-/** What `recordInPath` reads, and the plan or view after it. Only the record if this process has not seen it. */
+/**
+ * The items that `recordInPath` reads, and that the plan or view after it reads. Only the record if this process has
+ * not seen it.
+ */
 export function aheadOfRecord({ account_id, record_id }: RecordParams, { seen }: Expected): Ahead & { keys: Key[] } {
   const key = recordKey(account_id, record_id);
   const id = StoredRecord.safeParse(seen.recall(key)).data?.domain_id;
@@ -51,7 +54,7 @@ export function aheadOfRecord({ account_id, record_id }: RecordParams, { seen }:
   return { keys: [...once, ...once], again: true };
 }
 
-/** What `recordInPath` and `removeRecord` read. */
+/** The items that `recordInPath` and `removeRecord` read. */
 export function aheadOfRecordRemoval(params: RecordParams, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfRecord(params, expected);
   return { ...ahead, ...aheadOfList(recordsOf(params.account_id), [params.record_id - 1], keys) };
@@ -75,7 +78,7 @@ async function currentRecord({ account_id, id }: StoredRecord, { table }: Contex
  */
 export type RecordChange = { [M in Exclude<keyof RecordInput, "type">]?: RecordInput[M] | undefined };
 
-/** Changes a record; 404, 409 as `requireRoom` and `domain_not_ready`, 422. */
+/** Changes a record. Throws 404, 422, 409 `domain_not_ready`, and the errors of `requireRoom`. */
 export async function changeRecord(found: FoundRecord, change: RecordChange, context: Context): Promise<Changed> {
   const { table, commit, now } = context;
   let isServed = false;
@@ -88,7 +91,7 @@ export async function changeRecord(found: FoundRecord, change: RecordChange, con
     const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
     const after = readRecord({ ...stored, ...given }, home.name);
     if (isSame(parsedOf(before), { id: before.id, ...after })) {
-      return { value: { ...before, zone_status: "pending" as const }, writes: [], changes: [], seen: before };
+      return { value: { ...before, zone_status: "pending" as const }, writes: [], changes: [], current: before };
     }
     await requireRoom(table, home, after, before.id);
     const edit = { zone, updated: [{ before, after }] };
@@ -105,7 +108,7 @@ export async function changeRecord(found: FoundRecord, change: RecordChange, con
 }
 
 /**
- * Removes a record, and says whether the nameservers should have its zone. 404, 409 `system_managed`,
+ * Removes a record, and says whether the nameservers should have its zone. Throws 404, 409 `system_managed` or
  * `domain_not_ready`.
  */
 export async function removeRecord(found: FoundRecord, context: Context): Promise<{ isServed: boolean }> {

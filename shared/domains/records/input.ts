@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import type { Reading } from "../../core/quote.ts";
+import type { Reading } from "../../core/text.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import { readRecordName } from "./names.ts";
 import type { Members, ParsedRecord, RecordFault, RecordInput } from "./record.ts";

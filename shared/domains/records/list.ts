@@ -3,14 +3,13 @@ import * as z from "zod";
 import { covers, scopesHeld } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
-import type { Reading } from "../../core/quote.ts";
+import type { Reading } from "../../core/text.ts";
 import { splitName } from "../../dns/labels.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { readRows, aheadOfRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
-import type { StoredDomain } from "../domain.ts";
-import { domainKey } from "../domain.ts";
+import { type StoredDomain, domainKey } from "../domain.ts";
 import { domainByRef, scopesOfDomain, aheadOfDomain, expectedDomainId } from "../find.ts";
 import { visibleDomains } from "../list.ts";
 import { DomainRef } from "../name.ts";
@@ -80,7 +79,7 @@ export async function listRecords(accountId: string, query: RecordQuery, context
   return slice(records.flat());
 }
 
-/** What `listRecords` reads first, if the principal sees the whole account or names a domain. */
+/** The items that `listRecords` reads first, if the principal sees the whole account or names a domain. */
 export function aheadOfRecords(accountId: string, query: RecordQuery, expected: Expected): Ahead {
   const { domain: ref, type, name, ...page } = query;
   const id = ref === undefined ? undefined : expectedDomainId(expected.seen, accountId, ref);

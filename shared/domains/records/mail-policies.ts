@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 
-import { quoteText } from "../../core/quote.ts";
+import { quoteText } from "../../core/text.ts";
 
 /**
  * Reads a tag-list (RFC 6376 §3.2): pairs of `name=value`, separated by semicolons.

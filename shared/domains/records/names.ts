@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-import { type Reading, quoteText } from "../../core/quote.ts";
+import { type Reading, quoteText } from "../../core/text.ts";
 import { longestName, longestSpelling, readLabels, splitName, tooLong } from "../../dns/labels.ts";
 
 /** The absolute form of a record's name, in lower-case A-labels without a final dot. */

@@ -42,7 +42,7 @@ export const parsedOf = (record: StoredRecord): ParsedRecord & { id: number } =>
   };
 };
 
-/** The changes to the records of one domain, in the revision after the one that `zone` was read at. */
+/** The changes to the records of one domain. They make the revision after that of `zone`. */
 export type RecordEdit = {
   zone: StoredZone;
   added?: readonly ParsedRecord[];

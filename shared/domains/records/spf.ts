@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-import { quoteText } from "../../core/quote.ts";
+import { quoteText } from "../../core/text.ts";
 import { domainSpecFault } from "./names.ts";
 
 const mostLookups = 10;

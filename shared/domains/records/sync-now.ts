@@ -1,14 +1,25 @@
+import { createLog } from "../../core/log.ts";
+import { clock } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
+import { runtime } from "../../http/runtime.ts";
+import { dns } from "../../providers/dns/factory.ts";
+import { openTable } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import type { StoredZone } from "../zone.ts";
 import type { Changed } from "./add.ts";
-import { zoneWork } from "./services.ts";
 import { type DnsRecord, recordView } from "./stored-record.ts";
-import { syncZone } from "./sync.ts";
+import { syncZone, type ZoneWork } from "./sync.ts";
+
+/** The services for syncing zones in this process. Reads the environment when it is called, not at import. */
+export function zoneWork(name: string): ZoneWork {
+  const { env, client } = runtime();
+  const table = openTable(client, env.TABLE_NAME);
+  return { table, dns: dns(table), now: clock, log: createLog(env.LOG_LEVEL, { work: name }, env.LOG_FORMAT) };
+}
 
 /**
- * Syncs a zone after a commit and returns its new state; undefined when the sync fails. A failure is only logged: the
- * committed change is due already, and the worker will sync it.
+ * Syncs a zone after a commit and returns its new state; undefined if the sync fails. A failure is only logged, because
+ * the zone is due already, and the worker will sync it.
  */
 export async function syncNow(
   { account_id, id }: { account_id: string; id: string },
@@ -17,14 +28,14 @@ export async function syncNow(
   try {
     return await syncZone(account_id, id, zoneWork("sync_zone"));
   } catch (error) {
-    log.error("zone not brought up to date", { domain_id: id, reason: String(error) });
+    log.error("zone not synced", { domain_id: id, reason: String(error) });
     return undefined;
   }
 }
 
 /**
- * The API view of a new or changed record after a sync of its zone: `pending` when the nameservers do not have it yet. A
- * zone that the nameservers should not have is not synced.
+ * The API view of a new or changed record after a sync of its zone. It is `pending` if the nameservers do not have it
+ * yet. A zone that the nameservers should not have is not synced.
  */
 export const viewAfterSync = async (
   { record, isServed }: Changed,

@@ -2,7 +2,7 @@ import { isIPv4, isIPv6 } from "node:net";
 
 import ipaddr from "ipaddr.js";
 
-import { type Reading, quoteCharacter, quoteText } from "../../core/quote.ts";
+import { type Reading, quoteCharacter, quoteText } from "../../core/text.ts";
 import type { RecordType } from "../../dns/rrset.ts";
 import { dkimFault, dmarcFault } from "./mail-policies.ts";
 import { absoluteName, readHostName } from "./names.ts";

@@ -324,7 +324,9 @@ export function writeZoneFile(
   return `${lines.join("\n")}\n`;
 }
 
-/** What `domainInQuery` and `exportRecords` read; all of it if this process has seen the domain. */
+/**
+ * The items that `domainInQuery` and `exportRecords` read. They are complete only if this process has seen the domain.
+ */
 export function aheadOfExport(accountId: string, ref: string, expected: Expected): Ahead {
   const id = expectedDomainId(expected.seen, accountId, ref);
   return {

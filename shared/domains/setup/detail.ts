@@ -45,8 +45,8 @@ export const DomainDetail = Domain.extend({
 export type DomainDetail = z.output<typeof DomainDetail>;
 
 /**
- * What `domainInPath` and `domainDetail` read, as this process saw the domain last. Its mailboxes are found one after
- * another.
+ * The items that `domainInPath` and `domainDetail` read, by the domain as this process saw it last. Its mailboxes are
+ * found one after another.
  */
 export function aheadOfDetail(accountId: string, name: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);

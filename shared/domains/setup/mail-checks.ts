@@ -13,7 +13,7 @@ import { systemRecords } from "../records/system-records.ts";
 type CheckName = "ns" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
 
 /**
- *  The result of a check. `unknown` means that the check could not be completed, so it says nothing about the domain.
+ * The result of a check. `unknown` means that the check could not be completed, so it says nothing about the domain.
  */
 export type Check = {
   name: CheckName;
@@ -145,7 +145,7 @@ export async function checkBlocklists({ resolver, domain }: HealthQuestion, zone
   return { name, status: "unknown", message: "A blocklist does not answer." };
 }
 
-/** What `domainInPath` and `expectedRecords` read. */
+/** The items that `domainInPath` and `expectedRecords` read. */
 export function aheadOfHealth(accountId: string, name: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);
   const id = expectedDomainId(expected.seen, accountId, name);

@@ -11,7 +11,10 @@ import { domainById, aheadOfDomain, expectedDomainId, seenDomain } from "../find
 import { domainViews } from "../view.ts";
 import { domainUpdate } from "./work.ts";
 
-/** What is read to move a domain; its place in its present workspace only if this process has seen the domain. */
+/**
+ * The items that a move of a domain reads. They include its place in its present workspace only if this process has
+ * seen the domain.
+ */
 export function aheadOfDomainMove(
   { account_id, domain: name }: { account_id: string; domain: string },
   workspaceId: string,
@@ -30,8 +33,8 @@ export function aheadOfDomainMove(
 }
 
 /**
- * Moves a domain with all its contents to another workspace of its account; writes nothing if it is there already. 404,
- * 409 `domain_not_ready`.
+ * Moves a domain with all its contents to another workspace of its account. Writes nothing if it is there already.
+ * Throws 404, 409 `domain_not_ready`.
  */
 export function moveDomain(found: StoredDomain, workspaceId: string, { table, commit, now }: Context): Promise<Domain> {
   const { account_id, id } = found;

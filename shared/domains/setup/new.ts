@@ -17,11 +17,11 @@ export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_
 type DomainOwner = { accountId: string; workspaceId: string; now: Date };
 
 /**
- * Plans new domains in a workspace. The transaction fails with
- * - the error of `taken` when another account has one of the names,
- * - the error of `exists` when this account has it,
- * - 422 when the workspace is gone. `claim` makes the writes that give a name to the account. The default requires that
- *   no account has the name.
+ * Plans new domains in a workspace. `claim` makes the writes that give a name to the account. The default requires that
+ * no account has the name. The transaction fails with:
+ * - the error of `taken` if another account has one of the names;
+ * - the error of `exists` if this account has it;
+ * - 422 if the workspace is gone.
  */
 export async function planNewDomains(
   table: Reader,

@@ -90,7 +90,7 @@ const invalidSetting = (loc: (string | number)[], msg: string): InvalidInput =>
 
 const notSold = "Renewals cannot be paid from the wallet yet, so they cannot be switched on";
 
-/** What `domainInPath` and `setDomain` read of the domain and its tags. */
+/** The items of the domain and its tags that `domainInPath` and `setDomain` read. */
 export function aheadOfSettings(
   { account_id, domain: name }: { account_id: string; domain: string },
   { tag_ids = [] }: DomainSettings,
@@ -129,7 +129,7 @@ export async function setDomain(
     const { after, writes } = domainUpdate(domain, { ...set, updated_at: now().toISOString() });
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
     if (isSame(domain, set)) {
-      return { value: domain, ...(await answerOf(domain)), writes: [], changes: [], seen: before };
+      return { value: domain, ...(await answerOf(domain)), writes: [], changes: [], current: before };
     }
     const edits = await dmarcEdits(table, domain, after);
     isServed = edits.some(({ zone }) => zone.wanted);

@@ -78,7 +78,7 @@ export function renameCredential(
 ): Promise<Credential> {
   return commit(async () => {
     const before = await currentCredential(table, accountId, id);
-    if (before.name === name) return { value: before, writes: [], changes: [], seen: before };
+    if (before.name === name) return { value: before, writes: [], changes: [], current: before };
     const set = { name, updated_at: now().toISOString() };
     const after = { ...before, ...set };
     const { version } = before;
@@ -107,9 +107,9 @@ export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1]
 export async function deleteCredential(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
-      const seen = await currentCredential(table, accountId, id);
-      const planned = await planScopedRemoval(credentials, { table, accountId, now: now() }, [seen], removed);
-      return { value: !planned.isAll, writes: planned.writes, changes: planned.changes, seen };
+      const current = await currentCredential(table, accountId, id);
+      const planned = await planScopedRemoval(credentials, { table, accountId, now: now() }, [current], removed);
+      return { value: !planned.isAll, writes: planned.writes, changes: planned.changes, current };
     });
   }
 }

@@ -153,7 +153,7 @@ const failed = (reason: keyof typeof reasons, triesLeft = 0): Problem => {
   return new Problem("verification_failed", detail, { reason, tries_left: triesLeft });
 };
 
-/** What `ruleInPath` and `agreeByCode` read before the attempt is counted. */
+/** The items that `ruleInPath` and `agreeByCode` read before the attempt is counted. */
 export function aheadOfCode(accountId: string, ruleId: string, expected: Expected): Ahead {
   const { keys } = aheadOfScoped(rules, accountId, ruleId, expected);
   return { keys: [...keys, proofKey(accountId, ruleId)] };

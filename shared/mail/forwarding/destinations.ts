@@ -19,7 +19,7 @@ export const withoutTag = (local: string): string => local.replace(/(?<=.)\+.*$/
  */
 export type Destination = { domain: StoredDomain; isProved: boolean; mailbox?: FoundMailbox };
 
-/** What `destinationsOf` reads first for an address. */
+/** The items that `destinationsOf` reads first for an address. */
 export function aheadOfAddress(accountId: string, address: string): Key[] {
   const read = readAddress(address);
   return read ? [domainNameKey(accountId, read.domain)] : [];

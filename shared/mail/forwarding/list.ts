@@ -25,7 +25,7 @@ type RuleQuery = z.output<typeof RuleQuery>;
 const isFiltered = ({ domain, workspace_id, target_email, active, verification_state }: RuleQuery): boolean =>
   [domain, workspace_id, target_email, active, verification_state].some((given) => given !== undefined);
 
-/** What `listRules` reads. */
+/** The items that `listRules` reads. */
 export function aheadOfRules(accountId: string, query: RuleQuery, expected: Expected): Ahead {
   const listed = aheadOfListed(rules, accountId, query, expected, isFiltered(query));
   const domain = query.domain === undefined ? [] : aheadOfDomain(expected, accountId, query.domain).keys;

@@ -26,14 +26,18 @@ type PlannedRule = { id?: string; scope: MailScope; target: string };
 type Step = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
 
 /**
- * The rules that would forward copies of the planned rule back to its own scope; undefined when there is no such loop.
- * Rules of one scope do not continue each other, because all of them copy the same mail. A rule does not copy mail that
- * arrives at its own target.
+ * The rules that would forward copies of the planned rule back to its own scope; undefined if there is no such loop. A
+ * rule never forwards a copy that a rule of the same scope made. A rule does not copy mail that arrives at its own
+ * target.
  */
-async function wayBack(table: Reader, accountId: string, planned: PlannedRule): Promise<readonly string[] | undefined> {
+async function findLoop(
+  table: Reader,
+  accountId: string,
+  planned: PlannedRule,
+): Promise<readonly string[] | undefined> {
   const first = (await destinationsOf(table, accountId, [planned.target])).get(planned.target)?.mailbox;
   if (!first) return undefined;
-  const seen = new Set<string>();
+  const visited = new Set<string>();
   let steps: Step[] = [{ mailbox: first, by: planned.scope, path: [] }];
   while (steps.length > 0) {
     const next: Step[] = [];
@@ -42,7 +46,7 @@ async function wayBack(table: Reader, accountId: string, planned: PlannedRule): 
       const isElsewhere = mailbox.mailbox.id !== first.mailbox.id;
       const isBack = isElsewhere && around.some((scope) => isSameScope(scope, planned.scope));
       if (isBack) return path;
-      next.push(...(await stepsFrom(table, accountId, { mailbox, by, path }, planned, seen)));
+      next.push(...(await stepsFrom(table, accountId, { mailbox, by, path }, planned, visited)));
     }
     steps = next;
   }
@@ -55,14 +59,14 @@ async function stepsFrom(
   accountId: string,
   { mailbox: { mailbox, domain }, by, path }: Step,
   { id: plannedId }: PlannedRule,
-  seen: Set<string>,
+  visited: Set<string>,
 ): Promise<Step[]> {
   const scopes = scopesAround(accountId, domain).filter((scope) => !isSameScope(scope, by));
   const found = await Promise.all(
     scopes.map(async (scope) => (await targetsOf(table, accountId, scope)).map((place) => ({ scope, place }))),
   );
-  const fresh = found.flat().filter(({ place: { rule_id } }) => rule_id !== plannedId && !seen.has(rule_id));
-  for (const { place } of fresh) seen.add(place.rule_id);
+  const fresh = found.flat().filter(({ place: { rule_id } }) => rule_id !== plannedId && !visited.has(rule_id));
+  for (const { place } of fresh) visited.add(place.rule_id);
   const targets = await destinationsOf(
     table,
     accountId,
@@ -80,7 +84,7 @@ export async function requireNoLoop(
   planned: PlannedRule,
   { table, permissions }: Pick<Context, "table" | "permissions">,
 ): Promise<void> {
-  const path = await wayBack(table, accountId, planned);
+  const path = await findLoop(table, accountId, planned);
   if (!path) return;
   throw new Problem(
     "forwarding_loop",

@@ -14,9 +14,8 @@ import { placeFor, aheadOfPlace } from "../scoped/add.ts";
 import { type MailScope, scopedById, scopedKey, aheadOfScoped } from "../scoped/family.ts";
 import { destinationsOf, aheadOfAddress } from "./destinations.ts";
 import { targetsOf, requireNoLoop, targetsRange } from "./loops.ts";
-import { aheadOfMail } from "./mailed.ts";
 import { proofKey, getProof } from "./proof.ts";
-import { planNewTarget, planRequest } from "./request.ts";
+import { aheadOfMail, planNewTarget, planRequest } from "./request.ts";
 import {
   targetWrite,
   ruleKind,
@@ -61,8 +60,8 @@ async function homeOf(accountId: string, target: string, { table, permissions }:
 }
 
 /**
- * 409 `forwarding_exists` when a rule beside it in its scope has the target already; 409 `forwarding_loop` when copies would come
- * back.
+ * Throws 409 `forwarding_exists` if another rule of the scope has the target already, and 409 `forwarding_loop` if
+ * copies would come back.
  */
 async function requireFit(
   accountId: string,
@@ -79,8 +78,8 @@ async function requireFit(
 }
 
 /**
- * What is read first about a target: its domain twice (for a loop, and for its mailbox), and the limits on mails unless
- * the domain is one of the account's.
+ * The items that are read first about a target: its domain twice (for a loop, and for its mailbox), and the limits on
+ * mails unless the domain is one of the account's.
  */
 function aheadOfTarget(accountId: string, target: string, { seen }: Expected): Key[] {
   const pointers = aheadOfAddress(accountId, target);
@@ -88,7 +87,7 @@ function aheadOfTarget(accountId: string, target: string, { seen }: Expected): K
   return [...pointers, ...pointers, ...(isInside ? [] : aheadOfMail(accountId, target, clock()))];
 }
 
-/** What `scopeInBody` and `addRule` read. */
+/** The items that `scopeInBody` and `addRule` read. */
 export function aheadOfRule(
   input: Parameters<typeof aheadOfPlace>[1] & { body: { target_email: string } },
   expected: Expected,
@@ -154,25 +153,28 @@ function changeRule(
     const before = await currentRule(table, accountId, id);
     const at = now();
     const { rule, writes, changes, verb } = await step(before, at);
-    const seen = ruleView(before, at);
-    if (rule === before) return { value: seen, writes: [], changes: [], seen };
+    const current = ruleView(before, at);
+    if (rule === before) return { value: current, writes: [], changes: [], current };
     const after = { ...rule, updated_at: at.toISOString() };
     const view = ruleView(after, at);
-    const own = verb ? [change(ruleKind, verb, id, { before: seen, after: view })] : [];
+    const own = verb ? [change(ruleKind, verb, id, { before: current, after: view })] : [];
     return { value: view, writes: [...ruleUpdate(accountId, before, after), ...writes], changes: [...own, ...changes] };
   });
 }
 
-/** What `ruleInPath` and `retarget` read; the targets beside it only if this process has seen the rule. */
+/**
+ * The items that `ruleInPath` and `retarget` read, and the targets of the rule's scope if this process has seen the
+ * rule.
+ */
 export function aheadOfRetargeting(accountId: string, id: string, target: string, expected: Expected): Ahead {
-  const seen = expectedRule(accountId, id, expected);
+  const rule = expectedRule(accountId, id, expected);
   return {
     keys: [
       ...aheadOfScoped(rules, accountId, id, expected).keys,
       ...aheadOfTarget(accountId, target, expected),
       proofKey(accountId, id),
     ],
-    ranges: seen ? [targetsRange(accountId, scopeOf(seen))] : [],
+    ranges: rule ? [targetsRange(accountId, scopeOf(rule))] : [],
   };
 }
 
@@ -180,7 +182,10 @@ export function aheadOfRetargeting(accountId: string, id: string, target: string
 const expectedRule = (accountId: string, id: string, { seen }: Expected): StoredRule | undefined =>
   StoredRule.safeParse(seen.recall(scopedKey(rules, accountId, id))).data;
 
-/** What `ruleInPath` and `requestVerification` read; the target only if this process has seen the rule. */
+/**
+ * The items that `ruleInPath` and `requestVerification` read, and those about the target if this process has seen the
+ * rule.
+ */
 export function aheadOfRequest(accountId: string, id: string, expected: Expected): Ahead {
   const rule = expectedRule(accountId, id, expected);
   return {

@@ -6,8 +6,8 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 
 /*
- * The proof that a recipient agrees to a rule: the token of a link, or a code that they tell the customer. Both are made
- * by the worker that sends them, and only their hashes are kept.
+ * A recipient agrees to a rule by the link in a mail, or by telling the customer the code in it. The worker that sends
+ * the mail generates the link's token and the code. Only their hashes are stored.
  *
  * Access patterns
  *   the proof for a rule's recipient      ACCOUNT#<id> / FORWARD_PROOF#<rule id>
@@ -37,13 +37,13 @@ export const StoredProof = z.object({
    * - `refused`: it cannot be delivered.
    */
   state: z.enum(["asked", "sending", "mailed", "refused"]),
-  /** The time until which the worker that is sending has the proof to itself. */
+  /** No other worker sends the mail before this time. */
   lease_until: z.string(),
   expires_at: z.string(),
   token_hash: z.string().optional(),
   code_hash: z.string().optional(),
   code_expires_at: z.string().optional(),
-  /** The number of attempts at the code. */
+  /** How many times the present code was tried. */
   tries: z.int(),
   version: z.int(),
 });
@@ -65,12 +65,12 @@ export const newCode = (): string => String(randomInt(1_000_000)).padStart(6, "0
 const keptAfterSeconds = 86_400;
 
 /**
- * The time at which the table may delete an expired item, in seconds. Readers compare `expiresAt` themselves, because
+ * The `ttl` of an item: a day after it expires, in seconds since 1970. Readers compare `expiresAt` themselves, because
  * the table may delete late.
  */
 export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expiresAt) / 1_000) + keptAfterSeconds;
 
-/** The writes that replace the proof of a rule by a new one, which still has to be mailed. */
+/** The writes that replace the proof of a rule by a new one in the state `asked`. */
 export function askedWrites(
   accountId: string,
   { id: ruleId, target_email }: { id: string; target_email: string },

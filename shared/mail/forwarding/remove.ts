@@ -31,7 +31,7 @@ const withProofs =
 export const planRulePurge = (place: RemovalContext, scope: MailScope): Promise<Purge> =>
   planScopedPurge(rules, place, scope, withProofs(place));
 
-/** What `deleteRule` reads. */
+/** The items that `deleteRule` reads. */
 export const aheadOfRuleRemoval = (accountId: string, id: string, expected: Expected): Ahead =>
   aheadOfRemoval(rules, accountId, id, expected, [proofKey(accountId, id)]);
 
@@ -42,7 +42,7 @@ export async function deleteRule(accountId: string, id: string, { table, commit,
       const place = { table, accountId, now: now() };
       const rule = await currentRule(table, accountId, id);
       const { isAll, ...planned } = await planScopedRemoval(rules, place, [rule], withProofs(place));
-      return { value: !isAll, ...planned, seen: ruleView(rule, place.now) };
+      return { value: !isAll, ...planned, current: ruleView(rule, place.now) };
     });
   }
 }

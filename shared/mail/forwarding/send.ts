@@ -36,7 +36,8 @@ type Secrets = { token: string; code: string };
 type Taken = { version: number; rule: StoredRule; covered: StoredRule[] };
 
 /**
- * Sends the mail that asks a rule's recipient, if one is due, with a new link and code. These exist only in the mail.
+ * Sends the mail that asks the recipient of a rule to agree, if it is due. Its link and code are new, and exist only in
+ * the mail.
  * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted.
  * - Rejects when it has to be called again: with 503, or while another worker is sending.
  */
@@ -65,8 +66,8 @@ export async function sendVerification(accountId: string, ruleId: string, work: 
 }
 
 /**
- * Stores the hashes of a new link and code, with the recipient and the rules that they are for, in place of the former
- * ones. Undefined when no mail is due. Throws while another worker is sending.
+ * Takes the lease of a due mail. Stores the hashes of the new link and code in place of the former ones, and the rules
+ * that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
  */
 async function takeUp(
   accountId: string,
@@ -142,7 +143,7 @@ async function letterFor(
   });
 }
 
-/** Records in the rule that its target refuses mail, so that the recipient cannot agree. */
+/** Records in the rule that its target refused the mail, so that the recipient cannot agree. */
 function giveUp(accountId: string, { id, target_email }: StoredRule, { table, now }: SendWork): Promise<void> {
   const author = {
     action: "system: forwarding",

@@ -34,7 +34,7 @@ export async function readReadyDomain({ account_id, id }: StoredDomain, { table 
   return domain;
 }
 
-/** What `domainInBody` and `addMailbox` read; all of it if this process has seen the domain. */
+/** The items that `domainInBody` and `addMailbox` read. They are complete only if this process has seen the domain. */
 export function aheadOfNewMailbox(accountId: string, ref: string, expected: Expected): Ahead {
   const { keys, again } = aheadOfDomain(expected, accountId, ref);
   const id = expectedDomainId(expected.seen, accountId, ref);

@@ -34,7 +34,7 @@ export function mailboxUpdate(
   return { after, write: { put: { ...mailboxKey(account_id, id), ...after }, if: { id, version } } };
 }
 
-/** What `changeMailbox` reads for a change of the names. */
+/** The items that `changeMailbox` reads for a change of the names. */
 export function aheadOfRename(expected: Expected, accountId: string, ref: string): Ahead {
   const { keys, id, again } = expectedMailbox(expected, accountId, ref);
   const block = id === undefined ? undefined : blockKeyOf(accountId, id);
@@ -56,7 +56,7 @@ export async function changeMailbox(
     const next = mailboxUpdate(domain, mailbox, given, now().toISOString());
     const [shown] = await mailboxViewsIn([domain], table, domain.account_id, [isSame ? mailbox : next.after]);
     if (!shown) throw notFound();
-    if (isSame) return { value: shown, writes: [], changes: [], seen: shown };
+    if (isSame) return { value: shown, writes: [], changes: [], current: shown };
     requireMovable(mailbox, given);
     const states = { before: mailboxCore(mailbox, domain), after: mailboxCore(next.after, domain) };
     const isRenamed = given["first_name"] !== undefined || given["last_name"] !== undefined;

@@ -18,7 +18,10 @@ import { mailboxCore } from "./view.ts";
 
 type Mover = { table: Reader; commit: Commit; now: () => Date };
 
-/** What `mailboxInPath` and `deleteMailbox` read; its place in its domain's list only if this process has seen it. */
+/**
+ * The items that `mailboxInPath` and `deleteMailbox` read. They include the mailbox's place in its domain's list only
+ * if this process has seen the mailbox.
+ */
 export function aheadOfDeletion(accountId: string, ref: string, expected: Expected): Ahead {
   const { id, mailbox, ...ahead } = expectedMailbox(expected, accountId, ref);
   if (id === undefined) return ahead;
@@ -44,16 +47,16 @@ export async function deleteMailbox(found: FoundMailbox, context: Context): Prom
  * Deletes a mailbox, and says whether it existed.
  * - Grants on it that do not fit into one transaction are revoked first. After an interruption the mailbox still exists
  *   and can be deleted again.
- * - With `isExact`, the mailbox must be unchanged since it was seen.
+ * - With `isExact`, the mailbox must be unchanged since `found` was read.
  */
 export async function dropMailbox(
   accountId: string,
-  seen: StoredMailbox,
+  found: StoredMailbox,
   mover: Mover,
   isExact = false,
 ): Promise<"gone" | "missing"> {
   for (;;) {
-    const dropped = await dropStep(accountId, seen, mover, isExact);
+    const dropped = await dropStep(accountId, found, mover, isExact);
     if (dropped !== "more") return dropped;
   }
 }
@@ -61,15 +64,15 @@ export async function dropMailbox(
 /** Revokes some grants on a mailbox; deletes the mailbox together with the last of them. */
 function dropStep(
   accountId: string,
-  seen: StoredMailbox,
+  found: StoredMailbox,
   { table, commit, now }: Mover,
   isExact: boolean,
 ): Promise<"gone" | "more" | "missing"> {
   return commit(async () => {
-    const mailbox = await mailboxById(table, accountId, seen.id);
+    const mailbox = await mailboxById(table, accountId, found.id);
     const domain = mailbox && (await domainById(table, accountId, mailbox.domain_id));
     if (!mailbox || !domain) return { value: "missing" as const, writes: [], changes: [], partial: true };
-    if (isExact && mailbox.version !== seen.version) throw hasChanged();
+    if (isExact && mailbox.version !== found.version) throw hasChanged();
     const { isAll, writes, changes } = await planPurge(table, accountId, { type: "mailbox", id: mailbox.id }, now());
     const options = { matched: true, partial: !isAll };
     if (!isAll) return { value: "more" as const, writes, changes, ...options };

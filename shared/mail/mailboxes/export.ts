@@ -126,7 +126,8 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
 }
 
 /**
- * Exports mailboxes: in the answer when they are few; otherwise the worker does, and `getExport` reports its progress.
+ * Exports mailboxes. The answer holds the file if it is small. Otherwise a worker makes it, and `getExport` reports the
+ * progress.
  */
 export async function exportMailboxes(
   accountId: string,

@@ -61,8 +61,8 @@ export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: str
 }
 
 /**
- * What `mailboxByRef` reads, the plan after it that reads the mailbox and its domain again, and the workspace for the
- * view. Only the mailbox if this process has not seen it.
+ * The items that `mailboxByRef` reads, that the plan after it reads again, and the workspace for the view. Only the
+ * mailbox if this process has not seen it.
  */
 export function aheadOfMailbox(
   expected: Pick<Expected, "seen">,

@@ -21,7 +21,7 @@ import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
 export const perBlock = 256;
 const perWrite = 64;
 
-/** What a search needs of a mailbox. A domain's name never changes, so the name can be stored here. */
+/** The members of a mailbox that a search needs. A domain's name never changes, so it can be stored here. */
 export type NamedMailbox = {
   ordinal: number;
   domain: { id: string; name: string };

@@ -69,8 +69,8 @@ export async function domainList(
 }
 
 /**
- * The state of a domain's list of mailboxes without a head. That happens if code of an earlier version has written the
- * domain since, because it does not know the head in it.
+ * The state of a domain's list of mailboxes that has lost its head. Code of an earlier version drops the head when it
+ * writes the domain.
  */
 export const rebuiltList = (table: Reader, { account_id, id }: StoredDomain): Promise<ListState> =>
   rebuiltState(table, mailboxesIn(account_id, id), 0);

@@ -50,11 +50,11 @@ export async function revealCredentials(
   context: Context,
   { secrets }: { secrets: Secrets },
 ): Promise<Credentials> {
-  const { mailbox: seen, domain } = found;
-  const { sealed } = seen.login;
+  const { mailbox: before, domain } = found;
+  const { sealed } = before.login;
   if (sealed === undefined) throw shownAlready();
   // The seal is opened before the copy is destroyed, so that a failure to open it does not lose the password.
-  const password = await secrets.open(sealed, sealContext({ ...seen, account_id: domain.account_id }));
+  const password = await secrets.open(sealed, sealContext({ ...before, account_id: domain.account_id }));
   return context.commit(async () => {
     const { mailbox, domain: home } = await currentMailbox(found, context);
     if (mailbox.login.sealed !== sealed) throw shownAlready();

@@ -39,7 +39,7 @@ export const tooBroad = (): InvalidInput =>
     },
   ]);
 
-/** About the read units of one mailbox: its names in a block, and its reference with its row. */
+/** The approximate read units of one mailbox: its names in a block, and its reference with its row. */
 const units = { packed: 0.004, row: 0.5 };
 
 /** Where to search: in one domain, in one workspace, or in the whole account. */

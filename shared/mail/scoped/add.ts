@@ -31,7 +31,7 @@ export async function placeFor<T extends Scoped>(
   throw new Problem("limit_reached", detail);
 }
 
-/** What `scopeInBody` and `placeFor` read first. */
+/** The items that `scopeInBody` and `placeFor` read first. */
 export function aheadOfPlace<T extends Scoped>(
   family: Family<T>,
   input: { params: { account_id: string }; body: { domain?: string | undefined } },

@@ -30,12 +30,12 @@ export const scopeKey = (accountId: string, prefix: string, { type, id }: MailSc
   SK: `${prefix}#${type}#${id}#${ownId}`,
 });
 
-/** An id that nothing has, in place of a missing one. */
+/** An id that no domain or workspace has. */
 const noId = "00000000-0000-8000-8000-000000000000";
 
 /**
- * The scopes that a domain's mail is in, widest first. Without a domain, its two scopes have an id that nothing has, so
- * that lookups find nothing.
+ * The scopes that a domain's mail is in, widest first. Without a domain, the ids of its two scopes are `noId`, so that
+ * lookups find nothing.
  */
 export const scopesAround = (accountId: string, domain?: { id: string; workspace_id: string }): MailScope[] => [
   { type: "account", id: accountId },
@@ -104,7 +104,7 @@ export async function locateScoped<T extends Scoped>(
   return { id, scopes: scopesOfScoped(family.type, thing, domain?.workspace_id), thing };
 }
 
-/** What `scopedInPath` reads, and the plan after it that reads the entry again. */
+/** The items that `scopedInPath` reads, and that the plan after it reads again. */
 export function aheadOfScoped<T extends Scoped>(
   family: Family<T>,
   accountId: string,

@@ -51,7 +51,10 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
   };
 }
 
-/** What `scopedInPath` reads, and the plan that deletes the entry; `others` is what `planDependents` reads. */
+/**
+ * The items that `scopedInPath` and the plan that deletes the entry read. `others` are the items that `planDependents`
+ * reads.
+ */
 export function aheadOfRemoval<T extends Scoped>(
   family: Family<T>,
   accountId: string,

@@ -52,8 +52,8 @@ function hashFor(found: Recipient, tag: string, masters: z.output<typeof Masters
 
 /**
  * Whether the password matches the hash and the mailbox may be used. A refusal computes exactly one Argon2id hash in
- * every case, so that its time tells neither whether an address exists nor how its password is kept. A password that
- * matches a keyed hash needs none: who sends it knows that we made it.
+ * every case, so that its time tells neither whether an address exists nor how its password is kept. A successful login
+ * with a keyed hash computes none: its sender knows the password already.
  */
 async function isRight(password: string, hash: string, key: Buffer, mayUse: boolean): Promise<boolean> {
   if (!isKeyed(hash)) return (await isPassword(password, hash)) && mayUse;

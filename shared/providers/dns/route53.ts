@@ -1,7 +1,31 @@
-import type { Dns } from "./dns.ts";
-import { change, hasArrived } from "./route53-changes.ts";
-import { callRoute53, connectRoute53, type Route53 } from "./route53-client.ts";
-import { createZone, deleteZone } from "./route53-zones.ts";
+import type {
+  HostedZone,
+  ListHostedZonesByNameRequest,
+  ListHostedZonesByNameResponse,
+  ResourceRecordSet,
+} from "@aws-sdk/client-route-53";
+
+import { type Dns, apexTtlSeconds, ZoneExists } from "./dns.ts";
+import {
+  change,
+  hasArrived,
+  toRoute53Name,
+  batchesOf,
+  isInvalidBatch,
+  fromRoute53Name,
+  sendChanges,
+  setOf,
+} from "./route53-changes.ts";
+import {
+  callRoute53,
+  connectRoute53,
+  type Route53,
+  codeOf,
+  listSets,
+  mostSets,
+  requireValue,
+  route53Unavailable,
+} from "./route53-client.ts";
 
 export type Route53Options = {
   /** A reusable delegation set whose nameservers serve the zones; without it each zone gets four of its own. */
@@ -30,4 +54,127 @@ export function route53Dns({ delegationSetId, timeoutMs = 5_000, endpoint }: Rou
     isInSync: (changeId) => callRoute53(async () => hasArrived(await connect(), changeId)),
     deleteZone: (zoneId) => callRoute53(async () => deleteZone(await connect(), zoneId)),
   };
+}
+
+type NewZone = { name: string; reference: string; nameservers: readonly string[] };
+
+/**
+ * Route 53 Domains creates a zone for every name that it registers; the reference of such a zone begins with this
+ * prefix. Such a zone has other nameservers and belongs to the registrar alone.
+ */
+const registrarsPrefix = "RISWorkflow-";
+
+const pageSize = 20;
+
+/** The public zones of a name, with any reference, except those of the registrar. */
+async function zonesOf({ client, sdk }: Route53, name: string): Promise<HostedZone[]> {
+  const found: HostedZone[] = [];
+  let start: ListHostedZonesByNameRequest | undefined = { DNSName: toRoute53Name(name) };
+  while (start) {
+    const command = new sdk.ListHostedZonesByNameCommand({ ...start, MaxItems: pageSize });
+    const answer: ListHostedZonesByNameResponse = await client.send(command);
+    const { NextDNSName = "", NextHostedZoneId } = answer;
+    found.push(...requireValue(answer.HostedZones).filter((zone) => fromRoute53Name(zone.Name ?? "") === name));
+    const isMore = requireValue(answer.IsTruncated) && fromRoute53Name(NextDNSName) === name;
+    start = isMore ? { DNSName: NextDNSName, HostedZoneId: NextHostedZoneId } : undefined;
+  }
+  return found.filter(
+    ({ Config, CallerReference = "" }) => !Config?.PrivateZone && !CallerReference.startsWith(registrarsPrefix),
+  );
+}
+
+const idOf = (zone: HostedZone | undefined): string => requireValue(zone?.Id).replace("/hostedzone/", "");
+
+/**
+ * The zone made with this reference; undefined when the name has no zone. Throws `ZoneExists` when the name has another
+ * zone.
+ */
+async function findZone(route53: Route53, { name, reference }: NewZone): Promise<string | undefined> {
+  const zones = await zonesOf(route53, name);
+  const own = zones.find(({ CallerReference }) => CallerReference === reference);
+  if (own) return idOf(own);
+  if (zones.length > 0) throw new ZoneExists(`Another zone of ${name} exists.`);
+  return undefined;
+}
+
+async function makeZone(route53: Route53, input: NewZone, delegationSetId: string | undefined): Promise<string> {
+  const { client, sdk } = route53;
+  const { name, reference } = input;
+  const command = new sdk.CreateHostedZoneCommand({
+    Name: toRoute53Name(name),
+    CallerReference: reference,
+    DelegationSetId: delegationSetId,
+  });
+  try {
+    return idOf((await client.send(command)).HostedZone);
+  } catch (error) {
+    const code = codeOf(error) ?? "";
+    if (code === "HostedZoneAlreadyExists") {
+      const found = await findZone(route53, input);
+      // The zone was made a moment ago and is not listed yet.
+      if (found === undefined) throw route53Unavailable();
+      return found;
+    }
+    if (code === "ConflictingDomainExists") {
+      const found = await findZone(route53, input);
+      if (found !== undefined) return found;
+      throw new Error(`The same nameservers have a zone of a parent or subdomain of ${name}.`, { cause: error });
+    }
+    if (code === "NoSuchDelegationSet" || code === "DelegationSetNotReusable") {
+      throw new Error("DNS_DELEGATION_SET is not a reusable delegation set.", { cause: error });
+    }
+    throw error;
+  }
+}
+
+/**
+ * Creates a zone or finds the one made with this reference, and sets its apex NS RRset. Searches before it creates,
+ * because Route 53 would make another zone of the same name.
+ */
+export async function createZone(
+  route53: Route53,
+  input: NewZone,
+  delegationSetId: string | undefined,
+): Promise<{ zoneId: string }> {
+  const zoneId = (await findZone(route53, input)) ?? (await makeZone(route53, input, delegationSetId));
+  const apex = setOf({
+    name: input.name,
+    type: "NS",
+    ttl: apexTtlSeconds,
+    data: input.nameservers.map((host) => ({ type: "NS", host })),
+  });
+  await sendChanges(route53, zoneId, [{ Action: "UPSERT", ResourceRecordSet: apex }]);
+  return { zoneId };
+}
+
+/** Removes all RRsets except the SOA and NS at the apex, which every zone has. */
+async function empty(route53: Route53, zoneId: string): Promise<void> {
+  for (let isMore = true; isMore;) {
+    const { sets, next } = await listSets(route53, zoneId, { MaxItems: mostSets });
+    const apex = requireValue(sets.find(({ Type }) => Type === "SOA")?.Name);
+    const isKept = ({ Name, Type }: ResourceRecordSet): boolean => Name === apex && (Type === "SOA" || Type === "NS");
+    const gone = sets.filter((set) => !isKept(set));
+    for (const batch of batchesOf(gone.map((set) => ({ Action: "DELETE", ResourceRecordSet: set })))) {
+      await sendChanges(route53, zoneId, batch);
+    }
+    isMore = next !== undefined && gone.length > 0;
+  }
+}
+
+const mostAttempts = 3;
+
+/** Empties a zone and deletes it. Starts again, up to two times, if the zone changes meanwhile. */
+export async function deleteZone(route53: Route53, zoneId: string): Promise<void> {
+  const { client, sdk } = route53;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await empty(route53, zoneId);
+      await client.send(new sdk.DeleteHostedZoneCommand({ Id: zoneId }));
+      return;
+    } catch (error) {
+      if (codeOf(error) === "NoSuchHostedZone") return;
+      const isChanged = isInvalidBatch(error) || codeOf(error) === "HostedZoneNotEmpty";
+      if (!isChanged || attempt === mostAttempts) throw error;
+    }
+  }
 }

@@ -1,6 +1,6 @@
 import { EventBridgeClient, PutEventsCommand, type PutEventsRequestEntry } from "@aws-sdk/client-eventbridge";
 
-import type { Event } from "../../changes/event.ts";
+import type { Event } from "../../changes/record.ts";
 import type { Log } from "../../core/log.ts";
 
 /**

@@ -1,8 +1,13 @@
-import { clock } from "../../core/time.ts";
+import { createHmac, randomBytes } from "node:crypto";
+
+import * as z from "zod";
+
+import { notFound } from "../../core/errors.ts";
+import { clock, Timestamp } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
-import { addCheckout, getStored, checkoutStatus, type StoredCheckout } from "./embedded-checkout.ts";
-import type { Payments } from "./payments.ts";
-import { readPaymentEvent } from "./stripe-objects.ts";
+import type { Key } from "../../table/writes.ts";
+import type { Payments, CheckoutInput, CheckoutStatus, PaymentEvent } from "./payments.ts";
+import { readPaymentEvent, expirySeconds, stripeVersion } from "./stripe-objects.ts";
 
 export type EmbeddedOptions = {
   /** The secret that signs webhooks. */
@@ -40,4 +45,167 @@ export function embeddedPayments(table: Table, options: EmbeddedOptions): Paymen
       };
     },
   };
+}
+
+/*
+ * Access patterns
+ *   a checkout by its id                        CHECKOUT#<id> / CHECKOUT
+ *   the checkout that an idempotency key made   CHECKOUT#KEY#<key> / CHECKOUT
+ */
+const checkoutKey = (id: string): Key => ({ PK: `CHECKOUT#${id}`, SK: "CHECKOUT" });
+const idempotencyKey = (key: string): Key => ({ PK: `CHECKOUT#KEY#${key}`, SK: "CHECKOUT" });
+
+const StoredCheckout = z.object({
+  id: z.string(),
+  reference: z.string(),
+  account_id: z.string(),
+  amount: z.int(),
+  currency: z.string(),
+  description: z.string(),
+  success_url: z.string().optional(),
+  cancel_url: z.string().optional(),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+  /** The result of the checkout, and its time; an `open` checkout may have expired. */
+  outcome: z.enum(["open", "paid", "failed", "expired"]),
+  settled_at: Timestamp.optional(),
+});
+export type StoredCheckout = z.output<typeof StoredCheckout>;
+type PaymentEventType = PaymentEvent["type"];
+
+function newCheckout(input: CheckoutInput, now: Date): StoredCheckout {
+  return {
+    id: `cs_local_${randomBytes(18).toString("hex")}`,
+    reference: input.reference,
+    account_id: input.accountId,
+    amount: input.amount,
+    currency: input.currency,
+    description: input.description,
+    success_url: input.successUrl,
+    cancel_url: input.cancelUrl,
+    created_at: now.toISOString(),
+    expires_at: new Date(expirySeconds(input.expiresAt, now) * 1_000).toISOString(),
+    outcome: "open",
+  };
+}
+
+const isSameCheckout = (kept: StoredCheckout, input: CheckoutInput): boolean =>
+  kept.reference === input.reference &&
+  kept.account_id === input.accountId &&
+  kept.amount === input.amount &&
+  kept.currency === input.currency;
+
+/** Stores a new checkout, or returns the earlier one with the same key. Throws for the same key with another input. */
+export function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
+  return table.commit(async () => {
+    const claim = idempotencyKey(input.idempotencyKey);
+    const known = await table.get(claim, z.object({ checkout_id: z.string() }));
+    if (known) {
+      const kept = await getStored(table, known.checkout_id);
+      if (!isSameCheckout(kept, input)) throw new Error("This idempotency key belongs to another checkout.");
+      return { writes: [], value: kept };
+    }
+    const checkout = newCheckout(input, now);
+    return {
+      writes: [
+        { put: { ...claim, checkout_id: checkout.id }, if: "absent" },
+        { put: { ...checkoutKey(checkout.id), ...checkout }, if: "absent" },
+      ],
+      value: checkout,
+    };
+  });
+}
+
+/** The checkout with this id. Throws 404 `not_found`. */
+export async function getStored(table: Table, id: string): Promise<StoredCheckout> {
+  const checkout = /^cs_local_[0-9a-f]{36}$/.test(id) ? await table.get(checkoutKey(id), StoredCheckout) : undefined;
+  if (!checkout) throw notFound();
+  return checkout;
+}
+
+const statuses = { open: "open", paid: "paid", failed: "processing", expired: "expired" } as const;
+
+export const checkoutStatus = ({ outcome, expires_at }: StoredCheckout, now: Date): CheckoutStatus =>
+  outcome === "open" && expires_at <= now.toISOString() ? "expired" : statuses[outcome];
+
+/**
+ * An action on a checkout. `pay-late` is a payment that was made before the checkout ended and is reported afterwards.
+ */
+export const Act = z.enum(["pay", "decline", "close", "pay-late"]);
+export type Act = z.output<typeof Act>;
+
+const outcomes = { pay: "paid", decline: "failed", close: "expired", "pay-late": "paid" } as const;
+
+/** Whether an action is still possible on a checkout. A paid checkout can be reported again. */
+function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
+  const status = checkoutStatus(checkout, now);
+  if (act === "pay-late") return status === "expired" || status === "paid";
+  return act === "close" ? checkout.outcome === "open" : status === "open";
+}
+
+/**
+ * Ends a checkout. Of two callers at the same time one succeeds. Undefined if the action is not possible any more.
+ */
+export function settleCheckout(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
+  return table.commit(async () => {
+    const checkout = await getStored(table, id);
+    if (!isPossible(act, checkout, now)) return { writes: [], value: undefined };
+    if (checkout.outcome === "paid") return { writes: [], value: checkout };
+    const changes = { outcome: outcomes[act], settled_at: now.toISOString() };
+    return {
+      writes: [{ update: checkoutKey(id), set: changes, if: { outcome: checkout.outcome } }],
+      value: { ...checkout, ...changes },
+    };
+  });
+}
+
+const secondsOf = (timestamp: string): number => Math.floor(Date.parse(timestamp) / 1_000);
+
+const eventTypes: Record<PaymentEventType, string> = {
+  paid: "checkout.session.completed",
+  failed: "checkout.session.async_payment_failed",
+  expired: "checkout.session.expired",
+};
+
+/**
+ * The body of the event that reports the result of a settled checkout, in Stripe's form. It is the same bytes each time.
+ * Throws for an open checkout.
+ */
+export function eventBodyOf(checkout: StoredCheckout): string {
+  const { id, outcome, settled_at, created_at, expires_at, reference, account_id, amount, currency } = checkout;
+  if (outcome === "open" || settled_at === undefined) throw new Error("An open checkout has no outcome yet.");
+  const session = {
+    id,
+    object: "checkout.session",
+    amount_subtotal: amount,
+    amount_total: amount,
+    cancel_url: checkout.cancel_url ?? null,
+    client_reference_id: reference,
+    created: secondsOf(created_at),
+    currency: currency.toLowerCase(),
+    expires_at: secondsOf(expires_at),
+    livemode: false,
+    metadata: { account_id, reference },
+    mode: "payment",
+    payment_status: outcome === "paid" ? "paid" : "unpaid",
+    status: outcome === "expired" ? "expired" : "complete",
+    success_url: checkout.success_url ?? null,
+    url: null,
+  };
+  return JSON.stringify({
+    id: id.replace("cs_", `evt_${outcome}_`),
+    object: "event",
+    api_version: stripeVersion,
+    created: secondsOf(settled_at),
+    data: { object: session },
+    livemode: false,
+    pending_webhooks: 1,
+    type: eventTypes[outcome],
+  });
+}
+
+/** The `stripe-signature` header for a body sent now (https://docs.stripe.com/webhooks/signature). */
+export function stripeSignature(body: string, secret: string, now: Date): string {
+  const t = Math.floor(now.getTime() / 1_000);
+  return `t=${t},v1=${createHmac("sha256", secret).update(`${t}.${body}`).digest("hex")}`;
 }

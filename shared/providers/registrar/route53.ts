@@ -1,7 +1,9 @@
+import type { DomainAvailability, DomainPrice, PriceWithCurrency } from "@aws-sdk/client-route-53-domains";
+
+import { currency, minorUnits } from "../../core/money.ts";
 import { clock } from "../../core/time.ts";
-import type { Registrar } from "./registrar.ts";
-import { callRegistrar, connectDomains, type Domains } from "./route53-client.ts";
-import { offers } from "./route53-offers.ts";
+import type { Registrar, Offer } from "./registrar.ts";
+import { callRegistrar, connectDomains, type Domains, codeOf, requireList, requireValue } from "./route53-client.ts";
 import { latestOperation, operationOf, register } from "./route53-register.ts";
 import { registration, deleteRegistration, setAutoRenew, setNameservers } from "./route53-registrations.ts";
 
@@ -46,5 +48,110 @@ export function route53Registrar({
       callRegistrar(async () => setNameservers(await connect(), name, nameservers)),
     setAutoRenew: (name, autoRenew) => callRegistrar(async () => setAutoRenew(await connect(), name, autoRenew)),
     release: (name) => callRegistrar(async () => deleteRegistration(await connect(), name)),
+  };
+}
+
+type Prices = Pick<Offer, "price" | "renewalPrice">;
+
+const statuses: Record<DomainAvailability, Offer["status"]> = {
+  AVAILABLE: "available",
+  AVAILABLE_PREORDER: "unavailable",
+  AVAILABLE_RESERVED: "reserved",
+  RESERVED: "reserved",
+  UNAVAILABLE: "unavailable",
+  UNAVAILABLE_PREMIUM: "premium",
+  UNAVAILABLE_RESTRICTED: "reserved",
+  INVALID_NAME_FOR_TLD: "invalid",
+  DONT_KNOW: "unknown",
+  PENDING: "unknown",
+};
+
+async function offerStatus({ client, sdk }: Domains, name: string): Promise<Offer["status"]> {
+  try {
+    const answer = await client.send(new sdk.CheckDomainAvailabilityCommand({ DomainName: name }));
+    // A status that we do not know says nothing about the name.
+    return statuses[requireValue(answer.Availability)] ?? "unknown";
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === "UnsupportedTLD") return "unsupported_tld";
+    if (code === "InvalidInput") return "invalid";
+    if (code === "TLDInMaintenance") return "unknown";
+    throw error;
+  }
+}
+
+/**
+ * A price in minor units; undefined if it is in another currency, or has fractions of a cent, which we cannot charge.
+ */
+function amountOf(price: PriceWithCurrency | undefined): number | undefined {
+  return price?.Price === undefined || price.Currency !== currency ? undefined : minorUnits(String(price.Price));
+}
+
+function pricesOf({ RegistrationPrice, RenewalPrice }: DomainPrice): Prices {
+  const [price, renewalPrice] = [amountOf(RegistrationPrice), amountOf(RenewalPrice)];
+  return { ...(price === undefined ? {} : { price }), ...(renewalPrice === undefined ? {} : { renewalPrice }) };
+}
+
+/** A top-level domain as we write it: without a dot before it. */
+const tldOf = (price: DomainPrice): string => requireValue(price.Name).replace(/^\./, "").toLowerCase();
+
+/** The prices of a top-level domain; undefined when Route 53 does not sell it. */
+async function askPrices({ client, sdk }: Domains, tld: string): Promise<Prices | undefined> {
+  try {
+    const { Prices: all } = await client.send(new sdk.ListPricesCommand({ Tld: tld }));
+    const own = requireList(all).find((price) => tldOf(price) === tld);
+    return own && pricesOf(own);
+  } catch (error) {
+    if (codeOf(error) === "UnsupportedTLD" || codeOf(error) === "InvalidInput") return undefined;
+    throw error;
+  }
+}
+
+async function askTlds({ client, sdk }: Domains): Promise<readonly string[]> {
+  const found: string[] = [];
+  let marker: string | undefined;
+  do {
+    const command = new sdk.ListPricesCommand({ MaxItems: 100, ...(marker === undefined ? {} : { Marker: marker }) });
+    const { Prices: page, NextPageMarker } = await client.send(command);
+    found.push(...requireList(page).map(tldOf));
+    marker = NextPageMarker;
+  } while (marker !== undefined);
+  return found.toSorted();
+}
+
+const cacheMs = 3_600_000;
+
+/** Caches the answer for each key for an hour, unless it is undefined or an error. */
+function cached<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>) {
+  const known = new Map<string, { until: number; value: Promise<T | undefined> }>();
+  return (key: string): Promise<T | undefined> => {
+    const at = now().getTime();
+    const entry = known.get(key);
+    if (entry && at < entry.until) return entry.value;
+    const value = ask(key);
+    known.set(key, { until: at + cacheMs, value });
+    const forget = (): void => {
+      if (known.get(key)?.value === value) known.delete(key);
+    };
+    value.then((found) => found ?? forget(), forget);
+    return value;
+  };
+}
+
+/**
+ * The offers of Route 53 Domains and the top-level domains it sells; prices and top-level domains are at most an hour
+ * old.
+ */
+export function offers(connect: () => Promise<Domains>, now: () => Date) {
+  const prices = cached(now, async (tld) => askPrices(await connect(), tld));
+  const tlds = cached(now, async () => askTlds(await connect()));
+  return {
+    tlds: async () => (await tlds("")) ?? [],
+    offer: async (name: string): Promise<Offer> => {
+      const tld = name.slice(name.indexOf(".") + 1);
+      const [status, price] = await Promise.all([connect().then((domains) => offerStatus(domains, name)), prices(tld)]);
+      // The price list has no prices of premium names.
+      return status === "available" ? { name, status, ...price } : { name, status };
+    },
   };
 }

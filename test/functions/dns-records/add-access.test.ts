@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
-import { zoneWork } from "../../../shared/domains/records/services.ts";
+import { zoneWork } from "../../../shared/domains/records/sync-now.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { ownRecords, recordsRequest, served, www } from "../../support/dns-records.ts";

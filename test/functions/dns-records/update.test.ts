@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 
-import { zoneWork } from "../../../shared/domains/records/services.ts";
+import { zoneWork } from "../../../shared/domains/records/sync-now.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
 import { addedRecord, ownRecords, recordsRequest, served } from "../../support/dns-records.ts";
 import { active, connected } from "../../support/domains.ts";

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
-import { handler } from "../../../functions/workers/check-ledgers.ts";
+import { handler, checkLedgers, turnAt } from "../../../functions/workers/check-ledgers.ts";
 import { createAccount } from "../../../shared/access/operate-accounts.ts";
-import { checkLedgers, turnAt } from "../../../shared/billing/check-ledgers.ts";
 import type { Log, LogFields } from "../../../shared/core/log.ts";
 import { balanceKey } from "../../../shared/ledger/ledger.ts";
 import type { Table } from "../../../shared/table/table.ts";

@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 
 import { handler } from "../../../functions/workers/payment-webhook.ts";
 import { buildEvent, collectHeaders, parseTarget } from "../../../infra/local/server/event.ts";
-import { stripeSignature } from "../../../shared/providers/payments/embedded-checkout.ts";
+import { stripeSignature } from "../../../shared/providers/payments/embedded.ts";
 import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { answerOf } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";

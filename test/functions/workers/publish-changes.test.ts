@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { publishChanges } from "../../../functions/workers/publish-changes.ts";
-import type { Event } from "../../../shared/changes/event.ts";
+import type { Event } from "../../../shared/changes/record.ts";
 import type { LogFields } from "../../../shared/core/log.ts";
 import { changeOf, labelOf, poisonRecord, recordsOf, streamEvent } from "../../support/changes.ts";
 

@@ -9,7 +9,7 @@ import { localTableName } from "../../../infra/local/table/lock.ts";
 import type { TableLocation } from "../../../infra/operator/commands.ts";
 import { eventCommands } from "../../../infra/operator/event-commands.ts";
 import { createAccount, createClient } from "../../../shared/access/operate-accounts.ts";
-import type { Event } from "../../../shared/changes/event.ts";
+import type { Event } from "../../../shared/changes/record.ts";
 import { TableClient } from "../../../shared/table/client.ts";
 import { openTable, type Table } from "../../../shared/table/table.ts";
 import { changeOf, labelOf, newTable, record, recordPoison } from "../../support/changes.ts";

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 
-import { handedByGroup, handedByServiceAccount, rankOf, requireToHold } from "../../../shared/access/escalation.ts";
+import {
+  handedByGroup,
+  handedByServiceAccount,
+  ownershipIn,
+  requireToHold,
+} from "../../../shared/access/escalation.ts";
 import { accessKey, groupsKey, userKey, type GroupsRecord } from "../../../shared/accounts/standing.ts";
 import type { HeldGrant, Permissions } from "../../../shared/auth/permissions.ts";
 import type { Table } from "../../../shared/table/table.ts";
@@ -77,8 +82,8 @@ test("a group hands on what it holds and what is above it holds, ownership inclu
   expect(handedByGroup(record, "inner")).toEqual([a, b, "account_owner"]);
   expect(handedByGroup(record, "other")).toEqual([c]);
   expect(handedByGroup(record, "gone")).toEqual([]);
-  expect(rankOf(handedByGroup(record, "inner"))).toEqual(["account_owner"]);
-  expect(rankOf([{ capability: "ip.view" }, "super_admin"])).toEqual([]);
+  expect(ownershipIn(handedByGroup(record, "inner"))).toEqual(["account_owner"]);
+  expect(ownershipIn([{ capability: "ip.view" }, "super_admin"])).toEqual([]);
 });
 
 describe("the token of a service account allows", () => {

@@ -6,7 +6,7 @@ import {
   lastUses,
   mintServiceToken,
   servicePrincipal,
-  tokenEnds,
+  planTokenEnds,
   tokenWrite,
 } from "../../../shared/auth/service-token.ts";
 import { testTable } from "../../support/world.ts";
@@ -96,9 +96,9 @@ describe("the end of a token", () => {
   });
 
   /** Ends tokens, and tells which of them were live. */
-  const end = async (tokens: { publicId: string }[], how: Parameters<typeof tokenEnds>[2], afterMs = 0) => {
+  const end = async (tokens: { publicId: string }[], how: Parameters<typeof planTokenEnds>[2], afterMs = 0) => {
     const ids = tokens.map(({ publicId }) => publicId);
-    const { live, writes } = await tokenEnds(table, ids, how, at(afterMs));
+    const { live, writes } = await planTokenEnds(table, ids, how, at(afterMs));
     for (const write of writes) await table.attempt(write);
     return { live, writes: writes.length };
   };

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { routes } from "../../../functions/routes.ts";
 import { capabilities, roles, type Capability, type RoleKey } from "../../../shared/auth/capabilities.ts";
-import { scopeTypes } from "../../../shared/grants/capability-scopes.ts";
+import { scopeTypes } from "../../../shared/grants/assignments.ts";
 import { parseInput } from "../../../shared/http/input.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { exampleOf } from "../../support/examples.ts";

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 
 import { batchReads } from "../../../shared/table/batch-reads.ts";
-import type { Usage } from "../../../shared/table/connection.ts";
+import type { Usage } from "../../../shared/table/client.ts";
 import { SeenItems } from "../../../shared/table/seen-items.ts";
 import { testTable } from "../../support/world.ts";
 

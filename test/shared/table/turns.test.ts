@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
 
-import { newTurns } from "../../../shared/table/turns.ts";
+import { newTurns } from "../../../shared/table/commit.ts";
 
 const things = ["a", "b", "c", "d"];
 const request = fc.record({

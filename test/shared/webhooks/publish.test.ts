@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 
-import { eventOf, type Event } from "../../../shared/changes/event.ts";
-import { StoredChange } from "../../../shared/changes/record.ts";
+import { eventOf, type Event, StoredChange } from "../../../shared/changes/record.ts";
 import { publishInOrder } from "../../../shared/webhooks/publish.ts";
 import { changeOf, labelOf, recordsOf } from "../../support/changes.ts";
 

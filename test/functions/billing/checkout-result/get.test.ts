@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
-import { getStored, settleCheckout } from "../../../../shared/providers/payments/embedded-checkout.ts";
+import { getStored, settleCheckout } from "../../../../shared/providers/payments/embedded.ts";
 import { topupKey } from "../../../../shared/wallet/topup.ts";
 import { newTopup } from "../../../support/billing-examples.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";

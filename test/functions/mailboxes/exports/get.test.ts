@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
+import { runExport } from "../../../../functions/workers/make-mailbox-export.ts";
 import { filesHere } from "../../../../shared/billing/services.ts";
 import { exportKey } from "../../../../shared/mail/mailboxes/export.ts";
-import { runExport } from "../../../../shared/mail/mailboxes/run-export.ts";
 import { isGenuine, readEmbedded } from "../../../../shared/providers/files/embedded.ts";
 import { readCsv } from "../../../support/csv.ts";
 import { queuedExport } from "../../../support/mailbox-examples.ts";

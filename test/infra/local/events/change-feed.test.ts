@@ -7,7 +7,7 @@ import { publishChanges } from "../../../../functions/workers/publish-changes.ts
 import { openChangeFeed } from "../../../../infra/local/events/change-feed.ts";
 import { DeadLetter, deadLettersIn, embeddedPublisher, eventsIn } from "../../../../infra/local/events/event-log.ts";
 import { eventSource } from "../../../../infra/local/events/event-source.ts";
-import type { Event } from "../../../../shared/changes/event.ts";
+import type { Event } from "../../../../shared/changes/record.ts";
 import { createLog } from "../../../../shared/core/log.ts";
 import type { Table } from "../../../../shared/table/table.ts";
 import { changeOf, labelOf, listedAccount, newTable, record, recordPoison } from "../../../support/changes.ts";

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { deadLettersIn, embeddedPublisher, eventsIn, ndjsonLog } from "../../../../infra/local/events/event-log.ts";
 import { eventPaths } from "../../../../infra/local/pages/events.ts";
-import type { Event } from "../../../../shared/changes/event.ts";
+import type { Event } from "../../../../shared/changes/record.ts";
 import { newFolder } from "../../../support/folder.ts";
 import { gatewayFor, sendRequest, type Reply } from "../wire.ts";
 

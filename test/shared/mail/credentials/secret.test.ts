@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { weakness } from "../../../../shared/mail/credentials/secret.ts";
+import { weakness } from "../../../../shared/mail/credentials/credential.ts";
 import { newPassword } from "../../../../shared/mail/mailboxes/password.ts";
 import { anyString } from "../../../support/text.ts";
 

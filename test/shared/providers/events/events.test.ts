@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 
-import type { Event } from "../../../../shared/changes/event.ts";
+import type { Event } from "../../../../shared/changes/record.ts";
 import type { LogFields } from "../../../../shared/core/log.ts";
 import { eventBridgePublisher } from "../../../../shared/providers/events/events.ts";
 import { startEventBus, takeAll } from "../../../support/event-bus.ts";

@@ -7,8 +7,8 @@ import {
   settleCheckout,
   stripeSignature,
   type Act,
-} from "../../../../shared/providers/payments/embedded-checkout.ts";
-import { embeddedPayments } from "../../../../shared/providers/payments/embedded.ts";
+  embeddedPayments,
+} from "../../../../shared/providers/payments/embedded.ts";
 import { PaymentsEnvironment, paymentsOf } from "../../../../shared/providers/payments/factory.ts";
 import type { CheckoutInput } from "../../../../shared/providers/payments/payments.ts";
 import { testTable } from "../../../support/world.ts";

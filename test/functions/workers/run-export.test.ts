@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 
-import { exportKey, StoredExport } from "../../../../shared/mail/mailboxes/export.ts";
-import { runExport } from "../../../../shared/mail/mailboxes/run-export.ts";
-import { embeddedFiles, readEmbedded } from "../../../../shared/providers/files/embedded.ts";
-import type { Files } from "../../../../shared/providers/files/files.ts";
-import { readCsv } from "../../../support/csv.ts";
-import { newFolder } from "../../../support/folder.ts";
-import { queuedExport } from "../../../support/mailbox-examples.ts";
-import { at, home, send, stocked } from "../../../support/mailboxes.ts";
-import { recorded } from "../../../support/recorded.ts";
-import { newAccount, testTable, type Account } from "../../../support/world.ts";
+import { runExport } from "../../../functions/workers/make-mailbox-export.ts";
+import { exportKey, StoredExport } from "../../../shared/mail/mailboxes/export.ts";
+import { embeddedFiles, readEmbedded } from "../../../shared/providers/files/embedded.ts";
+import type { Files } from "../../../shared/providers/files/files.ts";
+import { readCsv } from "../../support/csv.ts";
+import { newFolder } from "../../support/folder.ts";
+import { queuedExport } from "../../support/mailbox-examples.ts";
+import { at, home, send, stocked } from "../../support/mailboxes.ts";
+import { recorded } from "../../support/recorded.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 /** An account with so many mailboxes, and a folder for its files. */
 async function scene(count: number) {

@@ -1,19 +1,20 @@
 import * as z from "zod";
 
-import { AccountParams } from "../../accounts/account.ts";
-import { accessKey } from "../../accounts/standing.ts";
-import { type MintedToken, lastUses, mintServiceToken, tokenEnds, tokenWrite } from "../../auth/service-token.ts";
-import { change, defineKind } from "../../changes/kind.ts";
-import { Problem, notFound } from "../../core/errors.ts";
-import { Id, timeOrderedId } from "../../core/ids.ts";
-import { Timestamp } from "../../core/time.ts";
-import { readHeld, aheadOfHolder } from "../../grants/holders.ts";
-import type { Context } from "../../http/route.ts";
-import type { Ahead } from "../../table/read-ahead.ts";
-import type { Reader } from "../../table/table.ts";
-import type { Key, Write } from "../../table/writes.ts";
-import { handedByServiceAccount, requireToHold } from "../escalation.ts";
-import { planPurge, purgeServiceAccount } from "./deletion.ts";
+import { AccountParams } from "../accounts/account.ts";
+import { accessKey } from "../accounts/standing.ts";
+import { type MintedToken, lastUses, mintServiceToken, planTokenEnds, tokenWrite } from "../auth/service-token.ts";
+import { change, defineKind, type Change } from "../changes/kind.ts";
+import { Problem, notFound } from "../core/errors.ts";
+import { Id, timeOrderedId } from "../core/ids.ts";
+import { Timestamp } from "../core/time.ts";
+import { getAssignments, planRevocation } from "../grants/assignments.ts";
+import { readHeld, aheadOfHolder, planForgotten, type HolderChange } from "../grants/holders.ts";
+import type { Context } from "../http/route.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key, Write } from "../table/writes.ts";
+import { handedByServiceAccount, requireToHold } from "./escalation.ts";
+import { leaveGroups, planLeaving } from "./groups/members.ts";
 
 export const ServiceAccountParams = AccountParams.extend({
   service_account_id: Id.meta({ description: "The service account's id." }),
@@ -31,13 +32,13 @@ export const ServiceAccount = z
     created_by_user_id: Id.meta({ description: "The user or service account that created it." }),
     expires_at: Timestamp.nullable().meta({ description: "When the token expires. Null if it never expires." }),
     last_used_at: Timestamp.nullable().meta({
-      description: "When one of its tokens was last used, to within an hour.",
+      description: "When one of its tokens was last used, accurate to an hour.",
     }),
     revoked_at: Timestamp.nullable().meta({
       description: "When the service account was revoked. Null if it was not revoked.",
     }),
   })
-  .meta({ id: "ServiceAccount", description: "An identity for programs, with its own token." });
+  .meta({ id: "ServiceAccount", description: "An identity for programs, with tokens of its own." });
 
 export const serviceAccountKind = defineKind({
   name: "auth.service_account",
@@ -53,7 +54,7 @@ export const ServiceAccountWithToken = ServiceAccount.extend({
 /*
  * Access patterns
  *   service accounts of an account, oldest first, and one by id   ACCOUNT#<id> / SERVICE_ACCOUNT#<id>
- *   what one holds                                                its access record (shared/accounts/standing.ts)
+ *   the grants and groups of one                                  its access record (shared/accounts/standing.ts)
  *   its tokens                                                    TOKEN#<public id> (shared/auth/service-token.ts)
  */
 const serviceAccountKey = (accountId: string, id: string): Key => ({
@@ -142,10 +143,10 @@ const rangeOf = (accountId: string): { partition: string; from: string; to: stri
   to: serviceAccountKey(accountId, "~").SK,
 });
 
-/** What `listServiceAccounts` reads first. */
+/** The items that `listServiceAccounts` reads first. */
 export const aheadOfServiceAccounts = (accountId: string): Ahead => ({ ranges: [rangeOf(accountId)] });
 
-/** What `rotateServiceAccount` and `revokeServiceAccount` read first: the record at most three times. */
+/** The items that `rotateServiceAccount` and `revokeServiceAccount` read first, with the record for three reads. */
 export const aheadOfServiceAccount = (accountId: string, id: string): Ahead => ({
   keys: [serviceAccountKey(accountId, id), ...aheadOfHolder(accountId, { type: "service_account", id }, { times: 3 })],
 });
@@ -200,7 +201,7 @@ export async function rotateServiceAccount(
     }
     const end = new Date(at.getTime() + overlapSeconds * 1000).toISOString();
     const [{ live, writes }, used] = await Promise.all([
-      tokenEnds(table, old.public_ids, overlapSeconds === 0 ? { revoked: at } : { expires: end }, at),
+      planTokenEnds(table, old.public_ids, overlapSeconds === 0 ? { revoked: at } : { expires: end }, at),
       lastUses(table, old.public_ids),
     ]);
     const kept = overlapSeconds === 0 ? [] : live;
@@ -227,8 +228,8 @@ export async function rotateServiceAccount(
 }
 
 /**
- * Revokes a service account with its tokens, grants and memberships, from the next request on. Throws 404, and 403
- * `would_escalate` if it owns the account and the caller does not.
+ * Revokes a service account, its tokens, its grants and its memberships, from the next request on. Throws 404, and 403
+ * `would_escalate` if the service account owns the account and the caller does not.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -236,12 +237,12 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
   if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
   const isPurged = await commit(async () => {
     const old = await readServiceAccount(table, accountId, id);
-    // An earlier revocation may have died half-way. This one removes what it left.
+    // An earlier revocation may have ended half-way. This one removes the rest.
     if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
     const [{ writes }, purge] = await Promise.all([
-      tokenEnds(table, old.public_ids, { revoked: now() }, now()),
+      planTokenEnds(table, old.public_ids, { revoked: now() }, now()),
       planPurge(table, accountId, id, now()),
     ]);
     return {
@@ -251,4 +252,67 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
     };
   });
   if (!isPurged) await purgeServiceAccount(context, accountId, id);
+}
+
+/**
+ * The number of assignments that one transaction revokes. Each takes up to four of the hundred writes of a transaction.
+ */
+const revocationsPerTransaction = 20;
+
+/** How many grants and groups one transaction removes together with the service account itself. */
+const [fewGrants, fewGroups] = [12, 4];
+
+/**
+ * Plans the revocation of all permissions of a service account, its removal from its groups, and the deletion of its
+ * record; undefined if this does not fit into one transaction.
+ */
+async function planPurge(
+  table: Reader,
+  accountId: string,
+  id: string,
+  now: Date,
+): Promise<{ writes: Write[]; changes: Change[] } | undefined> {
+  const subject = { type: "service_account" as const, id };
+  const held = await readHeld(table, accountId, subject);
+  if (!held) return { writes: [], changes: [] };
+  const { grants, groups, owner_grant_id } = held;
+  if (grants.length > fewGrants || groups.length > fewGroups) return undefined;
+  const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
+  const [left, assignments] = await Promise.all([
+    planLeaving(table, accountId, subject, groups),
+    getAssignments(table, accountId, ids),
+  ]);
+  const forgotten: HolderChange = { subject, change: left.holder, forget: true };
+  const revoked = await planRevocation(table, accountId, assignments, now, [forgotten]);
+  const { SK } = accessKey(accountId, subject);
+  // Its grants were read twice. If it got another grant in between, this plan would not remove everything.
+  if (!revoked.writes.some((write) => "delete" in write && write.delete.SK === SK)) return undefined;
+  return { writes: [...left.writes, ...revoked.writes], changes: [...left.changes, ...revoked.changes] };
+}
+
+/**
+ * Revokes all permissions of a service account, removes it from its groups and deletes its record, in several
+ * transactions. Its tokens are invalid already, so the remaining grants give no access.
+ */
+async function purgeServiceAccount(
+  { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
+  accountId: string,
+  id: string,
+): Promise<void> {
+  const subject = { type: "service_account" as const, id };
+  for (let isForgotten = false; !isForgotten;) {
+    isForgotten = await commit(async () => {
+      const held = await readHeld(table, accountId, subject);
+      if (!held) return { value: true, writes: [], changes: [] };
+      const grants = held.grants.map((grant) => grant.id);
+      const ids = held.owner_grant_id === undefined ? grants : [...grants, held.owner_grant_id];
+      const some = await getAssignments(table, accountId, ids.slice(0, revocationsPerTransaction));
+      if (some.length > 0) return { value: false, ...(await planRevocation(table, accountId, some, now())) };
+      const writes = await planForgotten(table, accountId, subject);
+      return { value: writes.length > 0, writes, changes: [], housekeeping: true };
+    });
+    const held = isForgotten ? undefined : await readHeld(table, accountId, subject);
+    // Groups are left last, when the record is short, because leaving one rewrites it.
+    if (held?.grants.length === 0) await leaveGroups({ table, commit }, accountId, subject, held.groups);
+  }
 }

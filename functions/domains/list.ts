@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
 import { Domain } from "../../shared/domains/domain.ts";
-import { domainQuery, listDomains } from "../../shared/domains/list.ts";
+import { aheadOfDomains, domainQuery, listDomains } from "../../shared/domains/list.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -19,6 +19,7 @@ export const route = defineRoute({
   params: AccountParams,
   query: z.strictObject({ ...pageQuery, ...domainQuery }),
   output: pageOf(Domain, "domains").meta({ id: "DomainListResponse", description: "A page of domains." }),
+  ahead: ({ params, query }, expected) => aheadOfDomains(params.account_id, query, expected),
   run: async ({ params, query }, context) => {
     const { page, page_size } = query;
     return { ...(await listDomains(params.account_id, query, context)), page, page_size };

@@ -4,7 +4,7 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { listMailboxes, mailboxQuery } from "../../shared/mail/mailboxes/list.ts";
+import { aheadOfMailboxes, listMailboxes, mailboxQuery } from "../../shared/mail/mailboxes/list.ts";
 import { Mailbox } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
@@ -19,6 +19,7 @@ export const route = defineRoute({
   params: AccountParams,
   query: z.strictObject({ ...pageQuery, ...mailboxQuery }),
   output: pageOf(Mailbox, "mailboxes").meta({ id: "MailboxListResponse", description: "A page of mailboxes." }),
+  ahead: ({ params, query }, expected) => aheadOfMailboxes(params.account_id, query, expected),
   run: async ({ params, query }, context) => {
     const { page, page_size } = query;
     return { ...(await listMailboxes(params.account_id, query, context)), page, page_size };

@@ -6,11 +6,13 @@ import { InvalidInput } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
 import { type PageQuery, type RowSource, spanOf, totalOf } from "../core/page.ts";
 import { line } from "../core/text.ts";
-import type { Context } from "../http/route.ts";
+import type { Context, Expected } from "../http/route.ts";
 import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
+import { aheadOfRows } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { tagsAmong } from "../tags/tag.ts";
-import { domainsIn, DomainStatus, type StoredDomain, type Domain } from "./domain.ts";
+import { domainsIn, domainsOf, DomainStatus, type StoredDomain, type Domain } from "./domain.ts";
 import { type DomainFilter, filteredDomains, openDomains, referredIds } from "./filtered.ts";
 import { domainsByIds } from "./find.ts";
 import { unicodeOf } from "./name.ts";
@@ -27,6 +29,16 @@ export const domainQuery = {
   }).optional(),
 };
 type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>>;
+
+/** The items that `listDomains` reads for a principal who lists the whole account without a filter. */
+export function aheadOfDomains(
+  accountId: string,
+  { page, page_size, ...filter }: DomainQuery,
+  { permissions }: Expected,
+): Ahead {
+  const isWhole = Object.values(filter).every((value) => value === undefined) && covers(permissions, "domain.view", []);
+  return isWhole ? aheadOfRows(domainsOf(accountId), spanOf({ page, page_size })) : {};
+}
 
 const filterLimit = 20_000;
 

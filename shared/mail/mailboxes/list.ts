@@ -1,20 +1,25 @@
-import type * as z from "zod";
+import * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
 import { type PageQuery, type RowSource, spanOf, totalOf } from "../../core/page.ts";
 import { line } from "../../core/text.ts";
-import { domainByRef, domainsByIds, scopesOfDomain } from "../../domains/find.ts";
+import { domainKey } from "../../domains/domain.ts";
+import { domainByRef, domainsByIds, expectedDomainId, scopesOfDomain, seenDomain } from "../../domains/find.ts";
 import { domainsAtOnce } from "../../domains/list.ts";
 import { DomainRef } from "../../domains/name.ts";
-import type { Context } from "../../http/route.ts";
+import type { Context, Expected } from "../../http/route.ts";
 import { ListChanged, type Moment, atOneMoment } from "../../table/moment.ts";
-import { readHeads } from "../../table/ranked-list.ts";
+import { aheadOfRows, readHeads } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
+import type { Key } from "../../table/writes.ts";
+import { workspaceKey } from "../../workspaces/workspace.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import { accountSources, domainSources, singleSources } from "./lookup.ts";
-import { type Mailbox, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
+import { type Mailbox, mailboxesIn, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
+import { headIn } from "./plan.ts";
 import { isFound, searchLimit, searchNames, tooBroad } from "./search.ts";
 import { mailboxViews } from "./view.ts";
 
@@ -31,6 +36,53 @@ export const mailboxQuery = {
     .optional(),
 };
 export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
+
+/** The most domains of a page that a process notes for the next one. */
+const notedDomains = 5;
+
+/** The place of the note. No item is stored there. */
+const homesKey = (accountId: string): Key => ({ PK: mailboxesOf(accountId).partition, SK: "SEEN#MAILBOX_HOMES" });
+const Homes = z.object({ domains: z.array(Id), workspaces: z.array(Id) });
+
+/**
+ * The items that `listMailboxes` reads for a domain, or for a principal who lists the whole account. The domains and
+ * workspaces are those that the process saw last.
+ */
+export function aheadOfMailboxes(
+  accountId: string,
+  { page, page_size, ...filter }: PageQuery & MailboxFilter,
+  { permissions, seen }: Expected,
+): Ahead {
+  const { domain, search, workspace_id } = filter;
+  if (search !== undefined || workspace_id !== undefined) return {};
+  const span = spanOf({ page, page_size });
+  if (domain === undefined) {
+    if (!covers(permissions, "mailbox.view", [])) return {};
+    const { keys = [], ...rows } = aheadOfRows(mailboxesOf(accountId), span);
+    const homes = Homes.safeParse(seen.recall(homesKey(accountId))).data ?? { domains: [], workspaces: [] };
+    return { ...rows, keys: [...keys, ...homeKeys(accountId, homes)] };
+  }
+  const id = expectedDomainId(seen, accountId, domain);
+  if (id === undefined) return {};
+  const home = seenDomain({ seen }, accountId, id);
+  const { keys = [], ...rows } = aheadOfRows(mailboxesIn(accountId, id), span);
+  // The domain is read for its list, and again for the views of the mailboxes.
+  const homes = { domains: [id, id], workspaces: home ? [home.workspace_id] : [] };
+  return { ...rows, keys: [...(home && headIn(home) ? [] : keys), ...homeKeys(accountId, homes)] };
+}
+
+const homeKeys = (accountId: string, { domains, workspaces }: z.output<typeof Homes>): Key[] => [
+  ...domains.map((id) => domainKey(accountId, id)),
+  ...workspaces.map((id) => workspaceKey(accountId, id)),
+];
+
+/** Notes the domains and workspaces of a page for the next request, if they are few. */
+function noteHomes({ table }: Context, accountId: string, items: readonly Mailbox[]): void {
+  const domains = [...new Set(items.map(({ domain_id }) => domain_id))];
+  const workspaces = [...new Set(items.map(({ workspace_id }) => workspace_id))];
+  if (domains.length > 0 && domains.length <= notedDomains)
+    table.seen?.note({ ...homesKey(accountId), domains, workspaces });
+}
 
 /**
  * The most domains whose mailboxes are listed together, for a workspace or for a principal that sees only some domains.
@@ -54,6 +106,7 @@ export async function listMailboxes(
       filter.workspace_id === undefined || workspace_id === filter.workspace_id;
     // A domain was deleted, or moved to another workspace, so the page has to be read again.
     if (items.filter(isIn).length < rows.length) throw new ListChanged();
+    noteHomes(context, accountId, items);
     return { items, total };
   });
 }
@@ -126,6 +179,7 @@ async function sourcesOf(
   const { table, permissions } = context;
   if (ref !== undefined) {
     const domain = await domainByRef(table, accountId, ref);
+    if (domain) table.seen?.note({ ...domainKey(accountId, domain.id), ...domain });
     const isIn = domain && (workspace_id === undefined || domain.workspace_id === workspace_id);
     if (!isIn) return [];
     const isSeen = covers(permissions, "mailbox.view", scopesOfDomain(domain));

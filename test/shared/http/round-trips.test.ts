@@ -125,7 +125,6 @@ const wholeLists = "lists over several lists are read at one moment";
 /** The routes whose example takes longer than its goal in a process that has just started, and why. */
 const exceptions: Record<string, string> = {
   "workspaces.delete": afterHead,
-  "domains.list": wholeLists,
   "domains.add": afterHead,
   "domains.search": provider,
   "domains.purchase": provider,
@@ -139,7 +138,6 @@ const exceptions: Record<string, string> = {
   "dns_records.update": unseen,
   "dns_records.delete": unseen,
   "dns_records.import": provider,
-  "mailboxes.list": wholeLists,
   "mailboxes.add": "the first password of an account makes the key of its passwords",
   "mailboxes.bulk": steps,
   "mailboxes.bulk_delete": steps,

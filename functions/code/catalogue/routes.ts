@@ -119,7 +119,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     summary: "Find functions by words",
     synonyms: ["look for", "how to", "which"],
     description:
-      "The ten functions that match best, by everyday words such as `unpaid bills`. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word also matches longer words that begin with it. If there are none, it matches the most similar word. Only the first twelve words count.",
+      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word also matches longer words that begin with it. If there are none, it matches the most similar word. Only the first twelve words count.",
     query: z.strictObject({
       query: z.string().min(1).max(200).meta({ description: "Words, in any order.", example: "reset password" }),
     }),

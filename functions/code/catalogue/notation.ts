@@ -6,7 +6,7 @@ export type Definitions = Readonly<Record<string, Schema>>;
 export const notation =
   "`name?` may be left out; a member without a type is a string; `[x]` is a list of x; `x|null` may be null; `(1..9)` bounds a number, a length or a count; `= x` is a default; other names are in `types`.";
 
-type Options = {
+type NotationOptions = {
   definitions?: Definitions;
   /** The definitions that are written by their names. */
   named?: ReadonlySet<string>;
@@ -15,7 +15,7 @@ type Options = {
 };
 
 /** Writes the type of a JSON schema in a short notation: `{id, size: integer, status: 'active'|'paused', tags: [Tag]}`. */
-export function formatType(schema: Schema | boolean, options: Options = {}): string {
+export function formatType(schema: Schema | boolean, options: NotationOptions = {}): string {
   if (typeof schema === "boolean") return "any";
   const { definitions = {}, named, isExact = false } = options;
   const name = schema.$ref?.replace("#/$defs/", "");
@@ -44,7 +44,7 @@ export function formatType(schema: Schema | boolean, options: Options = {}): str
 }
 
 /** Writes the members of an object, or the arguments of a function: `id: uuid, name, page?: integer(1..) = 1`. */
-export const formatMembers = ({ properties = {}, required = [] }: Schema, options: Options = {}): string =>
+export const formatMembers = ({ properties = {}, required = [] }: Schema, options: NotationOptions = {}): string =>
   Object.entries(properties)
     .map(([name, member]) => {
       const type = formatType(member, options);

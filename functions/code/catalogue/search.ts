@@ -7,7 +7,7 @@ const searchedWords = 12;
 
 /** What a word in each part of a function's description weighs. */
 const weights = { name: 5, summary: 3, synonyms: 3, parameters: 0.5, description: 0.5 };
-type Part = keyof typeof weights;
+type IndexedPart = keyof typeof weights;
 /** BM25's k1. Its b is 0: a long list of synonyms makes none of them worth less. */
 const saturation = 1.2;
 /** What a longer word that begins with the sought word, and a similar word, count of an exact match. */
@@ -56,7 +56,7 @@ function indexOf(catalogue: Catalogue): Index {
     for (const [part, text] of Object.entries(textsOf(fn))) {
       const words = wordsOf(text);
       // A word is more of a short name than of a long one.
-      const weight = weights[part as Part] / (part === "name" ? Math.sqrt(words.size) : 1);
+      const weight = weights[part as IndexedPart] / (part === "name" ? Math.sqrt(words.size) : 1);
       for (const word of words) {
         const found = index.get(word) ?? new Map<CodeFunction, number>();
         index.set(word, found.set(fn, (found.get(fn) ?? 0) + weight));
@@ -67,7 +67,7 @@ function indexOf(catalogue: Catalogue): Index {
   return index;
 }
 
-const textsOf = ({ route, argumentParts }: CodeFunction): Record<Part, string> => ({
+const textsOf = ({ route, argumentParts }: CodeFunction): Record<IndexedPart, string> => ({
   name: route.name,
   summary: route.summary,
   synonyms: route.synonyms.join(" "),

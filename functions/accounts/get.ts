@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "accounts.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}" },
   summary: "Get an account",
+  synonyms: ["company", "organization", "customer", "details", "status", "suspended"],
   description: "Returns one account. Every member of the account may read it, whatever other capabilities they hold.",
   capability: "account.view",
   access: "read",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "accounts.list",
   http: { method: "GET", path: "/v1/public/accounts" },
   summary: "List the accounts you can see",
+  synonyms: ["my", "companies", "organizations", "customers", "tenants", "which"],
   description:
     "The accounts of which you are a member, oldest membership first. Accounts that you can see only through the groups in your token follow, by id. A service account sees only its own account. A super admin sees all accounts, oldest first.",
   capability: null,

@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "audit.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/audit-log" },
   summary: "List the changes in the account",
+  synonyms: ["who", "log", "history", "activity", "deleted", "changed", "did", "when"],
   description:
     "The audit log of the account, newest first: who changed what, when and from where. Entries are kept for 400 days. To filter by actor, action or resource, give a range of time that holds at most 20,000 entries.",
   capability: "auth.manage",

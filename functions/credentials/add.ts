@@ -41,6 +41,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/credentials/{id}",
   },
   summary: "Create a master password",
+  synonyms: ["new", "SMTP", "login", "app", "application", "device", "printer", "scanner", "website", "send"],
   description:
     "Creates a password for sending mail from every mailbox of a domain or a workspace. Without a domain or a workspace, the password is for the whole account. Only its hash is stored. A generated password is shown in this answer only.",
   capability: "credential.manage",

@@ -17,6 +17,7 @@ export const route = defineRoute({
     etag: credentialKind,
   },
   summary: "Delete a master password",
+  synonyms: ["remove", "SMTP", "login", "revoke"],
   description: "Deletes the master password and the grants on it. Logins with it fail from then on.",
   capability: "credential.manage",
   subject: credentialInPath,

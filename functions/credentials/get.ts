@@ -13,6 +13,7 @@ export const route = defineRoute({
   name: "credentials.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/credentials/{credential_id}", etag: credentialKind },
   summary: "Read a master password",
+  synonyms: ["SMTP", "login", "show", "details"],
   description:
     "Reads a master password's name and scope. The password itself is never shown, because only its hash is stored.",
   capability: "credential.view",

@@ -17,6 +17,7 @@ export const route = defineRoute({
   name: "credentials.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/credentials/{credential_id}", etag: credentialKind },
   summary: "Rename a master password",
+  synonyms: ["change", "edit", "SMTP", "login", "name"],
   capability: "credential.manage",
   subject: credentialInPath,
   access: "write",

@@ -16,6 +16,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/dedicated-ips/{id}",
   },
   summary: "Register your own host",
+  synonyms: ["own", "server", "mail server", "bring", "address", "sending", "SMTP", "relay"],
   description:
     "The addresses are the account's once the host is authorized with `dedicated_ips.authorize`. Until then other accounts can register them too. Once the host is `active`, outgoing mail of its assigned domains is handed to it over port 587. The connection has no TLS unless the deployment's proxy starts TLS.",
   capability: "ip.manage",

@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "dedicated_ips.authorize",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/authorize" },
   summary: "Authorize a bring-your-own-host dedicated IP",
+  synonyms: ["verify", "prove", "own", "server", "setup key", "activate"],
   description:
     "The first call, and every call with `reissue`, creates a setup key. This answer shows the setup key. The key is not shown again. Publish the `setup_record` of each address, which has the hash of the key, and call this function again. The host is `active` once every address has forward-confirmed reverse DNS and its setup record. We also check this ourselves from time to time, for 30 days.",
   capability: "ip.manage",

@@ -9,6 +9,7 @@ export const route = defineRoute({
   name: "dedicated_ips.available_options",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/dedicated-ips/available-options" },
   summary: "List available managed dedicated IPs",
+  synonyms: ["price", "cost", "how much", "address", "buy", "free"],
   description:
     "The options for `dedicated_ips.claim`: where the addresses are, what the first 30 days of an address cost, and how many addresses are left.",
   capability: "ip.view",

@@ -17,6 +17,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/dedicated-ips/{id}",
   },
   summary: "Claim a managed dedicated IP",
+  synonyms: ["buy", "get", "order", "new", "own", "address", "sending", "reputation"],
   description:
     "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If that does not happen within a day, the dedicated IP is deleted and the hold is voided.",
   capability: "ip.manage",

@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "dedicated_ips.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}", etag: ipKind },
   summary: "Delete a dedicated IP",
+  synonyms: ["remove", "cancel", "return", "release", "give back", "address", "server"],
   description:
     "Unassign the domains that send from the dedicated IP first. What you paid for a managed dedicated IP is not refunded. If the dedicated IP is still `provisioning`, its hold is voided. Your own host cannot be deleted while it is suspended.",
   capability: "ip.manage",

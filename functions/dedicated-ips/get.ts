@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "dedicated_ips.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}", etag: ipKind },
   summary: "Read a dedicated IP",
+  synonyms: ["show", "details", "address", "status", "reverse DNS"],
   description:
     "Returns the dedicated IP with the first 100 domains that send from it. If you can see only some domains of the account, you see only the dedicated IPs of those domains.",
   capability: "ip.view",

@@ -12,6 +12,7 @@ export const route = defineRoute({
   name: "dedicated_ips.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/dedicated-ips" },
   summary: "List dedicated IPs",
+  synonyms: ["address", "own", "addresses", "show", "sending"],
   description:
     "The dedicated IPs the caller may see, oldest first. If you can see only some domains of the account, you see only the dedicated IPs of those domains.",
   capability: "ip.view",

@@ -19,6 +19,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/dns-records/{id}",
   },
   summary: "Create a DNS record",
+  synonyms: ["new", "add", "entry", "zone", "point", "subdomain", "website", "A", "AAAA", "CNAME", "MX", "TXT", "SPF"],
   description:
     "With the `zone_status` `in_sync`, the nameservers have the record. With `pending`, the record is on its way, or waits until the domain is delegated.",
   capability: "dns.manage",

@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "dns_records.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/dns-records/{record_id}", etag: recordKind },
   summary: "Delete a DNS record",
+  synonyms: ["remove", "entry", "zone", "get rid of"],
   capability: "dns.manage",
   subject: recordInPath,
   access: "write",

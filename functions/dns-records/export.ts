@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "dns_records.export",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/dns-records/export" },
   summary: "Export a domain's records as a zone file",
+  synonyms: ["download", "save", "backup", "back up", "bind", "copy", "settings"],
   description: "Returns a zone file (RFC 1035) with all records of the domain. Other DNS servers can load it.",
   capability: "dns.view",
   subject: domainInQuery,

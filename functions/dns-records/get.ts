@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "dns_records.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/dns-records/{record_id}", etag: recordKind },
   summary: "Read a DNS record",
+  synonyms: ["show", "entry", "details"],
   capability: "dns.view",
   subject: recordInPath,
   access: "read",

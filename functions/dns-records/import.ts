@@ -14,6 +14,7 @@ export const route = defineRoute({
   name: "dns_records.import",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/dns-records/import" },
   summary: "Import a zone file",
+  synonyms: ["upload", "load", "bind", "copy", "migrate", "many", "entries"],
   description:
     "Adds the records of a zone file (RFC 1035, as BIND writes it) that the domain does not have. Existing records are not changed or deleted. Entries that cannot be imported, such as the records of the domain's former mail host, are skipped and listed with their line and the reason. Try it with `dry_run` first.",
   capability: "dns.manage",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "dns_records.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/dns-records" },
   summary: "List DNS records",
+  synonyms: ["show", "zone", "entries", "A", "AAAA", "CNAME", "MX", "TXT"],
   description:
     "The DNS records of the domains the caller may see, oldest first. A filter by `type` or `name` without a `domain` looks at 20,000 records at most. If there are more, give a `domain`.",
   capability: "dns.view",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "dns_records.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/dns-records/{record_id}", etag: recordKind },
   summary: "Update a DNS record",
+  synonyms: ["change", "edit", "entry", "zone", "A", "AAAA", "CNAME", "MX", "TXT", "TTL"],
   description:
     "Members of the body that you leave out stay as they are. A record keeps its domain and its type. For another type, add another record.",
   capability: "dns.manage",

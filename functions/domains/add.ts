@@ -19,6 +19,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/domains/{name}",
   },
   summary: "Connect a domain you already own",
+  synonyms: ["new", "use", "own", "bought elsewhere", "existing", "external", "website", "set up"],
   description:
     "Set the `nameservers` of the answer at the domain's registrar. The domain is `active` once the parent zone delegates the domain to these nameservers. We check the delegation from time to time, and `domains.verify` checks it at once. If your account lost this name to another account, this call gives you the domain back with everything it had. This is possible if no account has the name, or if the name is delegated to your nameservers and the other account has not proved that the name is theirs.",
   capability: "domain.purchase",

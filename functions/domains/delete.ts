@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "domains.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Delete or release a domain",
+  synonyms: ["remove", "cancel", "give up", "get rid of", "drop"],
   description:
     "Deletes the domain's records and its zone. A registration that was purchased here is given up, and others can register the name. If a provider does not answer, the domain is `releasing` until the provider answers.",
   capability: "domain.delete",

@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "domains.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Read a domain",
+  synonyms: ["show", "details", "status", "expiry", "settings"],
   description: "Returns the domain with its DNS records and mailboxes, the first 100 of each.",
   capability: "domain.view",
   subject: domainInPath,

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "domains.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains" },
   summary: "List domains",
+  synonyms: ["my", "names", "web addresses", "websites", "expire", "show", "which"],
   description:
     "The domains of the account that the caller may see, oldest first. The domains of one workspace are in the order in which they came into it. A filter by status, tag or text looks at 20,000 domains at most.",
   capability: "domain.view",

@@ -14,6 +14,7 @@ export const route = defineRoute({
   name: "domains.move",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/move" },
   summary: "Move a domain to another workspace",
+  synonyms: ["transfer", "put", "different", "team", "department", "change"],
   description:
     "Moves the domain, with everything in it, to another workspace of the same account. You need `domain.move` on the domain and on the target workspace.",
   capability: "domain.move",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "domains.search",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains/search" },
   summary: "Check domain availability for a workspace",
+  synonyms: ["free", "taken", "find a name", "suggest", "price", "cost", "look up"],
   description:
     "Checks a name, or suggests names for a keyword. There are 20 results at most, each with its price or the reason why the name is not available. If the registry did not answer in time, the reason is `unchecked`.",
   capability: "domain.view",

@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "domains.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Update a domain's settings",
+  synonyms: ["change", "edit", "automatic renewal", "renew", "tag", "label", "DMARC", "turn on", "turn off"],
   description:
     "Members of the body that you leave out stay as they are. The DMARC record follows the two settings for DMARC.",
   capability: "domain.update",

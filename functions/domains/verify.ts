@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "domains.verify",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/verify" },
   summary: "Verify nameserver delegation",
+  synonyms: ["check", "nameservers", "switched", "connected", "pointed", "active", "pending", "prove", "own"],
   description:
     "Asks the parent zone for the domain's delegation. If the parent zone delegates the domain to its `nameservers`, and to no others, the domain becomes `active` and gets its system records.",
   capability: "domain.update",

@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "forwarding.activate",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/active", etag: ruleKind },
   summary: "Pause or resume a forwarding rule",
+  synonyms: ["stop", "start", "disable", "enable", "turn off", "turn on", "redirect", "copies", "holiday", "vacation"],
   description: "While a rule is paused, it sends no copies. The recipient's agreement stays.",
   capability: "forwarding.manage",
   subject: ruleInPath,

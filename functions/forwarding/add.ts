@@ -17,6 +17,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/forwarding/{id}",
   },
   summary: "Create a forwarding rule",
+  synonyms: ["redirect", "copy", "copies", "new", "send", "mail", "Gmail", "another address", "external"],
   description:
     "Sends copies of the mail of a domain or a workspace to another address. Without a domain or a workspace, the rule copies the mail of the whole account. A target that is a mailbox of the account gets copies at once. Any other recipient gets a mail with a link and a code first, and must agree. An address gets one such mail a minute and five in 24 hours, and an account sends 200 a day. Beyond these limits the rule is created without a mail. Send the mail later with `forwarding.verification.send`. That mail covers all rules of the account that wait for the address.",
   capability: "forwarding.manage",

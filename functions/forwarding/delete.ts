@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "forwarding.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}", etag: ruleKind },
   summary: "Delete a forwarding rule",
+  synonyms: ["remove", "stop", "end", "redirect", "copies"],
   description: "Deletes the rule. It sends no more copies, and a link or code that was sent for it stops working.",
   capability: "forwarding.manage",
   subject: ruleInPath,

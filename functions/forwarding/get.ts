@@ -14,6 +14,7 @@ export const route = defineRoute({
   name: "forwarding.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}", etag: ruleKind },
   summary: "Read a forwarding rule",
+  synonyms: ["redirect", "copies", "show", "details", "status"],
   capability: "forwarding.view",
   subject: ruleInPath,
   access: "read",

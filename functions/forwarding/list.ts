@@ -9,6 +9,7 @@ export const route = defineRoute({
   name: "forwarding.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/forwarding" },
   summary: "List forwarding rules",
+  synonyms: ["redirects", "copies", "where", "mail", "go", "show"],
   description: "Lists the forwarding rules that you may see, oldest first.",
   capability: "forwarding.view",
   scope: "visible",

@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "forwarding.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}", etag: ruleKind },
   summary: "Update a forwarding rule",
+  synonyms: ["change", "edit", "redirect", "target", "address", "recipient"],
   description:
     "Changes the address that gets the copies. The new recipient must agree first, as for a new rule. Until then the rule sends no copies.",
   capability: "forwarding.manage",

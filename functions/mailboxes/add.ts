@@ -19,6 +19,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/mailboxes/{id}",
   },
   summary: "Create a mailbox",
+  synonyms: ["new", "set up", "email address", "inbox", "user", "employee", "colleague", "person", "account"],
   description: "The service generates the password. `mailboxes.reveal_credentials` shows it once.",
   capability: "mailbox.create",
   subject: domainInBody,

@@ -12,6 +12,7 @@ export const route = defineRoute({
   name: "mailboxes.bulk",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/bulk" },
   summary: "Create mailboxes in bulk",
+  synonyms: ["many", "several", "multiple", "at once", "mass", "email addresses", "inboxes", "users"],
   description:
     "Creates up to 100 mailboxes of one domain. An item that cannot be created is in `failed` with its reason, and the other items are created. After 18 seconds the request starts no more mailboxes. The items left are in `failed` with the code `not_attempted`. Send them again in a new request. If you get no answer, or a 503, some or all of the mailboxes may exist. If your request had an `Idempotency-Key`, repeat it with the same key. The repeat creates the rest and answers for all items. If your request had no key, send it again too. An address that the first request created then fails with `address_taken`. `mailboxes.list` with the `domain` also shows which mailboxes exist. `mailboxes.reveal_credentials` shows each password once.",
   capability: "mailbox.create",

@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "mailboxes.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}", etag: mailboxKind },
   summary: "Delete a mailbox",
+  synonyms: ["remove", "close", "left", "leaver", "email address", "inbox", "user", "employee", "account"],
   description:
     "Deletes the mailbox with its aliases, its password and the grants on it. Its addresses are free at once.",
   capability: "mailbox.delete",

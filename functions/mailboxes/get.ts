@@ -9,6 +9,7 @@ export const route = defineRoute({
   name: "mailboxes.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}", etag: mailboxKind },
   summary: "Read a mailbox",
+  synonyms: ["show", "details", "email address", "inbox", "user", "full", "space", "storage", "quota", "size"],
   capability: "mailbox.view",
   subject: mailboxInPath,
   access: "read",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "mailboxes.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/mailboxes" },
   summary: "List mailboxes",
+  synonyms: ["email addresses", "inboxes", "users", "people", "accounts", "show", "all"],
   description:
     "Lists the mailboxes that you may see, oldest first. The mailboxes are grouped by domain if you filter by workspace, or if you may see only a part of the account.",
   capability: "mailbox.view",

@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "mailboxes.rotate_password",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/rotate-password" },
   summary: "Give a mailbox a new password",
+  synonyms: ["reset", "change", "forgot", "forgotten", "lost", "login", "email", "user"],
   description:
     "Generates a new password. The old password stops working at once. `mailboxes.reveal_credentials` shows the new one once.",
   capability: "mailbox.reveal",

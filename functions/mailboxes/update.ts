@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "mailboxes.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}", etag: mailboxKind },
   summary: "Update a mailbox's profile",
+  synonyms: ["change", "edit", "rename", "name", "married", "person", "user", "email address"],
   capability: "mailbox.update",
   subject: mailboxInPath,
   access: "write",

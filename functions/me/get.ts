@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "me.get",
   http: { method: "GET", path: "/v1/public/me" },
   summary: "Get the identity behind your token",
+  synonyms: ["who am I", "myself", "user", "profile", "logged in", "whoami"],
   description: "Returns a short profile of the user or service account that the access token belongs to.",
   capability: null,
   open: "The answer is about the caller only.",

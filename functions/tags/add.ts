@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "tags.add",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/tags", status: 201 },
   summary: "Create a tag",
+  synonyms: ["label", "category", "new", "create", "mark", "organize", "group"],
   description: "To put the tag on a domain, use `domains.update`.",
   capability: "tag.manage",
   access: "write",

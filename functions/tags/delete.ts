@@ -6,6 +6,7 @@ export const route = defineRoute({
   name: "tags.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/tags/{tag_id}" },
   summary: "Delete a tag",
+  synonyms: ["label", "category", "remove"],
   description: "Removes the tag from every domain that has it.",
   capability: "tag.manage",
   access: "write",

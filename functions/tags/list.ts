@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "tags.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/tags" },
   summary: "List tags",
+  synonyms: ["labels", "categories", "show"],
   description: "The tags of the account, oldest first.",
   capability: "account.view",
   access: "read",

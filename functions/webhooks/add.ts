@@ -18,6 +18,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/webhooks/{id}",
   },
   summary: "Subscribe a URL to events",
+  synonyms: ["notify", "notification", "callback", "create", "new", "server", "tell", "happens", "alert"],
   description: `Each event is posted as JSON and signed according to Standard Webhooks 1.0. An event is delivered at least once, and the order of events is not guaranteed. A delivery that is not answered with a 2xx is retried for three days. This answer shows the signing secret. The secret is not shown again. You must be allowed to see the resources of these events in the whole account. An account has at most 20 webhooks. ${eventTypesNote}`,
   capability: "webhook.manage",
   access: "write",

@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "webhooks.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}", etag: webhookKind },
   summary: "Delete a webhook",
+  synonyms: ["remove", "stop", "unsubscribe", "notification", "callback"],
   description: "Pending deliveries are not sent, and the webhook's deliveries cannot be read any more.",
   capability: "webhook.manage",
   access: "write",

@@ -6,6 +6,7 @@ export const route = defineRoute({
   name: "webhooks.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}", etag: webhookKind },
   summary: "Get a webhook",
+  synonyms: ["notification", "callback", "show", "details"],
   capability: "webhook.manage",
   access: "read",
   codeMode: { storesAnswer: false },

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "webhooks.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/webhooks" },
   summary: "List webhooks",
+  synonyms: ["notifications", "callbacks", "show"],
   description: "The webhooks of the account, oldest first.",
   capability: "webhook.manage",
   access: "read",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "webhooks.rotate_secret",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/rotate-secret" },
   summary: "Give a webhook a new signing secret",
+  synonyms: ["change", "replace", "leaked", "key", "signature"],
   description:
     "For `overlap_seconds`, every delivery is signed with the new secret and with the old one. This answer shows the new secret. The secret is not shown again. You must be allowed to see the resources of the webhook's events.",
   capability: "webhook.manage",

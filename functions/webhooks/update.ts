@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "webhooks.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}", etag: webhookKind },
   summary: "Change, disable or enable a webhook",
+  synonyms: ["edit", "turn off", "turn on", "stop", "notification", "callback"],
   description:
     "Members of the body that you leave out stay as they are. To change the URL or the event types, or to enable the webhook, you must be allowed to see the resources of all its events. Events that happen while the webhook is disabled are not sent later.",
   capability: "webhook.manage",

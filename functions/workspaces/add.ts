@@ -15,6 +15,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/workspaces/{id}",
   },
   summary: "Create a workspace",
+  synonyms: ["new", "make", "team", "department", "project", "folder", "space"],
   capability: "workspace.manage",
   access: "write",
   params: AccountParams,

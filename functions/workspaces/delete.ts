@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "workspaces.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}", etag: workspaceKind },
   summary: "Delete an empty workspace",
+  synonyms: ["remove", "get rid of", "close", "team", "department", "project", "space"],
   capability: "workspace.manage",
   scope: workspaceScope,
   access: "write",

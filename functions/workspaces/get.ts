@@ -13,6 +13,7 @@ export const route = defineRoute({
   name: "workspaces.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}", etag: workspaceKind },
   summary: "Get a workspace",
+  synonyms: ["show", "details", "team", "department", "project", "space"],
   capability: "workspace.view",
   scope: workspaceScope,
   access: "read",

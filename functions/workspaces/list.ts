@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "workspaces.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/workspaces" },
   summary: "List workspaces",
+  synonyms: ["teams", "departments", "projects", "folders", "spaces", "show"],
   description: "The workspaces of the account that the caller may see, oldest first.",
   capability: "workspace.view",
   scope: "visible",

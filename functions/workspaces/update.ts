@@ -16,6 +16,7 @@ export const route = defineRoute({
   name: "workspaces.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/workspaces/{workspace_id}", etag: workspaceKind },
   summary: "Rename a workspace",
+  synonyms: ["change", "edit", "name", "team", "department", "project", "space"],
   capability: "workspace.manage",
   scope: workspaceScope,
   access: "write",

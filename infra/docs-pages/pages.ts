@@ -37,7 +37,12 @@ export const groups: readonly Group[] = [
   },
   {
     title: "Programs",
-    pages: [page("code-mode", "Code mode, MCP, A2A"), page("webhooks", "Webhooks"), page("events", "Events")],
+    pages: [
+      page("code-mode", "Code mode"),
+      page("agents", "MCP and A2A"),
+      page("webhooks", "Webhooks"),
+      page("events", "Events"),
+    ],
   },
   { title: "News", pages: [{ name: "changelog", file: "CHANGELOG.md", title: "Changelog" }] },
 ];

@@ -179,6 +179,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   name: string;
   http: DeclaredHttp;
   summary: string;
+  /** Everyday words of people who look for the function. `functions.search` finds it by them too. */
+  synonyms?: readonly string[];
   description?: string;
   params?: P;
   query?: Q;
@@ -218,6 +220,7 @@ export type Route = {
   name: string;
   http: Http;
   summary: string;
+  synonyms: readonly string[];
   description: string;
   capability: Capability | null;
   open?: string;
@@ -251,6 +254,7 @@ export function defineRoute<
   T = undefined,
 >(declaration: Declaration<P, Q, B, O, T>): Route {
   return {
+    synonyms: [],
     description: "",
     params: Nothing,
     query: Nothing,

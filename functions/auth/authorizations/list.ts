@@ -12,6 +12,7 @@ export const route = defineRoute({
   name: "auth.authorizations.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/authorizations" },
   summary: "List grants",
+  synonyms: ["who", "access", "permissions", "rights", "allowed", "can", "show", "owners", "users"],
   description: "All grants of the account, oldest first. For assigned roles, use `auth.role_assignments.list`.",
   capability: "auth.manage",
   access: "read",

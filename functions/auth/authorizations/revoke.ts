@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "auth.authorizations.revoke",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/authorizations/{grant_id}" },
   summary: "Revoke a grant",
+  synonyms: ["take away", "remove", "access", "permission", "rights", "forbid", "someone", "owner"],
   description:
     "The grant has no effect from the next request on. Only owners and super admins revoke ownership, and only super admins revoke super admin.",
   capability: "auth.manage",

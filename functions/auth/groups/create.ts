@@ -21,6 +21,7 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/auth/groups/{id}",
   },
   summary: "Create a group",
+  synonyms: ["team", "new", "add", "people"],
   description:
     "A new group holds nothing: grant it capabilities or assign it roles. Its members are the users whose token names the group's `idp_name` in the `groups` claim, and the users and service accounts that you add with `auth.groups.members.add`.",
   capability: "auth.manage",

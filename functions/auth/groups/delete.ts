@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "auth.groups.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}", etag: groupKind },
   summary: "Delete a group",
+  synonyms: ["team", "remove", "get rid of"],
   description:
     "Deletes the group with its grants and memberships. A group that you create later with the same name gets none of them. Only owners and super admins delete a group that owns the account.",
   capability: "auth.manage",

@@ -6,6 +6,7 @@ export const route = defineRoute({
   name: "auth.groups.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}", etag: groupKind },
   summary: "Get a group",
+  synonyms: ["team", "show", "details"],
   capability: "auth.manage",
   access: "read",
   params: GroupParams,

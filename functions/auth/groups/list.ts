@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "auth.groups.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/groups" },
   summary: "List groups",
+  synonyms: ["teams", "show", "people"],
   description: "The groups of the account, oldest first.",
   capability: "auth.manage",
   access: "read",

@@ -18,6 +18,7 @@ export const route = defineRoute({
   name: "auth.groups.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}", etag: groupKind },
   summary: "Change a group, or move it into another",
+  synonyms: ["team", "rename", "edit"],
   description:
     "Members of the body that you leave out stay as they are. A group inherits what its parent holds, so you must hold all of that to move a group into the parent.",
   capability: "auth.manage",

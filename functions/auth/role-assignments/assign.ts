@@ -18,6 +18,7 @@ export const route = defineRoute({
   name: "auth.role_assignments.assign",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/role-assignments", status: 201 },
   summary: "Assign a role",
+  synonyms: ["make", "administrator", "admin", "give", "access", "permissions", "rights", "someone", "user"],
   description:
     "A role is a fixed bundle of capabilities. You must hold every one of them, on the same scope or on a wider one.",
   capability: "auth.manage",

@@ -12,6 +12,7 @@ export const route = defineRoute({
   name: "auth.role_assignments.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/role-assignments" },
   summary: "List assigned roles",
+  synonyms: ["who", "administrators", "admins", "roles", "access", "permissions", "rights", "show"],
   description: "All roles assigned in the account, oldest first.",
   capability: "auth.manage",
   access: "read",

@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "auth.role_assignments.revoke",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/role-assignments/{assignment_id}" },
   summary: "Revoke an assigned role",
+  synonyms: ["administrator", "admin", "remove", "take away", "access", "permissions", "rights"],
   description: "The role has no effect from the next request on.",
   capability: "auth.manage",
   access: "write",

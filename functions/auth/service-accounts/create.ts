@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "auth.service_accounts.create",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/service-accounts", status: 201 },
   summary: "Create a service account",
+  synonyms: ["API key", "token", "robot", "bot", "script", "integration", "app", "new", "generate"],
   description:
     "A new service account holds nothing: grant it capabilities or assign it roles. This answer shows its token. The token is not shown again.",
   capability: "auth.manage",

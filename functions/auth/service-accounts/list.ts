@@ -9,6 +9,7 @@ export const route = defineRoute({
   name: "auth.service_accounts.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/service-accounts" },
   summary: "List service accounts",
+  synonyms: ["API keys", "tokens", "robots", "bots", "integrations", "show"],
   description: "All service accounts of the account, including revoked ones, oldest first.",
   capability: "auth.manage",
   access: "read",

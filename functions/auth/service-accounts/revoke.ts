@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "auth.service_accounts.revoke",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}" },
   summary: "Revoke a service account",
+  synonyms: ["API key", "token", "delete", "remove", "disable", "leaked", "stolen"],
   description:
     "The service account's tokens are refused from the next request on, and everything that the service account held is revoked. Only owners and super admins revoke a service account that owns the account.",
   capability: "auth.manage",

@@ -14,6 +14,7 @@ export const route = defineRoute({
   name: "auth.service_accounts.rotate",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/service-accounts/{service_account_id}/rotate" },
   summary: "Give a service account a new token",
+  synonyms: ["API key", "renew", "replace", "leaked", "stolen", "lost", "expired", "change"],
   description:
     "The old token works for another `overlap_seconds`. With 0 it stops working at once. You must hold everything that the service account holds. This answer shows the new token. The token is not shown again.",
   capability: "auth.manage",

@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "billing.current_plan.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/current-plan" },
   summary: "Get the current plan",
+  synonyms: ["package", "subscription", "tariff", "contract", "which", "show"],
   capability: "billing.view",
   access: "read",
   params: AccountParams,

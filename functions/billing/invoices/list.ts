@@ -12,6 +12,7 @@ export const route = defineRoute({
   name: "billing.invoices.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/invoices" },
   summary: "List invoices",
+  synonyms: ["bill", "unpaid", "owe", "due", "receipt", "accounting", "tax", "show"],
   description: "The invoices of the account, newest first.",
   capability: "billing.view",
   access: "read",

@@ -16,6 +16,7 @@ export const route = defineRoute({
   name: "billing.plan.cancel",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/billing/cancel-plan" },
   summary: "Cancel the plan",
+  synonyms: ["stop", "end", "quit", "paying", "subscription", "contract", "terminate", "leave"],
   description:
     "Cancels the plan at the end of the month, or at once with `cancel_immediately`. If you cancel at once, the usage up to and including today is invoiced now. Without a plan, nothing more is charged. Delete the managed dedicated IPs first, because the plan pays for them.",
   capability: "billing.manage",

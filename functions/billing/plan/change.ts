@@ -12,6 +12,7 @@ export const route = defineRoute({
   name: "billing.plan.change",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/billing/change-plan" },
   summary: "Change the plan",
+  synonyms: ["upgrade", "downgrade", "switch", "package", "subscription", "tariff", "cheaper", "resume"],
   description:
     "Each day is charged by the plan of that day. A change replaces every planned change that begins on the same day or later. To resume a cancelled plan, change to a plan.",
   capability: "billing.manage",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "billing.topup_session.create",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/billing/topup-session" },
   summary: "Start to top up the wallet",
+  synonyms: ["add money", "pay", "payment", "credit", "card", "deposit", "fund", "recharge", "buy"],
   description:
     "Returns the address of the payment provider's page. After the payment, the amount is in the wallet, open invoices are paid from it, and an account that was suspended for an open invoice is active again.",
   capability: "billing.manage",

@@ -11,6 +11,7 @@ export const route = defineRoute({
   name: "billing.transactions.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/transactions" },
   summary: "List the wallet's transactions",
+  synonyms: ["payments", "paid", "pay", "spent", "charges", "history", "statement", "money", "costs"],
   description:
     "The transactions of the wallet, newest first. A hold for a purchase is `pending` until it is captured or voided.",
   capability: "billing.view",

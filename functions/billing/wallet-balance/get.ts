@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "billing.wallet_balance.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/wallet-balance" },
   summary: "Get the wallet's balance",
+  synonyms: ["money", "credit", "left", "remaining", "funds", "how much"],
   description: "Usage is recorded once a day, for the day before.",
   capability: "billing.view",
   access: "read",

@@ -1,8 +1,5 @@
-import * as z from "zod";
-
-import { argumentSchemas, parts, type CodeFunction } from "./function.ts";
-
-type Schema = z.core.JSONSchema.BaseSchema;
+import type { Schema } from "../interpreter/types.ts";
+import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
 /** A placeholder for every id. */
 const someId = "11111111-1111-4111-8111-111111111111";
@@ -18,9 +15,9 @@ const formats: Record<string, string> = {
  * Writes an example call with the required arguments; each value comes from its schema's examples, or is made up to
  * fit.
  */
-export function exampleOf({ route }: CodeFunction): string {
-  const all = z.object(Object.assign({}, ...parts.map((part) => argumentSchemas(route, part))));
-  const { properties = {}, required = [], $defs = {} } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
+export function exampleOf(fn: CodeFunction): string {
+  const { route } = fn;
+  const { properties = {}, required = [], $defs = {} } = inputSchemaOf(fn);
   // A body that requires one of several members has an example of the whole body.
   const [{ ...given } = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
   const names = new Set([...required, ...Object.keys(given)]);

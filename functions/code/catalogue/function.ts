@@ -2,10 +2,11 @@ import * as z from "zod";
 
 import type { RawInput } from "../../../shared/http/input.ts";
 import type { Route } from "../../../shared/http/route.ts";
+import type { Schema } from "../interpreter/types.ts";
 import { isDict } from "../interpreter/values.ts";
 
 type Part = "params" | "query" | "body";
-export const parts: readonly Part[] = ["params", "query", "body"];
+const parts: readonly Part[] = ["params", "query", "body"];
 
 /** A route as a function. Its arguments are the members of path, query and body, by name. */
 export type CodeFunction = {
@@ -31,13 +32,35 @@ export function catalogueOf(list: readonly Route[]): Catalogue {
 }
 
 /** The arguments of one part of a request: the part's members, or a single `payload` that holds the body. */
-export function argumentSchemas(route: Route, part: Part): Record<string, z.ZodType> {
+function argumentSchemas(route: Route, part: Part): Record<string, z.ZodType> {
   const { shape } = route[part];
   if (part !== "body" || route.codeMode.arguments === "flat") return shape;
   const account_id = route.params.shape["account_id"] ?? z.never();
   return {
     payload: z.strictObject({ account_id, ...shape }).meta({ description: "The body, with the account's id." }),
   };
+}
+
+const inputs = new WeakMap<Route, Schema>();
+const outputs = new WeakMap<Route, Schema>();
+
+/** The JSON schema of a function's arguments: path, query, body, each in the order of its schema. */
+export function inputSchemaOf({ route }: CodeFunction): Schema {
+  const cached = inputs.get(route);
+  if (cached) return cached;
+  const all = z.object(Object.assign({}, ...parts.map((part) => argumentSchemas(route, part))));
+  const schema = all.toJSONSchema({ io: "input", unrepresentable: "any" });
+  inputs.set(route, schema);
+  return schema;
+}
+
+/** The JSON schema of a function's answer. */
+export function outputSchemaOf({ route }: CodeFunction): Schema {
+  const cached = outputs.get(route);
+  if (cached) return cached;
+  const schema = z.toJSONSchema(route.output, { io: "output", unrepresentable: "any" });
+  outputs.set(route, schema);
+  return schema;
 }
 
 /** Sorts arguments into path, query and body. Values under unknown names are left out. */

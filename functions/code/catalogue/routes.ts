@@ -7,7 +7,8 @@ import { mayCall } from "../../../shared/http/may-call.ts";
 import { type Route, defineRoute } from "../../../shared/http/route.ts";
 import { closestName } from "../language/spelling.ts";
 import { exampleOf } from "./example.ts";
-import { type Catalogue, type CodeFunction, scoreUnit, unitsOf } from "./function.ts";
+import { type Catalogue, type CodeFunction, inputSchemaOf, outputSchemaOf, scoreUnit, unitsOf } from "./function.ts";
+import { type Definitions, formatMembers, formatType, notation } from "./notation.ts";
 import { searchFunctions } from "./search.ts";
 import { Parameter, parametersOf, signatureOf, describeType } from "./signature.ts";
 
@@ -25,13 +26,17 @@ const functions = (description: string) =>
     .object({ functions: z.array(FunctionSummary).meta({ description }) })
     .meta({ description: "Functions of code mode." });
 
-const FunctionExplanation = FunctionSummary.extend({
-  description: z.string().meta({ description: "The full description." }),
+const needs = {
   capability: z
     .string()
     .nullable()
     .meta({ description: "The capability that the caller needs. Null if a token is enough." }),
   score: z.number().meta({ description: "The complexity score of one call. For a list: with the default page size." }),
+};
+
+const FunctionExplanation = FunctionSummary.extend({
+  description: z.string().meta({ description: "The full description." }),
+  ...needs,
   parameters: z.array(Parameter).meta({ description: "Its parameters." }),
   output: z.string().meta({ description: "The answer in words: the members of a dict with their types." }),
   problems: z
@@ -45,6 +50,33 @@ const FunctionExplanation = FunctionSummary.extend({
     .meta({ description: "The function's own errors. The errors of every function are not listed." }),
   example: z.string().meta({ description: "An example call with the required arguments." }),
 }).meta({ id: "FunctionExplanation", description: "A function of code mode in full." });
+
+const FunctionDigest = z.object({
+  signature: z.string().meta({ description: "The name with its parameters and their types." }),
+  output: z.string().meta({ description: "The type of the answer." }),
+  access: FunctionSummary.shape.access,
+  ...needs,
+});
+
+const FunctionDigests = z
+  .object({
+    functions: z.array(FunctionDigest).meta({ description: "The functions, in the order of the names." }),
+    types: z
+      .record(z.string(), z.string())
+      .meta({ description: "The types that several of the functions answer with, by name." }),
+    notation: z.string().meta({ description: "How types are written." }),
+  })
+  .meta({ id: "FunctionDigests", description: "Functions of code mode in brief." });
+
+/** The most functions that are explained at once: more than there are. */
+const mostExplained = 200;
+
+const FunctionName = z.string().min(1).max(100);
+const NameOrNames = z.strictObject({
+  name: z
+    .union([FunctionName, z.array(FunctionName).min(1).max(mostExplained)])
+    .meta({ description: "The dotted name, or a list of 1 to 200 names.", example: "workspaces.add" }),
+});
 
 const common = {
   capability: null,
@@ -63,6 +95,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     http: at(),
     name: "functions.list",
     summary: "List the functions of code mode",
+    synonyms: ["what can you do", "possible", "available", "commands", "calls", "tools", "all", "help"],
     description:
       "Every function that a program can call. With `prefix`, only those whose names begin with it. With `account_id`, exactly those that you may call in that account, even if for some of its resources only. For a suspended or closed account, functions that change it are left out.",
     scope: "visible",
@@ -84,8 +117,9 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     http: at("/search"),
     name: "functions.search",
     summary: "Find functions by words",
+    synonyms: ["look for", "how to", "which"],
     description:
-      "The ten functions that match best. A word counts most in a name, less in a summary, and least in parameters and descriptions. A word also matches longer words that begin with it, and similar words in names. Only the first eight words count.",
+      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word also matches longer words that begin with it. If there are none, it matches the most similar word. Only the first twelve words count.",
     query: z.strictObject({
       query: z.string().min(1).max(200).meta({ description: "Words, in any order.", example: "reset password" }),
     }),
@@ -96,24 +130,28 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
     ...common,
     http: at("/explain"),
     name: "functions.explain",
-    summary: "Explain one function",
-    description: "A function's parameters, answer, capability, score and errors, with an example.",
-    query: z.strictObject({
-      name: z.string().min(1).max(100).meta({ description: "The dotted name.", example: "workspaces.add" }),
-    }),
-    output: FunctionExplanation,
-    run: async ({ query: { name } }) => explanationOf(functionNamed(name, catalogue())),
+    summary: "Explain functions",
+    synonyms: ["help", "describe", "arguments", "parameters", "details", "how"],
+    description:
+      "A function's parameters, answer, capability, score and errors, with an example. Of a list of names, each function in brief: its parameters and answer with their types, its capability and score.",
+    query: NameOrNames,
+    output: z.union([FunctionExplanation, FunctionDigests]),
+    run: async ({ query: { name } }) => explain(name, catalogue()),
   }),
 ];
 
-function functionNamed(name: string, catalogue: Catalogue): CodeFunction {
+const explain = (name: string | readonly string[], catalogue: Catalogue) =>
+  typeof name === "string"
+    ? explanationOf(functionNamed(name, ["name"], catalogue))
+    : digestsOf(name.map((one, index) => functionNamed(one, ["name", index], catalogue)));
+
+function functionNamed(name: string, path: (string | number)[], catalogue: Catalogue): CodeFunction {
   const fn = catalogue.get(name);
   if (fn) return fn;
-  const meant =
-    closestName(name, catalogue.keys()) ?? searchFunctions(catalogue, name.replaceAll(/[._]/g, " "))[0]?.route.name;
+  const meant = closestName(name, catalogue.keys()) ?? searchFunctions(catalogue, name)[0]?.route.name;
   const hint = meant === undefined ? "" : `: did you mean ${meant}?`;
   throw new InvalidInput([
-    { loc: ["query", "name"], msg: `There is no function of this name${hint}`, type: "not_found" },
+    { loc: ["query", ...path], msg: `There is no function of this name${hint}`, type: "not_found" },
   ]);
 }
 
@@ -124,18 +162,45 @@ const summaryOf = (fn: CodeFunction) => ({
   access: fn.route.access,
 });
 
+/** The score of one call; of a list with the default page size. */
+const scoreOf = (fn: CodeFunction): number =>
+  unitsOf(fn, Object.hasOwn(fn.route.query.shape, "page_size") ? scoreUnit : undefined) / scoreUnit;
+
 function explanationOf(fn: CodeFunction) {
   const { route } = fn;
-  const schema = z.toJSONSchema(route.output, { io: "output", unrepresentable: "any" });
-  const isList = Object.hasOwn(route.query.shape, "page_size");
+  const schema = outputSchemaOf(fn);
   return {
     ...summaryOf(fn),
     description: route.description === "" ? `${route.summary}.` : route.description,
     capability: route.capability,
-    score: unitsOf(fn, isList ? scoreUnit : undefined) / scoreUnit,
+    score: scoreOf(fn),
     parameters: parametersOf(fn),
     output: describeType(schema, schema.$defs),
     problems: route.problems.map((code) => ({ code, ...problemOf(code) })),
     example: exampleOf(fn),
+  };
+}
+
+/** Explains functions in brief. A type that several of them answer with is written once. */
+function digestsOf(functions: readonly CodeFunction[]) {
+  const outputs = functions.map((fn) => outputSchemaOf(fn).$defs ?? {});
+  const definitions: Definitions = Object.assign({}, ...outputs);
+  const uses = Map.groupBy(outputs.flatMap(Object.keys), (name: string) => name);
+  const named = new Set([...uses].flatMap(([name, { length }]) => (length > 1 ? [name] : [])));
+  const options = { definitions, named };
+  return {
+    functions: functions.map((fn) => {
+      const input = inputSchemaOf(fn);
+      const parameters = formatMembers(input, { definitions: input.$defs ?? {}, isExact: true });
+      return {
+        signature: `${fn.route.name}(${parameters})`,
+        output: formatType(outputSchemaOf(fn), options),
+        access: fn.route.access,
+        capability: fn.route.capability,
+        score: scoreOf(fn),
+      };
+    }),
+    types: Object.fromEntries([...named].map((name) => [name, formatType(definitions[name] ?? true, options)])),
+    notation,
   };
 }

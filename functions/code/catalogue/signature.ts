@@ -1,9 +1,8 @@
 import * as z from "zod";
 
 import type { Route } from "../../../shared/http/route.ts";
-import { type CodeFunction, argumentSchemas, parts } from "./function.ts";
-
-type Schema = z.core.JSONSchema.BaseSchema;
+import type { Schema } from "../interpreter/types.ts";
+import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
 type Options = {
   /** Shows an example text from the schema in place of the length limits. */
@@ -73,17 +72,16 @@ export type Parameter = z.output<typeof Parameter>;
 const cache = new WeakMap<Route, Parameter[]>();
 
 /** The parameters of a function: path, query, body, each in the order of its schema. */
-export function parametersOf({ route }: CodeFunction): Parameter[] {
-  const parameters = cache.get(route) ?? findParameters(route);
-  cache.set(route, parameters);
+export function parametersOf(fn: CodeFunction): Parameter[] {
+  const parameters = cache.get(fn.route) ?? findParameters(fn);
+  cache.set(fn.route, parameters);
   return parameters;
 }
 
-function findParameters(route: Route): Parameter[] {
-  const all = z.object(Object.assign({}, ...parts.map((part) => argumentSchemas(route, part))));
-  const { properties = {}, required, $defs } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
+function findParameters(fn: CodeFunction): Parameter[] {
+  const { properties = {}, required, $defs } = inputSchemaOf(fn);
   return Object.entries(properties).map(([name, schema]) => {
-    const rest: z.core.JSONSchema.BaseSchema = typeof schema === "boolean" ? {} : schema;
+    const rest: Schema = typeof schema === "boolean" ? {} : schema;
     const { description = $defs?.[rest.$ref?.replace("#/$defs/", "") ?? ""]?.description ?? "" } = rest;
     const type = describeType(schema, $defs, { examples: true });
     const parameter = { name, type, required: required?.includes(name) ?? false, description };

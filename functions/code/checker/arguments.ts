@@ -1,8 +1,6 @@
-import * as z from "zod";
-
 import { InvalidInput, type ValidationError } from "../../../shared/core/errors.ts";
 import { type RawInput, parseInput } from "../../../shared/http/input.ts";
-import { type CodeFunction, argumentSchemas, parts, rawInput } from "../catalogue/function.ts";
+import { type CodeFunction, inputSchemaOf, rawInput } from "../catalogue/function.ts";
 import { parametersOf } from "../catalogue/signature.ts";
 import {
   type Schema,
@@ -19,19 +17,6 @@ import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 import { type LiteralOf, literalValue, positionIn } from "./literals.ts";
 
-type ParameterSchemas = { properties: Record<string, Schema | boolean>; definitions: Record<string, Schema> };
-const cache = new WeakMap<CodeFunction, ParameterSchemas>();
-
-function parameterTypes(fn: CodeFunction): ParameterSchemas {
-  const cached = cache.get(fn);
-  if (cached) return cached;
-  const all = z.object(Object.assign({}, ...parts.map((part) => argumentSchemas(fn.route, part))));
-  const { properties = {}, $defs = {} } = all.toJSONSchema({ io: "input", unrepresentable: "any" });
-  const parameters = { properties, definitions: $defs };
-  cache.set(fn, parameters);
-  return parameters;
-}
-
 /**
  * The diagnostic for an argument whose value is known only during the run, if the function takes no value of this type.
  * Undefined if the argument may be valid. A result that may be None is checked during the run.
@@ -42,8 +27,8 @@ export function mismatchedArgument(
   fn: CodeFunction,
   type: StaticType,
 ): Diagnostic | undefined {
-  const { properties, definitions } = parameterTypes(fn);
-  const expected = schemaTypeNames(properties[name] ?? true, definitions);
+  const { properties = {}, $defs = {} } = inputSchemaOf(fn);
+  const expected = schemaTypeNames(properties[name] ?? true, $defs);
   const found = isNullable(type.schema) ? undefined : typeNamesOf(type);
   if (!expected || !found || [...found].some((one) => expected.has(one))) return undefined;
   const of = describeExpression(value);

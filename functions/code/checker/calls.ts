@@ -1,7 +1,4 @@
-import * as z from "zod";
-
-import type { Route } from "../../../shared/http/route.ts";
-import { type CodeFunction, largestPage, pageSizeOf, unitsOf } from "../catalogue/function.ts";
+import { type CodeFunction, largestPage, outputSchemaOf, pageSizeOf, unitsOf } from "../catalogue/function.ts";
 import type { StaticType } from "../interpreter/types.ts";
 import type { Call, Expression } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
@@ -28,16 +25,10 @@ function callRestrictions(
   return diagnostics;
 }
 
-const outputs = new WeakMap<Route, StaticType>();
-
 /** The type of a function's result, from its output schema. */
-function outputType(route: Route): StaticType {
-  const cached = outputs.get(route);
-  if (cached) return cached;
-  const schema = z.toJSONSchema(route.output, { io: "output", unrepresentable: "any" });
-  const type: StaticType = { schema, definitions: schema.$defs ?? {} };
-  outputs.set(route, type);
-  return type;
+function outputType(fn: CodeFunction): StaticType {
+  const schema = outputSchemaOf(fn);
+  return { schema, definitions: schema.$defs ?? {} };
 }
 
 /** The type of a call's result, and the call's score in units. */
@@ -75,7 +66,7 @@ export class CallChecker {
     if (typeof account === "string") this.accounts.set(call, account.toLowerCase());
     const given = values.get("page_size");
     const pageSize = pageSizeOf(fn, given === unknownValue ? largestPage : given);
-    const type = { ...outputType(fn.route), ...(pageSize === undefined ? {} : { pageSize }) };
+    const type = { ...outputType(fn), ...(pageSize === undefined ? {} : { pageSize }) };
     return { type, units: unitsOf(fn, pageSize) };
   }
 

@@ -61,6 +61,7 @@ const get = defineRoute({
   ...common,
   name: "auth.session.get",
   summary: "Show the session",
+  synonyms: ["variables", "stored", "kept", "remember"],
   description: "The session of this program, as earlier programs left it.",
   access: "read",
   output: CodeSession,
@@ -71,6 +72,7 @@ const end = defineRoute({
   ...common,
   name: "auth.session.end",
   summary: "End the session",
+  synonyms: ["forget", "clear", "reset", "delete", "variables", "stored", "log out"],
   description: "Deletes all variables of the session. Variables that the program assigns later are kept.",
   access: "write",
   output: Empty,
@@ -81,6 +83,7 @@ const authenticate = defineRoute({
   ...common,
   name: "auth.session.authenticate",
   summary: "Begin or renew the session",
+  synonyms: ["start", "new", "extend", "keep", "variables"],
   description:
     "Begins the session of this program, or renews it for an hour. The session belongs to the principal of the caller's token.",
   access: "write",

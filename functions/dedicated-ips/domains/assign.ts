@@ -9,6 +9,7 @@ export const route = defineRoute({
   name: "dedicated_ips.domains.assign",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/assign" },
   summary: "Assign domains to the IP",
+  synonyms: ["use", "send", "from", "address", "connect"],
   description:
     "The domains' mail leaves from the dedicated IP while it is `active`, and their SPF records name its addresses. All domains are assigned, or none. Domains that are already assigned to it are skipped. You need `ip.assign` on each domain.",
   capability: "ip.assign",

@@ -9,6 +9,7 @@ export const route = defineRoute({
   name: "dedicated_ips.domains.unassign",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/unassign" },
   summary: "Unassign domains from the IP",
+  synonyms: ["remove", "stop", "send", "from", "address", "disconnect"],
   description:
     "The domains' mail leaves from the shared addresses again, and their SPF records follow. All domains are unassigned, or none. Domains that are not assigned to it are skipped. You need `ip.assign` on each domain.",
   capability: "ip.assign",

@@ -16,6 +16,7 @@ export const route = defineRoute({
   name: "forwarding.verification.confirm",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/verification/confirm" },
   summary: "Confirm recipient verification",
+  synonyms: ["enter", "code", "confirmation", "agree", "accept", "email"],
   description:
     "Confirms that the recipient agrees, by the code in the mail to them. The recipient tells you the code. A code confirms every rule that the mail covers. After five tries a code stops working, even the right one. Send a new code with `forwarding.verification.send`.",
   capability: "forwarding.manage",

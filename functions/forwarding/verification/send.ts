@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "forwarding.verification.send",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}/verification/send" },
   summary: "Send recipient verification",
+  synonyms: ["resend", "again", "confirmation", "email", "code", "link", "invite"],
   description:
     "Sends the recipient a mail that asks for their agreement. The mail has a new link, valid for 48 hours, and a new code, valid for 15 minutes. The earlier link and code stop working. An address gets one such mail a minute and five in 24 hours, from all accounts together. An account sends 200 such mails a day. Beyond these limits the answer is 429.",
   capability: "forwarding.manage",

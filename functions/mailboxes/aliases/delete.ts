@@ -7,6 +7,7 @@ export const route = defineRoute({
   name: "mailboxes.aliases.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/aliases/{alias}" },
   summary: "Delete an alias",
+  synonyms: ["remove", "extra", "additional", "email address", "catch-all"],
   capability: "mailbox.update",
   subject: mailboxInPath,
   access: "write",

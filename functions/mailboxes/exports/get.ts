@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "mailboxes.exports.get",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/mailboxes/exports/{export_id}" },
   summary: "Read the state of a mailbox export",
+  synonyms: ["download", "finished", "ready", "progress", "spreadsheet", "Excel"],
   description:
     "Reports how many mailboxes the export holds so far. Once the export is done, the answer has the address to download the file.",
   capability: "mailbox.export",

@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "webhooks.deliveries.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries" },
   summary: "List the deliveries of a webhook",
+  synonyms: ["notifications", "sent", "arrived", "received", "failed", "log", "history", "show"],
   description:
     "The deliveries of the webhook, newest event first. Deliveries are kept for 30 days. To filter by status, give a range of time that holds at most 20,000 deliveries.",
   capability: "webhook.manage",

@@ -11,6 +11,7 @@ export const route = defineRoute({
     path: "/v1/public/accounts/{account_id}/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
   },
   summary: "Send a delivery again",
+  synonyms: ["resend", "retry", "repeat", "failed", "notification"],
   description:
     "Sends the same body with the same `webhook-id` now, whatever the status of the delivery is, and returns the delivery. If this attempt fails, the status stays as it was.",
   capability: "webhook.manage",

@@ -81,10 +81,8 @@ test.each(docsPages)("$name has what the content security policy lets through, a
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-/** Pages for customers; those on code mode and authorization are written for both, and the changelog for everybody. */
-const forCustomers = docsPages.filter(
-  ({ name, file }) => file.startsWith("docs/") && !["code-mode", "authorization"].includes(name),
-);
+/** Pages for customers; the one on authorization is written for both, and the changelog for everybody. */
+const forCustomers = docsPages.filter(({ name, file }) => file.startsWith("docs/") && name !== "authorization");
 
 test.each(forCustomers)("$name tells what only operators need in its last section, set apart", ({ name, file }) => {
   const markdown = read(file);

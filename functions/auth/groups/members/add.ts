@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "auth.groups.members.add",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members", status: 201 },
   summary: "Add a user or service account to a group",
+  synonyms: ["put", "person", "people", "team", "colleague", "join", "invite"],
   description:
     "You must hold everything that the group gives, by its own grants and by its parent groups. If the subject is already a member, nothing changes.",
   capability: "auth.manage",

@@ -10,6 +10,7 @@ export const route = defineRoute({
   name: "auth.groups.members.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members" },
   summary: "List the explicit members of a group",
+  synonyms: ["who", "team", "people", "users", "show"],
   description:
     "The members that were added with `auth.groups.members.add`, in the order in which they were added. Users who are members by the `groups` claim of their token are not listed.",
   capability: "auth.manage",

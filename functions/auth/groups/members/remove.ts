@@ -8,6 +8,7 @@ export const route = defineRoute({
   name: "auth.groups.members.remove",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/auth/groups/{group_id}/members/{member_id}" },
   summary: "Remove a member from a group",
+  synonyms: ["person", "people", "team", "colleague", "kick", "leave"],
   description:
     "The member loses what the group gives from the next request on. Only owners and super admins remove a member from a group that owns the account.",
   capability: "auth.manage",

@@ -1,10 +1,11 @@
 import * as z from "zod";
 
 import { productName } from "../../../../shared/core/product.ts";
+import type { Route } from "../../../../shared/http/route.ts";
 import { catalogue } from "../../catalogue.ts";
-import type { CodeFunction } from "../../catalogue/function.ts";
-import { parametersOf } from "../../catalogue/signature.ts";
+import { type CodeFunction, inputSchemaOf } from "../../catalogue/function.ts";
 import { CodeRequest } from "../../envelope.ts";
+import type { Schema } from "../../interpreter/types.ts";
 import { budgetMs, callLimit, sourceLimitBytes } from "../../language/limits.ts";
 
 /**
@@ -12,71 +13,74 @@ import { budgetMs, callLimit, sourceLimitBytes } from "../../language/limits.ts"
  * up come first.
  */
 const executeDescription = (): string =>
-  `Runs a program of calls to the ${productName} and answers each call's result and the last line's value; results="last": that value alone.
+  `Runs a program of calls to the ${productName} and answers each call's result and the last line's value.
 
-${describeLanguage(`ws = workspaces.add(account_id="…", name="Sales")`)}
-
-${describeNotation([...catalogue.values()])} Those after | write.
-${catalogueText(() => true)}`;
-
-/** The description for programs that only read. `other` is the tool for all programs. */
-const queryDescription = (other: string): string =>
-  `Runs a program of calls that only read and answers the last line's value; ${other} takes the same programs and calls that change something.
-
-${describeLanguage(`ws = workspaces.list(account_id="…").items[0]`)}
-
-${describeNotation(readingFunctions())}
-${catalogueText(({ route }) => route.access === "read")}`;
-
-const describeLanguage = (
-  begin: string,
-): string => `Starlark (Python) expressions with builtins, methods, f-strings, sorted(xs, key="name"); no def or loops. Each line is a call or name = …; the last picks what you need.
-${begin}
+Starlark (Python) expressions with builtins, methods, f-strings, sorted(xs, key="name"); no def or loops. Each line is a call or name = …; the last picks what you need.
+ws = workspaces.add(account_id="…", name="Sales")
 page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
 
-functions.explain(name="…") tells types, members and errors, functions.search(query="…") finds functions, accounts.list() your accounts.
+functions.search(query="unpaid bills") finds functions, functions.explain(name=["…"]) tells types and members, name="…" errors too, accounts.list() your accounts.
 All is checked first: an error names line and correction, and nothing was done. If a call fails later, earlier ones stand: send only the rest.
-Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.`;
+Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.
 
-const readingFunctions = (): CodeFunction[] => [...catalogue.values()].filter(({ route }) => route.access === "read");
+Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size?, answered {items, page, page_size, total}. All need account_id but ${functionsWithoutAccount()}. Those after | write.
+${catalogueText()}`;
 
-/** Explains the notation of the function list, and names the functions that need no account. */
-function describeNotation(functions: readonly CodeFunction[]): string {
-  const free = [...byPrefix(functions)].flatMap(([prefix, members]) => {
-    const without = members.filter((fn) => !needsAccount(fn));
+/** The description for programs that only read. It refers to the other tool's, so that the catalogue is sent once. */
+const queryDescription =
+  (): string => `Runs a program of calls that only read and answers the last line's value. Language, limits and functions are those of ${executeName}, without the functions after |; functions.list() lists them too.
+page = mailboxes.list(account_id="…", page_size=50)
+[m.primary_email for m in page.items if m.status != "paused"]`;
+
+/** The functions that need no account: `me.*` if those of a whole prefix do not. */
+function functionsWithoutAccount(): string {
+  const byNamespace = Map.groupBy(catalogue.values(), ({ route }) => namespaceOf(route.name));
+  const free = [...byNamespace].flatMap(([prefix, members]) => {
+    const without = members.filter((fn) => !inputSchemaOf(fn).required?.includes("account_id"));
     return without.length === members.length ? [`${prefix}.*`] : without.map(({ route }) => route.name);
   });
-  return `Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size?, answered {items, page, page_size, total}. All need account_id but ${free.join(", ")}.`;
+  return free.join(", ");
 }
 
-const needsAccount = (fn: CodeFunction): boolean =>
-  parametersOf(fn).some(({ name, required }) => name === "account_id" && required);
+const namespaceOf = (name: string): string => name.slice(0, name.lastIndexOf("."));
 
-/** Groups functions by prefix: `auth.groups.members.add` belongs to `auth.groups.members`. */
-const byPrefix = (functions: readonly CodeFunction[]): Map<string, CodeFunction[]> =>
-  Map.groupBy(functions, ({ route }) => route.name.slice(0, route.name.lastIndexOf(".")));
+/** A prefix of at most this many functions has no line of its own: `billing: plan.cancel()`. */
+const fewFunctions = 2;
 
 /** Writes one line for each prefix: functions that read, and after a bar those that write. */
-function catalogueText(isShown: (fn: CodeFunction) => boolean): string {
-  const lines = [...byPrefix([...catalogue.values()].filter(isShown))].map(([prefix, functions]) => {
-    const reads = functions.filter(({ route }) => route.access === "read").map(shortSignature);
-    const writes = functions.filter(({ route }) => route.access === "write").map(shortSignature);
-    return `${prefix}: ${[...reads, ...(writes.length > 0 ? ["|", ...writes] : [])].join(" ")}`;
+function catalogueText(): string {
+  const counts = new Map<string, number>();
+  for (const name of catalogue.keys()) counts.set(namespaceOf(name), (counts.get(namespaceOf(name)) ?? 0) + 1);
+  const prefixOf = (name: string): string => {
+    const prefix = namespaceOf(name);
+    return prefix.includes(".") && (counts.get(prefix) ?? 0) <= fewFunctions ? prefixOf(prefix) : prefix;
+  };
+  const lines = [...Map.groupBy(catalogue.values(), ({ route }) => prefixOf(route.name))].map(([prefix, functions]) => {
+    const signatures = (access: Route["access"]): string[] =>
+      functions.filter(({ route }) => route.access === access).map((fn) => shortSignature(fn, prefix));
+    const writes = signatures("write");
+    return `${prefix}: ${[...signatures("read"), ...(writes.length > 0 ? ["|", ...writes] : [])].join(" ")}`;
   });
   return lines.join("\n");
 }
 
-const paging = new Set(["page", "page_size"]);
+const paging = new Set(["page?", "page_size?"]);
 
-/** Writes a short signature such as `list(…, status?)`, without the parameters that the notation explains. */
-function shortSignature(fn: CodeFunction): string {
-  const parameters = parametersOf(fn).filter(({ name, required }) => name !== "account_id" || !required);
-  const isPaged = parameters.some(({ name }) => paging.has(name));
-  const own = parameters.filter(({ name }) => !paging.has(name));
-  const shown = [...(isPaged ? ["…"] : []), ...own.map(({ name, required }) => (required ? name : `${name}?`))];
-  return `${fn.route.name.slice(fn.route.name.lastIndexOf(".") + 1)}(${shown.join(", ")})`;
+/** Writes a short signature such as `list(… status?)`, without the parameters that the notation explains. */
+function shortSignature(fn: CodeFunction, prefix: string): string {
+  const names = memberNames(inputSchemaOf(fn)).filter((name) => name !== "account_id");
+  const own = names.filter((name) => !paging.has(name));
+  const shown = own.length === names.length ? own : ["…", ...own];
+  return `${fn.route.name.slice(prefix.length + 1)}(${shown.join(" ")})`;
 }
+
+/** The names of an object's members. Optional ones end with `?`. The members of a `payload` are in braces. */
+const memberNames = ({ properties = {}, required = [] }: Schema): string[] =>
+  Object.entries(properties).map(([name, member]) => {
+    const inner = name === "payload" && typeof member === "object" ? `{${memberNames(member).join(" ")}}` : "";
+    return `${name}${inner}${required.includes(name) ? "" : "?"}`;
+  });
 
 export const executeName = "service_execute";
 export const queryName = "service_query";
@@ -138,7 +142,7 @@ export function tools(): readonly object[] {
     {
       name: queryName,
       title: "Run API calls that only read",
-      description: queryDescription(executeName),
+      description: queryDescription(),
       inputSchema,
       annotations: annotationsOf(true),
     },

@@ -1,9 +1,12 @@
+import { encode } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, test } from "vitest";
 
 import { catalogue } from "../../../../functions/code/catalogue.ts";
-import { searchFunctions } from "../../../../functions/code/catalogue/search.ts";
+import { outputSchemaOf } from "../../../../functions/code/catalogue/function.ts";
+import { parametersOf } from "../../../../functions/code/catalogue/signature.ts";
 import { check } from "../../../../functions/code/checker/checker.ts";
 import { parseProgram } from "../../../../functions/code/interpreter/builtins.ts";
+import type { Schema } from "../../../../functions/code/interpreter/types.ts";
 import { runFor } from "../../../support/code-door.ts";
 import { newUser } from "../../../support/world.ts";
 
@@ -15,26 +18,6 @@ test("functions.list answers every function, or those that begin with a prefix",
   expect(all.functions.map(({ name }) => name)).toEqual([...catalogue.keys()]);
   const some: string[] = await valueOf('[f.name for f in functions.list(prefix="tags.").functions]');
   expect(some).toEqual([...catalogue.keys()].filter((name) => name.startsWith("tags.")));
-});
-
-test.each([
-  ["create a workspace", "workspaces.add"],
-  ["mailboxes", "mailboxes.list"],
-  ["reveal password", "mailboxes.reveal_credentials"],
-  ["wallet balance", "billing.wallet_balance.get"],
-  ["invoices", "billing.invoices.list"],
-  ["catch-all alias", "mailboxes.aliases.create"],
-  ["delegation nameservers verify", "domains.verify"],
-  ["who am i identity", "me.get"],
-  ["workspce delete", "workspaces.delete"],
-])("functions.search finds %s", async (query, name) => {
-  const found: string[] = await valueOf(`[f.name for f in functions.search(query=${JSON.stringify(query)}).functions]`);
-  expect(found.length).toBeLessThanOrEqual(10);
-  expect(found.slice(0, 3)).toContain(name);
-});
-
-test("a search without a hit answers nothing", () => {
-  expect(searchFunctions(catalogue, "zzzzqq !!")).toEqual([]);
 });
 
 test("functions.explain tells all there is to know, and its example is a call that is right", async () => {
@@ -64,4 +47,80 @@ test("functions.explain says which name was meant", async () => {
   const { error } = await runFor(user, 'functions.explain(name="workspace.ad")');
   expect(error).toMatchObject({ code: "invalid_argument", line: 1, column: 24 });
   expect(error?.message).toContain("did you mean workspaces.add?");
+});
+
+type Digests = {
+  functions: { signature: string; output: string; access: string; capability: string | null; score: number }[];
+  types: Record<string, string>;
+  notation: string;
+};
+const digestsOf = (names: readonly string[]) =>
+  valueOf(`functions.explain(name=${JSON.stringify(names)})`) as Promise<Digests>;
+
+test("functions.explain explains a list of functions in brief, with the types that they share once", async () => {
+  expect(await digestsOf(["mailboxes.add", "mailboxes.list", "domains.search"])).toEqual({
+    functions: [
+      {
+        signature:
+          "mailboxes.add(account_id: uuid, domain: string(..1000), local_part: string(..1000), first_name: string(1..100), last_name: string(1..100))",
+        output: "Mailbox",
+        access: "write",
+        capability: "mailbox.create",
+        score: 1,
+      },
+      {
+        signature:
+          "mailboxes.list(account_id: uuid, page?: integer(1..) = 1, page_size?: integer(1..100) = 25, domain?: string(..1000), workspace_id?: uuid, search?: string(1..320))",
+        output: "{items: [Mailbox], page: integer, page_size: integer, total: integer}",
+        access: "read",
+        capability: "mailbox.view",
+        score: 1,
+      },
+      expect.objectContaining({ capability: "domain.view", score: 5 }),
+    ],
+    types: {
+      Mailbox: expect.stringContaining("status: 'provisioning'|'active'|'paused'|'suspended'|'deleting', created_at"),
+      MailboxAlias: "{alias, is_catch_all: boolean}",
+    },
+    notation: expect.stringContaining("`name?` may be left out"),
+  });
+});
+
+test("a list of all functions takes a quarter of the tokens, and has every argument and every member", async () => {
+  const names = [...catalogue.keys()];
+  const all = await digestsOf(names);
+  const each: unknown[] = [];
+  for (const name of names) each.push(await valueOf(`functions.explain(name="${name}")`));
+  const tokensOf = (value: unknown) => encode(JSON.stringify(value)).length;
+  expect(tokensOf(all)).toBeLessThan(tokensOf(each) / 4);
+  const written = Object.values(all.types).join(" ");
+  for (const [index, fn] of [...catalogue.values()].entries()) {
+    const { signature = "", output = "" } = all.functions[index] ?? {};
+    const args = parametersOf(fn).map(({ name, required }) => (required ? name : `${name}?`));
+    for (const arg of args) expect(signature).toMatch(new RegExp(`[( ]${arg.replace("?", "\\?")}[,:)]`));
+    for (const member of membersOf(outputSchemaOf(fn))) expect(`${output} ${written}`).toContain(member);
+  }
+});
+
+/** The names of all members in a schema, and its listed values. */
+function membersOf(schema: Schema | boolean | undefined): string[] {
+  if (typeof schema !== "object") return [];
+  const { properties = {}, items, anyOf = [], enum: values = [], $defs = {} } = schema;
+  const inner = [...Object.values(properties), ...[items ?? []].flat(), ...anyOf, ...Object.values($defs)];
+  return [...Object.keys(properties), ...values.map(String), ...inner.flatMap(membersOf)];
+}
+
+test("functions.explain says which name of a list was meant", async () => {
+  const { error } = await runFor(user, 'functions.explain(name=["me.get", "workspace.ad"])');
+  expect(error).toMatchObject({ code: "invalid_argument", line: 1, column: 35 });
+  expect(error?.message).toContain("name[1]: There is no function of this name: did you mean workspaces.add?");
+});
+
+test.each([
+  ["[]", "Write at least 1 item"],
+  ["3", "Write a string or a list"],
+  ['""', "Write at least 1 character"],
+])("functions.explain refuses the name %s", async (name, reason) => {
+  const { error } = await runFor(user, `functions.explain(name=${name})`);
+  expect(error?.message).toContain(`functions.explain does not take this name: ${reason}`);
 });

@@ -1,4 +1,4 @@
-import { CfnOutput, Duration } from "aws-cdk-lib";
+import { CfnOutput, Duration, Validations } from "aws-cdk-lib";
 import { Metric } from "aws-cdk-lib/aws-cloudwatch";
 import type { Table } from "aws-cdk-lib/aws-dynamodb";
 import { EventBus, Rule, type RuleProps, Schedule } from "aws-cdk-lib/aws-events";
@@ -6,15 +6,38 @@ import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
 import { PolicyDocument, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import * as lambda from "aws-cdk-lib/aws-lambda";
 import type { Topic } from "aws-cdk-lib/aws-sns";
-import type { Queue } from "aws-cdk-lib/aws-sqs";
+import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 
 import { changeKeyPrefix } from "../../shared/changes/history.ts";
 import type { Source, WorkerSpec } from "../entry-points.ts";
 import { addAlarm, period } from "../monitoring/alarms.ts";
-import { addDeadLetters, destination } from "./dead-letters.ts";
 import { type Common, addFunction } from "./functions.ts";
 import { allow } from "./permissions.ts";
+
+/** Adds the queue of a worker's failed calls, kept for 14 days, and an alarm when the queue has any message. */
+function addDeadLetters(scope: Construct, worker: string, alarmDescription: string, topic: Topic | undefined): Queue {
+  const queue = new Queue(scope, `${worker}.dead_letters`, {
+    encryption: QueueEncryption.SQS_MANAGED,
+    enforceSSL: true,
+    retentionPeriod: Duration.days(14),
+  });
+  Validations.of(queue).acknowledge({
+    id: "AwsSolutions-SQS3",
+    reason: "This queue is the dead-letter queue of an event source or a target. The rule does not check those.",
+  });
+  const waiting = queue.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum" });
+  addAlarm(scope, `${worker}.dead_letters_waiting`, alarmDescription, waiting, 1, topic);
+  return queue;
+}
+
+/**
+ * Makes a queue the destination of a function's failed calls. Not SqsDlq or SqsDestination, because each attaches its
+ * own policy to the role.
+ */
+const destination = (queue: Queue): { bind: () => { destination: string } } => ({
+  bind: () => ({ destination: queue.queueArn }),
+});
 
 const retries = 6;
 const iteratorAgeLimit = Duration.minutes(5);

@@ -4,10 +4,9 @@ import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "./config/config.ts";
 import { addDomain, addGateway } from "./constructs/api.ts";
-import { addEdge, viewerAddressHeader } from "./constructs/edge.ts";
+import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
 import { addFunctions, type Common } from "./constructs/functions.ts";
 import { addInvokeRoles } from "./constructs/invoke-roles.ts";
-import { addOriginAuthorizer } from "./constructs/origin-authorizer.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
 import { addWorkers } from "./constructs/workers.ts";
 import type { LambdaSpec, WorkerSpec } from "./entry-points.ts";

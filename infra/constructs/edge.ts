@@ -2,12 +2,16 @@ import { CfnOutput, Duration, SecretValue, Stack, Validations, type App } from "
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import * as cloudfront from "aws-cdk-lib/aws-cloudfront";
 import { HttpOrigin } from "aws-cdk-lib/aws-cloudfront-origins";
+import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnRecordSet } from "aws-cdk-lib/aws-route53";
 import { CfnWebACL } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
 
 import type { Config } from "../config/config.ts";
 import type { Edge } from "../config/settings.ts";
+import { originAuthorizer } from "../entry-points.ts";
+import { addFunction, type Common } from "./functions.ts";
+import { allow, readSecret, secretArnOf } from "./permissions.ts";
 
 /** The header with the caller's address, set by CloudFront: the gateway itself sees only CloudFront's addresses. */
 export const viewerAddressHeader = "x-viewer-address";
@@ -145,4 +149,30 @@ function addFirewall(scope: Construct, { requestsPer5Minutes }: Edge): CfnWebACL
     ],
     visibilityConfig: seen("All"),
   });
+}
+
+/**
+ * Adds the function that authorizes requests for the gateway. It may read only the edge's secret, which has a replica
+ * in this region.
+ */
+export function addOriginAuthorizer(
+  scope: Construct,
+  { secretName }: Edge,
+  common: Common,
+  functions: Map<string, LambdaFunction>,
+): void {
+  const { name, access, timeoutSeconds = 5 } = originAuthorizer;
+  const added = addFunction(
+    scope,
+    {
+      name,
+      access,
+      side: "request",
+      description: "Checks that a request came through CloudFront",
+      timeoutSeconds,
+      policies: { secret: allow(readSecret, secretArnOf(scope, secretName)) },
+    },
+    { ...common, environment: { ORIGIN_SECRET_NAME: secretName } },
+  );
+  functions.set(name, added);
 }

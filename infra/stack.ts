@@ -3,10 +3,9 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "./config/config.ts";
-import { addDomain, addGateway } from "./constructs/api.ts";
+import { addDomain, addGateway, addInvokeRoles } from "./constructs/api.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
 import { addFunctions, type Common } from "./constructs/functions.ts";
-import { addInvokeRoles } from "./constructs/invoke-roles.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
 import { addWorkers } from "./constructs/workers.ts";
 import type { LambdaSpec, WorkerSpec } from "./entry-points.ts";

@@ -1,10 +1,12 @@
 import { platform } from "../../../shared/core/platform.ts";
+import { lineOf } from "../../../shared/dns/wire-name.ts";
 import { zoneAt } from "../../../shared/providers/dns/embedded.ts";
 import { delegationOf } from "../../../shared/providers/registrar/embedded-names.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { freePort } from "../table/lock.ts";
 import { authoritative } from "./authority.ts";
-import { registryZones } from "./registry-zones.ts";
+import type { ServedRRset } from "./records-wire.ts";
+import type { DnsAnswer } from "./respond.ts";
 import { recordsOfHost, zoneOfHost } from "./reverse.ts";
 import { startDnsServer } from "./server.ts";
 
@@ -66,4 +68,29 @@ export async function openDns(options: DnsOptions): Promise<{ port: number | und
   const dns = await startLocalDns(options);
   Object.assign(process.env, dns.environment);
   return dns;
+}
+
+const ttl = 60;
+
+type Registry = {
+  /** The nameservers of a delegated name; undefined or empty for other names. */
+  delegationOf: (name: string) => Promise<readonly string[] | undefined>;
+  /** The records of a name that is neither delegated nor below a delegated one. */
+  recordsOf?: (name: string) => Promise<readonly ServedRRset[]>;
+};
+
+/**
+ * Acts as the root and all registries: refers delegated names to their nameservers. Other names have only the records of
+ * `recordsOf`.
+ */
+export function registryZones({ delegationOf, recordsOf = async () => [] }: Registry): DnsAnswer {
+  return authoritative(async (name) => {
+    for (const ancestor of lineOf(name)) {
+      const hosts = await delegationOf(ancestor);
+      if (!hosts?.length) continue;
+      const data = hosts.map((host) => ({ type: "NS" as const, host }));
+      return { name: "", rrsets: [{ name: ancestor, type: "NS", ttl, data }] };
+    }
+    return { name: "", rrsets: await recordsOf(name) };
+  });
 }

@@ -1,7 +1,7 @@
 import { type Answer, type Packet, AUTHORITATIVE_ANSWER } from "dns-packet";
 import { expect, test } from "vitest";
 
-import { registryZones } from "../../../infra/local/dns/registry-zones.ts";
+import { registryZones } from "../../../infra/local/dns/dns.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
 import {
   a,

@@ -2,7 +2,7 @@ import type { Answer } from "dns-packet";
 import { expect, test } from "vitest";
 
 import { authoritative } from "../../../../infra/local/dns/authority.ts";
-import { registryZones } from "../../../../infra/local/dns/registry-zones.ts";
+import { registryZones } from "../../../../infra/local/dns/dns.ts";
 import type { DnsReply } from "../../../../infra/local/dns/respond.ts";
 import type { RRset } from "../../../../shared/dns/rrset.ts";
 import { a, cname, ns, serving, txt } from "../../../support/dns-network.ts";

@@ -1,10 +1,12 @@
+import { hkdfSync, randomBytes } from "node:crypto";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { StartProblem, reasonOf } from "../command-line.ts";
 import type { Engine } from "../table/engine.ts";
 import { localTableName } from "../table/lock.ts";
 import { restoreClock } from "./clock.ts";
 import type { TokenIssuer } from "./issuer.ts";
-import { filesKeyOf, mailSecretOf, readPaymentsSecret, readSecretsKey } from "./secrets.ts";
 
 /**
  * Points the SDK at an engine. An external engine uses the user's region and credentials, the embedded one
@@ -58,3 +60,57 @@ export async function setEnvironment(
     });
   }
 }
+
+/** Reads a file's text without surrounding white space; undefined if the file does not exist. Throws `StartProblem`. */
+async function readSecretFile(file: string, description: string): Promise<string | undefined> {
+  try {
+    return (await readFile(file, "utf8")).trim();
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw new StartProblem(`${description}, ${file}, cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+/** Writes a file atomically, readable by its owner only. */
+async function writeSecretFile(file: string, text: string): Promise<string> {
+  await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600, flush: true });
+  await rename(`${file}.new`, file);
+  return text;
+}
+
+/**
+ * Reads the local SECRETS_KEY, 32 random bytes as base64, from `$DATA_DIR/secrets.key` (mode 0600); creates it if it is
+ * missing. A file with any other content is never replaced, because it may be the only key to the secrets in the table.
+ * Throws `StartProblem`.
+ */
+export async function readSecretsKey(dataDir: string): Promise<string> {
+  const file = join(dataDir, "secrets.key");
+  const stored = await readSecretFile(file, "The key for the secrets");
+  if (stored === undefined) return writeSecretFile(file, randomBytes(32).toString("base64"));
+  if (/^[A-Za-z0-9+/]{43}=$/.test(stored)) return stored;
+  throw new StartProblem(
+    `${file} is not a key (32 bytes as base64). Restore the right file, or delete it to get a new key.`,
+  );
+}
+
+/**
+ * Reads the local PAYMENTS_WEBHOOK_SECRET, `whsec_` and 32 random bytes as base64url, from `$DATA_DIR/payments.secret`
+ * (mode 0600). A missing file or any other content is replaced, because nothing signed with the secret is stored.
+ * Throws `StartProblem`.
+ */
+export async function readPaymentsSecret(dataDir: string): Promise<string> {
+  const file = join(dataDir, "payments.secret");
+  const stored = await readSecretFile(file, "The secret of the payment webhooks");
+  if (stored !== undefined && /^whsec_[A-Za-z0-9_-]{43}$/.test(stored)) return stored;
+  return writeSecretFile(file, `whsec_${randomBytes(32).toString("base64url")}`);
+}
+
+/** Derives 32 bytes from the key of the secrets by HKDF (RFC 5869), as base64; they stay the same after a restart. */
+const derived = (secretsKey: string, purpose: string): string =>
+  Buffer.from(hkdfSync("sha256", Buffer.from(secretsKey, "base64"), "", purpose, 32)).toString("base64");
+
+/** The local FILES_KEY. */
+export const filesKeyOf = (secretsKey: string): string => derived(secretsKey, "files");
+
+/** The local MAIL_SECRET, with which mail servers authenticate. */
+const mailSecretOf = (secretsKey: string): string => derived(secretsKey, "mail servers").replace(/=+$/, "");

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
 
 import { filePaths } from "../../../../infra/local/pages/files.ts";
-import { filesKeyOf } from "../../../../infra/local/start/secrets.ts";
+import { filesKeyOf } from "../../../../infra/local/start/environment.ts";
 import { filesOf } from "../../../../shared/providers/files/factory.ts";
 import { newFolder } from "../../../support/folder.ts";
 import { gatewayFor, sendRequest, type Reply } from "../wire.ts";

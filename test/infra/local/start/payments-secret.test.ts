@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { StartProblem } from "../../../../infra/local/command-line.ts";
-import { readPaymentsSecret } from "../../../../infra/local/start/secrets.ts";
+import { readPaymentsSecret } from "../../../../infra/local/start/environment.ts";
 import { PaymentsEnvironment } from "../../../../shared/providers/payments/factory.ts";
 import { newFolder } from "../../../support/folder.ts";
 

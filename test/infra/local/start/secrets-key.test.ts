@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 
 import { StartProblem } from "../../../../infra/local/command-line.ts";
-import { readSecretsKey } from "../../../../infra/local/start/secrets.ts";
+import { readSecretsKey } from "../../../../infra/local/start/environment.ts";
 import { secretsOf } from "../../../../shared/providers/secrets/factory.ts";
 import { newFolder } from "../../../support/folder.ts";
 

@@ -5,7 +5,6 @@ import { problemCodes, problemOf, type ProblemCode } from "../../shared/core/err
 import type { Route } from "../../shared/http/route.ts";
 import { mayReplay } from "../../shared/http/shown-once.ts";
 import { headersBesideGateway, headersWith, rateLimit } from "./headers.ts";
-import { linksOf } from "./links.ts";
 
 /** API Gateway's own answer, if a request reaches no function or gets no answer from it. */
 const GatewayAnswer = z.object({ message: z.string().meta({ description: "The gateway's message." }) }).meta({
@@ -198,3 +197,25 @@ const unknownMethod = (route: Route): ZodOpenApiResponseObject => ({
   headers: headersWith(rateLimit),
   content: { "application/json": { schema: route.output } },
 });
+
+type Link = { operationId: string; description: string; parameters: Record<string, string> };
+
+const placeholder = /\{(\w+)\}/g;
+
+const namesIn = (path: string): string[] => [...path.matchAll(placeholder)].map(([, name = ""]) => name);
+
+const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
+
+/** The OpenAPI link from a route that creates a resource to the route that reads it. The link has the name of the latter. */
+function linksOf(created: Route, routes: readonly Route[]): Record<string, Link> {
+  const { location } = created.http;
+  if (location === undefined) return {};
+  const reading = routes.find(({ http: { method, path } }) => method === "GET" && shapeOf(path) === shapeOf(location));
+  if (!reading) throw new Error(`No route reads the location ${location} of ${created.name}`);
+  const sources = namesIn(location).map((name) =>
+    name in created.params.shape ? `$request.path.${name}` : `$response.body#/${name}`,
+  );
+  const parameters = Object.fromEntries(namesIn(reading.http.path).map((name, index) => [name, sources[index] ?? ""]));
+  const description = `${reading.summary}. \`Location\` has the same path.`;
+  return { [reading.name]: { operationId: reading.name, description, parameters } };
+}

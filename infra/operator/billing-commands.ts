@@ -15,8 +15,7 @@ import { Day, clock, dayOf, plusDays } from "../../shared/core/time.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { planWallet, walletOf } from "../../shared/wallet/wallet.ts";
-import type { Command } from "./commands.ts";
-import { accountOption } from "./options.ts";
+import { type Command, accountOption } from "./commands.ts";
 
 const Amount = z
   .string()

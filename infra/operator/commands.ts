@@ -9,7 +9,9 @@ import { line } from "../../shared/core/text.ts";
 import { getAssignment, planAssignments, planRevocation } from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, readHeld } from "../../shared/grants/holders.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { accountOption } from "./options.ts";
+
+/** The option `--account` of commands that work in one account. */
+export const accountOption = { description: "The account's id.", schema: Id };
 
 /** One command of the operator: its options by name, and the function that runs it. */
 export type Command = {

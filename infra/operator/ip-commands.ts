@@ -12,8 +12,7 @@ import { resumeIp, suspendIp } from "../../shared/dedicated-ips/operate.ts";
 import { CountryCode, OptionId } from "../../shared/dedicated-ips/options.ts";
 import { addStock, listStock, returnStock, withdrawStock } from "../../shared/dedicated-ips/stock.ts";
 import { canonicalAddress } from "../../shared/dns/reverse.ts";
-import type { Command } from "./commands.ts";
-import { accountOption } from "./options.ts";
+import { type Command, accountOption } from "./commands.ts";
 
 const IpAddress = z
   .string()

@@ -4,8 +4,7 @@ import { getAccount } from "../../shared/accounts/visible.ts";
 import { limitClasses, limitClassNames, type LimitClass } from "../../shared/rate-limits/classes.ts";
 import { AccountLimits, limitsKey } from "../../shared/rate-limits/limiter.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
-import type { Command } from "./commands.ts";
-import { accountOption } from "./options.ts";
+import { type Command, accountOption } from "./commands.ts";
 
 const most = 1_000_000;
 

@@ -6,6 +6,7 @@ import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
+import { readWords } from "../openapi/command-line.ts";
 import { openApiDocument } from "../openapi/document.ts";
 
 const typescript6 = createRequire(join(import.meta.dirname, "typescript-6/package.json")).resolve("typescript");
@@ -129,4 +130,10 @@ export async function generateClient(folder: string): Promise<boolean> {
     await rm(staging, { recursive: true, force: true });
   }
   return true;
+}
+
+if (import.meta.main) {
+  readWords("Usage: npm run client\n\nWrites the TypeScript client to dist/client.");
+  const isNew = await generateClient(clientFolder);
+  process.stdout.write(`${clientFolder}${isNew ? "" : " (unchanged)"}\n`);
 }

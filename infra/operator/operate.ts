@@ -143,3 +143,10 @@ export async function operate(argv: readonly string[]): Promise<CommandResult> {
     return { code: error instanceof Misuse ? 2 : 1, out: "", err: `${complaintOf(error)}\n` };
   }
 }
+
+if (import.meta.main) {
+  const { code, out, err } = await operate(process.argv.slice(2));
+  process.stdout.write(out);
+  process.stderr.write(err);
+  process.exitCode = code;
+}

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 
 import { operate, type CommandResult } from "../../../infra/operator/operate.ts";
 
-const main = resolve(import.meta.dirname, "../../../infra/operator/main.ts");
+const main = resolve(import.meta.dirname, "../../../infra/operator/operate.ts");
 
 /** Runs the operator's command as a person would, in a process and an environment of its own. */
 export const operatorIn = (env: NodeJS.ProcessEnv, ...args: string[]) =>

@@ -1,7 +1,6 @@
 import type { RangeOptions } from "./reads.ts";
-import { keyText } from "./seen-items.ts";
 import type { Reader, Table } from "./table.ts";
-import type { Item, Key } from "./writes.ts";
+import { type Item, type Key, keyText } from "./writes.ts";
 
 /** The sort keys of a partition from `from` to `to`, both included. */
 type Range = { partition: string; from: string; to: string };

@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { Problem } from "../core/errors.ts";
 import { roundTrip, type Connection } from "./client.ts";
 import { backOff } from "./failures.ts";
-import type { Item, Key } from "./writes.ts";
+import { type Item, type Key, keyText } from "./writes.ts";
 
 /** How much of a range of sort keys to read, and from which end. */
 export type RangeOptions = { limit?: number; newestFirst?: boolean };
@@ -21,8 +21,6 @@ export async function get<S extends z.ZodType>(
   const { Item: found } = await roundTrip(connection, "readUnits", () => client.send("GetItem", input));
   return found === undefined ? undefined : schema.parse(found);
 }
-
-const keyText = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
 
 export async function getMany(connection: Connection, keys: Key[]): Promise<(Item | undefined)[]> {
   const distinct = [...new Map(keys.map((key) => [keyText(key), key])).values()];

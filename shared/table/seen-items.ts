@@ -1,7 +1,5 @@
 import { remember } from "../core/memory.ts";
-import type { Item, Key } from "./writes.ts";
-
-export const keyText = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
+import { type Item, type Key, keyText } from "./writes.ts";
 
 /** The reads of `SeenItems`. */
 export type Seen = Pick<SeenItems, "recall">;

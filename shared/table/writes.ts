@@ -4,6 +4,9 @@ import * as z from "zod";
 export type Key = { PK: string; SK: string };
 export type Item = Key & Record<string, unknown>;
 
+/** A key as one text, for maps. */
+export const keyText = ({ PK, SK }: Key): string => `${PK}\n${SK}`;
+
 /** Any item, unparsed. */
 export const anyItem = z.custom<Item>();
 

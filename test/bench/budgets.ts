@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { readFile, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 
 import { routes } from "../../functions/routes.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { costBeside, costOf, type Cost } from "../support/costs.ts";
-import type { Figure, Options, Result } from "./harness.ts";
+import { root, type Figure, type Options, type Result } from "./harness.ts";
 
 const file = join(import.meta.dirname, "budgets.json");
 
@@ -49,7 +49,7 @@ export async function run({ write }: Options): Promise<Result> {
   if (write) {
     const written = Object.fromEntries(costs.map(({ route, cost }) => [route.name, cost]));
     await writeFile(file, JSON.stringify(written, null, 2));
-    execFileSync(resolve(import.meta.dirname, "../../node_modules/.bin/oxfmt"), [file]);
+    execFileSync(join(root, "node_modules/.bin/oxfmt"), [file]);
   }
   const trips: Figure[] = [];
   for (const [name, bar] of Object.entries(tripBars)) {

@@ -1,17 +1,17 @@
 import { execFileSync } from "node:child_process";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 
-import { newFolder, secondsOf, type Result } from "./harness.ts";
+import { newFolder, root, secondsOf, type Result } from "./harness.ts";
 import { startProduct } from "./product.ts";
 
 /** Seconds from a fresh clone of HEAD to the first 200, as a new user has them. */
 export async function run(): Promise<Result> {
   await using folder = await newFolder();
   const checkout = join(folder.path, "clone");
-  execFileSync("git", ["clone", "--quiet", resolve(import.meta.dirname, "../.."), checkout]);
+  execFileSync("git", ["clone", "--quiet", root, checkout]);
   const installing = secondsOf(["ci"], checkout);
   const startedAt = performance.now();
-  await using _ = await startProduct(checkout, join(checkout, ".data"));
+  await using _ = await startProduct(join(checkout, ".data"), {}, checkout);
   return {
     figures: [
       { name: "npm ci", value: installing, unit: "s" },

@@ -57,8 +57,7 @@ export async function run({ quick }: Options): Promise<Result> {
   };
 }
 
-/** Puts domains into a workspace, eight in a transaction, without a check of their DNS. */
-/** Puts domains into an account, eight in a transaction, without a check of their DNS. Returns their ids. */
+/** Puts domains into a workspace, eight in a transaction, without a check of their DNS. Returns their ids. */
 export async function fillDomains(
   table: Table,
   place: { accountId: string; workspaceId: string },

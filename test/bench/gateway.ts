@@ -1,14 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { Agent, request } from "node:http";
-import { join, resolve } from "node:path";
 
-import { newFolder, quantile, type Figure, type Options, type Result } from "./harness.ts";
+import { newFolder, quantile, root, type Figure, type Options, type Result } from "./harness.ts";
 import { startProduct } from "./product.ts";
 
 const concurrencies = [1, 8, 32, 128];
-const checkout = resolve(import.meta.dirname, "../..");
 
 /** Makes a process write the microseconds of processor time that it has used, when it gets a signal. */
 const reportCpu = `data:text/javascript,process.on("SIGUSR2",()=>process.stderr.write("cpu:"+Object.values(process.cpuUsage()).join("+")+"\\n"))`;
@@ -17,16 +14,15 @@ const reportCpu = `data:text/javascript,process.on("SIGUSR2",()=>process.stderr.
 export async function run({ quick }: Options): Promise<Result> {
   await using folder = await newFolder();
   const env = { LOG_LEVEL: "silent", NODE_OPTIONS: `--import=${encodeURI(reportCpu)}` };
-  await using product = await startProduct(checkout, folder.path, env);
-  const { pid } = JSON.parse(await readFile(join(folder.path, "engine.json"), "utf8")) as { pid: number };
+  await using product = await startProduct(folder.path, env);
   const get = await readerOf(product, folder.path);
   const seconds = quick ? 0.5 : 5;
   await load(get, 32, seconds);
   const figures: Figure[] = [];
   for (const concurrency of concurrencies) {
-    const before = await cpuMs(product, pid);
+    const before = await cpuMs(product);
     const times = await load(get, concurrency, seconds);
-    const cpu = (await cpuMs(product, pid)) - before;
+    const cpu = (await cpuMs(product)) - before;
     const of = `GET, ${concurrency} at a time:`;
     figures.push(
       { name: `${of} requests`, value: times.length / seconds, unit: "a second" },
@@ -44,7 +40,7 @@ async function readerOf({ baseUrl, demo }: Product, dataDir: string): Promise<()
   const { id = "", owner } = demo.accounts[0] ?? {};
   const roomy = ["--account", id, "--class", "default", "--per-minute", "1000000", "--burst", "1000000"];
   const env = { ...process.env, DATA_DIR: dataDir };
-  execFileSync("npm", ["run", "--silent", "operator", "--", "limits", "set", ...roomy], { cwd: checkout, env });
+  execFileSync("npm", ["run", "--silent", "operator", "--", "limits", "set", ...roomy], { cwd: root, env });
   const headers = { authorization: `Bearer ${owner?.token}`, "content-type": "application/json" };
   const path = `/v1/public/accounts/${id}/workspaces`;
   const made = await fetch(baseUrl + path, { method: "POST", headers, body: '{"name":"One"}' });
@@ -76,11 +72,7 @@ async function load(get: () => Promise<void>, concurrency: number, seconds: numb
 }
 
 /** The processor time of a product's process so far, in milliseconds. */
-async function cpuMs({ lines }: Product, pid: number): Promise<number> {
-  process.kill(pid, "SIGUSR2");
-  for (;;) {
-    const [line] = (await once(lines, "line")) as [string];
-    const [, user, system] = /^cpu:(\d+)\+(\d+)$/.exec(line) ?? [];
-    if (user !== undefined) return (Number(user) + Number(system)) / 1_000;
-  }
+async function cpuMs({ report }: Product): Promise<number> {
+  const [, user, system] = await report(/^cpu:(\d+)\+(\d+)$/);
+  return (Number(user) + Number(system)) / 1_000;
 }

@@ -5,6 +5,9 @@ import { join } from "node:path";
 
 import { progressOn } from "../../infra/local/start/banner.ts";
 
+/** The project's folder. */
+export const root = join(import.meta.dirname, "../..");
+
 /** One measured number. `bar` is the most that it may be, `atLeast` the least. */
 export type Figure = { name: string; value: number; unit: string; bar?: number; atLeast?: number };
 
@@ -47,7 +50,7 @@ export async function timed(run: () => unknown): Promise<number> {
 }
 
 /** Seconds that npm takes for a command in a folder. Throws if it fails. */
-export function secondsOf(command: readonly string[], cwd = join(import.meta.dirname, "../..")): number {
+export function secondsOf(command: readonly string[], cwd = root): number {
   const startedAt = performance.now();
   execFileSync("npm", ["--silent", ...command], { cwd, stdio: ["ignore", "ignore", "inherit"] });
   return (performance.now() - startedAt) / 1000;

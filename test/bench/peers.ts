@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 
 import { build, type BuildOptions } from "esbuild";
 
-const root = resolve(import.meta.dirname, "../..");
+import { root } from "./harness.ts";
+
 const sources = join(import.meta.dirname, "peers");
 /** Beside the project's own packages, where no tool of the project looks. The SDK is the project's. */
 const installed = join(root, "node_modules/.cache/bench-peers");

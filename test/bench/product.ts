@@ -1,16 +1,17 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { on, once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
 import type { Demo } from "../../infra/local/seed/demo.ts";
+import { root } from "./harness.ts";
 
 /**
- * `npm start` of a checkout with its data in a folder, from its first 200 on: its address, its demo, and the lines of its
- * standard error. It ends when its variable goes out of scope. Throws if it does not start.
+ * `npm start` of a checkout with its data in a folder, from its first 200 on: its address, its demo, its process id,
+ * and the lines that it reports. It ends when its variable goes out of scope. Throws if it does not start.
  */
-export async function startProduct(checkout: string, dataDir: string, env: Record<string, string> = {}) {
+export async function startProduct(dataDir: string, env: Record<string, string> = {}, checkout = root) {
   const child = spawn("npm", ["start", "--silent"], {
     cwd: checkout,
     env: { ...process.env, PORT: "0", DNS_PORT: "0", DATA_DIR: dataDir, ...env },
@@ -34,5 +35,15 @@ export async function startProduct(checkout: string, dataDir: string, env: Recor
     await stop();
     throw new Error(`the product answers ${status}`);
   }
-  return { baseUrl, demo, lines, [Symbol.asyncDispose]: stop };
+  const { pid } = JSON.parse(await readFile(join(dataDir, "engine.json"), "utf8")) as { pid: number };
+  /** Signals the process, whose preloaded module then writes a line. Returns the match of the pattern in that line. */
+  const report = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    process.kill(pid, "SIGUSR2");
+    for await (const [line] of on(lines, "line")) {
+      const found = pattern.exec(line as string);
+      if (found) return found;
+    }
+    throw new Error("the product reports nothing");
+  };
+  return { baseUrl, demo, pid, report, [Symbol.asyncDispose]: stop };
 }

@@ -1,7 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
@@ -26,8 +25,7 @@ export async function run({ quick }: Options): Promise<Result> {
   const preload = pathToFileURL(join(import.meta.dirname, "report-heap.mjs")).href;
   const flags = `${process.env["NODE_OPTIONS"] ?? ""} --import=${preload}`;
   const env = { LOG_LEVEL: "silent", NODE_OPTIONS: flags };
-  await using product = await startProduct(resolve(import.meta.dirname, "../.."), folder.path, env);
-  const { pid } = JSON.parse(await readFile(join(folder.path, "engine.json"), "utf8")) as { pid: number };
+  await using product = await startProduct(folder.path, env);
   const load = newLoad(product.baseUrl, await newOwners(product));
   const [warmUp, end] = quick ? [10, 40] : [warmUpSeconds, warmUpSeconds + 600];
   const show = progressOn(process.stderr, { of: end, unit: "seconds" });
@@ -36,7 +34,7 @@ export async function run({ quick }: Options): Promise<Result> {
   const elapsed = (): number => (performance.now() - startedAt) / 1000;
   const observe = async (): Promise<void> => {
     while (elapsed() < end) {
-      samples.push({ seconds: elapsed(), ...residentOf(pid) });
+      samples.push({ seconds: elapsed(), ...residentOf(product.pid) });
       show(Math.floor(elapsed()));
       await pause(1_000);
     }
@@ -45,9 +43,9 @@ export async function run({ quick }: Options): Promise<Result> {
     while (elapsed() < end) await load.next();
   };
   // The collection makes the process smaller for a while: not while its memory counts.
-  const early = pause(500 * warmUp).then(() => liveHeap(product, pid));
+  const early = pause(500 * warmUp).then(() => liveHeap(product));
   await Promise.all([observe(), ...Array.from({ length: workers }, work)]);
-  const live = (await liveHeap(product, pid)) - (await early);
+  const live = (await liveHeap(product)) - (await early);
   return resultOf({ ...load, samples, live, warmUp, end });
 }
 
@@ -61,15 +59,10 @@ function residentOf(pid: number): { product: number; engine: number } {
   };
 }
 
-/** The mebibytes of a process's live objects, by report-heap.mjs. */
-function liveHeap({ lines }: Product, pid: number): Promise<number> {
-  process.kill(pid, "SIGUSR2");
-  return new Promise((resolve) => {
-    lines.on("line", (line) => {
-      const [, bytes] = /^live heap: (\d+)$/.exec(line) ?? [];
-      if (bytes !== undefined) resolve(Number(bytes) / 2 ** 20);
-    });
-  });
+/** The mebibytes of the product's live objects, by report-heap.mjs. */
+async function liveHeap({ report }: Product): Promise<number> {
+  const [, bytes] = await report(/^live heap: (\d+)$/);
+  return Number(bytes) / 2 ** 20;
 }
 
 type Run = ReturnType<typeof newLoad> & { samples: Sample[]; live: number; warmUp: number; end: number };

@@ -17,10 +17,8 @@ const reasons: Readonly<Record<string, string>> = {
   "shared/access/service-account.ts: 12 → (12 + 1)": "One more grant in each transaction.",
   "shared/access/service-account.ts: 20 → (20 + 1)": "One more grant in each transaction.",
   "shared/access/service-account.ts: 4 → (4 + 1)": "One more group in each transaction.",
-  "shared/access/service-account.ts: grants.length > fewGrants → grants.length >= fewGrants":
-    "One transaction more.",
-  "shared/access/service-account.ts: groups.length > fewGroups → groups.length >= fewGroups":
-    "One transaction more.",
+  "shared/access/service-account.ts: grants.length > fewGrants → grants.length >= fewGrants": "One transaction more.",
+  "shared/access/service-account.ts: groups.length > fewGroups → groups.length >= fewGroups": "One transaction more.",
   "shared/auth/service-token.ts: 112 → (112 + 1)": "One more byte that is not used.",
   "shared/auth/user-token.ts: !issuer → false": "The library accepts only tokens of these issuers.",
   'shared/auth/user-token.ts: payload.sub ?? "" → ((payload.sub)!)': "A token without a subject is refused earlier.",

@@ -38,8 +38,8 @@ export const reservedMs = (reservations: readonly Reservation[]): number =>
 export type Bucket = {
   /** The theoretical arrival time as last seen in the table, without reservations; 0 when never seen. */
   tat: number;
-  /** When `tat` was seen. */
-  seenAt: number;
+  /** When the table last refused a request, and so told the exact state. */
+  refusedAt: number;
   /** Requests charged in advance, and until when they may be used. */
   leased: number;
   leasedUntil: number;
@@ -49,12 +49,12 @@ export type Bucket = {
   writing?: Promise<unknown> | undefined;
 };
 
-export const newBucket = (): Bucket => ({ tat: 0, seenAt: 0, leased: 0, leasedUntil: 0, owed: 0 });
+export const newBucket = (): Bucket => ({ tat: 0, refusedAt: 0, leased: 0, leasedUntil: 0, owed: 0 });
 
 const leaseMs = 5_000;
 
-/** The time for which a process refuses requests by the last known state, without asking the table. */
-const trustedMs = 1_000;
+/** How long after a refusal a process refuses requests without asking the table. */
+const refusingMs = 1_000;
 
 const intervalMs = ({ perMinute }: Limit): number => 60_000 / perMinute;
 
@@ -137,17 +137,27 @@ export const reservableUntil = (limit: Limit, cost: number, own: number, now: nu
 
 /**
  * The milliseconds that `cost` has to wait, according to the last known state of the bucket; 0 if it may fit. A smaller
- * cost may fit where a larger one does not.
+ * cost may fit where a larger one does not. Requests charged in advance count only if they can be used then, and callers
+ * wait whole seconds.
  */
-export const waitMs = (bucket: Bucket, limit: Limit, due: Due, now: number): number =>
-  Math.max(0, arrivalOf(bucket, limit) - ceilingOf(bucket, limit, due, due.cost - leasedOf(bucket, now), now));
+export function waitMs(bucket: Bucket, limit: Limit, { cost, prepaid = 0 }: Due, now: number): number {
+  const leased = leasedOf(bucket, now);
+  const waitWith = (own: number): number =>
+    Math.max(0, arrivalOf(bucket, limit) - latestOf(limit, cost - own, prepaid + own, now));
+  const wait = waitWith(leased);
+  const isLate = now + Math.ceil(wait / 1_000) * 1_000 >= bucket.leasedUntil;
+  return wait > 0 && isLate ? waitWith(0) : wait;
+}
 
-/** Whether the last known state is too old to refuse a request by it: a program may have given back a part since. */
-export const isStale = ({ seenAt }: Bucket, now: number): boolean => now - seenAt >= trustedMs;
+/**
+ * Whether a request without room can be refused without asking the table. Otherwise the known state may be too full: it
+ * may contain a reservation, or a program may have given back a part since.
+ */
+export const isRefusing = ({ refusedAt }: Bucket, now: number): boolean => now - refusedAt < refusingMs;
 
 /** Stores the arrival time that the table has after a charge, with `ahead` requests charged in advance. */
 export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: number): void {
-  Object.assign(bucket, { tat, seenAt: now, owed: 0, leased: ahead, leasedUntil: now + leaseMs });
+  Object.assign(bucket, { tat, refusedAt: 0, owed: 0, leased: ahead, leasedUntil: now + leaseMs });
 }
 
 /**
@@ -155,7 +165,7 @@ export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: num
  * returns true, the request passes, and its cost is owed.
  */
 export function noteRefused(bucket: Bucket, limit: Limit, due: Due, tat: number, now: number): boolean {
-  Object.assign(bucket, { tat, seenAt: now });
+  Object.assign(bucket, { tat, refusedAt: now });
   if (waitMs(bucket, limit, due, now) > 0) return false;
   Object.assign(bucket, { owed: bucket.owed + due.cost - leasedOf(bucket, now), leased: 0 });
   return true;

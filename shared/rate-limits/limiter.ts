@@ -11,7 +11,7 @@ import {
   ceilingOf,
   chargeOf,
   costMs,
-  isStale,
+  isRefusing,
   newBucket,
   noteCharged,
   noteRefused,
@@ -154,7 +154,7 @@ async function chargeBucket(
       continue;
     }
     const wait = waitMs(bucket, limit, request, now);
-    if (wait > 0 && !isStale(bucket, now))
+    if (wait > 0 && isRefusing(bucket, now))
       throw new RateLimited(request, limit, wait, rateState(request, limit, bucket, now));
     if (await inTurn(bucket, () => write(name, bucket, limit, request, now, context.table))) {
       return rateState(request, limit, bucket, now);

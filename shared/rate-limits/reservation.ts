@@ -92,7 +92,7 @@ async function reserveIn(
     const found = attempt.done ? [] : reservationsIn(attempt.found);
     // A repeated write finds the reservation that its first try made.
     if (attempt.done || found.some(({ attribute }) => attribute === reservation.attribute)) {
-      if (attempt.done) Object.assign(bucket, { tat: Number(attempt.updated["tat"]) - (kept?.ms ?? 0), seenAt: now });
+      if (attempt.done) Object.assign(bucket, { tat: Number(attempt.updated["tat"]) - (kept?.ms ?? 0), refusedAt: 0 });
       const settle = (used: number) => settleIn(kept, cost - used, { name, bucket, limit, request, context });
       return { state: rateState(request, limit, bucket, now), settle };
     }
@@ -154,7 +154,7 @@ async function settleIn(
   try {
     const attempt = await inTurn(bucket, () => context.table.attempt(giveBack));
     const now = context.now().getTime();
-    if (attempt.done) Object.assign(bucket, { tat: Number(attempt.updated["tat"]), seenAt: now });
+    if (attempt.done) Object.assign(bucket, { tat: Number(attempt.updated["tat"]), refusedAt: 0 });
     return rateState(request, limit, bucket, now);
   } catch (error) {
     context.log.error("reservation not given back", { error: String(error) });

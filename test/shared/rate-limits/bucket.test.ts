@@ -4,7 +4,7 @@ import {
   ceilingOf,
   chargeOf,
   costMs,
-  isStale,
+  isRefusing,
   newBucket,
   noteCharged,
   noteRefused,
@@ -55,7 +55,7 @@ describe("what was taken in advance", () => {
   test("lasts five seconds from when it was charged", () => {
     const one = filled(9, { owed: 4 });
     noteCharged(one, now + 500, 10, now);
-    expect(one).toEqual({ tat: now + 500, seenAt: now, owed: 0, leased: 10, leasedUntil: now + 5_000 });
+    expect(one).toEqual({ tat: now + 500, refusedAt: 0, owed: 0, leased: 10, leasedUntil: now + 5_000 });
   });
 });
 
@@ -97,10 +97,10 @@ describe("who has to wait", () => {
   test("is refused without asking the table for a second after its state was seen", () => {
     const one = filled(100);
     noteRefused(one, limit, { cost: 1 }, now + 10_000, now);
-    expect([isStale(one, now + 999), isStale(one, now + 1_000), isStale(newBucket(), now)]).toEqual([
+    expect([isRefusing(one, now + 999), isRefusing(one, now + 1_000), isRefusing(newBucket(), now)]).toEqual([
+      true,
       false,
-      true,
-      true,
+      false,
     ]);
   });
 

@@ -197,6 +197,16 @@ test("an account's own limit holds in it and nowhere else", async () => {
   expect(await many({ accountId: randomUUID() })).toBe(20);
 });
 
+test("the first request of a process in an account with an own limit costs one of the usual limit", async () => {
+  const [ask, memory, at, accountId] = [newCaller(), newLimiterMemory(), Date.now(), randomUUID()];
+  const limits = { classes: { default: { perMinute: 60, burst: 5 } } };
+  await testTable().commit(async () => ({ value: 0, writes: [{ put: { ...limitsKey(accountId), ...limits } }] }));
+  await ask({ memory, at, accountId });
+  const there = newLimiterMemory();
+  expect(await passed(Array.from({ length: 120 }, () => ask({ memory: there, at })))).toBe(burst - 1);
+  expect(await passed(Array.from({ length: 120 }, () => ask({ memory, at, accountId })))).toBe(4);
+});
+
 test("when the table is gone, open classes let pass and closed ones do not", async () => {
   const gone = openTable(new TableClient({ endpoint: "http://127.0.0.1:1" }), "gone", noUsage());
   const ask = newCaller();

@@ -69,6 +69,29 @@ test("while a program runs, other requests pass as if it had cost nothing, and c
   expect(await passes(caller.ask({ at: 2_000 }))).toBe(true);
 });
 
+test("a small reservation takes no room from other requests either", async () => {
+  const [caller, there] = [newCaller(), newLimiterMemory()];
+  await caller.program({ cost: 50 });
+  expect(await many(burst + 20, () => caller.ask({ memory: there }))).toBe(burst);
+});
+
+test("time that passes while a program runs is no credit for the requests beside it", async () => {
+  const [caller, at] = [newCaller(), 20_000];
+  const { settle } = await caller.program({ cost: 651 });
+  const there = newLimiterMemory();
+  expect(await many(burst + 20, () => caller.ask({ memory: there, at }))).toBe(burst);
+  await settle(7);
+  expect(await many(50, () => caller.ask({ at }))).toBeLessThanOrEqual(1);
+});
+
+test("what was given back meanwhile is no credit for a process that has not heard of it", async () => {
+  const [caller, there] = [newCaller(), newLimiterMemory()];
+  const { settle } = await caller.program({ cost: 50 });
+  await many(30, () => caller.ask({ memory: there }));
+  await settle(0);
+  expect(await many(150, () => caller.ask({ memory: there, at: 7_000 }))).toBe(burst);
+});
+
 test("what a program used is charged, however much that is", async () => {
   const caller = newCaller();
   await (await caller.program({ cost: 240 })).settle(240);
@@ -114,10 +137,10 @@ test("a program that ends after its reservation gives nothing back twice", async
   const caller = newCaller();
   const late = await caller.program({ cost: 651 });
   const next = await caller.program({ at: 36_000, cost: 900 });
+  await next.settle(900);
   await late.settle(0);
-  expect(await passes(caller.program({ at: 36_000, cost: 60 }))).toBe(false);
-  await next.settle(0);
-  expect(await passes(caller.program({ at: 36_000, cost: 60 }))).toBe(true);
+  expect(await passes(caller.ask({ at: 115_000 }))).toBe(false);
+  expect(await passes(caller.ask({ at: 116_200 }))).toBe(true);
 });
 
 test("in any order of requests and programs no more is used than burst and rate allow, and one program", async () => {

@@ -98,6 +98,15 @@ export function requireHonoured(etag: Own | undefined, { headers }: Pick<RawInpu
   );
 }
 
+/**
+ * Decides whether a route may run for this caller and input, as `invoke` does before it runs: parse (422), authorize
+ * (403, 404), changes allowed (503). Does not run it, and charges nothing.
+ */
+export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<Authorized> {
+  if (invocation.readOnly !== undefined && route.access === "write") throw stopped(invocation.readOnly);
+  return decide(route, raw, await invocation.authenticate(), invocation.table);
+}
+
 const stopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });
 
 /**

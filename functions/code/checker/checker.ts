@@ -48,8 +48,8 @@ class Checker {
   readonly diagnostics = new DiagnosticList();
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned = false;
-  /** The calls checked so far: the score of one in units, and how often it is made at most. */
-  readonly #worst: { units: number; times: number }[] = [];
+  /** The calls checked so far: the score of one in units, in a run and in a dry run, and how often it is made at most. */
+  readonly #worst: { units: number; dryUnits: number; times: number }[] = [];
   readonly #context: CheckerContext;
   readonly #variables: Variables;
   readonly #conditions = new ConditionScope();
@@ -69,15 +69,15 @@ class Checker {
     return this.#calls.accounts;
   }
 
-  /** The highest score, in units, that the program can reach with as many calls as it may make. */
-  get units(): number {
+  /** The highest score that a run, or a dry run, can reach with as many calls as the program may make. */
+  scoreBy(member: "units" | "dryUnits"): number {
     let [left, total] = [callLimit, 0];
-    for (const { units, times } of this.#worst.toSorted((a, b) => b.units - a.units)) {
+    for (const { times, [member]: units } of this.#worst.toSorted((a, b) => b[member] - a[member])) {
       const made = Math.min(left, times);
       left -= made;
       total += made * units;
     }
-    return total;
+    return total / scoreUnit;
   }
 
   /** Checks a statement. Returns the variables it reads, each with the index of the statement that assigned it. */
@@ -188,8 +188,8 @@ class Checker {
   }
 
   #call(call: Call, loops: LoopVariables, factor: number): StaticType {
-    const { type, units } = this.#calls.check(call, loops, (value) => this.#typeOf(value, loops, factor));
-    this.#worst.push({ units, times: factor });
+    const { type, units, dryUnits } = this.#calls.check(call, loops, (value) => this.#typeOf(value, loops, factor));
+    this.#worst.push({ units, dryUnits, times: factor });
     return type;
   }
 
@@ -368,6 +368,8 @@ export type Checked = {
   calls: Map<Call, CheckedCall>;
   diagnostics: Diagnostic[];
   score: number;
+  /** The score of its dry run, which only authorizes writes. */
+  dryScore: number;
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned?: boolean;
 };
@@ -382,7 +384,7 @@ export type Checked = {
 export function check({ statements }: Program, context: CheckerContext): Checked {
   const { catalogue } = context;
   const checker = new Checker(context);
-  const checked: Checked = { steps: [], calls: new Map(), diagnostics: [], score: 0 };
+  const checked: Checked = { steps: [], calls: new Map(), diagnostics: [], score: 0, dryScore: 0 };
   for (const [index, statement] of statements.entries()) {
     const calls = callsIn(statement.value);
     const checkedCalls = calls.flatMap((call): CheckedCall[] => {
@@ -403,11 +405,12 @@ export function check({ statements }: Program, context: CheckerContext): Checked
   return withScore({ ...checked, readsUnassigned: checker.readsUnassigned }, checker);
 }
 
-function withScore(checked: Checked, { diagnostics: { diagnostics }, units }: Checker): Checked {
+function withScore(checked: Checked, checker: Checker): Checked {
+  const { diagnostics } = checker.diagnostics;
   const [first] = checked.calls.keys();
-  const score = units / scoreUnit;
+  const score = checker.scoreBy("units");
   if (diagnostics.length > 0) return { ...checked, diagnostics };
-  if (score <= scoreLimit || !first) return { ...checked, score };
+  if (score <= scoreLimit || !first) return { ...checked, score, dryScore: checker.scoreBy("dryUnits") };
   const message = `The program's complexity score is ${score}; ${scoreLimit} is the most. Ask for fewer or smaller pages, or go over fewer items.`;
   return { ...checked, score, diagnostics: [{ code: "score_too_high", message, at: first.at }] };
 }

@@ -4,15 +4,15 @@ import { type Checked, check } from "../checker/checker.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../envelope.ts";
 import { parseProgram } from "../interpreter/builtins.ts";
 import type { Program } from "../language/ast.ts";
-import { LanguageError, type Diagnostic } from "../language/errors.ts";
+import { LanguageError } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 import { RequestCharges, unitsToRead } from "../sessions/charges.ts";
 import { bindSession } from "../sessions/routes.ts";
 import { type Session, type SessionPlace, loadSession, namesOf, valuesOf } from "../sessions/session.ts";
 import { explain } from "./diagnostics.ts";
-import { accountsIn, dryRun } from "./dry-run.ts";
+import { dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
-import { type ProgramRun, runProgram } from "./program.ts";
+import { type ProgramRun, type RunProgramOptions, runProgram } from "./program.ts";
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
 /**
@@ -68,7 +68,7 @@ export type Run = {
   requestId: string;
   /** The session whose variables the program reads and updates; without it the program starts with no variables. */
   sessionId?: string | undefined;
-  /** Only checks and scores the program: makes no calls, saves no variables. */
+  /** Makes only the calls that read, and lists the others. Saves no variables. */
   dryRun?: boolean | undefined;
   /** Refuses every function that is not `access: "read"`. */
   readOnly?: boolean | undefined;
@@ -110,37 +110,44 @@ export async function prepare(
     sessionId === undefined ? undefined : { table: context.table, principalId, sessionId, now: context.now };
   const { checked, session } = await parseAndCheck(run, place);
   const { diagnostics, score } = checked;
-  const calls = [...checked.calls.values()];
   const [first, ...others] = diagnostics;
-  const cost = first ? 1 : Math.max(1, run.dryRun ? accountsIn(calls).length : score);
+  const cost = first ? 1 : Math.max(1, run.dryRun ? checked.dryScore : score);
   await charges.charge(cost - 1 + unitsToRead(session?.bytes ?? 0));
   if (first) return { envelope: refusal(requestId, explain([first, ...others], code, catalogue), score) };
-  if (run.dryRun)
-    return { envelope: envelopeOf(requestId, score, { dry_run: { calls: await dryRun(calls, context) } }) };
-  return { run: () => runChecked(run, context, { checked, place, session, charges }) };
+  const program = { checked, place, session, charges };
+  if (run.dryRun) return { envelope: await rehearseChecked(run, context, program) };
+  return { run: () => runChecked(run, context, program) };
 }
 
-async function runChecked(
-  { code, requestId, sessionId, key, readOnly }: Run,
-  context: InvocationContext,
-  { checked, place, session, charges }: CheckedProgram & { place: SessionPlace | undefined; charges: RequestCharges },
-): Promise<ProgramResult> {
-  const { score } = checked;
-  const evaluation = await runProgram(
-    checked,
-    { ...context, paid: true },
-    {
-      explain: (diagnostic) => explain([diagnostic], code, catalogue),
-      key,
-      ...(session ? { session: valuesOf(session) } : {}),
-      ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
-    },
-  );
+type CheckedRun = CheckedProgram & { place: SessionPlace | undefined; charges: RequestCharges };
+
+const optionsOf = ({ code, key }: Run, { place, session, charges }: CheckedRun): RunProgramOptions => ({
+  explain: (diagnostic) => explain([diagnostic], code, catalogue),
+  key,
+  ...(session ? { session: valuesOf(session) } : {}),
+  ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
+});
+
+async function rehearseChecked(run: Run, context: InvocationContext, program: CheckedRun): Promise<CodeResponse> {
+  const { checked } = program;
+  const { calls, lastValue, error } = await dryRun(checked, { ...context, paid: true }, optionsOf(run, program));
+  return envelopeOf(run.requestId, checked.score, {
+    ...(error ? { status: "failed" } : {}),
+    result: { last_value: lastValue },
+    dry_run: { calls },
+    ...(error ? { error } : {}),
+  });
+}
+
+async function runChecked(run: Run, context: InvocationContext, program: CheckedRun): Promise<ProgramResult> {
+  const { requestId, sessionId, key, readOnly } = run;
+  const { place, session, charges, checked } = program;
+  const evaluation = await runProgram(checked, { ...context, paid: true }, optionsOf(run, program));
   const { lastValue, completed, permissions, withheld } = evaluation;
   const use = { completed, withheld, session, readOnly: readOnly === true };
   const unsaved = place ? await saveVariables(place, use, context, charges) : undefined;
   const { responses, error } = withPartialFailure(evaluation, { sessionId, unsaved, isKeyed: key !== undefined });
-  const envelope = envelopeOf(requestId, score, {
+  const envelope = envelopeOf(requestId, checked.score, {
     ...(error ? { status: "failed" } : {}),
     result: { last_value: lastValue },
     responses,
@@ -162,7 +169,7 @@ async function parseAndCheck({ code, readOnly }: Run, place: SessionPlace | unde
   } catch (error) {
     if (!(error instanceof LanguageError)) throw error;
     return {
-      checked: { steps: [], calls: new Map(), diagnostics: [error.diagnostic] satisfies Diagnostic[], score: 0 },
+      checked: { steps: [], calls: new Map(), diagnostics: [error.diagnostic], score: 0, dryScore: 0 },
     };
   }
   const checked = check(program, { catalogue, readOnly, session: place && new Map() });

@@ -20,17 +20,13 @@ export function responsesOf(
   checkedCall: (call: Call) => CheckedCall,
   error: ProgramError | undefined,
 ): CallResponse[] {
-  let room = resultLimitBytes;
+  const room = new ResultRoom();
   const reached = new Set<Call>();
   const responses: CallResponse[] = [];
   const entryOf = (call: Call) => ({ index: responses.length, function: checkedCall(call).fn.route.name });
   for (const one of results) {
     if ("value" in one) {
-      const size = measure(one.value);
-      const isShown = size.room <= room;
-      const result = isShown ? one.value : omittedResult(size.bytes);
-      if (isShown) room -= size.room;
-      responses.push({ ...entryOf(one.call), status: "completed", result });
+      responses.push({ ...entryOf(one.call), status: "completed", result: room.take(one.value) });
     } else if (error && !(one.error instanceof LanguageError)) {
       responses.push({ ...entryOf(one.call), status: "failed", error });
     } else continue;
@@ -41,6 +37,19 @@ export function responsesOf(
     if (!reached.has(call)) responses.push({ ...entryOf(call), status: "skipped" });
   }
   return responses;
+}
+
+/** The room for values in an answer. */
+export class ResultRoom {
+  #left = resultLimitBytes;
+
+  /** The value, or its size and advice to ask for less if it does not fit. */
+  take(value: unknown): unknown {
+    const { bytes, room } = measure(value);
+    if (room > this.#left) return omittedResult(bytes);
+    this.#left -= room;
+    return value;
+  }
 }
 
 /**

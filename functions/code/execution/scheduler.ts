@@ -1,5 +1,5 @@
 import type { CheckedStatement } from "../checker/checker.ts";
-import { type Effect, type Evaluation, type Scope, evaluate } from "../interpreter/interpreter.ts";
+import { type Effect, type Evaluation, type Items, type Scope, evaluate } from "../interpreter/interpreter.ts";
 import type { Call } from "../language/ast.ts";
 import { callLimit, stepLimit } from "../language/limits.ts";
 
@@ -123,8 +123,8 @@ async function runEach(
   { runs, calls }: Extract<Effect, { kind: "each" }>,
   log: StepLog,
   context: RunContext,
-): Promise<unknown[][]> {
-  const results: unknown[][] = [];
+): Promise<Items[]> {
+  const results: Items[] = [];
   if (context.concurrency === 1 || calls.some(context.writes)) {
     for (const run of runs) results.push(await runToEnd(run, log, context));
     return results;

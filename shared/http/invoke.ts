@@ -36,6 +36,8 @@ export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "add
   readOnly?: string | undefined;
   sourceIp?: string;
   userAgent?: string;
+  /** Aborts when the sender closes the connection. API Gateway does not tell of that, only the local runtime does. */
+  signal?: AbortSignal | undefined;
 };
 
 export type InvokeResult = {

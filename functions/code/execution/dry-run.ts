@@ -30,10 +30,10 @@ type DryRun = { calls: DryCall[]; lastValue: unknown; error?: ProgramError };
 export async function dryRun(
   { steps, calls }: Pick<Checked, "calls" | "steps">,
   context: InvocationContext,
-  { explain, session = new Map(), boundRoutes }: RunProgramOptions,
+  { explain, session = new Map(), boundRoutes, follower }: RunProgramOptions,
 ): Promise<DryRun> {
   const held = await heldIn([...calls.values()], context);
-  const caller = openCaller(calls, context, { boundRoutes });
+  const caller = openCaller(calls, context, { boundRoutes, follower });
   const rehearsal = new Rehearsal(caller, context);
   const writes = (call: Call): boolean => caller.checkedCall(call).fn.route.access === "write";
   const outcome = await runSteps(steps, {
@@ -97,7 +97,7 @@ class Rehearsal {
     const isAfterWrite = this.#hasWritten;
     if (checked.fn.route.access === "write") {
       this.#hasWritten = true;
-      this.#caller.requireTime(call);
+      await this.#caller.requireLeave(call);
       noted.planned.push(await this.#plan(effect, checked, isAfterWrite));
       return unknownValue;
     }

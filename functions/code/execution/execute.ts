@@ -12,7 +12,7 @@ import { type Session, type SessionPlace, loadSession, namesOf, valuesOf } from 
 import { explain } from "./diagnostics.ts";
 import { dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
-import { type ProgramRun, type RunProgramOptions, runProgram } from "./program.ts";
+import { type Follower, type ProgramRun, type RunProgramOptions, runProgram } from "./program.ts";
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
 /**
@@ -74,6 +74,7 @@ export type Run = {
   readOnly?: boolean | undefined;
   /** The base of the idempotency keys of the program's writes; without it they have no keys. */
   key?: string | undefined;
+  follower?: Follower | undefined;
 };
 
 /**
@@ -121,9 +122,10 @@ export async function prepare(
 
 type CheckedRun = CheckedProgram & { place: SessionPlace | undefined; charges: RequestCharges };
 
-const optionsOf = ({ code, key }: Run, { place, session, charges }: CheckedRun): RunProgramOptions => ({
+const optionsOf = ({ code, key, follower }: Run, { place, session, charges }: CheckedRun): RunProgramOptions => ({
   explain: (diagnostic) => explain([diagnostic], code, catalogue),
   key,
+  follower,
   ...(session ? { session: valuesOf(session) } : {}),
   ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
 });

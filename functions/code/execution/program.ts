@@ -33,18 +33,27 @@ export type RunProgramOptions = CallOptions & {
   concurrency?: number;
 };
 
+/** The sender of a program, who follows it while it runs. */
+export type Follower = {
+  /** Whether the sender has cancelled the program. */
+  isCancelled: () => Promise<boolean>;
+  /** Called when so many calls have completed. */
+  progressed?: (completed: number) => void;
+};
+
 type CallOptions = {
   /** The base of the idempotency keys of the calls. */
   key?: string | undefined;
   /** Routes that are bound to this program. They replace the routes of the catalogue. */
   boundRoutes?: ReadonlyMap<string, Route> | undefined;
+  follower?: Follower | undefined;
 };
 
 /** Makes the calls of one program, and notes what must be known of their answers. */
 export type Caller = {
   checkedCall: (call: Call) => CheckedCall;
-  /** Throws `out_of_time` once the time of the program is over. */
-  requireTime: (call: Call) => void;
+  /** Throws `out_of_time` once the time of the program is over, and `cancelled` once its sender has cancelled it. */
+  requireLeave: (call: Call) => Promise<void>;
   perform: Perform;
   permissions: PermissionSnapshot;
   withheld: Withheld;
@@ -54,7 +63,7 @@ export type Caller = {
 export function openCaller(
   calls: Checked["calls"],
   context: InvocationContext,
-  { key, boundRoutes = new Map() }: CallOptions,
+  { key, boundRoutes = new Map(), follower }: CallOptions,
 ): Caller {
   const deadline = context.now().getTime() + budgetMs;
   const permissions = emptySnapshot();
@@ -64,20 +73,24 @@ export function openCaller(
     if (!found) throw new Error(`${call.name} was not checked`);
     return found;
   };
-  const requireTime = (call: Call): void => {
+  let completed = 0;
+  const requireLeave = async (call: Call): Promise<void> => {
     if (context.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
+    if (await follower?.isCancelled()) throw new LanguageError(call.at, cancelled(call), { code: "cancelled" });
   };
   const perform: Perform = async ({ call, args, path }) => {
     const { index, fn } = checkedCall(call);
-    requireTime(call);
+    await requireLeave(call);
     const raw = inputOf(fn, args);
     const ownKey = key === undefined || fn.ofSession ? undefined : callKey(key, index, path);
     const called = await invoke(boundRoutes.get(call.name) ?? fn.route, { ...raw, callKey: ownKey }, context);
     recordCall(permissions, fn.route, called);
     noteAnswer(withheld, call, fn.route, called.output);
+    completed += 1;
+    follower?.progressed?.(completed);
     return asJson(called.output);
   };
-  return { checkedCall, requireTime, perform, permissions, withheld };
+  return { checkedCall, requireLeave, perform, permissions, withheld };
 }
 
 /** Runs the checked steps of a program. */
@@ -135,11 +148,15 @@ export function lastValueOf(
   return { value: values[last] ?? null, at: steps[last]?.statement.at ?? start };
 }
 
-const isOutOfTime = (error: unknown): boolean =>
-  error instanceof LanguageError && error.diagnostic.code === "out_of_time";
+/** Whether a call was not made because the program had to stop before it. */
+const isStopped = (error: unknown): boolean =>
+  error instanceof LanguageError && ["out_of_time", "cancelled"].includes(error.diagnostic.code);
 
 const outOfTime = ({ name }: Call): string =>
   `The ${budgetMs / 1000} seconds of a program ended before ${name}: send this call and the later ones again.`;
+
+const cancelled = ({ name }: Call): string =>
+  `The program was cancelled before ${name}: this call and the later ones were not made.`;
 
 /** The diagnostic of the failure that ended a program; undefined if it completed. */
 export function failureOf(
@@ -147,7 +164,7 @@ export function failureOf(
   checkedCall: Caller["checkedCall"],
   context: InvocationContext,
 ): Diagnostic | undefined {
-  const failed = results.find((one): one is FailedCall => "error" in one && !isOutOfTime(one.error));
+  const failed = results.find((one): one is FailedCall => "error" in one && !isStopped(one.error));
   return failure && diagnosticOf(failure.error, failed, checkedCall, context);
 }
 

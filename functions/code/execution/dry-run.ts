@@ -8,7 +8,7 @@ import type { Route } from "../../../shared/http/route.ts";
 import { formatPath, inputOf } from "../checker/arguments.ts";
 import type { Checked, CheckedCall } from "../checker/checker.ts";
 import type { DryCall, PlannedWrite, ProgramError } from "../envelope.ts";
-import { unknownValue } from "../interpreter/values.ts";
+import { isPartlyUnknown, unknownValue } from "../interpreter/values.ts";
 import type { Call } from "../language/ast.ts";
 import { readsAtOnce } from "../language/limits.ts";
 import { permissionsOf } from "./held-permissions.ts";
@@ -41,9 +41,10 @@ export async function dryRun(
     concurrency: readsAtOnce,
     writes,
     session,
+    mayBeUnknown: true,
   });
   const last = lastValueOf(steps, outcome);
-  const isKnown = !outcome.failure && describe(last.value).unknown.length === 0;
+  const isKnown = !outcome.failure && !isPartlyUnknown(last.value);
   const diagnostic =
     failureOf(outcome, caller.checkedCall, context) ?? (isKnown ? resultTooLarge(last.value, last.at) : undefined);
   return {
@@ -102,7 +103,7 @@ class Rehearsal {
       return unknownValue;
     }
     noted.mayDiffer ||= isAfterWrite;
-    if (isUnsure || describe(Object.fromEntries(effect.args)).unknown.length > 0) return unknownValue;
+    if (isUnsure || [...effect.args.values()].some(isPartlyUnknown)) return unknownValue;
     try {
       return await this.#caller.perform(effect);
     } catch (error) {

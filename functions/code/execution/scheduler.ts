@@ -17,6 +17,8 @@ type RunOptions = {
   /** Tells whether a call writes. */
   writes: (call: Call) => boolean;
   session: ReadonlyMap<string, unknown>;
+  /** Whether `perform` may answer with `unknownValue`. */
+  mayBeUnknown?: boolean;
 };
 
 /**
@@ -60,7 +62,7 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
       const variables = new Map(
         [...needs].map(([name, index]) => [name, index === undefined ? options.session.get(name) : values[index]]),
       );
-      const scope: Scope = { variables, budget: limits.budget };
+      const scope: Scope = { variables, budget: limits.budget, mayBeUnknown: options.mayBeUnknown ?? false };
       try {
         values[place] = await runToEnd(evaluate(statement.value, scope), log, { ...options, ...limits });
         return { completed: true };

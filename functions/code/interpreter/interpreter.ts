@@ -29,6 +29,7 @@ import {
   dictKey,
   dictOf,
   formatValue,
+  isPartlyUnknown,
   isPageValue,
   isTrue,
   itemOf,
@@ -71,6 +72,8 @@ export type Scope = {
   variables: ReadonlyMap<string, unknown>;
   loop?: { names: readonly string[]; values: readonly unknown[]; index: number; outer: Scope };
   budget: Budget;
+  /** Whether calls may be answered with `unknownValue`. */
+  mayBeUnknown?: boolean;
   /** Whether it depends on an unknown value that the expression is evaluated. */
   isUnsure?: boolean;
 };
@@ -87,49 +90,57 @@ function loopIndexes(scope: Scope): number[] {
 /**
  * Evaluates a checked expression. It yields calls to its driver instead of making them. Throws LanguageError if an
  * operation does not fit its values.
- *
- * A driver may answer a call with `unknownValue`. What is made of it is then unknown too, and every part that a known
- * value could lead to is evaluated: its calls are unsure, and its errors make it unknown.
  */
-export function* evaluate(node: Expression, scope: Scope): Evaluation {
-  useSteps(scope.budget, 1, node.at);
+export const evaluate = (node: Expression, scope: Scope): Evaluation =>
+  scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
+
+/**
+ * Evaluates an expression whose calls may be answered with `unknownValue`. What is made of an unknown value is unknown
+ * too. Every part that a known value could lead to is evaluated: its calls are unsure, and its errors make it unknown.
+ */
+function* evaluateGuarded(node: Expression, scope: Scope): Evaluation {
   try {
-    switch (node.kind) {
-      case "literal":
-        return node.value;
-      case "name":
-        return lookUp(node, scope);
-      case "list":
-        return requireSize(yield* evaluateAll(node.items, scope), scope.budget, node.at);
-      case "dict":
-        return yield* evaluateDict(node, scope);
-      case "path":
-        return yield* evaluatePath(node, scope);
-      case "unary":
-        return applyUnary(node.operator, yield* evaluate(node.of, scope), node.at);
-      case "operation":
-        return yield* evaluateOperation(node, scope);
-      case "conditional": {
-        const test = yield* evaluate(node.test, scope);
-        if (test !== unknownValue) return yield* evaluate(isTrue(test) ? node.value : node.other, scope);
-        yield* evaluateAll([node.value, node.other], unsure(scope));
-        return unknownValue;
-      }
-      case "format":
-        return yield* evaluateFormat(node, scope);
-      case "comprehension":
-        return requireSize(yield* evaluateComprehension(node, 0, scope), scope.budget, node.at);
-      case "builtin": {
-        const builtin = builtins.get(node.name);
-        if (!builtin) throw new Error(`${node.name} is no builtin`);
-        return evaluateBuiltin(builtin, node, yield* evaluateArguments(node, scope), scope.budget);
-      }
-      default:
-        return yield* evaluateCall(node, scope);
-    }
+    return yield* evaluateNode(node, scope);
   } catch (error) {
     if (error instanceof UnknownOperand || (scope.isUnsure && error instanceof LanguageError)) return unknownValue;
     throw error;
+  }
+}
+
+function* evaluateNode(node: Expression, scope: Scope): Evaluation {
+  useSteps(scope.budget, 1, node.at);
+  switch (node.kind) {
+    case "literal":
+      return node.value;
+    case "name":
+      return lookUp(node, scope);
+    case "list":
+      return requireSize(yield* evaluateAll(node.items, scope), scope.budget, node.at);
+    case "dict":
+      return yield* evaluateDict(node, scope);
+    case "path":
+      return yield* evaluatePath(node, scope);
+    case "unary":
+      return applyUnary(node.operator, yield* evaluate(node.of, scope), node.at);
+    case "operation":
+      return yield* evaluateOperation(node, scope);
+    case "conditional": {
+      const test = yield* evaluate(node.test, scope);
+      if (test !== unknownValue) return yield* evaluate(isTrue(test) ? node.value : node.other, scope);
+      yield* evaluateAll([node.value, node.other], unsure(scope));
+      return unknownValue;
+    }
+    case "format":
+      return yield* evaluateFormat(node, scope);
+    case "comprehension":
+      return requireSize(yield* evaluateComprehension(node, 0, scope), scope.budget, node.at);
+    case "builtin": {
+      const builtin = builtins.get(node.name);
+      if (!builtin) throw new Error(`${node.name} is no builtin`);
+      return evaluateBuiltin(builtin, node, yield* evaluateArguments(node, scope), scope.budget);
+    }
+    default:
+      return yield* evaluateCall(node, scope);
   }
 }
 
@@ -187,23 +198,12 @@ function* evaluateFormat(node: Extract<Expression, { kind: "format" }>, scope: S
     if (typeof part === "string") text += part;
     else {
       const value = yield* evaluate(part, scope);
-      const shown = orUnknown(() => formatValue(value, scope.budget, part.at));
-      isKnown &&= shown !== unknownValue;
-      text += String(shown);
+      isKnown &&= !(scope.mayBeUnknown && isPartlyUnknown(value));
+      if (isKnown) text += formatValue(value, scope.budget, part.at);
     }
     if (text.length > valueLimitBytes) break;
   }
   return isKnown ? requireSize(text, scope.budget, node.at) : unknownValue;
-}
-
-/** The value of an operation; unknown if an operand is. Further operands can then still be evaluated. */
-function orUnknown(operation: () => unknown): unknown {
-  try {
-    return operation();
-  } catch (error) {
-    if (error instanceof UnknownOperand) return unknownValue;
-    throw error;
-  }
 }
 
 function* evaluatePath(node: Path, scope: Scope): Evaluation {
@@ -259,8 +259,9 @@ function* evaluateOperation({ operator, operands, at }: Operation, scope: Scope)
       if (isTrue(value) === (operator === "or")) return value;
       value = yield* evaluate(other, scope);
     } else {
-      const [left, right] = [value, yield* evaluate(other, scope)];
-      value = orUnknown(() => operate(operator, left, right, scope.budget, at));
+      const right = yield* evaluate(other, scope);
+      const isUnknown = value === unknownValue || right === unknownValue;
+      value = isUnknown ? unknownValue : operate(operator, value, right, scope.budget, at);
     }
   }
   return value;

@@ -9,6 +9,11 @@ import { charactersOf } from "./texts.ts";
 /** A placeholder for a value that only a real run knows. Every schema rejects a symbol. */
 export const unknownValue = Symbol("unknown");
 
+/** Tells whether a value, or a part of it, is unknown. */
+export const isPartlyUnknown = (value: unknown): boolean =>
+  value === unknownValue ||
+  (typeof value === "object" && value !== null && Object.values(value).some((part) => isPartlyUnknown(part)));
+
 /** The error of an operation that needs to know an unknown value. Its own value is then unknown too. */
 export class UnknownOperand extends Error {}
 
@@ -100,14 +105,11 @@ function contains(container: unknown, item: unknown, budget: StepBudget, at: Pos
   return container.some((one) => areEqual(one, item, budget, at));
 }
 
-/** Formats a value for an f-string; lists and dicts become JSON. */
+/** Formats a known value for an f-string; lists and dicts become JSON. */
 export function formatValue(value: unknown, budget: StepBudget, at: Position): string {
   if (typeof value === "object" && value !== null) {
     useSteps(budget, sizeOf(value).bytes >> 4, at);
-    return JSON.stringify(value, (_, part: unknown) => {
-      requireKnown(part);
-      return part;
-    });
+    return JSON.stringify(value);
   }
   return formatConstant((value ?? null) as Constant);
 }

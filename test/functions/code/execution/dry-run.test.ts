@@ -257,6 +257,15 @@ test("whether the caller holds what a call needs is told as far as it can be kno
   expect(heldIn(await runFor(await newSuperAdmin(), program, dry))).toEqual([true, true, true, true, true, null]);
 });
 
+test("a dry run of a program that only reads has the value of its run", async () => {
+  const { id, owner } = await newAccount();
+  await runFor(owner, `[workspaces.add(account_id="${id}", name=f"W {i}").id for i in range(4)]`);
+  const code = `page = workspaces.list(account_id="${id}", page_size=50)\n{"names": sorted([w.name for w in page.items if w.name != "W 2"], reverse=True), "text": f"{page.total} {[1, {'a': 2}]}"}`;
+  const run = await runFor(owner, code);
+  expect(run.result.last_value).toMatchObject({ names: ["W 3", "W 1", "W 0"] });
+  expect((await runFor(owner, code, dry)).result).toEqual(run.result);
+});
+
 test("a program with a mistake is answered as when it is run", async () => {
   const user = newUser();
   expect(await runFor(user, "me.gt()", dry)).toEqual(await runFor(user, "me.gt()"));

@@ -142,6 +142,23 @@ test("a call that depends on the answer of a write is listed, and how often it i
   ]);
 });
 
+test.each<[string, unknown]>([
+  ["len([w.id, w])", 2],
+  ['w.id in ["a", w.id] or [w] == [1]', null],
+  ['{"a": [w]}', null],
+  ['[x for x in ["a"] if x != w.id]', null],
+  ['len([me.get().id for x in ["a", "b"] if x != w.id])', null],
+  ["str([w.id])", null],
+  ["sorted([w.id])", null],
+  ['f"{[w.id]}"', null],
+  ["-len(w.name)", null],
+  ["[x for x, y in [[1, w]]]", [1]],
+])("the value %s after a write is told only if it is known", async (expression, value) => {
+  const { id, owner } = await newAccount();
+  const answer = await runFor(owner, `w = workspaces.add(account_id="${id}", name="A")\n${expression}`, dry);
+  expect(answer).toMatchObject({ status: "completed", result: { last_value: value } });
+});
+
 test("whether a write is allowed is decided for its very arguments, as the call itself decides", async () => {
   const account = await newAccount();
   const { id, owner } = account;
@@ -277,8 +294,9 @@ test("a dry run counts its reads, and 1 for each write, of which its request has
   const paid = { cost: 7, prepaid: 1 };
   expect(await costsOf({ code: read, dryRun: true })).toEqual([paid]);
   expect(await costsOf({ code: read })).toEqual([paid]);
-  const write = '[forwarding.verify(token=t) for t in ["a", "b", "c"]]';
+  const write = `[domains.verify(account_id="${randomUUID()}", domain=d) for d in ["a.com", "b.com", "c.com"]]`;
   expect(await costsOf({ code: write, dryRun: true })).toEqual([{ cost: 2, prepaid: 1 }]);
+  expect(await costsOf({ code: write })).toContainEqual({ cost: 14, prepaid: 1 });
 });
 
 /** Runs programs, and tells what each is charged beside what its request paid. */

@@ -25,7 +25,7 @@ const cancellationKey = (principalId: string, requestId: string | number, source
     .digest("base64url")}`,
 });
 
-const Stored = z.object({ cancelled_at: z.number() });
+const Cancellation = z.object({ cancelled_at: z.number() });
 
 /** A program looks for its cancellation at most this often, in milliseconds, and the first time after as long. */
 const pauseMs = 1_000;
@@ -52,7 +52,7 @@ export function watchCancellation(
   let found = Promise.resolve(false);
   const look = async (): Promise<boolean> => {
     const { id } = await context.authenticate();
-    const stored = await context.table.get(cancellationKey(id, requestId, context.sourceIp), Stored);
+    const stored = await context.table.get(cancellationKey(id, requestId, context.sourceIp), Cancellation);
     return stored !== undefined && stored.cancelled_at >= startedAt;
   };
   return async () => {

@@ -12,7 +12,14 @@ import { isPartlyUnknown, unknownValue } from "../interpreter/values.ts";
 import type { Call } from "../language/ast.ts";
 import { readsAtOnce } from "../language/limits.ts";
 import { permissionsOf } from "./held-permissions.ts";
-import { type Caller, type RunProgramOptions, diagnosticOf, failureOf, lastValueOf, openCaller } from "./program.ts";
+import {
+  type Caller,
+  type RunProgramOptions,
+  diagnosticOf,
+  programFailure,
+  lastValueOf,
+  openCaller,
+} from "./program.ts";
 import { ResultRoom, resultTooLarge } from "./responses.ts";
 import { type Perform, runSteps } from "./scheduler.ts";
 
@@ -46,7 +53,7 @@ export async function dryRun(
   const last = lastValueOf(steps, outcome);
   const isKnown = !outcome.failure && !isPartlyUnknown(last.value);
   const diagnostic =
-    failureOf(outcome, caller.checkedCall, context) ?? (isKnown ? resultTooLarge(last.value, last.at) : undefined);
+    programFailure(outcome, caller.checkedCall, context) ?? (isKnown ? resultTooLarge(last.value, last.at) : undefined);
   return {
     calls: [...calls.values()].map((call) => ({
       ...declared(call),
@@ -126,7 +133,7 @@ class Rehearsal {
       if (!isRefusal(error)) throw error;
       const { code, message } = diagnosticOf(error, { call, args, error }, this.#caller.checkedCall, this.#context);
       // An earlier write may make what is missing.
-      return { ...shown, allowed: isAfterWrite && isMissing(error) ? null : false, error: { code, message } };
+      return { ...shown, allowed: isAfterWrite && isNotFound(error) ? null : false, error: { code, message } };
     }
   }
 }
@@ -144,7 +151,7 @@ const isRefusal = (error: unknown): error is Refusal =>
   error instanceof InvalidInput ||
   (error instanceof Problem && (error.code === "read_only" || error.status < 500) && error.code !== "rate_limited");
 
-const isMissing = (error: Refusal): boolean =>
+const isNotFound = (error: Refusal): boolean =>
   error instanceof Problem ? error.code === "not_found" : error.errors.every(({ type }) => type === "not_found");
 
 type Path = (string | number)[];

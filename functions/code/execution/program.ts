@@ -103,7 +103,7 @@ export async function runProgram(
   const writes = (call: Call): boolean => checkedCall(call).fn.route.access === "write";
   const outcome = await runSteps(steps, { perform, concurrency, writes, session });
   const last = lastValueOf(steps, outcome);
-  const diagnostic = failureOf(outcome, checkedCall, context) ?? resultTooLarge(last.value, last.at);
+  const diagnostic = programFailure(outcome, checkedCall, context) ?? resultTooLarge(last.value, last.at);
   const error = diagnostic && explain(diagnostic);
   const completed = steps
     .slice(0, outcome.failure?.step)
@@ -159,7 +159,7 @@ const cancelled = ({ name }: Call): string =>
   `The program was cancelled before ${name}: this call and the later ones were not made.`;
 
 /** The diagnostic of the failure that ended a program; undefined if it completed. */
-export function failureOf(
+export function programFailure(
   { results, failure }: ProgramOutcome,
   checkedCall: Caller["checkedCall"],
   context: InvocationContext,

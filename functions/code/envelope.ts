@@ -24,10 +24,10 @@ export const CodeRequest = z
         description: "One or more function calls, written as `function.name(arg=value, ...)`.",
         example: "me.get()\naccounts.list(page_size=5)",
       }),
-    dry_run: z
-      .boolean()
-      .optional()
-      .meta({ description: "Whether to only check the program and list its calls. Nothing is done." }),
+    dry_run: z.boolean().optional().meta({
+      description:
+        "Whether to make only the calls that read, and to list the others with their arguments. Nothing is changed.",
+    }),
   })
   .meta({ id: "CodeRequest", description: "A program to run." });
 
@@ -72,6 +72,33 @@ const CallResponse = z
   .meta({ id: "CallResponse", description: "The result of one call." });
 export type CallResponse = z.output<typeof CallResponse>;
 
+const PlannedWrite = z.object({
+  arguments: z.unknown().meta({
+    description:
+      "The arguments by name, with null for parts that are unknown. If the answer has no room for them: `omitted_bytes` and `message`.",
+  }),
+  unknown: z
+    .array(z.string())
+    .optional()
+    .meta({ description: "The places of the arguments that depend on the answer of a write, such as `domains[2]`." }),
+  label: z
+    .string()
+    .optional()
+    .meta({ description: "The name of the resource that would be changed, such as a mailbox's address." }),
+  allowed: z.boolean().nullable().meta({
+    description:
+      "Whether the caller may make this call with these arguments. Null if that depends on an earlier write of the program.",
+  }),
+  error: z
+    .object({
+      code: z.string().meta({ description: "The stable code of the error." }),
+      message: z.string().meta({ description: "Why the call would be refused as things are." }),
+    })
+    .optional()
+    .meta({ description: "The error that the call would have, unless an earlier write changes that." }),
+});
+export type PlannedWrite = z.output<typeof PlannedWrite>;
+
 const DryCall = z.object({
   ...call,
   line: z.int().meta({ description: "The line of the call, from 1." }),
@@ -85,6 +112,18 @@ const DryCall = z.object({
     description:
       "Whether the caller holds the capability. Null if the account or the resource is known only during the run.",
   }),
+  count: z
+    .int()
+    .nullable()
+    .meta({ description: "How often the call would be made. Null if that depends on the answer of a write." }),
+  may_differ: z
+    .literal(true)
+    .optional()
+    .meta({ description: "Only for a read after a write: the run may get another answer than the dry run." }),
+  planned: z
+    .array(PlannedWrite)
+    .optional()
+    .meta({ description: "Only for a write: the calls that would be made, or that may be made if `count` is null." }),
 });
 export type DryCall = z.output<typeof DryCall>;
 
@@ -123,7 +162,11 @@ export const CodeResponse = z
         "The sum over the calls: 1 for a call, 5 for one that uses an outside provider, page_size / 25 (at least 1) for a list. In a comprehension, multiplied by the number of items; of 200 calls at most.",
     }),
     dry_run: z
-      .object({ calls: z.array(DryCall).meta({ description: "The calls, in the order in which they would be made." }) })
+      .object({
+        calls: z
+          .array(DryCall)
+          .meta({ description: "The calls of the program's text, in the order in which they would be made." }),
+      })
       .optional()
       .meta({ description: "Only after a dry run: the calls that the program would make." }),
     session: z

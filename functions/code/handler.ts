@@ -42,6 +42,7 @@ const listFunctions = http(functionsRoute);
 
 /** Serves MCP, A2A, and the list of callable functions. */
 export const handler: LambdaHandler = Object.assign(
-  (event: Parameters<Handler>[0]) => (event.rawPath === functionsRoute.http.path ? listFunctions(event) : run(event)),
+  (event: Parameters<Handler>[0], context?: unknown) =>
+    event.rawPath === functionsRoute.http.path ? listFunctions(event) : run(event, context),
   { prime: run.prime },
 );

@@ -159,6 +159,7 @@ function success(route: Route, { isRpc, functions }: OperationFacts): ZodOpenApi
     headers: headersWith(always, maybe),
     content: {
       ...(route.http.file ? { [route.http.file.type]: { schema: z.string() } } : {}),
+      ...(isRpc ? { "text/event-stream": { schema: z.string() } } : {}),
       "application/json": { schema: route.output },
     },
     ...(route.http.location === undefined ? {} : { links: linksOf(route, functions) }),

@@ -24,7 +24,7 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
   find: async ({ params: { account_id, dedicated_ip_id } }, table) => {
     const ip = await ipById(table, account_id, dedicated_ip_id);
     if (ip) table.seen?.note({ ...ipKey(account_id, ip.id), ...ip });
-    return ip && { id: ip.id, scopes: [], thing: ip };
+    return ip && { id: ip.id, scopes: [], thing: ip, label: ip.name };
   },
 };
 

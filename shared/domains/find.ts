@@ -72,7 +72,7 @@ export const scopesOfDomain = ({ id, workspace_id }: Pick<StoredDomain, "id" | "
 
 function locatedDomain(table: Reader, domain: StoredDomain): LocatedResource<StoredDomain> {
   table.seen?.note({ ...domainKey(domain.account_id, domain.id), ...domain });
-  return { id: domain.id, scopes: scopesOfDomain(domain), thing: domain };
+  return { id: domain.id, scopes: scopesOfDomain(domain), thing: domain, label: domain.name };
 }
 
 const within = ["domain", "workspace"] as const;

@@ -42,6 +42,8 @@ export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "add
   readOnly?: string | undefined;
   sourceIp?: string;
   userAgent?: string;
+  /** Aborts when the sender closes the connection. API Gateway does not tell of that, only the local runtime does. */
+  signal?: AbortSignal | undefined;
 };
 
 export type InvokeResult = {
@@ -102,6 +104,15 @@ export function requireHonoured(etag: Own | undefined, { headers }: Pick<RawInpu
     "precondition_failed",
     "This function does not support `If-Match`, so nothing was done. Leave the header out.",
   );
+}
+
+/**
+ * Decides whether a route may run for this caller and input, as `invoke` does before it runs: parse (422), authorize
+ * (403, 404), changes allowed (503). Does not run it, and charges nothing.
+ */
+export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<Authorized> {
+  if (invocation.readOnly !== undefined && route.access === "write") throw stopped(invocation.readOnly);
+  return decide(route, raw, await invocation.authenticate(), invocation.table);
 }
 
 const stopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });

@@ -106,8 +106,8 @@ export function lambda(
       run.response =
         options.failure?.(problem, run.event) ?? failureResponse(problem, run.context.invocation.requestId, challenge);
     });
-  const handle = async (event: APIGatewayProxyEventV2): Promise<Response> => {
-    const call = openCall(name, event);
+  const handle = async (event: APIGatewayProxyEventV2, context?: unknown): Promise<Response> => {
+    const call = openCall(name, event, signalIn(context));
     const response = await chain({ ...event }, call);
     logRequest(event, call, response);
     const headers = { ...(call.rate ? rateHeaders(call.rate) : {}), ...response.headers };
@@ -129,7 +129,12 @@ function bodyParser({ checkBody }: LambdaOptions): (request: Request) => void {
   };
 }
 
-function openCall(name: string, event: APIGatewayProxyEventV2): Call {
+const signalIn = (context: unknown): AbortSignal | undefined => {
+  const { signal } = (context ?? {}) as { signal?: unknown };
+  return signal instanceof AbortSignal ? signal : undefined;
+};
+
+function openCall(name: string, event: APIGatewayProxyEventV2, signal: AbortSignal | undefined): Call {
   const { env, client, verifyUser, limiterMemory, seen } = runtime();
   const requestId = requestIdOf(event);
   const usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0 };
@@ -171,6 +176,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2): Call {
       },
       readOnly: env.READ_ONLY,
       sourceIp: callerAddress(event),
+      signal,
       ...(userAgent ? { userAgent: userAgent.slice(0, 300) } : {}),
     },
   };

@@ -25,6 +25,8 @@ export type LocatedResource<T> = {
   id: string;
   scopes: Scope[];
   thing: T;
+  /** The name that people know it by, such as a mailbox's address. */
+  label?: string;
   /**
    * The account of the resource, if the path does not name it. A public route needs it: without it the resource is
    * missing.

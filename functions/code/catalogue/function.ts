@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { RawInput } from "../../../shared/http/input.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import type { Schema } from "../interpreter/types.ts";
-import { isDict } from "../interpreter/values.ts";
+import { isDict, unknownValue } from "../interpreter/values.ts";
 
 type Part = "params" | "query" | "body";
 const parts: readonly Part[] = ["params", "query", "body"];
@@ -71,7 +71,7 @@ export function rawInput({ argumentParts, route }: CodeFunction, values: Readonl
   }
   if (route.codeMode.arguments === "payload") {
     const { payload } = raw.body;
-    const { account_id: _, ...body } = isDict(payload) ? payload : {};
+    const { account_id: _, ...body } = payload !== unknownValue && isDict(payload) ? payload : {};
     raw.body = body;
   }
   return raw;

@@ -10,7 +10,7 @@ import {
   schemaTypeNames,
   typeNamesOf,
 } from "../interpreter/types.ts";
-import { isDict } from "../interpreter/values.ts";
+import { isDict, unknownValue } from "../interpreter/values.ts";
 import { type Argument, type Call, describeExpression } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
@@ -98,7 +98,8 @@ function invalidArgument(
 const noError: ValidationError = { loc: [], msg: "", type: "" };
 const endSentence = (sentence: string): string => (/[.?!]$/.test(sentence) ? sentence : `${sentence}.`);
 
-const formatPath = ([name = "", ...path]: readonly (string | number)[]): string =>
+/** Formats the path of a value in the arguments of a call, such as `domains[2].name`. */
+export const formatPath = ([name = "", ...path]: readonly (string | number)[]): string =>
   [name, ...path.map((step) => (typeof step === "number" ? `[${step}]` : `.${clip(step)}`))].join("");
 
 /** The diagnostic for an argument without a name. It suggests the parameter at the same position. */
@@ -177,6 +178,7 @@ function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unkno
   if (route.codeMode.arguments === "flat") return;
   const payload = values.get("payload");
   if (payload === undefined) throw invalidPayload([], "This is required", "missing");
+  if (payload === unknownValue) return;
   if (!isDict(payload)) throw invalidPayload([], "A dict is expected", "dict_type");
   if (payload["account_id"] === undefined) throw invalidPayload(["account_id"], "This is required", "missing");
   if (typeof payload["account_id"] === "symbol" || typeof values.get("account_id") === "symbol") return;

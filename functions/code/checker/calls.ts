@@ -1,10 +1,17 @@
-import { type CodeFunction, largestPage, outputSchemaOf, pageSizeOf, unitsOf } from "../catalogue/function.ts";
+import {
+  type CodeFunction,
+  largestPage,
+  outputSchemaOf,
+  pageSizeOf,
+  scoreUnit,
+  unitsOf,
+} from "../catalogue/function.ts";
 import type { StaticType } from "../interpreter/types.ts";
+import { unknownValue } from "../interpreter/values.ts";
 import type { Call, Expression } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { checkArguments, mismatchedArgument } from "./arguments.ts";
 import type { DiagnosticList } from "./diagnostics.ts";
-import { unknownValue } from "./literals.ts";
 import type { CheckerContext, LoopVariables, Variables } from "./scope.ts";
 import { unknownFunction } from "./unknown-names.ts";
 
@@ -31,8 +38,8 @@ function outputType(fn: CodeFunction): StaticType {
   return { schema, definitions: schema.$defs ?? {} };
 }
 
-/** The type of a call's result, and the call's score in units. */
-type CheckedResult = { type: StaticType; units: number };
+/** The type of a call's result, and the call's score in units: in a run, and in a dry run, which authorizes a write. */
+type CheckedResult = { type: StaticType; units: number; dryUnits: number };
 
 /** Checks the calls of a program and collects their diagnostics. */
 export class CallChecker {
@@ -61,13 +68,14 @@ export class CallChecker {
       const mismatch = isOpen ? mismatchedArgument(call, argument, fn, type) : undefined;
       if (mismatch) this.#diagnostics.diagnostics.push(mismatch);
     }
-    if (!fn) return { type: {}, units: 0 };
+    if (!fn) return { type: {}, units: 0, dryUnits: 0 };
     const account = values.get("account_id");
     if (typeof account === "string") this.accounts.set(call, account.toLowerCase());
     const given = values.get("page_size");
     const pageSize = pageSizeOf(fn, given === unknownValue ? largestPage : given);
     const type = { ...outputType(fn), ...(pageSize === undefined ? {} : { pageSize }) };
-    return { type, units: unitsOf(fn, pageSize) };
+    const units = unitsOf(fn, pageSize);
+    return { type, units, dryUnits: fn.route.access === "write" ? scoreUnit : units };
   }
 
   /** Finds the function of a call; reports an unknown function or a forbidden call. */

@@ -48,7 +48,7 @@ class Checker {
   readonly diagnostics = new DiagnosticList();
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned = false;
-  /** The calls checked so far: the score of one in units, and how often it is made at most. */
+  /** The calls checked so far: the score of one in units, in a run and in a dry run, and how often it is made at most. */
   readonly #worst: CallCost[] = [];
   readonly #context: CheckerContext;
   readonly #variables: Variables;
@@ -69,15 +69,15 @@ class Checker {
     return this.#calls.accounts;
   }
 
-  /** The highest score, in units, that the program can reach with as many calls as it may make. */
-  get units(): number {
+  /** The highest score that a run, or a dry run, can reach with as many calls as the program may make. */
+  scoreBy(member: "units" | "dryUnits"): number {
     let [left, total] = [callLimit, 0];
-    for (const { units, times } of this.#worst.toSorted((a, b) => b.units - a.units)) {
+    for (const { times, [member]: units } of this.#worst.toSorted((a, b) => b[member] - a[member])) {
       const made = Math.min(left, times);
       left -= made;
       total += made * units;
     }
-    return total;
+    return total / scoreUnit;
   }
 
   /** The call with the largest part of the score. */
@@ -193,8 +193,8 @@ class Checker {
   }
 
   #call(call: Call, loops: LoopVariables, factor: number): StaticType {
-    const { type, units } = this.#calls.check(call, loops, (value) => this.#typeOf(value, loops, factor));
-    this.#worst.push({ call, units, times: factor });
+    const { type, units, dryUnits } = this.#calls.check(call, loops, (value) => this.#typeOf(value, loops, factor));
+    this.#worst.push({ call, units, dryUnits, times: factor });
     return type;
   }
 
@@ -374,14 +374,16 @@ export type Checked = {
   calls: Map<Call, CheckedCall>;
   diagnostics: Diagnostic[];
   score: number;
+  /** The score of its dry run, which only authorizes writes. */
+  dryScore: number;
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned?: boolean;
   /** The call with the largest part of the score. */
   costliest?: CallCost | undefined;
 };
 
-/** The score of one call in units, and how often the program makes it at most. */
-type CallCost = { call: Call; units: number; times: number };
+/** The score of one call in units, in a run and in a dry run, and how often the program makes it at most. */
+type CallCost = { call: Call; units: number; dryUnits: number; times: number };
 
 const totalOf = ({ units, times }: CallCost): number => units * Math.min(times, callLimit);
 
@@ -406,7 +408,7 @@ export function cheaper({ call, units, times }: CallCost): string {
 export function check({ statements }: Program, context: CheckerContext): Checked {
   const { catalogue } = context;
   const checker = new Checker(context);
-  const checked: Checked = { steps: [], calls: new Map(), diagnostics: [], score: 0 };
+  const checked: Checked = { steps: [], calls: new Map(), diagnostics: [], score: 0, dryScore: 0 };
   for (const [index, statement] of statements.entries()) {
     const calls = callsIn(statement.value);
     const checkedCalls = calls.flatMap((call): CheckedCall[] => {
@@ -428,12 +430,13 @@ export function check({ statements }: Program, context: CheckerContext): Checked
   return withScore({ ...checked, readsUnassigned, costliest }, checker);
 }
 
-function withScore(checked: Checked, { diagnostics: { diagnostics }, units }: Checker): Checked {
+function withScore(checked: Checked, checker: Checker): Checked {
+  const { diagnostics } = checker.diagnostics;
   const [first] = checked.calls.keys();
-  const score = units / scoreUnit;
+  const score = checker.scoreBy("units");
   if (diagnostics.length > 0) return { ...checked, diagnostics };
   const { costliest } = checked;
-  if (score <= scoreLimit || !first || !costliest) return { ...checked, score };
+  if (score <= scoreLimit || !first || !costliest) return { ...checked, score, dryScore: checker.scoreBy("dryUnits") };
   const message = `The program's complexity score is ${score}; ${scoreLimit} is the most. To lower it: ${cheaper(costliest)}`;
   return { ...checked, score, diagnostics: [{ code: "score_too_high", message, at: first.at }] };
 }

@@ -1,8 +1,5 @@
-import { type Constant, dictOf } from "../interpreter/values.ts";
+import { type Constant, dictOf, unknownValue } from "../interpreter/values.ts";
 import type { Expression, Position } from "../language/ast.ts";
-
-/** A placeholder for a value that only the run knows. Every schema rejects a symbol. */
-export const unknownValue = Symbol("unknown");
 
 type Path = (string | number)[];
 

@@ -1,35 +1,195 @@
-import type { Permissions } from "../../../shared/auth/permissions.ts";
-import type { InvocationContext } from "../../../shared/http/invoke.ts";
+import { viewCapability } from "../../../shared/auth/capabilities.ts";
+import { type Permissions, covers } from "../../../shared/auth/permissions.ts";
+import { InvalidInput, Problem } from "../../../shared/core/errors.ts";
+import type { Authorized } from "../../../shared/http/authorize.ts";
+import { type InvocationContext, rehearse } from "../../../shared/http/invoke.ts";
 import { reachOf } from "../../../shared/http/may-call.ts";
 import type { Route } from "../../../shared/http/route.ts";
-import type { CheckedCall } from "../checker/checker.ts";
-import type { DryCall } from "../envelope.ts";
+import { scoreUnit } from "../catalogue/function.ts";
+import { formatPath, inputOf } from "../checker/arguments.ts";
+import type { Checked, CheckedCall } from "../checker/checker.ts";
+import type { DryCall, PlannedWrite, ProgramError } from "../envelope.ts";
+import { isPartlyUnknown, unknownValue } from "../interpreter/values.ts";
+import type { Call } from "../language/ast.ts";
+import { readsAtOnce } from "../language/limits.ts";
 import { permissionsOf } from "./held-permissions.ts";
+import {
+  type Caller,
+  type RunProgramOptions,
+  diagnosticOf,
+  programFailure,
+  lastValueOf,
+  openCaller,
+} from "./program.ts";
+import { ResultRoom, resultTooLarge } from "./responses.ts";
+import { type Perform, runSteps } from "./scheduler.ts";
+
+type CallEffect = Parameters<Perform>[0];
+type Rehearsed = { isUnsure: boolean; mayDiffer: boolean; planned: PlannedWrite[] };
+const unmade: Rehearsed = { isUnsure: false, mayDiffer: false, planned: [] };
+type DryRun = { calls: DryCall[]; lastValue: unknown; error?: ProgramError };
 
 /**
- * Lists the calls of a program in the order of execution, and says for each whether the caller holds its capability.
- * This is null if the account, or the resource that a grant may be limited to, is known only during the run.
+ * Runs a program without its writes. The answer of a write is unknown, and so is everything that depends on it.
+ * - A read is made if its arguments are known, and if it is known that the run makes it.
+ * - A write is listed with its arguments, and with whether the caller may make it. Nothing is changed.
+ * - A read after a write answers what holds before the write. If that is an error, the answer is unknown.
  */
-export async function dryRun(checkedCalls: readonly CheckedCall[], context: InvocationContext): Promise<DryCall[]> {
-  const permissionsByAccount = new Map(
-    await Promise.all(
-      accountsIn(checkedCalls).map(async (accountId) => [accountId, await permissionsOf(accountId, context)] as const),
-    ),
-  );
-  const calls: DryCall[] = [];
-  for (const { index, call, fn, account } of checkedCalls) {
-    const permissions = permissionsByAccount.get(account ?? "");
-    const { access, capability } = fn.route;
-    const held = isHeld(fn.route, permissions);
-    calls.push({ index, function: call.name, ...call.at, access, capability, held });
-  }
-  return calls;
+export async function dryRun(
+  { steps, calls }: Pick<Checked, "calls" | "steps">,
+  context: InvocationContext,
+  { explain, session = new Map(), boundRoutes, follower, onCall }: RunProgramOptions,
+): Promise<DryRun> {
+  const held = await heldIn([...calls.values()], context);
+  const caller = openCaller(calls, context, { boundRoutes, follower, onCall });
+  const rehearsal = new Rehearsal(caller, context, onCall);
+  const writes = (call: Call): boolean => caller.checkedCall(call).fn.route.access === "write";
+  const outcome = await runSteps(steps, {
+    perform: (effect) => rehearsal.perform(effect),
+    concurrency: readsAtOnce,
+    writes,
+    session,
+    mayBeUnknown: true,
+  });
+  const last = lastValueOf(steps, outcome);
+  const isKnown = !outcome.failure && !isPartlyUnknown(last.value);
+  const diagnostic =
+    programFailure(outcome, caller.checkedCall, context) ?? (isKnown ? resultTooLarge(last.value, last.at) : undefined);
+  return {
+    calls: [...calls.values()].map((call) => ({
+      ...declared(call),
+      held: held(call),
+      ...rehearsal.of(call, outcome.results.filter((one) => one.call === call.call).length),
+    })),
+    lastValue: isKnown && !diagnostic ? last.value : null,
+    ...(diagnostic ? { error: explain(diagnostic) } : {}),
+  };
 }
 
-/** The accounts that are known before the run. Each costs a look-up of permissions. */
-export const accountsIn = (checkedCalls: readonly CheckedCall[]): string[] => [
-  ...new Set(checkedCalls.flatMap(({ account }) => account ?? [])),
-];
+const declared = ({ index, call, fn: { route } }: CheckedCall) => ({
+  index,
+  function: call.name,
+  ...call.at,
+  access: route.access,
+  capability: route.capability,
+});
+
+/** Answers the calls of a dry run, and notes them. */
+class Rehearsal {
+  readonly #caller: Caller;
+  readonly #context: InvocationContext;
+  readonly #onCall: RunProgramOptions["onCall"];
+  readonly #calls = new Map<Call, Rehearsed>();
+  readonly #room = new ResultRoom();
+  #hasWritten = false;
+
+  constructor(caller: Caller, context: InvocationContext, onCall: RunProgramOptions["onCall"]) {
+    this.#caller = caller;
+    this.#context = context;
+    this.#onCall = onCall;
+  }
+
+  /** What is known of a call of the source that was made `count` times. */
+  of({ call, fn }: CheckedCall, count: number): Pick<DryCall, "count" | "may_differ" | "planned"> {
+    const { isUnsure, mayDiffer, planned } = this.#calls.get(call) ?? unmade;
+    return {
+      count: isUnsure ? null : count,
+      ...(mayDiffer ? { may_differ: true } : {}),
+      ...(fn.route.access === "write" ? { planned } : {}),
+    };
+  }
+
+  async perform(effect: CallEffect): Promise<unknown> {
+    const { call, isUnsure } = effect;
+    const checked = this.#caller.checkedCall(call);
+    const noted = this.#calls.get(call) ?? { ...unmade, planned: [] };
+    this.#calls.set(call, noted);
+    noted.isUnsure ||= isUnsure;
+    const isAfterWrite = this.#hasWritten;
+    if (checked.fn.route.access === "write") {
+      this.#hasWritten = true;
+      await this.#caller.requireLeave(call);
+      this.#onCall?.(scoreUnit);
+      noted.planned.push(await this.#plan(effect, checked, isAfterWrite));
+      return unknownValue;
+    }
+    noted.mayDiffer ||= isAfterWrite;
+    if (isUnsure || [...effect.args.values()].some(isPartlyUnknown)) return unknownValue;
+    try {
+      return await this.#caller.perform(effect);
+    } catch (error) {
+      if (isAfterWrite && isRefusal(error)) return unknownValue;
+      throw error;
+    }
+  }
+
+  async #plan({ call, args }: CallEffect, { fn }: CheckedCall, isAfterWrite: boolean): Promise<PlannedWrite> {
+    const { value, unknown } = describe(Object.fromEntries(args));
+    const shown = { arguments: this.#room.take(value) };
+    if (unknown.length > 0) return { ...shown, unknown, allowed: null };
+    try {
+      return {
+        ...shown,
+        ...labelOf(fn.route, await rehearse(fn.route, inputOf(fn, args), this.#context)),
+        allowed: true,
+      };
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      const { code, message } = diagnosticOf(error, { call, args, error }, this.#caller.checkedCall, this.#context);
+      // An earlier write may make what is missing.
+      return { ...shown, allowed: isAfterWrite && isNotFound(error) ? null : false, error: { code, message } };
+    }
+  }
+}
+
+/** The label of the resource that a write is about, if the caller may see the resource. */
+function labelOf({ capability }: Route, { found, permissions }: Authorized): Pick<PlannedWrite, "label"> {
+  const isSeen = capability !== null && found && covers(permissions, viewCapability(capability), found.scopes);
+  return isSeen && found.label !== undefined ? { label: found.label } : {};
+}
+
+type Refusal = InvalidInput | Problem;
+
+/** Whether an error refuses the call for reasons that the caller can change. */
+const isRefusal = (error: unknown): error is Refusal =>
+  error instanceof InvalidInput ||
+  (error instanceof Problem && (error.code === "read_only" || error.status < 500) && error.code !== "rate_limited");
+
+const isNotFound = (error: Refusal): boolean =>
+  error instanceof Problem ? error.code === "not_found" : error.errors.every(({ type }) => type === "not_found");
+
+type Path = (string | number)[];
+
+/** A value with null in place of its unknown parts, and the paths of these parts, such as `domains[2]`. */
+function describe(value: unknown): { value: unknown; unknown: string[] } {
+  const unknown: string[] = [];
+  const read = (part: unknown, path: Path): unknown => {
+    if (part === unknownValue) {
+      unknown.push(formatPath(path));
+      return null;
+    }
+    if (Array.isArray(part)) return part.map((item, index) => read(item, [...path, index]));
+    if (typeof part !== "object" || part === null) return part;
+    return Object.fromEntries(Object.entries(part).map(([name, member]) => [name, read(member, [...path, name])]));
+  };
+  return { value: read(value, []), unknown };
+}
+
+/**
+ * Looks up the permissions in the accounts that are known before the run. Returns whether the caller holds the
+ * capability of a call: null if the account, or the resource that a grant may be limited to, is known only during the
+ * run.
+ */
+async function heldIn(
+  calls: readonly CheckedCall[],
+  context: InvocationContext,
+): Promise<(call: CheckedCall) => boolean | null> {
+  const accounts = new Set(calls.flatMap(({ account }) => account ?? []));
+  const permissions = new Map(
+    await Promise.all([...accounts].map(async (id) => [id, await permissionsOf(id, context)] as const)),
+  );
+  return ({ fn, account = "" }) => isHeld(fn.route, permissions.get(account));
+}
 
 function isHeld(route: Route, permissions: Permissions | undefined): boolean | null {
   const isInAccount = Object.hasOwn(route.params.shape, "account_id");

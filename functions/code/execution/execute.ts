@@ -4,16 +4,16 @@ import { type Checked, check } from "../checker/checker.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../envelope.ts";
 import { parseProgram } from "../interpreter/builtins.ts";
 import type { Program } from "../language/ast.ts";
-import { LanguageError, type Diagnostic } from "../language/errors.ts";
+import { LanguageError } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 import { RequestCharges, type Reservation, unitsToRead } from "../sessions/charges.ts";
 import { bindSession } from "../sessions/routes.ts";
 import { type Session, type SessionPlace, loadSession, typesOf, valuesOf } from "../sessions/session.ts";
 import { explain } from "./diagnostics.ts";
-import { accountsIn, dryRun } from "./dry-run.ts";
+import { dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
 import { payingFor, reserveScore } from "./price.ts";
-import { type ProgramRun, runProgram } from "./program.ts";
+import { type Follower, type ProgramRun, type RunProgramOptions, runProgram } from "./program.ts";
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
 /**
@@ -69,12 +69,13 @@ export type Run = {
   requestId: string;
   /** The session whose variables the program reads and updates; without it the program starts with no variables. */
   sessionId?: string | undefined;
-  /** Only checks and scores the program: makes no calls, saves no variables. */
+  /** Makes only the calls that read, and lists the others. Saves no variables. */
   dryRun?: boolean | undefined;
   /** Refuses every function that is not `access: "read"`. */
   readOnly?: boolean | undefined;
   /** The base of the idempotency keys of the program's writes; without it they have no keys. */
   key?: string | undefined;
+  follower?: Follower | undefined;
 };
 
 /**
@@ -115,45 +116,53 @@ export async function prepare(
     sessionId === undefined ? undefined : { table: context.table, principalId, sessionId, now: context.now };
   const { checked, session } = await parseAndCheck(run, place);
   const { diagnostics, score } = checked;
-  const calls = [...checked.calls.values()];
   const [first, ...others] = diagnostics;
   await charges.charge(unitsToRead(session?.bytes ?? 0));
   if (first) return { envelope: refusal(requestId, explain([first, ...others], code, catalogue), score) };
-  if (run.dryRun) {
-    await charges.charge(accountsIn(calls).length - 1);
-    return { envelope: envelopeOf(requestId, score, { dry_run: { calls: await dryRun(calls, context) } }) };
-  }
-  const reservation = await reserveScore(checked, charges);
-  return {
-    run: () => runChecked(run, context, { checked, place, session, charges, reservation }),
-    abandon: () => reservation.settle(0),
-  };
+  const reservation = await reserveScore(run.dryRun ? { ...checked, score: checked.dryScore } : checked, charges);
+  const program = { checked, place, session, charges, reservation };
+  if (run.dryRun) return { envelope: await rehearseChecked(run, context, program) };
+  return { run: () => runChecked(run, context, program), abandon: () => reservation.settle(0) };
 }
 
-async function runChecked(
-  { code, requestId, sessionId, key, readOnly }: Run,
-  context: InvocationContext,
-  { checked, place, session, charges, reservation }: ReadyProgram,
-): Promise<ProgramResult> {
-  const { score } = checked;
+type CheckedRun = CheckedProgram & {
+  place: SessionPlace | undefined;
+  charges: RequestCharges;
+  reservation: Reservation;
+};
+
+const optionsOf = ({ code, key, follower }: Run, { place, session, charges }: CheckedRun): RunProgramOptions => ({
+  explain: (diagnostic) => explain([diagnostic], code, catalogue),
+  key,
+  follower,
+  ...(session ? { session: valuesOf(session) } : {}),
+  ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
+});
+
+async function rehearseChecked(run: Run, context: InvocationContext, program: CheckedRun): Promise<CodeResponse> {
+  const { checked, reservation } = program;
+  const { calls, lastValue, error } = await payingFor(reservation, (onCall) =>
+    dryRun(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
+  );
+  return envelopeOf(run.requestId, checked.score, {
+    ...(error ? { status: "failed" } : {}),
+    result: { last_value: lastValue },
+    dry_run: { calls },
+    ...(error ? { error } : {}),
+  });
+}
+
+async function runChecked(run: Run, context: InvocationContext, program: CheckedRun): Promise<ProgramResult> {
+  const { requestId, sessionId, key, readOnly } = run;
+  const { place, session, charges, checked, reservation } = program;
   const evaluation = await payingFor(reservation, (onCall) =>
-    runProgram(
-      checked,
-      { ...context, paid: reservation },
-      {
-        explain: (diagnostic) => explain([diagnostic], code, catalogue),
-        key,
-        onCall,
-        ...(session ? { session: valuesOf(session) } : {}),
-        ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
-      },
-    ),
+    runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   const { lastValue, completed, permissions, withheld } = evaluation;
   const use = { completed, withheld, session, readOnly: readOnly === true };
   const unsaved = place ? await saveVariables(place, use, context, charges) : undefined;
   const { responses, error } = withPartialFailure(evaluation, { sessionId, unsaved, isKeyed: key !== undefined });
-  const envelope = envelopeOf(requestId, score, {
+  const envelope = envelopeOf(requestId, checked.score, {
     ...(error ? { status: "failed" } : {}),
     result: { last_value: lastValue },
     responses,
@@ -162,12 +171,6 @@ async function runChecked(
   });
   return { envelope, permissions, withheld };
 }
-
-type ReadyProgram = CheckedProgram & {
-  place: SessionPlace | undefined;
-  charges: RequestCharges;
-  reservation: Reservation;
-};
 
 type CheckedProgram = { checked: Checked; session?: Session | undefined };
 
@@ -181,7 +184,7 @@ async function parseAndCheck({ code, readOnly }: Run, place: SessionPlace | unde
   } catch (error) {
     if (!(error instanceof LanguageError)) throw error;
     return {
-      checked: { steps: [], calls: new Map(), diagnostics: [error.diagnostic] satisfies Diagnostic[], score: 0 },
+      checked: { steps: [], calls: new Map(), diagnostics: [error.diagnostic], score: 0, dryScore: 0 },
     };
   }
   const checked = check(program, { catalogue, readOnly, session: place && new Map() });

@@ -28,24 +28,46 @@ export type ProgramRun = {
   withheld: Withheld;
 };
 
-export type RunProgramOptions = {
+export type RunProgramOptions = CallOptions & {
   explain: (diagnostic: Diagnostic) => ProgramError;
-  /** The base of the idempotency keys of the calls. */
-  key?: string | undefined;
   session?: ReadonlyMap<string, unknown>;
-  /** Routes that are bound to this program. They replace the routes of the catalogue. */
-  boundRoutes?: ReadonlyMap<string, Route>;
   concurrency?: number;
-  /** Receives the score of each call that begins, in units. */
-  onCall?: (units: number) => void;
 };
 
-/** Runs the checked steps of a program, each call through `invoke` like a REST request. */
-export async function runProgram(
-  { steps, calls }: Pick<Checked, "calls" | "steps">,
+/** The sender of a program, who follows it while it runs. */
+export type Follower = {
+  /** Whether the sender has cancelled the program. */
+  isCancelled: () => Promise<boolean>;
+  /** Called when so many calls have completed. */
+  progressed?: (completed: number) => void;
+};
+
+type CallOptions = {
+  /** The base of the idempotency keys of the calls. */
+  key?: string | undefined;
+  /** Routes that are bound to this program. They replace the routes of the catalogue. */
+  boundRoutes?: ReadonlyMap<string, Route> | undefined;
+  follower?: Follower | undefined;
+  /** Receives the score of each call that begins, in units. */
+  onCall?: ((units: number) => void) | undefined;
+};
+
+/** Makes the calls of one program, and notes what must be known of their answers. */
+export type Caller = {
+  checkedCall: (call: Call) => CheckedCall;
+  /** Throws `out_of_time` once the time of the program is over, and `cancelled` once its sender has cancelled it. */
+  requireLeave: (call: Call) => Promise<void>;
+  perform: Perform;
+  permissions: PermissionSnapshot;
+  withheld: Withheld;
+};
+
+/** Begins the time of a program, and makes each of its calls through `invoke` like a REST request. */
+export function openCaller(
+  calls: Checked["calls"],
   context: InvocationContext,
-  { explain, key, session = new Map(), boundRoutes = new Map(), concurrency = readsAtOnce, onCall }: RunProgramOptions,
-): Promise<ProgramRun> {
+  { key, boundRoutes = new Map(), follower, onCall }: CallOptions,
+): Caller {
   const deadline = context.now().getTime() + budgetMs;
   const permissions = emptySnapshot();
   const withheld: Withheld = new Map();
@@ -54,24 +76,38 @@ export async function runProgram(
     if (!found) throw new Error(`${call.name} was not checked`);
     return found;
   };
+  let completed = 0;
+  const requireLeave = async (call: Call): Promise<void> => {
+    if (context.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
+    if (await follower?.isCancelled()) throw new LanguageError(call.at, cancelled(call), { code: "cancelled" });
+  };
   const perform: Perform = async ({ call, args, path }) => {
     const { index, fn } = checkedCall(call);
-    if (context.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
+    await requireLeave(call);
     const raw = inputOf(fn, args);
     onCall?.(unitsOf(fn, pageSizeOf(fn, args.get("page_size"))));
     const ownKey = key === undefined || fn.ofSession ? undefined : callKey(key, index, path);
     const called = await invoke(boundRoutes.get(call.name) ?? fn.route, { ...raw, callKey: ownKey }, context);
     recordCall(permissions, fn.route, called);
     noteAnswer(withheld, call, fn.route, called.output);
+    completed += 1;
+    follower?.progressed?.(completed);
     return asJson(called.output);
   };
+  return { checkedCall, requireLeave, perform, permissions, withheld };
+}
+
+/** Runs the checked steps of a program. */
+export async function runProgram(
+  { steps, calls }: Pick<Checked, "calls" | "steps">,
+  context: InvocationContext,
+  { explain, session = new Map(), concurrency = readsAtOnce, ...options }: RunProgramOptions,
+): Promise<ProgramRun> {
+  const { checkedCall, perform, permissions, withheld } = openCaller(calls, context, options);
   const writes = (call: Call): boolean => checkedCall(call).fn.route.access === "write";
   const outcome = await runSteps(steps, { perform, concurrency, writes, session });
-  const failed = outcome.results.find((one): one is FailedCall => "error" in one && !isOutOfTime(one.error));
   const last = lastValueOf(steps, outcome);
-  const diagnostic = outcome.failure
-    ? diagnosticOf(outcome.failure.error, failed, checkedCall, context)
-    : resultTooLarge(last.value, last.at);
+  const diagnostic = programFailure(outcome, checkedCall, context) ?? resultTooLarge(last.value, last.at);
   const error = diagnostic && explain(diagnostic);
   const completed = steps
     .slice(0, outcome.failure?.step)
@@ -103,7 +139,7 @@ const callKey = (key: string, index: number, path: readonly number[]): string =>
  * The last value of a program: of the last statement that contains a call or is not an assignment. For a failed program
  * it is the last value that a call returned.
  */
-function lastValueOf(
+export function lastValueOf(
   steps: readonly CheckedStatement[],
   { results, values, failure }: ProgramOutcome,
 ): { value: unknown; at: Position } {
@@ -116,14 +152,28 @@ function lastValueOf(
   return { value: values[last] ?? null, at: steps[last]?.statement.at ?? start };
 }
 
-const isOutOfTime = (error: unknown): boolean =>
-  error instanceof LanguageError && error.diagnostic.code === "out_of_time";
+/** Whether a call was not made because the program had to stop before it. */
+const isStopped = (error: unknown): boolean =>
+  error instanceof LanguageError && ["out_of_time", "cancelled"].includes(error.diagnostic.code);
 
 const outOfTime = ({ name }: Call): string =>
   `The ${budgetMs / 1000} seconds of a program ended before ${name}: send this call and the later ones again.`;
 
+const cancelled = ({ name }: Call): string =>
+  `The program was cancelled before ${name}: this call and the later ones were not made.`;
+
+/** The diagnostic of the failure that ended a program; undefined if it completed. */
+export function programFailure(
+  { results, failure }: ProgramOutcome,
+  checkedCall: Caller["checkedCall"],
+  context: InvocationContext,
+): Diagnostic | undefined {
+  const failed = results.find((one): one is FailedCall => "error" in one && !isStopped(one.error));
+  return failure && diagnosticOf(failure.error, failed, checkedCall, context);
+}
+
 /** Converts an error into a diagnostic for the caller. Unexpected errors are logged and reported as `internal`. */
-function diagnosticOf(
+export function diagnosticOf(
   error: unknown,
   failed: FailedCall | undefined,
   checkedCall: (call: Call) => CheckedCall,

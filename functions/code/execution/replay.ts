@@ -55,7 +55,7 @@ type Stored = z.output<typeof Stored>;
  * - The same id, program, session and principal within an hour: the stored envelope, if the caller still holds the
  *   permissions of the first run.
  * - A program that failed, was cut off before its envelope was stored, or whose envelope must not be stored: runs
- *   again. Finished writes are replayed, the remaining ones are made.
+ *   again. Finished writes are replayed, the remaining ones are made. A cancelled program does not run again.
  * - An `idempotencyKey` replaces the id: it is valid for a day and for one program. Another program that is sent with
  *   it after the first began to run gets 422.
  * - The first run has not ended: 409 `idempotency_in_flight`.
@@ -142,8 +142,8 @@ function byHeader(run: Run, key: string) {
 type StoringContext = Pick<InvocationContext, "table" | "log"> & { charges: RequestCharges; tellsSecret: boolean };
 
 /**
- * Stores the envelope of a completed program, or releases the claim if the program failed or its envelope must not be
- * stored.
+ * Stores the envelope of a completed or cancelled program, or releases the claim if the program failed or its envelope
+ * must not be stored.
  * - An envelope with a secret is never stored. With an idempotency key a repeated request gets 409; without one the
  *   program runs again.
  * - Short-lived addresses, and answers that the caller may later not be allowed to see, are not stored. A repeated
@@ -176,7 +176,8 @@ async function storedTextOf(
   { charges }: StoringContext,
 ): Promise<StoredText | undefined> {
   const held = storedPermissions(permissions);
-  const isStored = envelope.status === "completed" && envelope.responses.length > 0 && withheld.size === 0;
+  const isFinal = envelope.status === "completed" || envelope.error?.code === "cancelled";
+  const isStored = isFinal && envelope.responses.length > 0 && withheld.size === 0;
   if (!isStored || !held) return undefined;
   const packed = await compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
   try {

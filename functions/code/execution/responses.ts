@@ -1,5 +1,6 @@
 import type { CheckedCall, CheckedStatement } from "../checker/checker.ts";
 import type { CallResponse, ProgramError } from "../envelope.ts";
+import { isPageValue } from "../interpreter/values.ts";
 import type { Call, Position } from "../language/ast.ts";
 import { LanguageError, type Diagnostic } from "../language/errors.ts";
 import { resultLimitBytes } from "../language/limits.ts";
@@ -20,17 +21,13 @@ export function responsesOf(
   checkedCall: (call: Call) => CheckedCall,
   error: ProgramError | undefined,
 ): CallResponse[] {
-  let room = resultLimitBytes;
+  const room = new ResultRoom();
   const reached = new Set<Call>();
   const responses: CallResponse[] = [];
   const entryOf = (call: Call) => ({ index: responses.length, function: checkedCall(call).fn.route.name });
   for (const one of results) {
     if ("value" in one) {
-      const size = measure(one.value);
-      const isShown = size.room <= room;
-      const result = isShown ? one.value : omittedResult(size.bytes);
-      if (isShown) room -= size.room;
-      responses.push({ ...entryOf(one.call), status: "completed", result });
+      responses.push({ ...entryOf(one.call), status: "completed", result: room.take(one.value) });
     } else if (error && !(one.error instanceof LanguageError)) {
       responses.push({ ...entryOf(one.call), status: "failed", error });
     } else continue;
@@ -41,6 +38,19 @@ export function responsesOf(
     if (!reached.has(call)) responses.push({ ...entryOf(call), status: "skipped" });
   }
   return responses;
+}
+
+/** The room for values in an answer. */
+export class ResultRoom {
+  #left = resultLimitBytes;
+
+  /** The value, or its size and advice to ask for less if it does not fit. */
+  take(value: unknown): unknown {
+    const { bytes, room } = measure(value);
+    if (room > this.#left) return omittedResult(value, bytes);
+    this.#left -= room;
+    return value;
+  }
 }
 
 /**
@@ -57,22 +67,37 @@ function measure(value: unknown): { bytes: number; room: number } {
   return { bytes, room: Math.max(bytes, Math.ceil((bytes + 3 * escaped) / mostEscaped)) };
 }
 
-/** Replaces a result that does not fit into the answer. */
-const omittedResult = (bytes: number): { omitted_bytes: number; message: string } => ({
+/** Replaces a value that does not fit into the answer. */
+const omittedResult = (value: unknown, bytes: number): { omitted_bytes: number; message: string } => ({
   omitted_bytes: bytes,
-  message: `The call ran, but the ${bytes} bytes of its result do not fit: an answer has room for ${resultLimitBytes} in all. A variable holds all of it, so pick what you need, as in [x.id for x in page.items], or ask for a smaller page_size.`,
+  message: `These ${bytes} bytes do not fit: an answer has room for ${resultLimitBytes} in all. ${howToAskForLess(value, bytes, resultLimitBytes)}`,
 });
+
+/** The part of the room that is suggested, since items differ in size. */
+const suggestedShare = 0.9;
+
+/** A sentence that says which part of a value of so many bytes fits into the room of a last value. */
+export function howToAskForLess(value: unknown, bytes: number, room: number): string {
+  if (bytes <= room) return "Let the last line be this value alone, or a part of it: last_value has room of its own.";
+  const partOf = (length: number): string => `[0:${Math.max(1, Math.floor((length * room * suggestedShare) / bytes))}]`;
+  if (typeof value === "string") return `Let the last line be a part of the text, text${partOf(value.length)}.`;
+  const isPage = isPageValue(value);
+  const items = isPage ? (value as { items: unknown[] }).items : value;
+  if (!Array.isArray(items)) return "Let the last line pick the members that you need, as in x.name.";
+  const name = isPage ? "page.items" : "xs";
+  return `Let the last line be a part of the ${items.length} items, ${name}${partOf(items.length)}, or what you need of each, [x.id for x in ${name}].`;
+}
 
 /** Shows a call's value as the last value of a failed program. It has as much room as all results together. */
 export function valueOrOmission(value: unknown): unknown {
   const { bytes, room } = measure(value);
-  return room <= resultLimitBytes ? value : omittedResult(bytes);
+  return room <= resultLimitBytes ? value : omittedResult(value, bytes);
 }
 
 /** The diagnostic for a result that takes more room than an answer has; undefined if it fits. */
 export function resultTooLarge(value: unknown, at: Position): Diagnostic | undefined {
   const { room } = measure(value);
   if (room <= resultLimitBytes) return undefined;
-  const message = `The result takes ${room} bytes, and ${resultLimitBytes} are the most: let the last line pick what you need, as in [x.id for x in page.items], go over fewer items, or ask for a smaller page_size.`;
+  const message = `The result takes ${room} bytes, and ${resultLimitBytes} are the most. ${howToAskForLess(value, room, resultLimitBytes)}`;
   return { code: "result_too_large", message, at };
 }

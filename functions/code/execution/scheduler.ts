@@ -1,5 +1,5 @@
 import type { CheckedStatement } from "../checker/checker.ts";
-import { type Effect, type Evaluation, type Scope, evaluate } from "../interpreter/interpreter.ts";
+import { type Effect, type Evaluation, type Items, type Scope, evaluate } from "../interpreter/interpreter.ts";
 import type { Call } from "../language/ast.ts";
 import { callLimit, stepLimit } from "../language/limits.ts";
 
@@ -17,6 +17,8 @@ type RunOptions = {
   /** Tells whether a call writes. */
   writes: (call: Call) => boolean;
   session: ReadonlyMap<string, unknown>;
+  /** Whether `perform` may answer with `unknownValue`. */
+  mayBeUnknown?: boolean;
 };
 
 /**
@@ -60,7 +62,7 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
       const variables = new Map(
         [...needs].map(([name, index]) => [name, index === undefined ? options.session.get(name) : values[index]]),
       );
-      const scope: Scope = { variables, budget: limits.budget };
+      const scope: Scope = { variables, budget: limits.budget, mayBeUnknown: options.mayBeUnknown ?? false };
       try {
         values[place] = await runToEnd(evaluate(statement.value, scope), log, { ...options, ...limits });
         return { completed: true };
@@ -123,8 +125,8 @@ async function runEach(
   { runs, calls }: Extract<Effect, { kind: "each" }>,
   log: StepLog,
   context: RunContext,
-): Promise<unknown[][]> {
-  const results: unknown[][] = [];
+): Promise<Items[]> {
+  const results: Items[] = [];
   if (context.concurrency === 1 || calls.some(context.writes)) {
     for (const run of runs) results.push(await runToEnd(run, log, context));
     return results;

@@ -313,7 +313,8 @@ const notReadable = (name: string, what: string, text: string, at: BuiltinRun["a
   valueError(at, `${name} reads ${what} written in digits, and this is ${quote(text.slice(0, 60))}.`);
 
 function pairOf(pair: unknown, { placeOf }: BuiltinRun): readonly [string, unknown] {
-  if (!Array.isArray(pair) || pair.length !== 2) throw valueError(placeOf(0), "dict takes a list of `[key, value]`.");
+  if (typeOf(pair) !== "list" || !Array.isArray(pair) || pair.length !== 2)
+    throw valueError(placeOf(0), "dict takes a list of `[key, value]`.");
   const [key, value] = pair as [unknown, unknown];
   if (typeof key !== "string") throw typeError(placeOf(0), cannotUseKey(typeOf(key)));
   checkKey(key, placeOf(0));

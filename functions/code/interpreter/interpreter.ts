@@ -11,6 +11,7 @@ import {
   callsAfter,
   callsIn,
   describeExpression,
+  expressionsIn,
   leastCallsAfter,
 } from "../language/ast.ts";
 import { LanguageError } from "../language/errors.ts";
@@ -21,18 +22,21 @@ import { evaluateBuiltin } from "./builtin.ts";
 import { builtinMethods, builtins } from "./builtins.ts";
 import { sliceOf } from "./texts.ts";
 import {
+  UnknownOperand,
   applyUnary,
   cannotIndex,
   compare,
   dictKey,
   dictOf,
   formatValue,
+  isPartlyUnknown,
   isPageValue,
   isTrue,
   itemOf,
   memberOf,
   typeError,
   typeOf,
+  unknownValue,
 } from "./values.ts";
 
 /**
@@ -48,8 +52,17 @@ export function tooManyCalls(over: Expression, count: number, each: number, left
 
 /** A request of an evaluation to its driver: the result of a call, or the results of several evaluations in order. */
 export type Effect =
-  | { kind: "call"; call: Call; args: ReadonlyMap<string, unknown>; path: readonly number[] }
-  | { kind: "each"; runs: Evaluation<unknown[]>[]; calls: readonly Call[] };
+  | {
+      kind: "call";
+      call: Call;
+      args: ReadonlyMap<string, unknown>;
+      path: readonly number[];
+      /** Whether it depends on an unknown value that the call is made. */
+      isUnsure: boolean;
+    }
+  | { kind: "each"; runs: Evaluation<Items>[]; calls: readonly Call[] };
+/** The items of a comprehension; unknown if their number is. */
+export type Items = unknown[] | typeof unknownValue;
 export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 
 /**
@@ -59,7 +72,13 @@ export type Scope = {
   variables: ReadonlyMap<string, unknown>;
   loop?: { names: readonly string[]; values: readonly unknown[]; index: number; outer: Scope };
   budget: Budget;
+  /** Whether calls may be answered with `unknownValue`. */
+  mayBeUnknown?: boolean;
+  /** Whether it depends on an unknown value that the expression is evaluated. */
+  isUnsure?: boolean;
 };
+
+const unsure = (scope: Scope): Scope => ({ ...scope, isUnsure: true });
 
 /** The item index in each surrounding comprehension, outermost first. */
 function loopIndexes(scope: Scope): number[] {
@@ -72,7 +91,23 @@ function loopIndexes(scope: Scope): number[] {
  * Evaluates a checked expression. It yields calls to its driver instead of making them. Throws LanguageError if an
  * operation does not fit its values.
  */
-export function* evaluate(node: Expression, scope: Scope): Evaluation {
+export const evaluate = (node: Expression, scope: Scope): Evaluation =>
+  scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
+
+/**
+ * Evaluates an expression whose calls may be answered with `unknownValue`. What is made of an unknown value is unknown
+ * too. Every part that a known value could lead to is evaluated: its calls are unsure, and its errors make it unknown.
+ */
+function* evaluateGuarded(node: Expression, scope: Scope): Evaluation {
+  try {
+    return yield* evaluateNode(node, scope);
+  } catch (error) {
+    if (error instanceof UnknownOperand || (scope.isUnsure && error instanceof LanguageError)) return unknownValue;
+    throw error;
+  }
+}
+
+function* evaluateNode(node: Expression, scope: Scope): Evaluation {
   useSteps(scope.budget, 1, node.at);
   switch (node.kind) {
     case "literal":
@@ -89,16 +124,14 @@ export function* evaluate(node: Expression, scope: Scope): Evaluation {
       return applyUnary(node.operator, yield* evaluate(node.of, scope), node.at);
     case "operation":
       return yield* evaluateOperation(node, scope);
-    case "conditional":
-      return yield* evaluate(isTrue(yield* evaluate(node.test, scope)) ? node.value : node.other, scope);
-    case "format": {
-      let text = "";
-      for (const part of node.parts) {
-        text += typeof part === "string" ? part : formatValue(yield* evaluate(part, scope), scope.budget, part.at);
-        if (text.length > valueLimitBytes) break;
-      }
-      return requireSize(text, scope.budget, node.at);
+    case "conditional": {
+      const test = yield* evaluate(node.test, scope);
+      if (test !== unknownValue) return yield* evaluate(isTrue(test) ? node.value : node.other, scope);
+      yield* evaluateAll([node.value, node.other], unsure(scope));
+      return unknownValue;
     }
+    case "format":
+      return yield* evaluateFormat(node, scope);
     case "comprehension":
       return requireSize(yield* evaluateComprehension(node, 0, scope), scope.budget, node.at);
     case "builtin": {
@@ -119,7 +152,7 @@ function* evaluateCall(node: Call, scope: Scope): Evaluation {
     const message = `A program makes ${callLimit} calls at most: send what is left as the next program.`;
     throw new LanguageError(node.at, message, { code: "too_many_calls" });
   }
-  return yield { kind: "call", call: node, args, path: loopIndexes(scope) };
+  return yield { kind: "call", call: node, args, path: loopIndexes(scope), isUnsure: scope.isUnsure ?? false };
 }
 
 const evaluateArguments = ({ args }: Pick<Call, "args">, scope: Scope): Evaluation<unknown[]> =>
@@ -147,19 +180,38 @@ function lookUp({ name, at }: Name, scope: Scope): unknown {
 
 function* evaluateDict(node: Extract<Expression, { kind: "dict" }>, scope: Scope): Evaluation {
   const members = new Map<string, unknown>();
+  let isKnown = true;
   for (const { key: keyNode, value } of node.members) {
     const key = yield* evaluate(keyNode, scope);
-    members.set(dictKey(key, members, keyNode.at), yield* evaluate(value, scope));
+    isKnown &&= key !== unknownValue;
+    const name = isKnown ? dictKey(key, members, keyNode.at) : "";
+    members.set(name, yield* evaluate(value, scope));
   }
   useSteps(scope.budget, members.size, node.at);
-  return requireSize(dictOf(members), scope.budget, node.at);
+  return isKnown ? requireSize(dictOf(members), scope.budget, node.at) : unknownValue;
+}
+
+function* evaluateFormat(node: Extract<Expression, { kind: "format" }>, scope: Scope): Evaluation {
+  let text = "";
+  let isKnown = true;
+  for (const part of node.parts) {
+    if (typeof part === "string") text += part;
+    else {
+      const value = yield* evaluate(part, scope);
+      isKnown &&= !(scope.mayBeUnknown && isPartlyUnknown(value));
+      if (isKnown) text += formatValue(value, scope.budget, part.at);
+    }
+    if (text.length > valueLimitBytes) break;
+  }
+  return isKnown ? requireSize(text, scope.budget, node.at) : unknownValue;
 }
 
 function* evaluatePath(node: Path, scope: Scope): Evaluation {
   let value = yield* evaluate(node.of, scope);
   for (const [index, step] of node.accesses.entries()) {
     useSteps(scope.budget, 1, step.at);
-    value = yield* evaluateAccess(value, step, () => describeExpression(node, index), scope);
+    if (value === unknownValue) yield* evaluateAll(expressionsIn(step), scope);
+    else value = yield* evaluateAccess(value, step, () => describeExpression(node, index), scope);
   }
   return value;
 }
@@ -198,10 +250,19 @@ function* evaluateBound(node: Expression | undefined, scope: Scope): Evaluation<
 function* evaluateOperation({ operator, operands, at }: Operation, scope: Scope): Evaluation {
   const [first, ...others] = operands;
   let value = first && (yield* evaluate(first, scope));
-  for (const other of others) {
-    if (operator === "and" ? !isTrue(value) : operator === "or" && isTrue(value)) return value;
-    const right = yield* evaluate(other, scope);
-    value = operator === "and" || operator === "or" ? right : operate(operator, value, right, scope.budget, at);
+  for (const [index, other] of others.entries()) {
+    if (operator === "and" || operator === "or") {
+      if (value === unknownValue) {
+        yield* evaluateAll(others.slice(index), unsure(scope));
+        return unknownValue;
+      }
+      if (isTrue(value) === (operator === "or")) return value;
+      value = yield* evaluate(other, scope);
+    } else {
+      const right = yield* evaluate(other, scope);
+      const isUnknown = value === unknownValue || right === unknownValue;
+      value = isUnknown ? unknownValue : operate(operator, value, right, scope.budget, at);
+    }
   }
   return value;
 }
@@ -226,13 +287,13 @@ function operate(
 }
 
 /** Evaluates a comprehension from clause `place` on. */
-function* evaluateComprehension(node: Comprehension, place: number, scope: Scope): Evaluation<unknown[]> {
+function* evaluateComprehension(node: Comprehension, place: number, scope: Scope): Evaluation<Items> {
   const clause = node.clauses[place];
   if (!clause) return [yield* evaluate(node.element, scope)];
-  if (clause.kind === "if") {
-    return isTrue(yield* evaluate(clause.test, scope)) ? yield* evaluateComprehension(node, place + 1, scope) : [];
-  }
-  const items = iterate(clause.over, yield* evaluate(clause.over, scope));
+  const tested = yield* evaluate(clause.kind === "if" ? clause.test : clause.over, scope);
+  if (tested === unknownValue) return yield* evaluateUnsureRound(node, place, scope);
+  if (clause.kind === "if") return isTrue(tested) ? yield* evaluateComprehension(node, place + 1, scope) : [];
+  const items = iterate(clause.over, tested);
   useSteps(scope.budget, items.length, clause.at);
   const { names } = clause;
   const scopes = items.map((value, index): Scope => ({
@@ -241,12 +302,22 @@ function* evaluateComprehension(node: Comprehension, place: number, scope: Scope
   }));
   const calls = callsAfter(node, place);
   if (calls.length > 0) return yield* evaluateCallingClause(node, place, scopes, calls);
-  const results: unknown[] = [];
-  for (const inner of scopes) {
-    for (const result of yield* evaluateComprehension(node, place + 1, inner)) results.push(result);
-  }
-  return results;
+  const results: Items[] = [];
+  for (const inner of scopes) results.push(yield* evaluateComprehension(node, place + 1, inner));
+  return join(results);
 }
+
+/** Evaluates what follows a clause whose value is unknown once, with unknown items. */
+function* evaluateUnsureRound(node: Comprehension, place: number, scope: Scope): Evaluation<Items> {
+  const { names = [] } = node.clauses[place] as Partial<ForClause>;
+  const loop = { names, values: names.map(() => unknownValue), index: 0, outer: scope };
+  yield* evaluateComprehension(node, place + 1, unsure({ ...scope, ...(names.length > 0 ? { loop } : {}) }));
+  return unknownValue;
+}
+
+/** Joins the items of rounds. */
+const join = (rounds: readonly Items[]): Items =>
+  rounds.every((items) => items !== unknownValue) ? rounds.flat() : unknownValue;
 
 /**
  * Evaluates a clause whose later parts make calls. Conditions without calls are evaluated first. Throws `too_many_calls`
@@ -257,11 +328,17 @@ function* evaluateCallingClause(
   place: number,
   scopes: readonly Scope[],
   calls: readonly Call[],
-): Evaluation<unknown[]> {
+): Evaluation<Items> {
   let [left, next] = [scopes, place + 1];
+  let isKnown = true;
   for (let clause = node.clauses[next]; clause?.kind === "if" && callsIn(clause.test).length === 0;) {
     const kept: Scope[] = [];
-    for (const scope of left) if (isTrue(yield* evaluate(clause.test, scope))) kept.push(scope);
+    for (const scope of left) {
+      const test = yield* evaluate(clause.test, scope);
+      isKnown &&= test !== unknownValue;
+      if (test === unknownValue) kept.push(unsure(scope));
+      else if (isTrue(test)) kept.push(scope);
+    }
     left = kept;
     next += 1;
     clause = node.clauses[next];
@@ -274,7 +351,7 @@ function* evaluateCallingClause(
     throw new LanguageError(over.at, message, { code: "too_many_calls" });
   }
   const results = yield { kind: "each", runs: left.map((scope) => evaluateComprehension(node, next, scope)), calls };
-  return (results as unknown[][]).flat();
+  return isKnown ? join(results as Items[]) : unknownValue;
 }
 
 /** The items of a list, or the keys of a dict. */
@@ -288,6 +365,7 @@ function iterate(node: Expression, value: unknown): readonly unknown[] {
 
 /** The values of a `for` with several names. */
 function unpack({ names, over }: ForClause, item: unknown): readonly unknown[] {
+  if (item === unknownValue) return names.map(() => unknownValue);
   if (Array.isArray(item) && item.length === names.length) return item;
   const found = Array.isArray(item) ? `a list of ${item.length}` : `a ${typeOf(item)}`;
   throw typeError(over.at, `The names ${names.join(", ")} take lists of ${names.length}, and an item is ${found}.`);

@@ -6,11 +6,27 @@ import { closestName } from "../language/spelling.ts";
 import { type StepBudget, sizeOf, useSteps } from "./budget.ts";
 import { charactersOf } from "./texts.ts";
 
-/** The type of a value, in Starlark's words where there are any. */
+/** A placeholder for a value that only a real run knows. Every schema rejects a symbol. */
+export const unknownValue = Symbol("unknown");
+
+/** Tells whether a value, or a part of it, is unknown. */
+export const isPartlyUnknown = (value: unknown): boolean =>
+  value === unknownValue ||
+  (typeof value === "object" && value !== null && Object.values(value).some((part) => isPartlyUnknown(part)));
+
+/** The error of an operation that needs to know an unknown value. Its own value is then unknown too. */
+export class UnknownOperand extends Error {}
+
+function requireKnown(...values: unknown[]): void {
+  if (values.includes(unknownValue)) throw new UnknownOperand();
+}
+
+/** The type of a value, in Starlark's words where there are any. Throws UnknownOperand. */
 export function typeOf(value: unknown): "null" | "boolean" | "number" | "string" | "list" | "dict" {
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "list";
   const type = typeof value;
+  requireKnown(value);
   return type === "boolean" || type === "number" || type === "string" ? type : "dict";
 }
 
@@ -39,6 +55,7 @@ export function isTrue(value: unknown): boolean {
  */
 export function areEqual(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   useSteps(budget, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
+  requireKnown(a, b);
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, index) => areEqual(item, b[index], budget, at));
   }
@@ -88,7 +105,7 @@ function contains(container: unknown, item: unknown, budget: StepBudget, at: Pos
   return container.some((one) => areEqual(one, item, budget, at));
 }
 
-/** Formats a value for an f-string; lists and dicts become JSON. */
+/** Formats a known value for an f-string; lists and dicts become JSON. */
 export function formatValue(value: unknown, budget: StepBudget, at: Position): string {
   if (typeof value === "object" && value !== null) {
     useSteps(budget, sizeOf(value).bytes >> 4, at);
@@ -169,9 +186,9 @@ const noItem = (of: string, length: number, index: string | number): string =>
 
 export type Constant = string | number | boolean | null;
 
-/** Formats a constant for a text. */
+/** Formats a constant for a text. Throws UnknownOperand. */
 export function formatConstant(value: Constant): string {
-  if (value === null) return "None";
+  if (typeOf(value) === "null") return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   return String(value);
 }
@@ -188,6 +205,7 @@ export const cannotNegate = (type: string): string => `\`-\` takes a number, not
 
 /** Compares two values. */
 export function compare(operator: Comparison, a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
+  requireKnown(a, b);
   switch (operator) {
     case "==":
     case "!=":

@@ -6,7 +6,7 @@ import { json, type Response } from "../../../shared/http/response.ts";
  * JSON-RPC 2.0, narrowed by MCP: an id is a string or an integer, never null; parameters are an object. The length of
  * ids is limited, because answers repeat them.
  */
-const Id = z.union([z.string().max(256), z.int()]);
+export const Id = z.union([z.string().max(256), z.int()]);
 const Message = z.object({
   jsonrpc: z.literal("2.0"),
   id: Id.optional(),

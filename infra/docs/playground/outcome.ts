@@ -15,6 +15,8 @@ type PlannedCall = {
   access: string;
   capability: string | null;
   held: boolean | null;
+  count: number | null;
+  planned?: { allowed: boolean | null }[];
 };
 type ProgramError = Position & { code: string; message: string; detail?: unknown };
 
@@ -126,8 +128,17 @@ const heldText = new Map<boolean | null, string>([
   [null, "known only when it runs"],
 ]);
 
+/** The elements that show the writes of a dry run, with their arguments. */
+const plannedParts = (calls: PlannedCall[]): HTMLElement[] =>
+  calls.flatMap(({ function: name, planned = [] }) => {
+    if (planned.length === 0) return [];
+    const refused = planned.filter(({ allowed }) => allowed === false).length;
+    const note = `${planned.length} planned${refused > 0 ? `, ${refused} of them refused` : ""}`;
+    return node("details", {}, node("summary", {}, node("code", {}, name), ` ${note}`), json(planned));
+  });
+
 function dryTable(calls: PlannedCall[]): HTMLTableElement {
-  const row = ({ index, function: name, line, access, capability, held }: PlannedCall): HTMLTableRowElement =>
+  const row = ({ index, function: name, line, access, capability, held, count }: PlannedCall): HTMLTableRowElement =>
     node(
       "tr",
       {},
@@ -138,13 +149,14 @@ function dryTable(calls: PlannedCall[]): HTMLTableElement {
         [access],
         [capability === null ? "a token is enough" : node("code", {}, capability)],
         [badge(heldText.get(held) ?? "", held === false ? "failed" : held ? "completed" : "skipped")],
+        [count === null ? "known only when it runs" : String(count)],
       ].map(([content], place) => {
         const cell = node("td", {}, content);
         cell.dataset["label"] = headings[place] ?? "";
         return cell;
       }),
     );
-  const headings = ["Call", "Function", "Line", "Access", "Needs", "You may"];
+  const headings = ["Call", "Function", "Line", "Access", "Needs", "You may", "Times"];
   const head = node("thead", {}, node("tr", {}, ...headings.map((text) => node("th", { scope: "col" }, text))));
   return node("table", {}, head, node("tbody", {}, ...calls.map(row)));
 }
@@ -154,7 +166,7 @@ export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTML
   const { status, result, responses, dry_run, session, error } = envelope;
   const parts: HTMLElement[] = [];
   if (error) parts.push(errorBox(error, program, goTo));
-  if (dry_run) parts.push(dryTable(dry_run.calls));
+  if (dry_run) parts.push(dryTable(dry_run.calls), ...plannedParts(dry_run.calls));
   if (responses.length > 0) parts.push(node("ol", { className: "calls" }, ...responses.map(callItem)));
   // The last value of a failed program is only the result of an earlier call, which is in the list above.
   if (!dry_run && status === "completed") {

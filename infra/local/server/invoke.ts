@@ -2,8 +2,11 @@ import { randomUUID } from "node:crypto";
 
 import type { APIGatewayProxyEventV2, Context } from "aws-lambda";
 
+/** Lambda's context, and a signal that aborts when the sender closes the connection, which Lambda does not have. */
+type LocalContext = Context & { signal: AbortSignal };
+
 /** The type of the `handler` that a Lambda file exports. */
-export type Handler = (event: APIGatewayProxyEventV2, context: Context) => Promise<unknown>;
+export type Handler = (event: APIGatewayProxyEventV2, context: LocalContext) => Promise<unknown>;
 
 /** The handler exceeded the gateway's integration time-out. */
 export class TimedOut extends Error {}
@@ -12,9 +15,10 @@ const unsupported = (): never => {
   throw new Error("Return a promise: the callback style of Lambda is not supported");
 };
 
-function lambdaContext(name: string, timeoutMs: number): Context {
+function lambdaContext(name: string, timeoutMs: number, signal: AbortSignal): LocalContext {
   const deadline = performance.now() + timeoutMs;
   return {
+    signal,
     awsRequestId: randomUUID(),
     functionName: name,
     functionVersion: "$LATEST",
@@ -39,11 +43,12 @@ export async function invoke(
   handler: Handler,
   event: APIGatewayProxyEventV2,
   timeoutMs: number,
+  signal: AbortSignal,
 ): Promise<unknown> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new TimedOut(`${name} took longer than ${timeoutMs} ms`)), timeoutMs);
   try {
-    return await Promise.race([handler(event, lambdaContext(name, timeoutMs)), late]);
+    return await Promise.race([handler(event, lambdaContext(name, timeoutMs, signal)), late]);
   } finally {
     clearTimeout(timer);
   }

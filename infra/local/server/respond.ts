@@ -95,12 +95,14 @@ async function answerLocally(
  * Creates a function that answers as API Gateway does: from a Lambda function, or itself if no function matches or
  * answers.
  */
-function createRunner(options: ResponderOptions): (wire: WireRequest, target: Target) => Promise<Answer> {
+function createRunner(
+  options: ResponderOptions,
+): (wire: WireRequest, target: Target, closed: AbortSignal) => Promise<Answer> {
   const { functions, integrationTimeoutMs = 29_000, onError } = options;
   const match = createMatcher(
     functions.flatMap((target) => requestsTo(target.triggers).map((trigger) => ({ trigger, target }))),
   );
-  return async (wire, target) => {
+  return async (wire, target, closed) => {
     const found = match(wire.method, target.path);
     if (!found) return message(404, "Not Found");
     const event = buildEvent(wire, target, found, new Date());
@@ -111,7 +113,7 @@ function createRunner(options: ResponderOptions): (wire: WireRequest, target: Ta
       headers: { ...answer.headers, "apigw-requestid": event.requestContext.requestId },
     });
     try {
-      return identified(toAnswer(await invoke(name, handler, event, integrationTimeoutMs)));
+      return identified(toAnswer(await invoke(name, handler, event, integrationTimeoutMs, closed)));
     } catch (error) {
       onError?.(name, error);
       const late = error instanceof TimedOut;
@@ -129,6 +131,9 @@ export function createResponder(options: ResponderOptions): Responder {
   );
 
   return async (request) => {
+    const closed = new AbortController();
+    const close = (): void => closed.abort();
+    request.socket.once("close", close);
     try {
       const headers = collectHeaders(request.rawHeaders);
       const target = parseTarget(request.url ?? "");
@@ -144,10 +149,12 @@ export function createResponder(options: ResponderOptions): Responder {
         const local = { headers, query: new URLSearchParams(target.query), body: wire.body, port: wire.port };
         return await answerLocally(matchLocal(wire.method, target.path), local, options.onError);
       }
-      return withCors(corsOrigins, headers, await run(wire, target));
+      return withCors(corsOrigins, headers, await run(wire, target, closed.signal));
     } catch (error) {
       if (error instanceof BadTarget) return message(400, "Bad Request");
       throw error;
+    } finally {
+      request.socket.off("close", close);
     }
   };
 }

@@ -37,7 +37,9 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
       domainById(table, account_id, domain_id),
       getZone(table, account_id, domain_id),
     ]);
-    return domain && { id: String(record.id), scopes: scopesOfDomain(domain), thing: { record, domain } };
+    if (!domain) return undefined;
+    const label = `${record.name} ${record.type} of ${domain.name}`;
+    return { id: String(record.id), scopes: scopesOfDomain(domain), thing: { record, domain }, label };
   },
 };
 

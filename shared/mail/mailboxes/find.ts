@@ -86,6 +86,8 @@ export const mailboxInPath: ResourceLookup<{ params: { account_id: string; mailb
   find: async ({ params }, table) => {
     const thing = await mailboxByRef(table, params.account_id, params.mailbox);
     if (thing) table.seen?.note({ ...domainKey(params.account_id, thing.domain.id), ...thing.domain });
-    return thing && { id: thing.mailbox.id, scopes: scopesOfMailbox(thing), thing };
+    if (!thing) return undefined;
+    const { mailbox, domain } = thing;
+    return { id: mailbox.id, scopes: scopesOfMailbox(thing), thing, label: `${mailbox.local_part}@${domain.name}` };
   },
 };

@@ -1,9 +1,11 @@
 import { Client as NextClient, StreamableHTTPClientTransport as NextTransport } from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 
+import { afterReading } from "../../support/between.ts";
 import { startMcp } from "../../support/mcp-server.ts";
+import { request } from "../../support/request.ts";
 import { newAccount, type Account } from "../../support/world.ts";
 
 const who = { name: "test", version: "1.0.0" };
@@ -50,4 +52,52 @@ test.each([
   await client.connect(new NextTransport(new URL(await startMcp()), optionsOf(account)));
   expect(client.getNegotiatedProtocolVersion()).toBe(revision);
   await checkTools(client, account);
+  // Revision 2026-07-28 has no ping.
+  if (mode) await expect(client.ping()).rejects.toThrow();
+  else await client.ping();
+});
+
+/** Answers a client's requests in this process. While a program reads tags, as much time passes as it takes to tell of. */
+async function slowFetch(url: string | URL | Request, { method = "GET", headers, body }: RequestInit = {}) {
+  const target = new URL(url instanceof Request ? url.url : url).pathname;
+  const sent = { headers: Object.fromEntries(new Headers(headers)), body: typeof body === "string" ? body : undefined };
+  const run = () => request(method, target, sent);
+  const isProgram = sent.body?.includes("tags.list") ?? false;
+  const pass = async () => void vi.setSystemTime(Date.now() + 3_500);
+  const answer = isProgram ? await afterReading(({ SK }) => SK === "LIST#tags#HEAD", pass, run) : await run();
+  return new Response(answer.text === "" ? null : answer.text, { status: answer.status, headers: answer.headers });
+}
+
+type Call = { name: string; arguments: Record<string, unknown> };
+type Options = { onprogress: (progress: unknown) => void };
+type Transported = { requestInit: object; fetch: typeof slowFetch };
+const endpoint = new URL("http://127.0.0.1:8080/v1/public/mcp");
+
+async function callByClient(transported: Transported, call: Call, options: Options): Promise<unknown> {
+  const client = new Client(who);
+  onTestFinished(() => client.close());
+  await client.connect(new StreamableHTTPClientTransport(endpoint, transported));
+  return client.callTool(call, undefined, options);
+}
+
+async function callByNextClient(transported: Transported, call: Call, options: Options): Promise<unknown> {
+  const client = new NextClient(who, { versionNegotiation: { mode: "auto" } });
+  onTestFinished(() => client.close());
+  await client.connect(new NextTransport(endpoint, transported));
+  return client.callTool(call, options);
+}
+
+test.each([
+  ["", callByClient],
+  [" of the next generation", callByNextClient],
+])("the official client%s hears of the progress of a program, and its answer", async (_, callBy) => {
+  const account = await newAccount();
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const told: unknown[] = [];
+  const call = { name: "service_execute", arguments: { code: `tags.list(account_id="${account.id}")` } };
+  const onprogress = (progress: unknown) => void told.push(progress);
+  const result = await callBy({ ...optionsOf(account), fetch: slowFetch }, call, { onprogress });
+  expect(result).toMatchObject({ isError: false });
+  expect(told).toEqual([{ progress: 1, message: "1 call completed" }]);
 });

@@ -1,44 +1,102 @@
-import type * as z from "zod";
+import * as z from "zod";
 
 import { Problem } from "../../../../shared/core/errors.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { inWords } from "../../../../shared/http/validation-messages.ts";
 import { CodeResponse } from "../../envelope.ts";
+import { watchCancellation } from "../../execution/cancellation.ts";
 import { execute, refusal } from "../../execution/execute.ts";
+import type { Follower } from "../../execution/program.ts";
 import { executeIdempotently } from "../../execution/replay.ts";
 import { clip } from "../../language/messages.ts";
 import { type RpcRequest, type Id, errorCodes, failure } from "../json-rpc.ts";
 import { summarizeResults } from "./results.ts";
 import { ToolArguments, queryName, defaultResults, toolNames } from "./tools.ts";
 
-/** How a result is answered in the client's revision, and the rate limit's refusal of the request. */
-type ToolCall = { respond: (id: Id, value: Record<string, unknown>) => Response; refused: Problem | undefined };
+type CallToolOptions = {
+  /** Builds the answer of the request's revision. */
+  respond: (id: Id, value: Record<string, unknown>) => Response;
+  /** Whether the revision cancels a request by closing its connection. */
+  endsWithConnection: boolean;
+  /** The request's `Accept`. */
+  accept: string | undefined;
+  /** The rate limit's refusal of the request. */
+  refused: Problem | undefined;
+};
 
 /**
  * Runs the program of a `tools/call`.
  * - The text is the A2A response: whole, or summarized for `results: "last"`.
  * - Errors that a model can fix are tool errors (`isError`), because models do not see protocol errors.
  * - An unknown tool is a protocol error, for the client to fix.
+ * - The answer is a stream of server-sent events if it tells of progress. The stream is sent when the program has ended.
  */
 export async function callTool(
   call: RpcRequest,
   context: InvocationContext,
-  { respond, refused }: ToolCall,
+  { respond, endsWithConnection, accept = "", refused }: CallToolOptions,
 ): Promise<Response> {
   const { id, params } = call;
   const tool = toolNames.find((name) => name === params["name"]);
   if (tool === undefined) return failure(id, errorCodes.invalidParams, noTool(params["name"]));
   const parsed = ToolArguments.safeParse(params["arguments"], { error: inWords });
+  const progress = new ProgressLog(progressTokenIn(params), context);
+  const follower = { isCancelled: watchCancellation(id, context, endsWithConnection), progressed: progress.note };
   const envelope = refused
     ? overLimit(String(id), refused)
     : parsed.success
-      ? await run(tool, id, parsed.data, context)
+      ? await run(tool, id, { ...parsed.data, follower }, context)
       : refuseArguments(tool, id, parsed.error);
   const results = parsed.data?.results ?? defaultResults[tool];
   const text = JSON.stringify(results === "all" ? CodeResponse.parse(envelope) : summarizeResults(envelope));
   const content = [{ type: "text", text }];
-  return respond(id, { content, isError: envelope.status === "failed" });
+  const answer = respond(id, { content, isError: envelope.status === "failed" });
+  const isStream = progress.notifications.length > 0 && /text\/event-stream/i.test(accept);
+  return isStream ? streamOf(progress.notifications, answer) : answer;
+}
+
+const ProgressToken = z.union([z.string().max(256), z.int()]);
+
+const progressTokenIn = ({ _meta: meta }: RpcRequest["params"]): ProgressToken | undefined =>
+  z.object({ progressToken: ProgressToken }).safeParse(meta).data?.progressToken;
+type ProgressToken = z.output<typeof ProgressToken>;
+
+/** A program tells of its progress from this time after its beginning on, in milliseconds, and then once a second at most. */
+const quietMs = 3_000;
+const betweenMs = 1_000;
+
+/** The progress notifications of one program; none without a token. */
+class ProgressLog {
+  readonly notifications: object[] = [];
+  readonly #token: ProgressToken | undefined;
+  readonly #context: Pick<InvocationContext, "now">;
+  #nextAt: number;
+
+  constructor(token: ProgressToken | undefined, context: Pick<InvocationContext, "now">) {
+    this.#token = token;
+    this.#context = context;
+    this.#nextAt = context.now().getTime() + quietMs;
+  }
+
+  readonly note = (completed: number): void => {
+    const now = this.#context.now().getTime();
+    if (this.#token === undefined || now < this.#nextAt) return;
+    this.#nextAt = now + betweenMs;
+    const message = `${completed} ${completed === 1 ? "call" : "calls"} completed`;
+    const params = { progressToken: this.#token, progress: completed, message };
+    this.notifications.push({ jsonrpc: "2.0", method: "notifications/progress", params });
+  };
+}
+
+/** Builds a stream of server-sent events of notifications and the answer after them. */
+function streamOf(notifications: readonly object[], { body = "", ...answer }: Response): Response {
+  const events = [...notifications.map((one) => JSON.stringify(one)), body];
+  return {
+    ...answer,
+    headers: { ...answer.headers, "content-type": "text/event-stream" },
+    body: events.map((data) => `event: message\ndata: ${data}\n\n`).join(""),
+  };
 }
 
 const noTool = (name: unknown): string =>
@@ -51,12 +109,12 @@ const refuseArguments = (tool: string, id: Id, wrong: z.ZodError): CodeResponse 
 async function run(
   tool: string,
   id: Id,
-  parsed: z.output<typeof ToolArguments>,
+  parsed: z.output<typeof ToolArguments> & { follower: Follower },
   context: InvocationContext,
 ): Promise<CodeResponse> {
-  const { code, dry_run: dryRun, session_id: sessionId, request_id: sent } = parsed;
+  const { code, dry_run: dryRun, session_id: sessionId, request_id: sent, follower } = parsed;
   const requestId = sent ?? String(id);
-  const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined };
+  const program = { code, requestId, sessionId, dryRun, readOnly: tool === queryName || undefined, follower };
   try {
     return sent === undefined
       ? await execute(program, context)

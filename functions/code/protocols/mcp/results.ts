@@ -1,23 +1,27 @@
-import { isWrite } from "../../catalogue.ts";
+import { holdsSecret } from "../../../../shared/http/shown-once.ts";
+import { catalogue, isWrite } from "../../catalogue.ts";
 import type { CallResponse, CodeResponse, ProgramError } from "../../envelope.ts";
+import { howToAskForLess } from "../../execution/responses.ts";
+import { isDict } from "../../interpreter/values.ts";
+import { resultLimitBytes } from "../../language/limits.ts";
 
 /** The room for the last value and the results together, in bytes. Models and their hosts can use no more at once. */
 const roomBytes = 65_536;
-/** Results up to this total size are included unchanged, in bytes. */
-const smallBytes = 2_048;
+/** The room for the last value of a failed program, in bytes. It is only the result of the last call that ran. */
+const unfinishedBytes = 2_048;
 /** The room for results of writes of a completed program, in bytes. They may contain ids that the last value lacks. */
 const writesBytes = 8_192;
 
 /**
  * Summarizes an envelope for `results: "last"`.
- * - Results of more than 2 KiB in total are replaced by their size (`bytes`). Results of writes stay if they fit and
- *   the last value does not contain them.
- * - Results in the last value, and the error, are not repeated.
+ * - The last value is in it once, and the error is in it once.
+ * - The results of calls are replaced by their sizes (`bytes`), except for results of writes that the last value says
+ *   nothing of.
  */
 export function summarizeResults(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
   const last = JSON.stringify(result.last_value ?? null);
-  const fits = byteLength(last) <= (error ? smallBytes : roomBytes);
+  const fits = byteLength(last) <= (error ? unfinishedBytes : roomBytes);
   const remaining = roomBytes - (fits ? byteLength(last) : 0);
   const room = error ? remaining : Math.min(remaining, writesBytes);
   return {
@@ -27,7 +31,7 @@ export function summarizeResults(envelope: CodeResponse): object {
         ? result.last_value
         : error
           ? unfinishedNotice(byteLength(last))
-          : truncationNotice(byteLength(last)),
+          : truncationNotice(result.last_value, byteLength(last)),
     },
     responses: entriesOf(responses, { lastValue: fits ? last : "", room }),
     ...(error ? { error: withoutRepeats(error) } : {}),
@@ -42,43 +46,57 @@ type Entry = Pick<CallResponse, "index" | "function" | "status"> & {
 };
 
 const byteLength = (text: string): number => Buffer.byteLength(text);
-const resultText = (one: CallResponse): string =>
-  one.status === "completed" ? JSON.stringify(one.result ?? null) : "";
 
 function entriesOf(responses: readonly CallResponse[], shown: { lastValue: string; room: number }): Entry[] {
-  const texts = responses.map(resultText);
-  const isSmall = texts.reduce((sum, text) => sum + byteLength(text), 0) <= smallBytes;
   let { room } = shown;
-  const entries = responses.map((one, position): Entry => {
+  const entries = responses.map((one): Entry => {
     if (one.status === "failed") return { ...one, error: { code: one.error.code } };
-    if (one.status === "skipped" || isSmall) return one;
-    const { result: _, ...entry } = one;
-    const text = texts[position] ?? "";
-    const bytes = byteLength(text);
-    if (!isWrite(one.function) || shown.lastValue.includes(text) || bytes > room) return { ...entry, bytes };
+    if (one.status === "skipped") return one;
+    const { result, ...entry } = one;
+    const bytes = byteLength(JSON.stringify(result ?? null));
+    if (!isWrite(one.function) || isTold(one.function, result, shown.lastValue) || bytes > room) {
+      return { ...entry, bytes };
+    }
     room -= bytes;
     return one;
   });
-  return joinOmitted(entries);
+  return joinAlike(entries);
 }
 
 /**
- * Joins neighbouring calls of one function whose results are omitted into one entry, with their number and total size.
+ * Whether a last value has what a caller needs of the result of a write: all of it, or its id. A result without members
+ * has nothing to tell, and a secret is needed itself.
  */
-function joinOmitted(entries: readonly Entry[]): Entry[] {
+function isTold(name: string, result: unknown, lastValue: string): boolean {
+  const text = JSON.stringify(result ?? null);
+  if (text === "{}" || lastValue.includes(text)) return true;
+  const route = catalogue.get(name)?.route;
+  const id = isDict(result) ? result["id"] : undefined;
+  return typeof id === "string" && lastValue.includes(JSON.stringify(id)) && !(route && holdsSecret(route, result));
+}
+
+/**
+ * Joins neighbouring calls of one function that have the same status and show no result into one entry, with their
+ * number and total size.
+ */
+function joinAlike(entries: readonly Entry[]): Entry[] {
   const groups: Entry[] = [];
   for (const one of entries) {
     const before = groups.at(-1);
-    if (one.bytes === undefined || before?.bytes === undefined || before.function !== one.function) groups.push(one);
-    else groups[groups.length - 1] = { ...before, calls: (before.calls ?? 1) + 1, bytes: before.bytes + one.bytes };
+    const isAlike = before?.function === one.function && before.status === one.status;
+    if (!isAlike || [before, one].some((entry) => "result" in entry || "error" in entry)) groups.push(one);
+    else groups[groups.length - 1] = { ...before, calls: (before.calls ?? 1) + 1, ...sumOf(before.bytes, one.bytes) };
   }
   return groups;
 }
 
+const sumOf = (one: number | undefined, other: number | undefined): { bytes?: number } =>
+  one === undefined || other === undefined ? {} : { bytes: one + other };
+
 /** Replaces a last value that does not fit. */
-const truncationNotice = (bytes: number) => ({
+const truncationNotice = (value: unknown, bytes: number) => ({
   omitted_bytes: bytes,
-  message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. Let the last line pick what you need, as in [x.id for x in page.items], ask for a smaller page_size, or for results: "all".`,
+  message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. ${howToAskForLess(value, bytes, roomBytes)} results: "all" has room for ${resultLimitBytes}.`,
 });
 
 /** Replaces a large last value of a program that failed. That value is only the result of the last call that ran. */

@@ -1,11 +1,14 @@
+import * as z from "zod";
+
 import { type InvalidInput, Problem } from "../../../../shared/core/errors.ts";
 import { productName } from "../../../../shared/core/product.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
 import type { Request } from "../../../../shared/http/lambda.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { runtime } from "../../../../shared/http/runtime.ts";
+import { cancelRequest } from "../../execution/cancellation.ts";
 import { clip } from "../../language/messages.ts";
-import { type RpcRequest, type Id, errorCodes, failure, idOf, readMessage, result } from "../json-rpc.ts";
+import { Id, type Message, type RpcRequest, errorCodes, failure, idOf, readMessage, result } from "../json-rpc.ts";
 import { callTool } from "./call-tool.ts";
 import { executeName, queryName, tools } from "./tools.ts";
 import { type Generation, protocolGeneration, legacyRevisions, refuseByHeaders, revisions } from "./versions.ts";
@@ -70,25 +73,36 @@ export function checkOrigin(headers: Record<string, string | undefined>, allowed
 }
 
 const eras = {
-  legacy: { methods: legacyMethods, respond: result },
-  modern: { methods: modernMethods, respond: complete },
+  legacy: { methods: legacyMethods, respond: result, endsWithConnection: false },
+  modern: { methods: modernMethods, respond: complete, endsWithConnection: true },
 };
 
+const Cancelled = z.object({ requestId: Id });
+
+/** Takes a notification. A cancelled request makes no more calls; other notifications have no effect. */
+async function takeNotification({ method, params }: Message, context: InvocationContext): Promise<Response> {
+  const { data } = Cancelled.safeParse(params);
+  if (method === "notifications/cancelled" && data) await cancelRequest(data.requestId, context);
+  return { statusCode: 202 };
+}
+
 /**
- * Answers the MCP endpoint (Streamable HTTP) without sessions and streams: one message per POST, answered by one JSON
- * object regardless of `Accept`. Supports revision 2026-07-28, and 2025-11-25, 2025-06-18 and 2025-03-26, which begin
- * with `initialize`. A request that the rate limit `refused` runs no program; all other methods are answered.
+ * Answers the MCP endpoint (Streamable HTTP) without sessions: one message per POST, answered by one JSON object, or by
+ * a stream of events for a program that tells of its progress. Supports revision 2026-07-28, and 2025-11-25, 2025-06-18
+ * and 2025-03-26, which begin with `initialize`. A request that the rate limit `refused` runs no program; all other
+ * methods are answered.
  */
 export async function mcp(request: Request, context: InvocationContext, refused?: Problem): Promise<Response> {
   const message = readMessage(request.body);
   if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, shape, 400);
   const { id, method } = message;
   const wrong = refuseByHeaders(message, request.headers);
-  if (id === undefined) return wrong ?? { statusCode: 202 };
+  if (id === undefined) return wrong ?? takeNotification(message, context);
   const call: RpcRequest = { ...message, id };
   const era = protocolGeneration(message, request.headers);
   if (wrong) return wrong;
-  if (method === "tools/call") return callTool(call, context, { respond: eras[era].respond, refused });
+  const { accept } = request.headers;
+  if (method === "tools/call") return callTool(call, context, { ...eras[era], accept, refused });
   return eras[era].methods.get(method)?.(call) ?? unknownMethod(call, era);
 }
 

@@ -99,7 +99,10 @@ export const defaultResults: Readonly<Record<(typeof toolNames)[number], Results
 /** The arguments of both tools: the specified `code`, and our extensions. */
 export const ToolArguments = z.strictObject({
   code: z.string().meta({ description: "The program: one or more function calls." }),
-  dry_run: z.boolean().optional().meta({ description: "Only check, and list the calls. Nothing is done." }),
+  dry_run: z
+    .boolean()
+    .optional()
+    .meta({ description: "Make only the calls that read, and list those that would write. Nothing is changed." }),
   session_id: CodeRequest.shape.session_id
     .optional()
     .meta({ description: "Programs with the same session_id share their variables, for an hour." }),

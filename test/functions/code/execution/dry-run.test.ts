@@ -3,49 +3,252 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { execute } from "../../../../functions/code/execution/execute.ts";
+import { routes } from "../../../../functions/routes.ts";
 import type { InvocationContext } from "../../../../shared/http/invoke.ts";
+import { callRest, programOf } from "../../../support/call.ts";
 import { codeDoor, runFor } from "../../../support/code-door.ts";
-import { newAccount, newMember, newSuperAdmin, newUser } from "../../../support/world.ts";
+import { active } from "../../../support/domains.ts";
+import { storedOf } from "../../../support/doors.ts";
+import { exampleOf } from "../../../support/examples.ts";
+import { grant, newAccount, newMember, newSuperAdmin, newUser } from "../../../support/world.ts";
 
 const dry = { dryRun: true };
 const heldIn = (answer: Awaited<ReturnType<typeof runFor>>) => answer.dry_run?.calls.map(({ held }) => held);
 
-test("a dry run answers the calls and the score, and has no effect", async () => {
-  const { id, owner } = await newAccount();
-  const program = `w = workspaces.add(account_id="${id}", name="Never")\n[workspaces.get(account_id="${id}", workspace_id=x) for x in [w.id]]`;
+const plannedIn = (answer: Awaited<ReturnType<typeof runFor>>) => answer.dry_run?.calls.map(({ planned }) => planned);
+
+test("a dry run makes the reads, and lists the writes with what they would change", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
+  const domain = await active(account);
+  const add = (name: string) =>
+    `mailboxes.add(account_id="${id}", domain="${domain.name}", local_part="${name}", first_name="A", last_name="B")`;
+  await runFor(owner, ["ann", "ben", "cho"].map(add).join("\n"));
+  const before = await storedOf(account);
+  const program = [
+    `page = mailboxes.list(account_id="${id}", domain="${domain.name}")`,
+    `[mailboxes.delete(account_id="${id}", mailbox=m.id) for m in page.items if m.primary_email != "ben@${domain.name}"]`,
+    `f"{len(page.items)} of {page.total}"`,
+  ].join("\n");
   const answer = await runFor(owner, program, dry);
+  const [ann, , cho] = (await runFor(owner, `mailboxes.list(account_id="${id}").items`)).result.last_value as {
+    id: string;
+  }[];
   expect(answer).toEqual({
     request_id: "r",
     status: "completed",
-    result: { last_value: null },
+    result: { last_value: "3 of 3" },
     responses: [],
-    complexity_score: 2,
+    complexity_score: 26,
     dry_run: {
       calls: [
         {
           index: 0,
-          function: "workspaces.add",
+          function: "mailboxes.list",
           line: 1,
-          column: 5,
-          access: "write",
-          capability: "workspace.manage",
+          column: 8,
+          access: "read",
+          capability: "mailbox.view",
           held: true,
+          count: 1,
         },
         {
           index: 1,
-          function: "workspaces.get",
+          function: "mailboxes.delete",
           line: 2,
           column: 2,
-          access: "read",
-          capability: "workspace.view",
+          access: "write",
+          capability: "mailbox.delete",
           held: true,
+          count: 2,
+          planned: [
+            { arguments: { account_id: id, mailbox: ann?.id }, label: `ann@${domain.name}`, allowed: true },
+            { arguments: { account_id: id, mailbox: cho?.id }, label: `cho@${domain.name}`, allowed: true },
+          ],
         },
       ],
     },
   });
-  const after = await runFor(owner, `workspaces.list(account_id="${id}").total`);
-  expect(after.result.last_value).toBe(0);
+  expect(await storedOf(account)).toEqual(before);
 });
+
+test("what depends on the answer of a write is unknown, by its place, and the rest is told", async () => {
+  const { id, owner } = await newAccount();
+  const program = [
+    `ws = [workspaces.add(account_id="${id}", name=n) for n in ["A", "B"]]`,
+    `[workspaces.update(account_id="${id}", workspace_id=w.id, name=f"{n} {len(ws)}") for n, w in zip(["C", "D"], ws)]`,
+    `auth.groups.create(account_id="${id}", payload={"account_id": "${id}", "name": "G", "attributes": {"of": [1, ws[1].id]}})`,
+    `workspaces.get(account_id="${id}", workspace_id=ws[0].id).name`,
+  ].join("\n");
+  const answer = await runFor(owner, program, dry);
+  expect(answer).toMatchObject({ status: "completed", result: { last_value: null } });
+  expect(plannedIn(answer)).toEqual([
+    [
+      { arguments: { account_id: id, name: "A" }, allowed: true },
+      { arguments: { account_id: id, name: "B" }, allowed: true },
+    ],
+    [
+      { arguments: { account_id: id, workspace_id: null, name: "C 2" }, unknown: ["workspace_id"], allowed: null },
+      { arguments: { account_id: id, workspace_id: null, name: "D 2" }, unknown: ["workspace_id"], allowed: null },
+    ],
+    [
+      {
+        arguments: { account_id: id, payload: { account_id: id, name: "G", attributes: { of: [1, null] } } },
+        unknown: ["payload.attributes.of[1]"],
+        allowed: null,
+      },
+    ],
+    undefined,
+  ]);
+  expect(answer.dry_run?.calls.map(({ count }) => count)).toEqual([2, 2, 1, 1]);
+});
+
+test("a call that depends on the answer of a write is listed, and how often it is made is unknown", async () => {
+  const { id, owner } = await newAccount();
+  const add = (name: string) => `workspaces.add(account_id="${id}", name=${name})`;
+  const program = [
+    `w = ${add('"A"')}`,
+    `${add('"B"')} if w.name == "A" else workspaces.list(account_id="${id}")`,
+    `w.name in ["A"] and ${add('"C"')}`,
+    `[${add("x")} for x in w.name.split(",")]`,
+    `[${add("x")} for x in ["D", "E"] if x != w.id]`,
+    `[${add("x")} for x in ["F", "G"] if x != "F" and len(w.name) > 0]`,
+    `w.name[workspaces.list(account_id="${id}").total]`,
+    `[${add('"H"')} for x in []]`,
+    `f'{w.name} {${add('"I"')}}'`,
+    `{w.name: ${add('"J"')}}`,
+    `w.name + "x" + ${add('"K"')}.name`,
+  ].map((line, place) => `v${place} = ${line.replace(/^w = /, "")}`);
+  const code = [program[0]?.replace("v0", "w"), ...program.slice(1)].join("\n");
+  const { dry_run, error } = await runFor(owner, code, dry);
+  expect(error).toBeUndefined();
+  const shown = dry_run?.calls.map(({ count, planned }) => [
+    count,
+    planned?.map((one) => (one.arguments as { name: unknown }).name),
+  ]);
+  expect(shown).toEqual([
+    [1, ["A"]],
+    [null, ["B"]],
+    [null, undefined],
+    [null, ["C"]],
+    [null, [null]],
+    [null, ["D", "E"]],
+    [null, ["G"]],
+    [1, undefined],
+    [0, []],
+    [1, ["I"]],
+    [1, ["J"]],
+    [1, ["K"]],
+  ]);
+});
+
+test.each<[string, unknown]>([
+  ["len([w.id, w])", 2],
+  ['w.id in ["a", w.id] or [w] == [1]', null],
+  ['{"a": [w]}', null],
+  ['[x for x in ["a"] if x != w.id]', null],
+  ['len([me.get().id for x in ["a", "b"] if x != w.id])', null],
+  ["str([w.id])", null],
+  ["sorted([w.id])", null],
+  ['f"{[w.id]}"', null],
+  ["-len(w.name)", null],
+  ["[x for x, y in [[1, w]]]", [1]],
+])("the value %s after a write is told only if it is known", async (expression, value) => {
+  const { id, owner } = await newAccount();
+  const answer = await runFor(owner, `w = workspaces.add(account_id="${id}", name="A")\n${expression}`, dry);
+  expect(answer).toMatchObject({ status: "completed", result: { last_value: value } });
+});
+
+test("whether a write is allowed is decided for its very arguments, as the call itself decides", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
+  const [mine, other] = (await runFor(owner, `[workspaces.add(account_id="${id}", name=n).id for n in ["A", "B"]]`))
+    .result.last_value as string[];
+  const member = await newMember(account, {
+    capability: "workspace.manage",
+    scope: { type: "workspace", id: mine ?? "" },
+  });
+  await grant(account, member, { capability: "workspace.view" });
+  const update = (workspace: string, name: string) =>
+    `workspaces.update(account_id="${id}", workspace_id="${workspace}", name=${name})`;
+  const program = (last: string) =>
+    [update(mine ?? "", '"C"'), update(other ?? "", '"C"'), update(randomUUID(), '"C"'), last].join("\n");
+  const answer = await runFor(member, program(update(mine ?? "", '"x" * 300')), dry);
+  expect(plannedIn(answer)).toMatchObject([
+    [{ allowed: true }],
+    [{ allowed: false, error: { code: "forbidden" } }],
+    [{ allowed: false, error: { code: "forbidden" } }],
+    [{ allowed: false, error: { code: "invalid_argument", message: expect.stringContaining("name") } }],
+  ]);
+  const ran = await runFor(member, update(other ?? "", '"C"'));
+  const [refused] = plannedIn(answer)?.[1] ?? [];
+  expect(ran.error?.message).toContain(refused?.error?.message);
+  const stopped = await execute(
+    { code: update(mine ?? "", '"C"'), requestId: "r", dryRun: true },
+    { ...codeDoor(owner), readOnly: "Maintenance." },
+  );
+  expect(plannedIn(stopped)).toMatchObject([[{ allowed: false, error: { code: "read_only" } }]]);
+});
+
+test("what is missing may be made by an earlier write, and the name of what is changed is for those who may see it", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
+  const domain = await active(account);
+  const missing = `domains.update(account_id="${id}", domain="missing.example", auto_renew=False)`;
+  const known = `domains.update(account_id="${id}", domain="${domain.name}", auto_renew=False)`;
+  const program = [missing, known, missing].join("\n");
+  const refused = { error: { code: "not_found" } };
+  expect(plannedIn(await runFor(owner, program, dry))).toMatchObject([
+    [{ allowed: false, ...refused }],
+    [{ allowed: true, label: domain.name }],
+    [{ allowed: null, ...refused }],
+  ]);
+  const blind = await newMember(account, { capability: "domain.update" });
+  const [planned] = plannedIn(await runFor(blind, known, dry)) ?? [];
+  expect(planned).toEqual([{ arguments: expect.any(Object), allowed: true }]);
+});
+
+test("a read after a write answers what holds before it, and says so; one that fails then is unknown", async () => {
+  const account = await newAccount();
+  const { id, owner } = account;
+  const list = `workspaces.list(account_id="${id}").total`;
+  const get = `domains.get(account_id="${id}", domain="new.example").id`;
+  const program = `a = ${list}\nworkspaces.add(account_id="${id}", name="A")\nb = ${get}\nc = ${list}\n[a, c]`;
+  const answer = await runFor(owner, program, dry);
+  expect(answer).toMatchObject({ status: "completed", result: { last_value: [0, 0] } });
+  expect(answer.dry_run?.calls.map((call) => call.may_differ)).toEqual([undefined, undefined, true, true]);
+  const failed = await runFor(owner, `${get}\nworkspaces.add(account_id="${id}", name="A")`, dry);
+  expect(failed).toMatchObject({
+    status: "failed",
+    error: { code: "not_found", line: 1 },
+    dry_run: { calls: [{ count: 1 }, { count: 0, planned: [] }] },
+  });
+});
+
+const writes = routes.filter(({ access }) => access === "write");
+
+test.each(writes.map((route) => [route.name, route] as const))(
+  "a dry run of %s changes nothing, and tells whether the caller may call it as the call itself does",
+  async (_, route) => {
+    const account = await newAccount();
+    const example = await exampleOf(route, account);
+    const viewer = await newMember(account, { role: "viewer" });
+    const call = programOf(route, example);
+    const never = async (): Promise<never> => {
+      throw new Error("a dry run writes nothing");
+    };
+    const before = await storedOf(account);
+    const door = codeDoor(account.owner);
+    const table = { ...door.table, attempt: never, commit: never };
+    const run = { code: `${call}\n${call}`, requestId: "r", dryRun: true };
+    const [one] = plannedIn(await execute(run, { ...door, table })) ?? [];
+    expect(one).toEqual([expect.objectContaining({ allowed: true })]);
+    const [seen] = plannedIn(await runFor(viewer, call, dry)) ?? [];
+    expect(await storedOf(account)).toEqual(before);
+    const { status } = await callRest(route, example, viewer.token);
+    expect(seen?.[0]?.error?.code === "forbidden").toBe(status === 403);
+  },
+);
 
 test("whether the caller holds what a call needs is told as far as it can be known", async () => {
   const account = await newAccount();
@@ -71,21 +274,29 @@ test("whether the caller holds what a call needs is told as far as it can be kno
   expect(heldIn(await runFor(await newSuperAdmin(), program, dry))).toEqual([true, true, true, true, true, null]);
 });
 
+test("a dry run of a program that only reads has the value of its run", async () => {
+  const { id, owner } = await newAccount();
+  await runFor(owner, `[workspaces.add(account_id="${id}", name=f"W {i}").id for i in range(4)]`);
+  const code = `page = workspaces.list(account_id="${id}", page_size=50)\n{"names": sorted([w.name for w in page.items if w.name != "W 2"], reverse=True), "text": f"{page.total} {[1, {'a': 2}]}"}`;
+  const run = await runFor(owner, code);
+  expect(run.result.last_value).toMatchObject({ names: ["W 3", "W 1", "W 0"] });
+  expect((await runFor(owner, code, dry)).result).toEqual(run.result);
+});
+
 test("a program with a mistake is answered as when it is run", async () => {
   const user = newUser();
   expect(await runFor(user, "me.gt()", dry)).toEqual(await runFor(user, "me.gt()"));
 });
 
-test("a dry run counts 1, a run its score, of which its request has paid 1, before anything is called", async () => {
+test("a dry run counts its reads, and 1 for each write, of which its request has paid 1, before anything is called", async () => {
   const costsOf = counting();
-  const code = "accounts.list(page_size=100)\naccounts.list(page_size=100)";
-  expect(await costsOf({ code, dryRun: true })).toEqual([]);
-  expect(await costsOf({ code })).toEqual([{ cost: 7, prepaid: 1 }]);
-});
-
-test("a dry run counts the accounts that it has to look at", async () => {
-  const code = Array.from({ length: 50 }, () => `workspaces.list(account_id="${randomUUID()}")`).join("\n");
-  expect(await counting()({ code, dryRun: true })).toEqual([{ cost: 49, prepaid: 1 }]);
+  const read = "accounts.list(page_size=100)\naccounts.list(page_size=100)";
+  const paid = { cost: 7, prepaid: 1 };
+  expect(await costsOf({ code: read, dryRun: true })).toEqual([paid]);
+  expect(await costsOf({ code: read })).toEqual([paid]);
+  const write = `[domains.verify(account_id="${randomUUID()}", domain=d) for d in ["a.com", "b.com", "c.com"]]`;
+  expect(await costsOf({ code: write, dryRun: true })).toEqual([{ cost: 2, prepaid: 1 }]);
+  expect(await costsOf({ code: write })).toContainEqual({ cost: 14, prepaid: 1 });
 });
 
 /** Runs programs, and tells what each is charged beside what its request paid. */

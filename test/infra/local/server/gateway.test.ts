@@ -73,10 +73,33 @@ test("a handler that does not come to an end in time is a 503", async () => {
   expect(await sendRequest(port)).toMatchObject({ status: 503, body: '{"message":"Service Unavailable"}' });
 });
 
+test("a handler learns that its sender closed the connection, and of no other sender", async () => {
+  const closed: string[] = [];
+  const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const port = await gatewayWith(async ({ rawPath }, { signal }) => {
+    signal.addEventListener("abort", () => {
+      closed.push(rawPath);
+      end();
+    });
+    if (rawPath === "/left") begin();
+    if (rawPath === "/left") await ended;
+    return { statusCode: 200 };
+  });
+  expect((await sendRequest(port, { path: "/stays" })).status).toBe(200);
+  const leaving = new AbortController();
+  const left = fetch(`http://127.0.0.1:${port}/left`, { signal: leaving.signal });
+  await begun;
+  leaving.abort();
+  await expect(left).rejects.toThrow(/abort/);
+  await ended;
+  expect(closed).toEqual(["/left"]);
+});
+
 test("a handler that is done leaves no timer running", async () => {
   const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
   const before = timers();
-  await invoke("quick", async () => "done", eventIn("{}"), 60_000);
+  await invoke("quick", async () => "done", eventIn("{}"), 60_000, new AbortController().signal);
   expect(timers()).toBe(before);
 });
 

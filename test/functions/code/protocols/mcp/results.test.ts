@@ -33,9 +33,40 @@ const failed = (error: Partial<CodeResponse["error"]> = {}): Partial<CodeRespons
   error: { code: "not_found", message: "m", line: 1, column: 1, ...error },
 });
 
-test("of small results nothing is left out", () => {
-  const whole = envelope(page(10), [read(page(10))]);
-  expect(JSON.stringify(summarizeResults(whole))).toBe(JSON.stringify(whole));
+test("a value is in the answer once, however small it is", () => {
+  const read = { index: 0, function: "workspaces.list", status: "completed" };
+  const [small, made] = [{ total: 1 }, { id: "w-1" }];
+  expect(summarizeResults(envelope(small, [{ ...read, status: "completed", result: small }]))).toEqual({
+    ...envelope(small, []),
+    responses: [{ ...read, bytes: bytes(small) }],
+  });
+  const both = [write(made, 0), write(small, 1), write({}, 2), write({}, 3)];
+  const { responses } = summarizeResults(envelope([made], both)) as CodeResponse;
+  expect(responses).toEqual([
+    { ...write(made, 0), result: undefined, bytes: bytes(made) },
+    write(small, 1),
+    { ...write({}, 2), result: undefined, bytes: 4, calls: 2 },
+  ]);
+});
+
+test("of what a write made, its id in the last value is enough, unless there is a secret", () => {
+  const [made, token] = [
+    { id: "w-1", name: "Sales" },
+    { id: "s-1", token: "sat_1" },
+  ];
+  const create = { ...write(token, 1), function: "auth.service_accounts.create" };
+  const { responses } = summarizeResults(envelope(["w-1", "s-1"], [write(made), create])) as CodeResponse;
+  expect(responses).toEqual([{ ...write(made), result: undefined, bytes: bytes(made) }, create]);
+});
+
+test("calls that were skipped are counted", () => {
+  const skipped = Array.from({ length: 3 }, (_, index) => ({
+    index,
+    function: "me.get",
+    status: "skipped" as const,
+  }));
+  const { responses } = summarizeResults(envelope(null, skipped, failed())) as CodeResponse;
+  expect(responses).toEqual([{ ...skipped[0], calls: 3 }]);
 });
 
 test("of what only reads, the size is told, and how many calls there were", () => {
@@ -74,6 +105,14 @@ test("a last value that is too large is replaced by how large it is and what to 
     result: { last_value: { omitted_bytes: 65_537, message: expect.stringContaining('results: "all"') } },
     responses: [{ bytes: 65_537 }],
   });
+  const noticeFor = (value: unknown) =>
+    (summarizeResults(envelope(value, [])) as { result: { last_value: { message: string } } }).result.last_value
+      .message;
+  const items = Array.from({ length: 1_000 }, () => "x".repeat(98));
+  expect(noticeFor(items)).toContain("a part of the 1000 items, xs[0:583]");
+  expect(noticeFor({ items, total: 1_000 })).toContain("page.items[0:583]");
+  expect(noticeFor("x".repeat(100_000))).toContain("text[0:58981]");
+  expect(noticeFor({ a: items })).toContain("as in x.name");
   expect(bytes(summarizeResults(envelope("x".repeat(65_534), [])))).toBeGreaterThan(65_534);
 });
 

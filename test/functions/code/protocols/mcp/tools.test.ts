@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { catalogue } from "../../../../../functions/code/catalogue.ts";
 import { parametersOf } from "../../../../../functions/code/catalogue/signature.ts";
 import { tools } from "../../../../../functions/code/protocols/mcp/tools.ts";
+import { newWorkspace } from "../../../../support/auth.ts";
 import { request } from "../../../../support/request.ts";
 import { newAccount } from "../../../../support/world.ts";
 
@@ -77,8 +78,10 @@ test("how to write programs stands in the first 2 KB, which clients that cut des
 });
 
 test("the example of each description is a program that its tool takes", async () => {
-  const { id, owner } = await newAccount();
   for (const { name, description } of [execute, query]) {
+    const account = await newAccount();
+    const { id, owner } = account;
+    await newWorkspace(account, "Support");
     const lines = description.split("\n").filter((line) => /^(\w+ = [a-z]|\[)/.test(line));
     expect(lines).toHaveLength(name === execute.name ? 3 : 2);
     const params = { name, arguments: { code: lines.join("\n").replaceAll("…", id), dry_run: true } };

@@ -82,9 +82,8 @@ const madeByCall =
 const leaveUnusedOut: Plugin = {
   name: "unused-constants",
   setup: (bundling) => {
-    const isOwn = (path: string): boolean => /^(?:functions|shared)\//.test(relative(root, path));
     bundling.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      if (!isOwn(path)) return undefined;
+      if (!/^(?:functions|shared)\//.test(relative(root, path))) return undefined;
       const text = await readFile(path, "utf8");
       return { contents: text.replaceAll(madeByCall, "$1 /* @__PURE__ */ (() =>$2)();"), loader: "ts" };
     });

@@ -71,12 +71,12 @@ const interpretZod: Plugin = {
   },
 };
 
-/** A constant at the top level of a formatted file whose value is made by a call. */
-const madeByCall =
-  /^((?:export )?const \w+(?:: [^=\n]+)? =)(\s+(?:new )?\w[\w.]*(?:[(<]|\n\s+\.)[^]*?);$(?!\n[ \t)}\]])/gm;
+/** A constant at the top level of a formatted file whose value is an object, a list or made by a call. */
+const madeConstant =
+  /^((?:export )?const \w+(?:: [^=\n]+)? =)(\s+(?:[{[]|(?:new )?\w[\w.]*(?:[(<]|\n\s+\.))[^]*?);$(?!\n[ \t)}\]])/gm;
 
 /**
- * Lets esbuild leave out constants that a bundle does not use. It would keep those that are made by a call, such as the
+ * Lets esbuild leave out constants that a bundle does not use. It would keep those that are made by calls, such as the
  * schemas of other routes, because a call can have an effect. Ours have none: importing a file has no side effect.
  */
 const leaveUnusedOut: Plugin = {
@@ -85,7 +85,7 @@ const leaveUnusedOut: Plugin = {
     bundling.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       if (!/^(?:functions|shared)\//.test(relative(root, path))) return undefined;
       const text = await readFile(path, "utf8");
-      return { contents: text.replaceAll(madeByCall, "$1 /* @__PURE__ */ (() =>$2)();"), loader: "ts" };
+      return { contents: text.replaceAll(madeConstant, "$1 /* @__PURE__ */ (() => ($2))();"), loader: "ts" };
     });
   },
 };

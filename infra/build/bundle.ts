@@ -65,7 +65,7 @@ const interpretZod: Plugin = {
       importer === namespace ? undefined : { path, namespace },
     );
     bundling.onLoad({ filter: /^zod$/, namespace }, () => ({
-      contents: 'import { config } from "zod"; config({ jitless: true }); export * from "zod";',
+      contents: 'import * as z from "zod"; z.config({ jitless: true }); export * from "zod";',
       resolveDir: root,
     }));
   },

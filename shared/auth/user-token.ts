@@ -1,8 +1,8 @@
-import { JwtVerifier } from "aws-jwt-verify";
 import { FetchError, JwtExpiredError } from "aws-jwt-verify/error";
 import { SimpleFetcher } from "aws-jwt-verify/https";
 import { SimpleJwksCache } from "aws-jwt-verify/jwk";
 import type { JwtHeader, JwtPayload } from "aws-jwt-verify/jwt-model";
+import { JwtVerifier } from "aws-jwt-verify/jwt-verifier";
 import * as z from "zod";
 
 import type { Issuer } from "../core/environment.ts";

@@ -2,7 +2,7 @@ import type { Log } from "../core/log.ts";
 import { publicUrl } from "../core/product.ts";
 import { clock } from "../core/time.ts";
 import { runtime } from "../http/runtime.ts";
-import { filesOf } from "../providers/files/factory.ts";
+import { FilesEnvironment, filesOf } from "../providers/files/factory.ts";
 import type { Files } from "../providers/files/files.ts";
 import { payments } from "../providers/payments/factory.ts";
 import type { Payments } from "../providers/payments/payments.ts";
@@ -32,4 +32,4 @@ export function invoicesHere(address: string | undefined): { table: Table; now: 
 let files: Files | undefined;
 
 /** The file storage of this process. Reads the environment when it is called, not at import. */
-export const filesHere = (): Files => (files ??= filesOf(runtime().env));
+export const filesHere = (): Files => (files ??= filesOf(FilesEnvironment.parse(process.env)));

@@ -45,48 +45,19 @@ function parseJson(text: string, context: z.RefinementCtx): unknown {
   }
 }
 
-export const Environment = z
-  .object({
-    TABLE_NAME: z.string().min(3),
-    ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
-    /** The origins of web pages that may call the API, separated by commas. */
-    ALLOWED_ORIGINS: z.string().default(""),
-    /** `text` is for people at a terminal. */
-    LOG_FORMAT: z.enum(["json", "text"]).default("json"),
-    LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
-    /** The reason why nothing can be changed at present, as callers read it; if it is not set, changes are allowed. */
-    READ_ONLY: ReadOnlyReason,
-    /** Whether webhooks may call this machine, over plain HTTP too; for development and tests. */
-    WEBHOOK_LOOPBACK: z.enum(["allow", "deny"]).default("deny"),
-    /** The key that encrypts secrets, for functions that seal them: a KMS key's id or ARN, or 32 bytes as base64. */
-    SECRETS_KEY_ID: z.string().min(1).optional(),
-    SECRETS_KEY: z
-      .string()
-      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Write 32 bytes as base64" })
-      .optional(),
-    /**
-     * The storage of files, for functions that store any: an S3 bucket, or a folder whose downloads are signed with a
-     * key.
-     */
-    FILES_BUCKET: z.string().min(3).optional(),
-    FILES_DIR: z.string().min(1).optional(),
-    FILES_KEY: z
-      .string()
-      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Write 32 bytes as base64" })
-      .optional(),
-    FILES_BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
-  })
-  .refine(({ SECRETS_KEY_ID, SECRETS_KEY }) => SECRETS_KEY_ID === undefined || SECRETS_KEY === undefined, {
-    error: "Give either SECRETS_KEY_ID or SECRETS_KEY",
-  })
-  .refine(({ FILES_BUCKET, FILES_DIR }) => FILES_BUCKET === undefined || FILES_DIR === undefined, {
-    error: "Give either FILES_BUCKET or FILES_DIR",
-  })
-  .refine(
-    ({ FILES_DIR, FILES_KEY, FILES_BASE_URL }) =>
-      FILES_DIR === undefined || (FILES_KEY !== undefined && FILES_BASE_URL !== undefined),
-    { error: "FILES_DIR needs FILES_KEY and FILES_BASE_URL" },
-  );
+export const Environment = z.object({
+  TABLE_NAME: z.string().min(3),
+  ISSUERS: z.string().transform(parseJson).pipe(z.array(Issuer).min(1)),
+  /** The origins of web pages that may call the API, separated by commas. */
+  ALLOWED_ORIGINS: z.string().default(""),
+  /** `text` is for people at a terminal. */
+  LOG_FORMAT: z.enum(["json", "text"]).default("json"),
+  LOG_LEVEL: z.enum(["debug", "info", "error", "silent"]).default("info"),
+  /** The reason why nothing can be changed at present, as callers read it; if it is not set, changes are allowed. */
+  READ_ONLY: ReadOnlyReason,
+  /** Whether webhooks may call this machine, over plain HTTP too; for development and tests. */
+  WEBHOOK_LOOPBACK: z.enum(["allow", "deny"]).default("deny"),
+});
 export type Environment = z.output<typeof Environment>;
 
 /** Parses the configuration. Throws one error that names every missing or malformed variable. */

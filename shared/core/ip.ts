@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 
 /** The only part of IPv6 that IANA has given out as global unicast (RFC 4291, section 2.4). */
-const globalUnicast = ipaddr.IPv6.parseCIDR("2000::/3");
+const globalUnicast = "2000::/3";
 
 /**
  * Whether a text is the IP address of a host on the public internet, in its usual spelling and without a zone.
@@ -15,7 +15,7 @@ export function isPublicUnicast(ip: string): boolean {
   if (isIP(ip) === 4) return ipaddr.IPv4.parse(ip).range() === "unicast";
   if (isIP(ip) !== 6 || ip.includes("%")) return false;
   const address = ipaddr.IPv6.parse(ip);
-  return address.match(globalUnicast) && address.range() === "unicast";
+  return address.match(ipaddr.IPv6.parseCIDR(globalUnicast)) && address.range() === "unicast";
 }
 
 /**

@@ -7,7 +7,6 @@ import type { Author } from "../changes/record.ts";
 import { recorder, type Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import type { Own } from "../core/etag.ts";
-import { clientNetwork } from "../core/ip.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
 import type { Reserved } from "../rate-limits/reservation.ts";
 import { readAhead, type Ahead } from "../table/read-ahead.ts";
@@ -64,7 +63,7 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   const isStranger = route.public && invocation.paid === undefined;
   const { expected } = invocation;
   const early = expected && !isStranger ? settled(decide(route, raw, expected, invocation.table)) : undefined;
-  const principal = isStranger ? stranger(invocation) : await invocation.authenticate();
+  const principal = isStranger ? await stranger(invocation) : await invocation.authenticate();
   const isExpected = isDeepStrictEqual(principal, expected);
   // Both run at the same time, so that a caller far from the limit does not wait for it.
   const [charged, decided] = await Promise.all([
@@ -140,12 +139,11 @@ async function refusedOrDone(
 }
 
 /** The principal for a caller of a public route over REST. The rate limit identifies such callers by their network. */
-const stranger = ({ sourceIp = "" }: InvocationContext): Principal => ({
-  type: "user",
-  id: `ip/${clientNetwork(sourceIp)}`,
-  email: "",
-  groups: [],
-});
+async function stranger({ sourceIp = "" }: InvocationContext): Promise<Principal> {
+  // Most routes are not public, and would load the parser of addresses at every cold start.
+  const { clientNetwork } = await import("../core/ip.ts");
+  return { type: "user", id: `ip/${clientNetwork(sourceIp)}`, email: "", groups: [] };
+}
 
 async function chargeFor(
   route: Route,

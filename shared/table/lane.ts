@@ -1,5 +1,6 @@
 import { request as httpRequest, Agent as HttpAgent } from "node:http";
 import { request as httpsRequest, Agent as HttpsAgent } from "node:https";
+import { createSecureContext } from "node:tls";
 
 import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 
@@ -140,7 +141,9 @@ type Post = (
  */
 function poster(url: URL): Post {
   const isSecure = url.protocol === "https:";
-  const agent = new (isSecure ? HttpsAgent : HttpAgent)({ keepAlive: true, maxSockets: 50 });
+  const kept = { keepAlive: true, maxSockets: 50 };
+  // Without a context of its own, the agent would make one for each connection.
+  const agent = isSecure ? new HttpsAgent({ ...kept, secureContext: createSecureContext() }) : new HttpAgent(kept);
   const begin = isSecure ? httpsRequest : httpRequest;
   const { hostname, port } = url;
   const post: Post = (headers, body) =>

@@ -7,11 +7,13 @@ import { ResolverEnvironment } from "../../../shared/dns/services.ts";
 import { HealthEnvironment } from "../../../shared/domains/setup/health.ts";
 import { MailServersEnvironment } from "../../../shared/mail/servers/platform.ts";
 import { DnsEnvironment } from "../../../shared/providers/dns/factory.ts";
+import { FilesEnvironment } from "../../../shared/providers/files/factory.ts";
 import { MailEnvironment } from "../../../shared/providers/mail/mail.ts";
 import { MailSecretEnvironment } from "../../../shared/providers/mail/secret.ts";
 import { readSmtpUrl } from "../../../shared/providers/mail/smtp-url.ts";
 import { PaymentsEnvironment } from "../../../shared/providers/payments/factory.ts";
 import { RegistrarEnvironment } from "../../../shared/providers/registrar/factory.ts";
+import { SecretsEnvironment } from "../../../shared/providers/secrets/factory.ts";
 import { PriceLists } from "../../../shared/wallet/catalogue.ts";
 import { StartProblem, reasonOf } from "../command-line.ts";
 
@@ -28,6 +30,8 @@ const schemas: readonly z.ZodType[] = [
   MailEnvironment,
   MailSecretEnvironment,
   MailServersEnvironment,
+  FilesEnvironment,
+  SecretsEnvironment,
 ];
 
 /** Placeholders for variables that the local runtime always sets itself. */

@@ -1,10 +1,30 @@
-import type { Environment } from "../../core/environment.ts";
+import * as z from "zod";
+
 import { lazy, unconfigured } from "../lazy.ts";
 import { embeddedFiles } from "./embedded.ts";
 import { type Files, contentTypeOf } from "./files.ts";
 import { s3Files } from "./s3.ts";
 
-type FilesEnvironment = Pick<Environment, "FILES_BUCKET" | "FILES_DIR" | "FILES_KEY" | "FILES_BASE_URL">;
+/** The store of files: an S3 bucket, or a folder whose downloads are signed with a key. */
+export const FilesEnvironment = z
+  .object({
+    FILES_BUCKET: z.string().min(3).optional(),
+    FILES_DIR: z.string().min(1).optional(),
+    FILES_KEY: z
+      .string()
+      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Write 32 bytes as base64" })
+      .optional(),
+    FILES_BASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  })
+  .refine(({ FILES_BUCKET, FILES_DIR }) => FILES_BUCKET === undefined || FILES_DIR === undefined, {
+    error: "Give either FILES_BUCKET or FILES_DIR",
+  })
+  .refine(
+    ({ FILES_DIR, FILES_KEY, FILES_BASE_URL }) =>
+      FILES_DIR === undefined || (FILES_KEY !== undefined && FILES_BASE_URL !== undefined),
+    { error: "FILES_DIR needs FILES_KEY and FILES_BASE_URL" },
+  );
+type FilesEnvironment = z.output<typeof FilesEnvironment>;
 
 const longestSeconds = 604_800;
 

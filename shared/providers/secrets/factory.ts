@@ -1,9 +1,23 @@
-import type { Environment } from "../../core/environment.ts";
-import { runtime } from "../../http/runtime.ts";
+import * as z from "zod";
+
 import { lazy, unconfigured } from "../lazy.ts";
 import { embeddedSecrets } from "./embedded.ts";
 import { kmsSecrets } from "./kms.ts";
 import type { Secrets } from "./secrets.ts";
+
+/** The key that encrypts secrets: a KMS key's id or ARN, or 32 bytes as base64. */
+export const SecretsEnvironment = z
+  .object({
+    SECRETS_KEY_ID: z.string().min(1).optional(),
+    SECRETS_KEY: z
+      .string()
+      .regex(/^[A-Za-z0-9+/]{43}=$/, { error: "Write 32 bytes as base64" })
+      .optional(),
+  })
+  .refine(({ SECRETS_KEY_ID, SECRETS_KEY }) => SECRETS_KEY_ID === undefined || SECRETS_KEY === undefined, {
+    error: "Give either SECRETS_KEY_ID or SECRETS_KEY",
+  });
+type SecretsEnvironment = z.output<typeof SecretsEnvironment>;
 
 /** The most bytes that KMS encrypts in one call. The embedded implementation has the same limit. */
 const longestBytes = 4_096;
@@ -12,7 +26,7 @@ const calls = { seal: true, open: true } as const;
 
 const notConfigured = "No key for secrets is configured. Set SECRETS_KEY_ID (a KMS key) or SECRETS_KEY.";
 
-function chosen(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secrets {
+function chosen(env: SecretsEnvironment): Secrets {
   if (env.SECRETS_KEY_ID !== undefined) return kmsSecrets(env.SECRETS_KEY_ID);
   if (env.SECRETS_KEY !== undefined) return embeddedSecrets(Buffer.from(env.SECRETS_KEY, "base64"));
   return lazy<Secrets>(calls, unconfigured(notConfigured));
@@ -22,7 +36,7 @@ function chosen(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secre
  * The service that seals secrets, as the environment configures it. Open it once per process, because it keeps a client
  * open. Without a key this does not throw; `seal` and `open` do.
  */
-export function secretsOf(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY">): Secrets {
+export function secretsOf(env: SecretsEnvironment): Secrets {
   const { seal, open } = chosen(env);
   return {
     seal: async (plaintext, context) => {
@@ -38,4 +52,4 @@ export function secretsOf(env: Pick<Environment, "SECRETS_KEY_ID" | "SECRETS_KEY
 let ofProcess: Secrets | undefined;
 
 /** The service that seals the secrets of this process. Reads the environment at the first call, not at import. */
-export const secretsHere = (): Secrets => (ofProcess ??= secretsOf(runtime().env));
+export const secretsHere = (): Secrets => (ofProcess ??= secretsOf(SecretsEnvironment.parse(process.env)));

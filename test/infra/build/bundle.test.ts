@@ -10,6 +10,8 @@ import { afterAll, describe, expect, test } from "vitest";
 
 import { bundleLambdas, invoiceAssets } from "../../../infra/build/bundle.ts";
 import { workers } from "../../../infra/entry-points.ts";
+import { ResourceType } from "../../../shared/auth/permissions.ts";
+import { ActorType } from "../../../shared/changes/record.ts";
 import { dayOf, nextMonth, plusDays } from "../../../shared/core/time.ts";
 import { billing, closeDays, use } from "../../support/billing.ts";
 import { listen } from "../../support/listen.ts";
@@ -49,10 +51,10 @@ test("the AWS SDK's client of the table lies beside the bundle, and is loaded wh
 });
 
 describe("what Lambda loads", () => {
-  const load = async (env: Record<string, string>) => {
+  const load = async (env: Record<string, string>, before = "") => {
     const outdir = join(folder, `init-${Object.keys(env).length}`);
     await bundleLambdas(lambdas, outdir);
-    const program = 'import("./me.get/init.mjs").then(({ handler }) => process.stdout.write(typeof handler))';
+    const program = `${before} import("./me.get/init.mjs").then(({ handler }) => process.stdout.write(typeof handler))`;
     const options = { cwd: outdir, env: { PATH: process.env["PATH"] ?? "", ...env } };
     return (await promisify(execFile)(process.execPath, ["-e", program], options)).stdout;
   };
@@ -73,6 +75,11 @@ describe("what Lambda loads", () => {
     };
     expect(await load(env)).toBe("function");
     expect(asked).toEqual(["DynamoDB_20120810.GetItem", "DynamoDB_20120810.GetItem"]);
+  });
+
+  test("compiles no schema, because to compile it takes longer than to interpret it once", async () => {
+    const report = 'globalThis.Function = function () { process.stdout.write("compiles, "); };';
+    expect(await load({}, report)).toBe("function");
   });
 
   test("has its handler even if the environment is wrong, so that the first request says it", async () => {
@@ -162,6 +169,16 @@ test("meta.json says what is in each bundle, and the DynamoDB SDK comes as ES mo
   expect(inputs).toContain("functions/me/get.ts");
   expect(inputs).not.toContain("functions/workspaces/list.ts");
   expect(inputs.filter((input) => /client-dynamodb\/dist-cjs/.test(input))).toEqual([]);
+});
+
+test("a schema that a Lambda does not use is not in its bundle, and one that it uses is", async () => {
+  await sharedBundles();
+  const bundle = readFileSync(join(shared, "me.get/index.js"), "utf8");
+  const has = (...values: string[]): boolean => bundle.includes(JSON.stringify(values));
+  expect({ actors: has(...ActorType.options), scopes: has(...ResourceType.options) }).toEqual({
+    actors: false,
+    scopes: true,
+  });
 });
 
 test("a route that takes no new name does not carry the list of public suffixes", async () => {

@@ -3,8 +3,7 @@ import { join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { readEnvironment } from "../../../../shared/core/environment.ts";
-import { filesOf } from "../../../../shared/providers/files/factory.ts";
+import { FilesEnvironment, filesOf } from "../../../../shared/providers/files/factory.ts";
 import { attachment } from "../../../../shared/providers/files/files.ts";
 import { newFolder } from "../../../support/folder.ts";
 
@@ -117,18 +116,14 @@ test("without a place for files the first use says which names are missing", asy
 });
 
 test("the environment has one place for files, and that as a whole", async () => {
-  const base = {
-    TABLE_NAME: "table",
-    ISSUERS: '[{"issuer":"i","audience":["a"],"jwks":{"keys":[]},"algorithms":["ES256"]}]',
-  };
   const local = { FILES_DIR: "/tmp/files", FILES_KEY: filesKey, FILES_BASE_URL: "http://127.0.0.1:8080" };
-  expect(readEnvironment(base).FILES_DIR).toBeUndefined();
-  expect(readEnvironment({ ...base, FILES_BUCKET: "the-bucket" }).FILES_BUCKET).toBe("the-bucket");
-  expect(readEnvironment({ ...base, ...local })).toMatchObject(local);
-  expect(() => readEnvironment({ ...base, ...local, FILES_BUCKET: "the-bucket" })).toThrow("either");
-  expect(() => readEnvironment({ ...base, FILES_DIR: "/tmp/files" })).toThrow("FILES_KEY");
-  expect(() => readEnvironment({ ...base, ...local, FILES_KEY: "short" })).toThrow("32 bytes");
-  expect(() => readEnvironment({ ...base, ...local, FILES_BASE_URL: "127.0.0.1" })).toThrow("FILES_BASE_URL");
+  expect(FilesEnvironment.parse({}).FILES_DIR).toBeUndefined();
+  expect(FilesEnvironment.parse({ FILES_BUCKET: "the-bucket" }).FILES_BUCKET).toBe("the-bucket");
+  expect(FilesEnvironment.parse({ ...local })).toMatchObject(local);
+  expect(() => FilesEnvironment.parse({ ...local, FILES_BUCKET: "the-bucket" })).toThrow("either");
+  expect(() => FilesEnvironment.parse({ FILES_DIR: "/tmp/files" })).toThrow("FILES_KEY");
+  expect(() => FilesEnvironment.parse({ ...local, FILES_KEY: "short" })).toThrow("32 bytes");
+  expect(() => FilesEnvironment.parse({ ...local, FILES_BASE_URL: "127.0.0.1" })).toThrow("FILES_BASE_URL");
 });
 
 test.each([

@@ -3,8 +3,7 @@ import { randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { readEnvironment } from "../../../../shared/core/environment.ts";
-import { secretsOf } from "../../../../shared/providers/secrets/factory.ts";
+import { SecretsEnvironment, secretsOf } from "../../../../shared/providers/secrets/factory.ts";
 
 const newKey = () => randomBytes(32).toString("base64");
 const secrets = secretsOf({ SECRETS_KEY: newKey() });
@@ -81,19 +80,16 @@ test("without a key, only the first use fails, and says what to set", async () =
   await expect(none.open("aes1:AAAA", context)).rejects.toThrow("SECRETS_KEY_ID (a KMS key) or SECRETS_KEY");
 });
 
-const issuer = { issuer: "i", audience: ["a"], jwks: { keys: [] }, algorithms: ["ES256"] };
-const environment = { TABLE_NAME: "test", ISSUERS: JSON.stringify([issuer]) };
-
 test("the environment has a KMS key, or a key of 32 bytes, or none, but not both", () => {
   const key = newKey();
-  expect(readEnvironment({ ...environment, SECRETS_KEY: key }).SECRETS_KEY).toBe(key);
-  expect(readEnvironment({ ...environment, SECRETS_KEY_ID: "alias/x" }).SECRETS_KEY_ID).toBe("alias/x");
-  expect(readEnvironment(environment)).not.toHaveProperty("SECRETS_KEY");
-  expect(() => readEnvironment({ ...environment, SECRETS_KEY: key, SECRETS_KEY_ID: "alias/x" })).toThrow("either");
+  expect(SecretsEnvironment.parse({ SECRETS_KEY: key }).SECRETS_KEY).toBe(key);
+  expect(SecretsEnvironment.parse({ SECRETS_KEY_ID: "alias/x" }).SECRETS_KEY_ID).toBe("alias/x");
+  expect(SecretsEnvironment.parse({})).not.toHaveProperty("SECRETS_KEY");
+  expect(() => SecretsEnvironment.parse({ SECRETS_KEY: key, SECRETS_KEY_ID: "alias/x" })).toThrow("either");
 });
 
 test.each([16, 31, 33])("a key of %i bytes is refused without being shown", (bytes) => {
   const key = randomBytes(bytes).toString("base64");
-  expect(() => readEnvironment({ ...environment, SECRETS_KEY: key })).toThrow(/Write 32 bytes as base64/);
-  expect(() => readEnvironment({ ...environment, SECRETS_KEY: key })).not.toThrow(key);
+  expect(() => SecretsEnvironment.parse({ SECRETS_KEY: key })).toThrow(/Write 32 bytes as base64/);
+  expect(() => SecretsEnvironment.parse({ SECRETS_KEY: key })).not.toThrow(key);
 });

@@ -10,24 +10,18 @@ const common = { testTimeout: 60_000, hookTimeout: 60_000, experimental };
 
 const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.test.ts`);
 
-/** Tests that change what a process has one of: its environment, its clock, its servers. Each has a process of its own. */
+/** Tests that change their process for good: its environment, or what it keeps of it. Each has a process of its own. */
 const apart = [
-  ...filesIn("browser", "stored", "functions/workers", "infra/client", "infra/restore", "infra/smoke"),
   "test/budgets.test.ts",
-  ...[
-    "main",
-    "npm-start",
-    "read-only",
-    "events/webhooks",
-    "pages/checkout-page",
-    "start/clock",
-    "seed/seed-big",
-    "table/engine",
-  ].map((name) => `test/infra/local/${name}.test.ts`),
+  "test/functions/workers/advance-*.test.ts",
+  "test/infra/local/pages/checkout-page.test.ts",
+  "test/infra/local/read-only.test.ts",
+  "test/infra/restore/rehearse.test.ts",
+  "test/stored/*-edition.test.ts",
 ];
 const freezing = process.env["EDITION"] ? ["test/stored/freeze.ts"] : [];
 /** Tests of what stands around the routes; they share a process, which spares loading everything for each file. */
-const beside = filesIn("infra", "shared/providers");
+const beside = filesIn("browser", "infra", "shared/providers");
 
 export default defineConfig({
   test: {

@@ -1,7 +1,13 @@
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { docsPages } from "../../infra/docs-pages/pages.ts";
-import { hasBrowser, openProduct } from "./browser.ts";
+import { hasBrowser, openProduct, type Product } from "./browser.ts";
+
+let product: Product | undefined;
+beforeAll(async () => {
+  if (hasBrowser) product = await openProduct();
+});
+afterAll(() => product?.close());
 
 /** Which words of some elements are cut in two, half on one line and half on the next; run in the browser. */
 const cutWords = (selector: string, word: RegExp): string => `(() => {
@@ -28,8 +34,7 @@ test.skipIf(!hasBrowser)(
   "no word is cut in two on a page with tables or in the reference, from a phone to a wide screen",
   { timeout: 120_000 },
   async () => {
-    const { browser, base, close } = await openProduct();
-    onTestFinished(close);
+    const { browser, base } = product as Product;
     const page = await browser.newPage({ colorScheme: "dark" });
     const found: string[] = [];
     for (const name of ["", "/errors", "/code-mode", "/dedicated-ips", "/forwarding", "/promises"]) {
@@ -49,8 +54,7 @@ test.skipIf(!hasBrowser)(
 );
 
 test.skipIf(!hasBrowser)("a block of code is copied by its button", { timeout: 60_000 }, async () => {
-  const { browser, base, close } = await openProduct();
-  onTestFinished(close);
+  const { browser, base } = product as Product;
   const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"] });
   const page = await context.newPage();
   await page.goto(`${base}/docs/pagination`);
@@ -66,8 +70,7 @@ test.skipIf(!hasBrowser)(
   "the pages beside the reference fit a phone and a wide screen, in light and dark, and are found by the keyboard",
   { timeout: 60_000 },
   async () => {
-    const { browser, base, close } = await openProduct();
-    onTestFinished(close);
+    const { browser, base } = product as Product;
     const complaints: string[] = [];
     const tooWide: string[] = [];
     for (const [width, colorScheme] of [

@@ -18,17 +18,14 @@ import { grant, newAccount, newMember, newSuperAdmin, newUser, testTable, type A
 /** A list as somebody reads it, and what is in it from the beginning to the end. */
 export type Reading = { route: string; path: string; as: User; stable: string[] };
 
-/** Something that happens to lists: what is to be there for it, the thing itself, and what makes room again. */
+/** Things that happen to lists, one after another, and what has to be there for the first. */
 export type Happening = {
   name: string;
-  before: () => Promise<unknown>;
-  run: () => Promise<unknown>;
-  after: () => Promise<unknown>;
+  before?: () => Promise<unknown>;
+  acts: readonly (() => Promise<unknown>)[];
 };
 
 export type Scene = { readings: readonly Reading[]; happenings: Happening[] };
-
-const nothing = async (): Promise<unknown> => undefined;
 
 /** What came of a request; throws what came back unless it succeeded. */
 async function made(answer: Promise<Answer>): Promise<Answer["body"]> {
@@ -39,15 +36,15 @@ async function made(answer: Promise<Answer>): Promise<Answer["body"]> {
 
 type Pair = { add: () => Promise<string>; remove?: (id: string) => Promise<unknown> };
 
-/** A thing comes; a thing that was there goes, where such things do. */
-function comingAndGoing(noun: string, { add, remove = nothing }: Pair): Happening[] {
+/** A thing comes, and goes again where such things do. */
+function comingAndGoing(noun: string, { add, remove }: Pair): Happening {
+  if (!remove) return { name: `one more ${noun}`, acts: [add] };
   const there: string[] = [];
   const come = async () => void there.push(await add());
   const go = async () => {
     for (const id of there.splice(0)) await remove(id);
   };
-  const coming = { name: `one more ${noun}`, before: nothing, run: come, after: go };
-  return remove === nothing ? [coming] : [coming, { name: `one ${noun} less`, before: come, run: go, after: nothing }];
+  return { name: `one more ${noun}, and one less`, acts: [come, go] };
 }
 
 const pathOf = ({ id }: Pick<Account, "id">, rest: string): string => `/v1/public/accounts/${id}/${rest}`;
@@ -62,7 +59,7 @@ async function simple(route: string, path: string, body: () => object | Promise<
   return {
     account,
     readings: [reading] as const,
-    happenings: comingAndGoing(path, isKept ? { add } : { add, remove }),
+    happenings: [comingAndGoing(path, isKept ? { add } : { add, remove })],
   };
 }
 
@@ -98,7 +95,7 @@ async function scoped(route: string, path: string, body: () => object): Promise<
       { ...reading, as: account.owner },
       { ...reading, as: some },
     ],
-    happenings: comingAndGoing(path, { add, remove }),
+    happenings: [comingAndGoing(path, { add, remove })],
   };
 }
 
@@ -110,7 +107,7 @@ async function dedicatedIps(): Promise<Scene> {
   const remove = (id: string) => made(send(account, "DELETE", `dedicated-ips/${id}`));
   if (firstOf(one).ip === "") throw new Error("a host without an address");
   const reading = { route: "dedicated_ips.list", path: pathOf(account, "dedicated-ips"), as: account.owner, stable };
-  return { readings: [reading], happenings: comingAndGoing("dedicated IP", { add, remove }) };
+  return { readings: [reading], happenings: [comingAndGoing("dedicated IP", { add, remove })] };
 }
 
 async function money(): Promise<Scene> {
@@ -148,10 +145,7 @@ async function money(): Promise<Scene> {
       { route: "billing.invoices.list", path: pathOf(account, "billing/invoices"), stable, ...rest },
       { route: "billing.transactions.list", path: pathOf(account, "billing/transactions"), stable: movements, ...rest },
     ],
-    happenings: [
-      ...comingAndGoing("invoice", { add }),
-      { name: "more money", before: nothing, run: () => fund(account, 300), after: nothing },
-    ],
+    happenings: [comingAndGoing("invoice", { add }), { name: "more money", acts: [() => fund(account, 300)] }],
   };
 }
 
@@ -176,12 +170,10 @@ async function journals(): Promise<Scene> {
       stable: [...stable],
     })),
     happenings: [
-      ...comingAndGoing("delivery", { add }),
+      comingAndGoing("delivery", { add }),
       {
         name: "one more change",
-        before: nothing,
-        run: () => made(send(account, "POST", "tags", { name: uniqueName("tag") })),
-        after: nothing,
+        acts: [() => made(send(account, "POST", "tags", { name: uniqueName("tag") }))],
       },
     ],
   };
@@ -224,10 +216,10 @@ async function access(): Promise<Scene> {
       reading("auth.role_assignments.list", "role-assignments?include_revoked=true", roles),
     ],
     happenings: [
-      ...comingAndGoing("member", { add: member, remove: end(`groups/${groupId}/members`) }),
-      ...comingAndGoing("grant", { add: grantOne, remove: end("authorizations") }),
-      ...comingAndGoing("role assignment", { add: assignOne, remove: end("role-assignments") }),
-      { name: "a revocation", before: async () => void all.push(await grantOne()), run: revokeLast, after: nothing },
+      comingAndGoing("member", { add: member, remove: end(`groups/${groupId}/members`) }),
+      comingAndGoing("grant", { add: grantOne, remove: end("authorizations") }),
+      comingAndGoing("role assignment", { add: assignOne, remove: end("role-assignments") }),
+      { name: "a revocation", before: async () => void all.push(await grantOne()), acts: [revokeLast] },
     ],
   };
 }
@@ -302,16 +294,16 @@ async function domains(): Promise<Scene> {
       reading("dns_records.list", "dns-records", records, some),
     ],
     happenings: [
-      { name: "a domain moves", before: nothing, run: move, after: nothing },
-      ...comingAndGoing("domain", {
+      { name: "a domain moves", acts: [move] },
+      comingAndGoing("domain", {
         add: transient,
         remove: (name) => made(send(account, "DELETE", `domains/${name}`)),
       }),
-      ...comingAndGoing("mailbox", {
+      comingAndGoing("mailbox", {
         add: () => box(first.name),
         remove: (id) => made(send(account, "DELETE", `mailboxes/${id}`)),
       }),
-      ...comingAndGoing("record", {
+      comingAndGoing("record", {
         add: async () => String(await record(first.name, uniqueName("r").replace(".com", ""))),
         remove: (id) => made(send(account, "DELETE", `dns-records/${id}`)),
       }),
@@ -353,10 +345,10 @@ async function accounts(): Promise<Scene> {
       },
     ],
     happenings: [
-      ...comingAndGoing("member of the claimed account", { add: () => assign(user, claimed), remove: leave }),
-      ...comingAndGoing("account of the member", { add: () => assign(member, claimed), remove: leave }),
-      { name: "a suspension", before: nothing, run: () => set("suspended"), after: () => set("active") },
-      { name: "one more account", before: nothing, run: () => newAccount({ clientId }), after: nothing },
+      comingAndGoing("member of the claimed account", { add: () => assign(user, claimed), remove: leave }),
+      comingAndGoing("account of the member", { add: () => assign(member, claimed), remove: leave }),
+      { name: "a suspension, and its end", acts: [() => set("suspended"), () => set("active")] },
+      { name: "one more account", acts: [() => newAccount({ clientId })] },
     ],
   };
 }

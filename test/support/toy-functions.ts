@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
 import * as z from "zod";
 
 import { catalogueOf, type Catalogue } from "../../functions/code/catalogue/function.ts";
@@ -41,8 +43,12 @@ const noteOf = (id: string, number = id.length) => ({
   parent: id.includes("/") ? { id: "root" } : null,
 });
 
+/** The toy of the program that runs. */
+const toys = new AsyncLocalStorage<Toy>();
+const toyOf = (): Toy => toys.getStore() ?? { calls: [] };
+
 /** Functions without a table, to see how programs are run: what each call was, in the order in which they began. */
-function toyCatalogue(toy: Toy): Catalogue {
+function toyCatalogue(): Catalogue {
   const declare = (
     name: string,
     access: "read" | "write",
@@ -61,6 +67,7 @@ function toyCatalogue(toy: Toy): Catalogue {
       limit,
       run: async ({ query, body }: Record<"query" | "body", Record<string, unknown>>) => {
         const input = { ...query, ...body };
+        const toy = toyOf();
         toy.calls.push(`${name} ${JSON.stringify(input)}`);
         await toy.before?.(name, input);
         if (input["id"] === "bad") throw new Problem("not_found", "There is no such note.");
@@ -72,10 +79,10 @@ function toyCatalogue(toy: Toy): Catalogue {
   };
   const id = text("The id.");
   const items = ({ page_size: size }: Record<string, unknown>) =>
-    Array.from({ length: Number(size) }, (_, index) => noteOf(`n${index}`, toy.version));
+    Array.from({ length: Number(size) }, (_, index) => noteOf(`n${index}`, toyOf().version));
   return catalogueOf([
     declare("notes.get", "read", { query: z.strictObject({ id }) }, (input) =>
-      noteOf(String(input["id"]), toy.version),
+      noteOf(String(input["id"]), toyOf().version),
     ),
     declare("notes.list", "read", { query: z.strictObject(pageQuery), output: pageOf(Note, "notes") }, (input) => ({
       items: items(input),
@@ -93,19 +100,22 @@ function toyCatalogue(toy: Toy): Catalogue {
       "notes.add",
       "write",
       { body: z.strictObject({ text: z.string().max(50), tags: z.array(z.string().max(5)).optional() }) },
-      (input) => noteOf(String(input["text"]), toy.version),
+      (input) => noteOf(String(input["text"]), toyOf().version),
     ),
     declare("notes.send", "write", { limit: "outbound", body: z.strictObject({ id }) }, (input) =>
-      noteOf(String(input["id"]), toy.version),
+      noteOf(String(input["id"]), toyOf().version),
     ),
     {
       ...declare("notes.reveal", "write", { body: z.strictObject({ id }) }, (input) =>
-        noteOf(String(input["id"]), toy.version),
+        noteOf(String(input["id"]), toyOf().version),
       ),
       shownOnce: ["text"],
     },
   ]);
 }
+
+/** The same for all programs, as its schemas take far longer to make than a program to run. */
+const catalogue = toyCatalogue();
 
 /** A door for somebody, whose calls cost nothing. */
 export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
@@ -122,7 +132,7 @@ export function toyDoor(now: () => Date = () => new Date()): InvocationContext {
 
 /** Whether a program has no mistake that is known before it runs. */
 export const isRight = (program: string): boolean =>
-  check(parseProgram(program), { catalogue: toyCatalogue({ calls: [] }) }).diagnostics.length === 0;
+  check(parseProgram(program), { catalogue }).diagnostics.length === 0;
 
 /** Runs a program that has no mistake with a toy's functions. */
 export async function runToy(
@@ -130,17 +140,18 @@ export async function runToy(
   toy: Toy,
   more: Partial<RunProgramOptions> & { door?: InvocationContext } = {},
 ): Promise<ProgramRun> {
-  const catalogue = toyCatalogue(toy);
   const checked = check(parseProgram(program), {
     catalogue,
     session: new Map([...(more.session ?? [])].map(([name, value]) => [name, { type: keptType(value) }])),
   });
   const [mistake] = checked.diagnostics;
   if (mistake) throw new Error(`${mistake.at.line}:${mistake.at.column} ${mistake.code} ${mistake.message}`);
-  return runProgram(checked, more.door ?? toyDoor(), {
-    explain: (mistake) => explain([mistake], program, catalogue),
-    ...more,
-  });
+  return toys.run(toy, () =>
+    runProgram(checked, more.door ?? toyDoor(), {
+      explain: (mistake) => explain([mistake], program, catalogue),
+      ...more,
+    }),
+  );
 }
 
 /** The value a program ends with; throws what it ends with instead. */

@@ -87,9 +87,17 @@ async function fullDay() {
   return { journal, ids: newestFirst(ids), now: new Date(midnightMs + dayMs + hourMs) };
 }
 
+let indexed: Promise<Awaited<ReturnType<typeof fullDay>>> | undefined;
+
+/** A full day with its index, for several tests: the last of them appends to it. */
+const indexedDay = () =>
+  (indexed ??= fullDay().then(async (day) => {
+    await index(day.journal, day.now);
+    return day;
+  }));
+
 test("every page of a day of ten thousand costs about as much as the first, also where a span cuts the day", async () => {
-  const { journal, ids, now } = await fullDay();
-  await index(journal, now);
+  const { journal, ids, now } = await indexedDay();
   const cut = { since: new Date(midnightMs + 95 * minuteMs), until: new Date(midnightMs + 905 * minuteMs) };
   for (const span of [{}, cut]) {
     const expected = "since" in span ? ids.slice(9 * 98, -10 * 98) : ids;
@@ -105,9 +113,15 @@ test("every page of a day of ten thousand costs about as much as the first, also
   }
 });
 
-test("a late entry is listed at once, and the day is indexed again", async () => {
-  const { journal, ids, now } = await fullDay();
+test("a call that finds nothing new to index writes nothing", async () => {
+  const { journal, now } = await indexedDay();
+  const before = usage.writeUnits;
   await index(journal, now);
+  expect(usage.writeUnits).toBe(before);
+});
+
+test("a late entry is listed at once, and the day is indexed again", async () => {
+  const { journal, ids, now } = await indexedDay();
   const late = timeOrderedId(new Date(midnightMs + 55 * minuteMs));
   await append(journal, [late], now);
   const expected = newestFirst([...ids, late]);
@@ -133,12 +147,4 @@ test("several workers may index a journal at once, while entries are appended", 
     expect(total).toBe(expected.length);
     expect(rows.map(({ id }) => id)).toEqual(expected.slice(skip, skip + 25));
   }
-});
-
-test("a call that finds nothing new to index writes nothing", async () => {
-  const { journal, now } = await fullDay();
-  await index(journal, now);
-  const before = usage.writeUnits;
-  await index(journal, now);
-  expect(usage.writeUnits).toBe(before);
 });

@@ -89,15 +89,15 @@ async function takeNotification({ method, params }: Message, context: Invocation
 /**
  * Answers the MCP endpoint (Streamable HTTP) without sessions: one message per POST, answered by one JSON object, or by
  * a stream of events for a program that tells of its progress. Supports revision 2026-07-28, and 2025-11-25, 2025-06-18
- * and 2025-03-26, which begin with `initialize`. A request that the rate limit `refused` runs no program; all other
- * methods are answered.
+ * and 2025-03-26, which begin with `initialize`. A request that the rate limit `refused` runs and cancels no program; all
+ * other methods are answered.
  */
 export async function mcp(request: Request, context: InvocationContext, refused?: Problem): Promise<Response> {
   const message = readMessage(request.body);
   if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, shape, 400);
   const { id, method } = message;
   const wrong = refuseByHeaders(message, request.headers);
-  if (id === undefined) return wrong ?? takeNotification(message, context);
+  if (id === undefined) return wrong ?? (refused ? { statusCode: 202 } : takeNotification(message, context));
   const call: RpcRequest = { ...message, id };
   const era = protocolGeneration(message, request.headers);
   if (wrong) return wrong;

@@ -2,7 +2,7 @@ import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
 
 import { afterReading } from "../../../support/between.ts";
 import { answerOf, eventOf, handlerOf, request } from "../../../support/request.ts";
-import { newAccount, newUser, type Account, type User } from "../../../support/world.ts";
+import { newAccount, newUser, testTable, type Account, type User } from "../../../support/world.ts";
 
 const path = "/v1/public/mcp";
 const modern = {
@@ -169,4 +169,18 @@ test.each([
   );
   expect(answer.headers["content-type"]).toBe("application/json");
   expect(envelopeOf(answer).status).toBe("completed");
+});
+
+test("a cancellation for which the rate limit has no room stores nothing", async () => {
+  const { owner } = await newAccount();
+  const stored = () => testTable().between(`PRINCIPAL#${owner.id}`, "CANCELLED#", "CANCELLED#~");
+  await cancel(owner, 7);
+  expect(await stored()).toHaveLength(1);
+  const args = { name: "service_query", arguments: { code: "me.get()\n".repeat(140) } };
+  await request("POST", path, {
+    token: owner.token,
+    body: { jsonrpc: "2.0", id: 8, method: "tools/call", params: args },
+  });
+  expect(await cancel(owner, 8)).toMatchObject({ status: 202, text: "" });
+  expect(await stored()).toHaveLength(1);
 });

@@ -13,7 +13,7 @@ const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.t
 /** Tests that change their process for good: its environment, or what it keeps of it. Each has a process of its own. */
 const apart = [
   "test/budgets.test.ts",
-  "test/functions/workers/advance-*.test.ts",
+  "test/functions/workers/{advance-*,payment-webhook}.test.ts",
   "test/infra/local/pages/checkout-page.test.ts",
   "test/infra/local/read-only.test.ts",
   "test/infra/restore/rehearse.test.ts",

@@ -12,6 +12,10 @@ export type Answer = { status: number; headers?: Record<string, string>; body: s
  */
 export type Fault = Answer | "silence" | "stall" | "hang-up" | "lost";
 
+/** How long a call to a service in these troubles waits, in milliseconds: long on a busy machine, unless no answer comes. */
+export const timeoutFor = (troubles: readonly unknown[]): number =>
+  troubles.includes("silence") || troubles.includes("stall") ? 150 : 5_000;
+
 /** An HTTP server on 127.0.0.1 until the test is over; faults come first, one for each request. */
 export async function startLoopback(answer: (request: Recorded) => Answer, fault: () => Fault | undefined) {
   const recorded: Recorded[] = [];

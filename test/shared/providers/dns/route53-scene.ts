@@ -2,6 +2,7 @@ import type { RRset } from "../../../../shared/dns/rrset.ts";
 import type { Dns } from "../../../../shared/providers/dns/dns.ts";
 import { route53Dns, type Route53Options } from "../../../../shared/providers/dns/route53.ts";
 import { a } from "../../../support/dns-network.ts";
+import { timeoutFor } from "../loopback.ts";
 import { startRoute53, type Route53Service, type Trouble } from "../route53-service.ts";
 
 export const input = {
@@ -15,7 +16,7 @@ export type Scene = Route53Service & { dns: Dns };
 /** A DNS provider at a service of its own that is in these troubles first, one for each request. */
 export async function scene(troubles: Trouble[] = [], options: Route53Options = {}): Promise<Scene> {
   const service = await startRoute53(...troubles);
-  return { ...service, dns: route53Dns({ endpoint: service.url, timeoutMs: 150, ...options }) };
+  return { ...service, dns: route53Dns({ endpoint: service.url, timeoutMs: timeoutFor(troubles), ...options }) };
 }
 
 /** A zone of example.com, with what is put in it. */

@@ -4,6 +4,7 @@ import { Problem } from "../../../../shared/core/errors.ts";
 import type { CheckoutInput, Payments } from "../../../../shared/providers/payments/payments.ts";
 import { stripePayments, type StripeOptions } from "../../../../shared/providers/payments/stripe.ts";
 import { thrownBy } from "../../../support/thrown.ts";
+import { timeoutFor } from "../loopback.ts";
 import { startStripe, type StripeService, type Trouble } from "../stripe-service.ts";
 
 const secret = async () => ({ apiKey: "sk_test_1", webhookSecret: "whsec_1" });
@@ -25,7 +26,10 @@ type Scene = StripeService & { payments: Payments };
 
 async function scene(troubles: Trouble[] = [], options: StripeOptions = {}): Promise<Scene> {
   const service = await startStripe(...troubles);
-  return { ...service, payments: stripePayments(secret, { endpoint: service.url, timeoutMs: 150, ...options }) };
+  return {
+    ...service,
+    payments: stripePayments(secret, { endpoint: service.url, timeoutMs: timeoutFor(troubles), ...options }),
+  };
 }
 
 test("a checkout is a session of one line, which names the account and our reference", async () => {

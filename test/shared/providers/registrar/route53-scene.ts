@@ -2,7 +2,7 @@ import type { Registrar } from "../../../../shared/providers/registrar/registrar
 import { route53Registrar, type Route53RegistrarOptions } from "../../../../shared/providers/registrar/route53.ts";
 import { contact } from "../../../support/contact.ts";
 import { startDomains, type DomainsService } from "../domains-service.ts";
-import type { Fault } from "../loopback.ts";
+import { timeoutFor, type Fault } from "../loopback.ts";
 
 export const name = "example.com";
 export const input = { name, contact: { ...contact, organization: "" }, autoRenew: false };
@@ -13,7 +13,10 @@ type Scene = DomainsService & { registrar: Registrar };
 /** A registrar at a service of its own that is in these troubles first, one for each request. */
 export async function scene(troubles: Fault[] = [], options: Route53RegistrarOptions = {}): Promise<Scene> {
   const service = await startDomains(...troubles);
-  return { ...service, registrar: route53Registrar({ endpoint: service.url, timeoutMs: 150, ...options }) };
+  return {
+    ...service,
+    registrar: route53Registrar({ endpoint: service.url, timeoutMs: timeoutFor(troubles), ...options }),
+  };
 }
 
 /** The operations that the service was asked for. */

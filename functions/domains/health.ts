@@ -1,7 +1,7 @@
 import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { Health, healthOf } from "../../shared/domains/setup/health.ts";
-import { expectedRecords, aheadOfHealth } from "../../shared/domains/setup/mail-checks.ts";
+import { advisedInZone, aheadOfHealth, expectedRecords } from "../../shared/domains/setup/mail-checks.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -33,7 +33,10 @@ export const route = defineRoute({
   params: DomainParams,
   output: Health,
   ahead: ({ params }, expected) => aheadOfHealth(params.account_id, params.domain, expected),
-  run: async ({ found }, { table, now }) => healthOf(found, await expectedRecords(table, found), resolverHere(), now()),
+  run: async ({ found }, { table, now }) => {
+    const [expected, inZone] = await Promise.all([expectedRecords(table, found), advisedInZone(table, found)]);
+    return healthOf(found, expected, { resolver: resolverHere(), inZone, now: now() });
+  },
 });
 
 export const handler = http(route);

@@ -105,8 +105,8 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
     expect(await status(page, "Dry run")).toContain("nothing was changed · 2 calls would run · score 2");
     const rows = await page.locator("tbody tr").allInnerTexts();
     expect(rows.map((row) => row.replaceAll(/\s+/g, " ").trim())).toEqual([
-      "1 workspaces.list 1 read workspace.view yes",
-      "2 workspaces.add 2 write workspace.manage no",
+      "1 workspaces.list 1 read workspace.view yes 1",
+      "2 workspaces.add 2 write workspace.manage no 1",
     ]);
     expect(await names(account)).toEqual([]);
   });

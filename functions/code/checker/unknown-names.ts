@@ -32,10 +32,10 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
   if (members.length > 0 && isVariable(root)) {
     const [of, last] = [clip([root, ...members.slice(0, -1)].join(".")), members.at(-1) ?? ""];
     const method = builtinMethods.get(last);
-    const hint = method
-      ? `Its method is called as ${formOf(method)}, with plain values.`
+    const message = method
+      ? `${of} is a value, no function. Its method is called as ${formOf(method)}, with plain values.`
       : methodHintOf(last, of, builtinMethods.keys());
-    return { ...diagnostic, message: `${of} is a value, no function. ${hint}` };
+    return { ...diagnostic, message };
   }
   const builtin = missingBuiltins.get(name);
   if (builtin !== undefined) return { ...diagnostic, message: builtin };

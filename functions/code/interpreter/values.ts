@@ -117,9 +117,12 @@ export function formatValue(value: unknown, budget: StepBudget, at: Position): s
 const noSuchMember = (at: Position, message: string): LanguageError =>
   new LanguageError(at, message, { code: "no_such_member" });
 
+/** Whether a name such as `mailbox_id` may mean the value's own id. */
+const isOwnId = (name: string): boolean => name.endsWith("_id") && name !== "account_id";
+
 /** Builds a hint that suggests the nearest name and lists the existing ones. */
 export function didYouMean(name: string, names: readonly string[], what: string): string {
-  const meant = closestName(name, names) ?? (name.endsWith("_id") && names.includes("id") ? "id" : undefined);
+  const meant = closestName(name, names) ?? (isOwnId(name) && names.includes("id") ? "id" : undefined);
   const listed =
     names.length > 0
       ? ` It has: ${names

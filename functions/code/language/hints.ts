@@ -35,8 +35,9 @@ const methods = new Map<string, (of: string) => string>(
 export function methodHintOf(name: string, of: string, known: Iterable<string>): string {
   const hint = methods.get(name.replaceAll("_", "").toLowerCase())?.(of);
   if (hint !== undefined) return hint;
-  const meant = closestName(name, known);
-  return `There is no method ${clip(name)}.${meant === undefined ? "" : ` Did you mean ${meant}?`}`;
+  const names = [...known];
+  const meant = closestName(name, names);
+  return `There is no method ${clip(name)}. ${meant === undefined ? `The methods are ${names.join(", ")}.` : `Did you mean ${meant}?`}`;
 }
 
 /** Hints that replace words and signs of other languages, and the parts of Starlark that are not supported. */

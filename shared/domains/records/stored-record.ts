@@ -101,9 +101,13 @@ export async function recordsIn(
   return rows.map((row) => StoredRecord.parse(row));
 }
 
-/** The range of the records of a domain. */
-export function recordsRange(accountId: string, domainId: string): { partition: string; from: string; to: string } {
-  const { PK, SK } = ofDomain(accountId, domainId);
+/** The range of the records that `recordsIn` reads. */
+export function recordsRange(
+  accountId: string,
+  domainId: string,
+  ...only: [] | [name: string] | [name: string, type: string]
+): { partition: string; from: string; to: string } {
+  const { PK, SK } = ofDomain(accountId, domainId, ...only);
   return { partition: PK, from: `${SK}#`, to: `${SK}#~` };
 }
 

@@ -69,6 +69,13 @@ const waiting = (name: Check["name"]): Check => ({
   message: "The domain gets this record once it is delegated to us.",
 });
 
+/** A check of a record that was added to the zone here: if it is missing in the DNS, it must not be added again. */
+function added(check: Check): Check {
+  const { missing, ...rest } = check;
+  if (!missing || check.observed?.length !== 0) return check;
+  return { ...rest, message: "The record was added here. The public DNS does not show it yet." };
+}
+
 /** Whether the domain is delegated to us. */
 export async function checkNs(
   { resolver }: { resolver: Resolver },
@@ -110,13 +117,12 @@ export async function mailChecks(
 
 /**
  * Checks a domain in the public DNS. All questions are asked at the same time, so this takes no longer than the
- * resolver allows for one question.
+ * resolver allows for one question. `inZone` names the checks whose records are in the zone here.
  */
 export async function healthOf(
   domain: StoredDomain,
   expected: readonly ParsedRecord[] | undefined,
-  resolver: Resolver,
-  now: Date,
+  { resolver, inZone, now }: { resolver: Resolver; inZone: ReadonlySet<Check["name"]>; now: Date },
 ): Promise<Health> {
   const { BLOCKLIST_ZONES: zones } = HealthEnvironment.parse(process.env);
   const asked = { resolver, domain: domain.name };
@@ -131,7 +137,7 @@ export async function healthOf(
     }),
     checkBlocklists(asked, zones),
   ]);
-  const checks = [ns, ...mail, sts, tls, listed];
+  const checks = [ns, ...mail, ...[sts, tls].map((check) => (inZone.has(check.name) ? added(check) : check)), listed];
   return {
     domain: domain.name,
     status: overallStatus(checks),

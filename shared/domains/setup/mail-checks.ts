@@ -8,6 +8,7 @@ import { aheadOfDomain, expectedDomainId } from "../find.ts";
 import { Dkim, dkimKey } from "../records/dkim-keys.ts";
 import type { ParsedRecord } from "../records/record.ts";
 import { isSpf } from "../records/spf.ts";
+import { recordsIn, recordsRange } from "../records/stored-record.ts";
 import { systemRecords } from "../records/system-records.ts";
 
 type CheckName = "ns" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
@@ -128,6 +129,14 @@ export const advised = {
   tls_rpt: (domain: string) => textRecord("_smtp._tls", `v=TLSRPTv1; rua=mailto:tls-reports@${domain}`),
 };
 
+const advisedNames = [advised.mta_sts.name, advised.tls_rpt("").name];
+
+/** Which of these records the customer has added to the zone here. The DNS may not show them yet. */
+export async function advisedInZone(table: Reader, { account_id, id }: StoredDomain): Promise<Set<CheckName>> {
+  const [sts, tls] = await Promise.all(advisedNames.map((name) => recordsIn(table, account_id, id, name, "TXT")));
+  return new Set([...(sts?.length ? ["mta_sts" as const] : []), ...(tls?.length ? ["tls_rpt" as const] : [])]);
+}
+
 /** An answer of 127.255.255.x means that the list refuses the question. */
 const isListed = (answer: DnsAnswer): boolean =>
   answer.status === "found" &&
@@ -149,7 +158,9 @@ export async function checkBlocklists({ resolver, domain }: HealthQuestion, zone
 export function aheadOfHealth(accountId: string, name: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);
   const id = expectedDomainId(expected.seen, accountId, name);
-  return { ...ahead, keys: [...keys, ...(id === undefined ? [] : [dkimKey(accountId, id)])] };
+  if (id === undefined) return { ...ahead, keys };
+  const ranges = advisedNames.map((name) => recordsRange(accountId, id, name, "TXT"));
+  return { ...ahead, keys: [...keys, dkimKey(accountId, id)], ranges };
 }
 
 /** The records that a domain needs for its mail; undefined before it has a DKIM key. */

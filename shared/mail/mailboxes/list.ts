@@ -41,7 +41,7 @@ export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
 const notedDomains = 5;
 
 /** The place of the note. No item is stored there. */
-const homesKey = (accountId: string): Key => ({ PK: mailboxesOf(accountId).partition, SK: "SEEN#MAILBOX_HOMES" });
+const homesKey = (accountId: string): Key => ({ PK: mailboxesOf(accountId).partition, SK: "MAILBOX_HOMES" });
 const Homes = z.object({ domains: z.array(Id), workspaces: z.array(Id) });
 
 /**

@@ -119,7 +119,11 @@ describe("is refused, with its place:", () => {
     ["a member that is given a value", "x.y = 1", "1:5 Only a name can be assigned a value: `name = value`."],
     ["a constant that is given a value", "None = 1", "1:1 None is a constant: choose another name."],
     ["a value that is called", "x[0](y=1)", "1:5 A value cannot be called: call a function by its full name."],
-    ["a method that there is not", "f(x=1).title()", "1:13 There is no method title."],
+    [
+      "a method that there is not",
+      "f(x=1).title()",
+      "1:13 There is no method title. The methods are startswith, endswith, lower, upper, strip, split, join, replace, find, items, keys, values, get, index, count.",
+    ],
     ["a misspelt method", "f(x=1).lowr()", "1:12 There is no method lowr. Did you mean lower?"],
     ["a method of another language", "f(x=1).toLowerCase()", "1:19 Write `x.lower()`."],
     ["a word of the language as member", "x.from", '1:3 `from` is a reserved word: write ["from"] for .from.'],

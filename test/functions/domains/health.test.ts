@@ -76,6 +76,22 @@ test("says which record to add where one is gone from the zone, and is healthy a
   expect((await health(account, name)).status).toBe("healthy");
 });
 
+test("a record that was added is not asked for again, although the public DNS does not show it yet", async () => {
+  const account = await newAccount();
+  const { name } = await connected(account);
+  const adviceOf = async () => (await health(account, name)).checks.filter(({ status }) => status === "warn");
+  const [sts] = await adviceOf();
+  const body = { domain: name, ...sts?.missing_record };
+  const path = `/v1/public/accounts/${account.id}/dns-records`;
+  expect((await request("POST", path, { token: account.owner.token, body })).status).toBe(201);
+  const [added, other] = await adviceOf();
+  expect([added?.missing_record, added?.message]).toEqual([
+    null,
+    "The record was added here. The public DNS does not show it yet.",
+  ]);
+  expect(other?.missing_record).not.toBeNull();
+});
+
 test("the records to add can be added as they are: those that it advises here, and all where the DNS is hosted", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);

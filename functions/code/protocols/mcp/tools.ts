@@ -15,7 +15,7 @@ import { budgetMs, callLimit, sourceLimitBytes } from "../../language/limits.ts"
 const executeDescription = (): string =>
   `Runs a program of calls to the ${productName} and answers each call's result and the last line's value.
 
-Starlark (Python) expressions with builtins, methods, f-strings, sorted(xs, key="name"); no def or loops. Each line is a call or name = …; the last picks what you need.
+Starlark (Python) expressions with builtins, methods, f-strings, sorted(xs, key="name"); no def, loops, tuples. Each line is a call or name = …; the last picks what you need.
 ws = workspaces.add(account_id="…", name="Sales")
 page = mailboxes.list(account_id="…", workspace_id=ws.id, page_size=50)
 [mailboxes.get(account_id="…", mailbox=m.id).quota for m in page.items if m.status != "paused"]
@@ -24,7 +24,7 @@ functions.search(query="unpaid bills") finds functions, functions.explain(name=[
 All is checked first: an error names line and correction, and nothing was done. If a call fails later, earlier ones stand: send only the rest.
 Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.
 
-Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size?, answered {items, page, page_size, total}. All need account_id but ${functionsWithoutAccount()}. Those after | write.
+Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size? (≤ 100), answered {items, page, page_size, total}. All need account_id but ${functionsWithoutAccount()}. Those after | write.
 ${catalogueText()}`;
 
 /** The description for programs that only read. It refers to the other tool's, so that the catalogue is sent once. */
@@ -106,11 +106,12 @@ export const ToolArguments = z.strictObject({
   session_id: CodeRequest.shape.session_id
     .optional()
     .meta({ description: "Programs with the same session_id share their variables, for an hour." }),
-  request_id: CodeRequest.shape.request_id
-    .optional()
-    .meta({ description: "After a time-out, send the program again with the same request_id. Nothing is done twice." }),
+  request_id: CodeRequest.shape.request_id.optional().meta({
+    description:
+      "After a time-out or a temporary error, send the same program again with the same request_id: nothing is done twice. A corrected program may have the same id, but leaves out what took effect.",
+  }),
   results: Results.optional().meta({
-    description: `all: the result of every call, the default of ${executeName}; last: the last value, and the sizes of other results, the default of ${queryName}.`,
+    description: `all: the result of every call, the default of ${executeName}; last: the last value, the results of writes that it lacks, and the sizes of other results, the default of ${queryName}.`,
   }),
 });
 

@@ -14,7 +14,8 @@ const expected = systemRecords(settings, { public_key: "AAAA" });
 const domainOf = (name: string): StoredDomain =>
   ({ ...settings, name, nameservers: [`ns1.${name}`, `ns2.${name}`] }) as unknown as StoredDomain;
 
-const healthBy = (resolver: Resolver) => healthOf(domainOf("shop.test"), expected, resolver, new Date());
+const healthBy = (resolver: Resolver) =>
+  healthOf(domainOf("shop.test"), expected, { resolver, inZone: new Set(), now: new Date() });
 
 const servFail = 2;
 const unknown = ["ns", "mx", "spf", "dkim", "dmarc", "mta_sts", "tls_rpt", "blocklist"].map((name) => [

@@ -85,6 +85,10 @@ const PlannedWrite = z.object({
     .string()
     .optional()
     .meta({ description: "The name of the resource that would be changed, such as a mailbox's address." }),
+  preview: z
+    .unknown()
+    .optional()
+    .meta({ description: "What the call would do, for functions that can tell, such as the addresses to delete." }),
   allowed: z.boolean().nullable().meta({
     description:
       "Whether the caller may make this call with these arguments. Null if that depends on an earlier write of the program.",

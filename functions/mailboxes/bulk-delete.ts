@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { BulkDeleteAnswer, deleteMailboxes } from "../../shared/mail/mailboxes/bulk-delete.ts";
+import { BulkDeleteAnswer, deleteMailboxes, previewDeletion } from "../../shared/mail/mailboxes/bulk-delete.ts";
 
 export const route = defineRoute({
   name: "mailboxes.bulk_delete",
@@ -31,6 +31,7 @@ export const route = defineRoute({
     })
     .meta({ id: "MailboxBulkDelete", description: "The mailboxes to delete." }),
   output: BulkDeleteAnswer,
+  preview: ({ params, body }, context) => previewDeletion(params.account_id, body.mailboxes, context),
   run: ({ params, body }, context) => deleteMailboxes(params.account_id, body.mailboxes, context),
 });
 

@@ -105,13 +105,18 @@ export function requireHonoured(etag: Own | undefined, { headers }: Pick<RawInpu
   );
 }
 
+/** A call that is allowed but not made. `preview` says what it would do, if the route can tell. */
+export type RehearsedCall = Authorized & { preview: unknown };
+
 /**
  * Decides whether a route may run for this caller and input, as `invoke` does before it runs: parse (422), authorize
  * (403, 404), changes allowed (503). Does not run it, and charges nothing.
  */
-export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<Authorized> {
+export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<RehearsedCall> {
   if (invocation.readOnly !== undefined && route.access === "write") throw stopped(invocation.readOnly);
-  return decide(route, raw, await invocation.authenticate(), invocation.table);
+  const { input, table, ...authorized } = await decide(route, raw, await invocation.authenticate(), invocation.table);
+  const { permissions } = authorized;
+  return { ...authorized, preview: await route.preview?.(input, { table, permissions }) };
 }
 
 const stopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });

@@ -206,6 +206,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    * permissions, so that the call needs one round trip less.
    */
   ahead?: (input: Input<P, Q, B>, expected: Expected) => Ahead;
+  /** What a call would do, for a dry run in code mode. It only reads, and shows only what the caller may see. */
+  preview?: (input: Input<P, Q, B>, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 } & Needed &
   Access &
@@ -242,6 +244,7 @@ export type Route = {
   lambda: LambdaNeeds;
   codeMode: CodeMode;
   ahead?: (input: AnyInput, expected: Expected) => Ahead;
+  preview?: (input: AnyInput, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
   run: (input: AnyInput & { found: unknown }, context: Context) => Promise<unknown>;
 };
 

@@ -1,8 +1,7 @@
 import { viewCapability } from "../../../shared/auth/capabilities.ts";
 import { type Permissions, covers } from "../../../shared/auth/permissions.ts";
 import { InvalidInput, Problem } from "../../../shared/core/errors.ts";
-import type { Authorized } from "../../../shared/http/authorize.ts";
-import { type InvocationContext, rehearse } from "../../../shared/http/invoke.ts";
+import { type InvocationContext, type RehearsedCall, rehearse } from "../../../shared/http/invoke.ts";
 import { reachOf } from "../../../shared/http/may-call.ts";
 import type { Route } from "../../../shared/http/route.ts";
 import { scoreUnit } from "../catalogue/function.ts";
@@ -52,16 +51,15 @@ export async function dryRun(
     mayBeUnknown: true,
   });
   const last = lastValueOf(steps, outcome);
-  const isKnown = !outcome.failure && !isPartlyUnknown(last.value);
-  const diagnostic =
-    programFailure(outcome, caller.checkedCall, context) ?? (isKnown ? resultTooLarge(last.value, last.at) : undefined);
+  const { value } = describe(outcome.failure ? null : last.value);
+  const diagnostic = programFailure(outcome, caller.checkedCall, context) ?? resultTooLarge(value, last.at);
   return {
     calls: [...calls.values()].map((call) => ({
       ...declared(call),
       held: held(call),
       ...rehearsal.of(call, outcome.results.filter((one) => one.call === call.call).length),
     })),
-    lastValue: isKnown && !diagnostic ? last.value : null,
+    lastValue: diagnostic ? null : value,
     ...(diagnostic ? { error: explain(diagnostic) } : {}),
   };
 }
@@ -130,7 +128,7 @@ class Rehearsal {
     try {
       return {
         ...shown,
-        ...labelOf(fn.route, await rehearse(fn.route, inputOf(fn, args), this.#context)),
+        ...shownOf(fn.route, await rehearse(fn.route, inputOf(fn, args), this.#context)),
         allowed: true,
       };
     } catch (error) {
@@ -142,10 +140,16 @@ class Rehearsal {
   }
 }
 
-/** The label of the resource that a write is about, if the caller may see the resource. */
-function labelOf({ capability }: Route, { found, permissions }: Authorized): Pick<PlannedWrite, "label"> {
+/** The label of the resource that a write is about, if the caller may see the resource, and what the write would do. */
+function shownOf(
+  { capability }: Route,
+  { found, permissions, preview }: RehearsedCall,
+): Pick<PlannedWrite, "label" | "preview"> {
   const isSeen = capability !== null && found && covers(permissions, viewCapability(capability), found.scopes);
-  return isSeen && found.label !== undefined ? { label: found.label } : {};
+  return {
+    ...(isSeen && found.label !== undefined ? { label: found.label } : {}),
+    ...(preview === undefined ? {} : { preview }),
+  };
 }
 
 type Refusal = InvalidInput | Problem;

@@ -67,6 +67,8 @@ export const methodTable: readonly Builtin[] = [
   ending("endswith", (text, part) => text.endsWith(part)),
   casing("lower", (text) => text.toLowerCase()),
   casing("upper", (text) => text.toUpperCase()),
+  casing("capitalize", (text) => text.toLowerCase().replace(/^./su, (letter) => letter.toUpperCase())),
+  casing("title", (text) => text.toLowerCase().replace(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase())),
   {
     name: "strip",
     isMethod: true,

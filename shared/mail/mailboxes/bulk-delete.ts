@@ -59,6 +59,9 @@ const progressSeconds = 2 * 86_400;
 type Candidate = { index: number; found: FoundMailbox };
 type DeletionStep = { deleted: Deleted[]; bound: Candidate[]; missing: Candidate[]; left: Candidate[] };
 type Deletion = { accountId: string; context: Context; deleted: Deleted[]; failed: Failure[] };
+type Selection = Pick<Deletion, "accountId" | "deleted" | "failed"> & {
+  context: Pick<Context, "table" | "permissions">;
+};
 
 const failureReasons: Record<Failure["code"], string> = {
   not_found: "There is no such mailbox in this account, or you cannot see it.",
@@ -107,6 +110,25 @@ export async function deleteMailboxes(
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 
+/**
+ * The addresses that `deleteMailboxes` would delete, or the ids of mailboxes that the caller cannot see, and the
+ * mailboxes that it would not delete.
+ */
+export async function previewDeletion(
+  accountId: string,
+  refs: readonly string[],
+  context: Pick<Context, "table" | "permissions">,
+): Promise<{ deleted: string[]; failed: Failure[] }> {
+  const failed: Failure[] = [];
+  const candidates = await candidatesAmong(refs, { accountId, context, deleted: [], failed });
+  const nameOf = ({ found }: Candidate): string => {
+    const { mailbox, domain } = found;
+    const isSeen = covers(context.permissions, "mailbox.view", scopesOfMailbox(found));
+    return isSeen ? `${mailbox.local_part}@${domain.name}` : mailbox.id;
+  };
+  return { deleted: candidates.map(nameOf), failed };
+}
+
 const inOrder = (a: { index: number }, b: { index: number }): number => a.index - b.index;
 
 const isIn =
@@ -117,7 +139,7 @@ const isIn =
 /** The mailboxes to delete. Those that cannot be deleted are added to `failed`. */
 async function candidatesAmong(
   refs: readonly string[],
-  { accountId, context: { table, permissions }, deleted, failed }: Deletion,
+  { accountId, context: { table, permissions }, deleted, failed }: Selection,
 ): Promise<Candidate[]> {
   const isDone = new Set(deleted.map(({ index }) => index));
   const seen = new Set(deleted.map(({ mailbox_id }) => mailbox_id));

@@ -106,6 +106,8 @@ describe("a builtin has the value that Starlark gives it:", () => {
     ["[dict(), dict([['a', 1], ['a', 2]]), dict({'b': 3})]", [{}, { a: 2 }, { b: 3 }]],
     ["['abc'.startswith('ab'), 'abc'.endswith('ab'), ''.startswith('')]", [true, false, true]],
     ["['aÉ'.lower(), 'aé'.upper()]", ["aé", "AÉ"]],
+    ["['éva LUISE'.capitalize(), ''.capitalize(), '1A'.capitalize()]", ["Éva luise", "", "1a"]],
+    ["['hello WORLD of él-2nd'.title(), ''.title()]", ["Hello World Of Él-2Nd", ""]],
     ["[' a b\\n'.strip(), 'xxaxbyx'.strip('xy'), '\\u00a0\\U0001f600\\u2003'.strip()]", ["a b", "axb", "\u{1f600}"]],
     ["[' a  b '.split(), 'a,b,'.split(','), ''.split(), ''.split(',')]", [["a", "b"], ["a", "b", ""], [], [""]]],
     ["[', '.join(['a', 'b']), ''.join([]), '-'.join({'a': 1, 'b': 2})]", ["a, b", "", "a-b"]],

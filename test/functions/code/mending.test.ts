@@ -160,7 +160,7 @@ describe("what models write for want of knowing better is answered with what to 
       "m.primary_email.endswith(…)",
     ],
     ["toUpperCase", `[d.name.toUpperCase() for d in domains.list(${a}).items]`, "Write `d.name.upper()`"],
-    ["title", `[d.name.title() for d in domains.list(${a}).items]`, "There is no method title"],
+    ["center", `[d.name.center() for d in domains.list(${a}).items]`, "There is no method center"],
     ["a regular expression", `[d for d in domains.list(${a}).items if d.name.match("^x")]`, "There are no patterns"],
     ["help", "help()", "functions.search(query="],
     ["dir", "x = me.get()\ndir(x)", "functions.explain(name="],

@@ -121,8 +121,8 @@ describe("is refused, with its place:", () => {
     ["a value that is called", "x[0](y=1)", "1:5 A value cannot be called: call a function by its full name."],
     [
       "a method that there is not",
-      "f(x=1).title()",
-      "1:13 There is no method title. The methods are startswith, endswith, lower, upper, strip, split, join, replace, find, items, keys, values, get, index, count.",
+      "f(x=1).center()",
+      "1:14 There is no method center. The methods are startswith, endswith, lower, upper, capitalize, title, strip, split, join, replace, find, items, keys, values, get, index, count.",
     ],
     ["a misspelt method", "f(x=1).lowr()", "1:12 There is no method lowr. Did you mean lower?"],
     ["a method of another language", "f(x=1).toLowerCase()", "1:19 Write `x.lower()`."],

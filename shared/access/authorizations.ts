@@ -137,8 +137,8 @@ export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
 });
 
 /**
- * Revokes an assignment of one of `kinds`. Throws 404 and 409 `last_owner`. Throws 403 `would_escalate` for ownership if
- * the caller is neither an owner nor a super admin, and for super admin if the caller is no super admin.
+ * Revokes an assignment of one of `kinds`. Throws 404 and 409 `last_owner`. Throws 403 `would_escalate` for ownership
+ * if the caller is neither an owner nor a super admin, and for super admin if the caller is no super admin.
  */
 export async function revoke(
   accountId: string,

@@ -64,7 +64,8 @@ export const invoiceKind = defineKind({
 });
 
 /**
- * The number of an invoice, from the account's id and its place among the account's invoices, from 1: `7c9e6679-000042`.
+ * The number of an invoice, from the account's id and its place among the account's invoices, from 1:
+ * `7c9e6679-000042`.
  */
 export const numberOf = (accountId: string, place: number): string =>
   `${accountId.slice(0, 8)}-${String(place).padStart(6, "0")}`;

@@ -2,8 +2,8 @@ import * as z from "zod";
 
 /**
  * The reason why nothing can be changed at present, as callers read it; an empty text means that there is none. A value
- * such as `true` or `false` is refused: `true` gives callers no reason, and `false` looks like "changes are allowed" but
- * would forbid them.
+ * such as `true` or `false` is refused: `true` gives callers no reason, and `false` looks like "changes are allowed"
+ * but would forbid them.
  */
 export const ReadOnlyReason = z
   .string()

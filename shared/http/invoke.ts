@@ -119,8 +119,8 @@ const stopped = (reason: string): Problem => new Problem("read_only", reason, { 
 
 /**
  * Answers a call of a repeated program that is refused this time. In the first run the call may have succeeded, and its
- * resource may have been deleted since. If the caller still has the permission in the scopes of the resource, the answer is
- * the stored one; otherwise the refusal stands.
+ * resource may have been deleted since. If the caller still has the permission in the scopes of the resource, the
+ * answer is the stored one; otherwise the refusal stands.
  */
 async function refusedOrDone(
   route: Route,

@@ -72,8 +72,8 @@ function pointerWrite(ip: string, version: number | undefined, rdns: string | nu
 
 /**
  * Sets or removes the name of an address. Plays two parties: the provider of the address, who sets its PTR record, and
- * the owner of the host, who sets the host's addresses and the text at `_setup`. With `forward` the name resolves to the
- * address; the former name stops resolving to it. Without it, neither name resolves to the address any more.
+ * the owner of the host, who sets the host's addresses and the text at `_setup`. With `forward` the name resolves to
+ * the address; the former name stops resolving to it. Without it, neither name resolves to the address any more.
  */
 export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
   return table.commit(async () => {

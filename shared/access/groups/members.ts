@@ -150,10 +150,7 @@ export async function planLeaving(
 /** The part of the context that a call with several transactions needs. */
 export type CommitContext = Pick<Context, "table" | "commit">;
 
-/**
- * Removes a member from groups, one group in each transaction. Also works for groups that have been deleted
- * meanwhile.
- */
+/** Removes a member from groups, one group in each transaction. Also works for groups that have been deleted since. */
 export async function leaveGroups(
   { table, commit }: CommitContext,
   accountId: string,

@@ -145,8 +145,8 @@ function buyTogether(
     if (fresh.length === 0) return { value: alreadyBought, writes: [], changes: [], partial: true };
     const moreWrites = (await planMore?.()) ?? [];
     const holds = fresh.map((one) => holdOf(batchId, one));
-    // The wallet and the holders of the names are read at the same time. The wallet is awaited last, so that a taken name
-    // is reported before a lack of money.
+    // The wallet and the holders of the names are read at the same time. The wallet is awaited last, so that a taken
+    // name is reported before a lack of money.
     const paying = planWallet(table, accountId, holds, at);
     paying.catch(() => undefined);
     const nameWritesOf = await planClaims(table, accountId, fresh);

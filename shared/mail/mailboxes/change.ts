@@ -42,8 +42,8 @@ export function aheadOfRename(expected: Expected, accountId: string, ref: string
 }
 
 /**
- * Changes members of a mailbox; writes nothing when it has them already. Throws 404, 409 `mailbox_not_ready`, and 412 if
- * the mailbox has changed.
+ * Changes members of a mailbox; writes nothing when it has them already. Throws 404, 409 `mailbox_not_ready`, and 412
+ * if the mailbox has changed.
  */
 export async function changeMailbox(
   found: FoundMailbox,

@@ -35,8 +35,8 @@ export function aheadOfDeletion(accountId: string, ref: string, expected: Expect
 }
 
 /**
- * Deletes a mailbox with its aliases, its password and the grants on it. Its addresses are free at once. Throws 404, and
- * 412 if the mailbox has changed.
+ * Deletes a mailbox with its aliases, its password and the grants on it. Its addresses are free at once. Throws 404,
+ * and 412 if the mailbox has changed.
  */
 export async function deleteMailbox(found: FoundMailbox, context: Context): Promise<void> {
   const { ifMatch } = context;

@@ -109,7 +109,8 @@ async function hasAny(accountId: string, place: MailboxFilter, context: Context)
 }
 
 /**
- * Throws 422 when the filter names a domain or workspace that does not exist, or in which the caller may export nothing.
+ * Throws 422 when the filter names a domain or workspace that does not exist, or in which the caller may export
+ * nothing.
  */
 async function requirePlace(accountId: string, filter: MailboxFilter, context: Context): Promise<void> {
   const { domain: ref, workspace_id } = filter;

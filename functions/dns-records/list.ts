@@ -13,7 +13,7 @@ export const route = defineRoute({
   summary: "List DNS records",
   synonyms: ["show", "zone", "entries", "A", "AAAA", "CNAME", "MX", "TXT"],
   description:
-    "The DNS records of the domains the caller may see, oldest first. A filter by `type` or `name` without a `domain` looks at 20,000 records at most. If there are more, give a `domain`.",
+    "The DNS records of the domains that the caller may see, oldest first. A filter by `type` or `name` without a `domain` looks at 20,000 records at most. If there are more, give a `domain`.",
   capability: "dns.view",
   scope: "visible",
   access: "read",

@@ -11,7 +11,7 @@ import {
   planRevocation,
   type Grantable,
   assignmentKey,
-  requireMeaning,
+  requireEffect,
 } from "../grants/assignments.ts";
 import { readHeld, superAdminGrants, type Subject, aheadOfHolder } from "../grants/holders.ts";
 import { forSubject, noSuch } from "../grants/references.ts";
@@ -27,10 +27,10 @@ import { locate, aheadOfScope } from "./scopes.ts";
  */
 export const resourceMembers = {
   resource_type: ResourceType.nullish().meta({
-    description: "The type of the resource to narrow this to. Give it with `resource_id`.",
+    description: "The type of the resource to which the access is narrowed. Give it with `resource_id`.",
   }),
   resource_id: Id.nullish().meta({
-    description: "The id of the resource to narrow this to. Give it with `resource_type`.",
+    description: "The id of the resource to which the access is narrowed. Give it with `resource_type`.",
   }),
 };
 type ResourceMembers = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
@@ -53,14 +53,14 @@ export function scopeOf(accountId: string, { resource_type, resource_id }: Resou
     : { type: resource_type, id: resource_id };
 }
 
-const isOf = ({ capability, role, scope }: Omit<HeldGrant, "id">, given: Grantable): boolean =>
+const grantMatches = ({ capability, role, scope }: Omit<HeldGrant, "id">, given: Grantable): boolean =>
   capability === ("capability" in given ? given.capability : undefined) &&
   role === ("role" in given ? given.role : undefined) &&
   scope?.id === ("scope" in given ? given.scope?.id : undefined) &&
   scope?.type === ("scope" in given ? given.scope?.type : undefined);
 
-const same = (assignment: Assignment, given: Grantable): boolean =>
-  assignment.kind === given.kind && isOf(assignment, given);
+const isSameAssignment = (assignment: Assignment, given: Grantable): boolean =>
+  assignment.kind === given.kind && grantMatches(assignment, given);
 
 function handedAs(given: Grantable): Handed {
   switch (given.kind) {
@@ -84,6 +84,7 @@ export function aheadOfGrant(accountId: string, subject: Subject, given: Grantab
  * Gives a capability, role or ownership to a subject, and returns the view of the assignment. If the subject has the
  * same assignment already, nothing changes. Throws:
  * - 403 `would_escalate` if the caller does not hold the same permissions;
+ * - 409 `limit_reached` if the subject holds too many grants, or the account has too many owners;
  * - 422 for a group, service account or resource that the account does not have;
  * - 422 for a capability or role that allows nothing on the resource.
  */
@@ -96,7 +97,7 @@ export async function assign<V>(
 ): Promise<V> {
   const { table, commit, principal, now } = context;
   const scope = "scope" in given ? given.scope : undefined;
-  requireMeaning(given);
+  requireEffect(given);
   if (scope && !(await locate(table, accountId, scope))) throw noSuch("resource_id", scope.type);
   await requireToHold(context, accountId, [handedAs(given)]);
   return commit(async () => {
@@ -115,7 +116,7 @@ export async function assign<V>(
   });
 }
 
-/** The assignment that the subject already has of exactly this. */
+/** The subject's assignment that gives the same as `given`; undefined if it has none. */
 async function findSame(
   table: Reader,
   accountId: string,
@@ -123,10 +124,11 @@ async function findSame(
   given: Grantable,
 ): Promise<Assignment | undefined> {
   const held = await readHeld(table, accountId, subject);
-  const rank = given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : (held?.owner_grant_id ?? []);
-  const grants = held?.grants.filter((grant) => isOf(grant, given)) ?? [];
-  const ids = [...grants.map(({ id }) => id), ...[rank].flat()];
-  return (await getAssignments(table, accountId, ids)).find((assignment) => same(assignment, given));
+  const ownerIds = held?.owner_grant_id === undefined ? [] : [held.owner_grant_id];
+  const rankIds = given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : ownerIds;
+  const grants = held?.grants.filter((grant) => grantMatches(grant, given)) ?? [];
+  const ids = [...grants.map(({ id }) => id), ...rankIds];
+  return (await getAssignments(table, accountId, ids)).find((assignment) => isSameAssignment(assignment, given));
 }
 
 /** The items that `revoke` reads first. */
@@ -135,8 +137,8 @@ export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
 });
 
 /**
- * Revokes an assignment of one of `kinds`. Throws 404 and 409 `last_owner`, and 403 `would_escalate` if a caller
- * without ownership or super admin revokes ownership or super admin.
+ * Revokes an assignment of one of `kinds`. Throws 404 and 409 `last_owner`. Throws 403 `would_escalate` for ownership
+ * if the caller is neither an owner nor a super admin, and for super admin if the caller is no super admin.
  */
 export async function revoke(
   accountId: string,

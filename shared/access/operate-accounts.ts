@@ -33,7 +33,7 @@ export async function createClient(table: Table, name: string): Promise<Client> 
   }));
 }
 
-/** The client, or 404. */
+/** The client. Throws 404. */
 export async function getClient(table: Reader, clientId: string): Promise<Client> {
   const client = await table.get(clientKey(clientId), StoredClient);
   if (!client) throw notFound();

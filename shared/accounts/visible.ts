@@ -28,7 +28,7 @@ import {
 type Filter = { client_id?: string | undefined; status?: string | undefined };
 type VisibleAccounts = { items: StoredAccount[]; total: number };
 
-/** The account, or 404. */
+/** The account. Throws 404. */
 export async function getAccount(table: Reader, accountId: string): Promise<StoredAccount> {
   const account = await table.get(accountKey(accountId), StoredAccount);
   if (!account) throw notFound();

@@ -40,7 +40,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) 
 
 /**
  * The invoice lines for days of one month.
- * - A price for a month is charged by the day: quantity × days ÷ days of the month, rounded once a line.
+ * - A price for a month is charged by the day: quantity × days ÷ days of the month, rounded once per line.
  * - Each plan has its own lines, at the month's prices. Its minimum is charged for the days on it.
  */
 export function linesOf(accruals: readonly Accrual[]): Line[] {

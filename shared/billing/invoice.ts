@@ -16,7 +16,7 @@ import type { InvoiceDocument } from "./invoice-pdf.ts";
  */
 export const invoicesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invoices" });
 
-/** The key of the invoice with this id. An id in another form gets an ordinal that is never used. */
+/** The key of the invoice with this id. For an id without an ordinal it is the key of no invoice. */
 export const invoiceKey = (accountId: string, id: string): Key =>
   rowKey(invoicesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
@@ -45,11 +45,12 @@ export const StoredInvoice = InvoiceBase.extend({
   /** The customer's name when the invoice was made. */
   customer_name: z.string(),
   lines: z.array(Line),
+  /** `amount` in minor units. */
   total: z.int(),
   paid_at: z.string().optional(),
-  /** The seller when the invoice was made. */
+  /** The seller when the invoice was made. Absent on the oldest invoices, which show the present seller. */
   seller: z.object({ name: z.string(), lines: z.array(z.string()) }).optional(),
-  /** The key that signs the addresses of its PDF. */
+  /** The key that signs the addresses of its PDF. Absent on the oldest invoices until they are first listed. */
   download_key: z.string().optional(),
   version: z.int(),
 });
@@ -62,15 +63,19 @@ export const invoiceKind = defineKind({
   seenWith: "billing.view",
 });
 
-/** The number of an invoice, from the account's id and the count of its invoices: `7c9e6679-000042`. */
-export const numberOf = (accountId: string, count: number): string =>
-  `${accountId.slice(0, 8)}-${String(count).padStart(6, "0")}`;
+/**
+ * The number of an invoice, from the account's id and its place among the account's invoices, from 1:
+ * `7c9e6679-000042`.
+ */
+export const numberOf = (accountId: string, place: number): string =>
+  `${accountId.slice(0, 8)}-${String(place).padStart(6, "0")}`;
 
 /** The document of an invoice in its current state. */
 export const documentOf = (invoice: StoredInvoice): InvoiceDocument => ({
   number: invoice.number,
   issuedAt: invoice.date,
   periodStart: invoice.period_start,
+  // The day after the last one.
   periodEnd: plusDays(invoice.period_end, 1),
   status: invoice.status,
   seller: invoice.seller ?? seller,

@@ -2,7 +2,8 @@ import * as z from "zod";
 
 /**
  * The reason why nothing can be changed at present, as callers read it; an empty text means that there is none. A value
- * such as `true` or `false` is refused: `false` would look like "changes are allowed", and callers need a reason.
+ * such as `true` or `false` is refused: `true` gives callers no reason, and `false` looks like "changes are allowed"
+ * but would forbid them.
  */
 export const ReadOnlyReason = z
   .string()
@@ -63,6 +64,6 @@ export type Environment = z.output<typeof Environment>;
 /** Parses the configuration. Throws one error that names every missing or malformed variable. */
 export function readEnvironment(source: Record<string, string | undefined>): Environment {
   const result = Environment.safeParse(source);
-  if (!result.success) throw new Error(`The environment is not complete:\n${z.prettifyError(result.error)}`);
+  if (!result.success) throw new Error(`The environment is not valid:\n${z.prettifyError(result.error)}`);
   return result.data;
 }

@@ -13,7 +13,10 @@ async function currentIp(table: Table, { accountId, id }: Which): Promise<Stored
   return ip;
 }
 
-/** Suspends a dedicated IP: no mail leaves from it until it is resumed. Throws 404, and 409 while it is `provisioning`. */
+/**
+ * Suspends a dedicated IP: no mail leaves from it until it is resumed. Suspending it again changes nothing. Throws 404,
+ * and 409 while it is `provisioning`.
+ */
 export function suspendIp(table: Table, which: Which, reason: string | null, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
     table,
@@ -35,7 +38,10 @@ export function suspendIp(table: Table, which: Which, reason: string | null, now
   });
 }
 
-/** Gives a suspended dedicated IP its earlier status, and schedules a check. Throws 404, and 409 if it is not suspended. */
+/**
+ * Gives a suspended dedicated IP its earlier status, and schedules a check unless that is `pending_authorization`.
+ * Throws 404, and 409 if it is not suspended.
+ */
 export function resumeIp(table: Table, which: Which, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
     table,

@@ -43,8 +43,8 @@ export function aheadOfDomains(
 const filterLimit = 20_000;
 
 /**
- * A page of the domains the principal sees, oldest first. A principal that does not see the whole account gets them
- * grouped by workspace. 422 when a filter would look at more than 20,000 domains.
+ * A page of the domains that the principal sees, oldest first. A principal that does not see the whole account gets
+ * them grouped by workspace. Throws 422 when a filter would look at more than 20,000 domains.
  */
 export async function listDomains(
   accountId: string,

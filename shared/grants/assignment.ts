@@ -9,7 +9,10 @@ import { Timestamp } from "../core/time.ts";
 export const SubjectType = z.enum(["user", "group", "service_account"]);
 const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "role"]);
 
-/** A grant of the specification or the assignment of a role, as it is stored. */
+/**
+ * Something that a subject was given, as it is stored: a capability, ownership or super admin (the API calls these
+ * grants), or a role (a role assignment).
+ */
 export const StoredAssignment = z.object({
   id: z.string(),
   kind: AssignmentKind,
@@ -38,13 +41,13 @@ export const Grant = z
       .string()
       .nullable()
       .optional()
-      .meta({ description: "The id of the resource to which this is narrowed. Null for the whole account." }),
+      .meta({ description: "The id of the resource to which the grant is narrowed. Null for the whole account." }),
     resource_type: ResourceType.nullable()
       .optional()
-      .meta({ description: "The type of the resource to which this is narrowed." }),
+      .meta({ description: "The type of the resource to which the grant is narrowed. Null for the whole account." }),
     revoked_at: Timestamp.nullable()
       .optional()
-      .meta({ description: "When this was revoked. Null if it was not revoked." }),
+      .meta({ description: "When the grant was revoked. Null if it was not revoked." }),
   })
   .meta({
     id: "AuthorizationGrant",
@@ -74,10 +77,14 @@ export const RoleAssignment = z
     resource_id: z
       .string()
       .nullable()
-      .meta({ description: "The id of the resource to which this is narrowed. Null for the whole account." }),
-    resource_type: ResourceType.nullable().meta({ description: "The type of the resource to which this is narrowed." }),
+      .meta({ description: "The id of the resource to which the assignment is narrowed. Null for the whole account." }),
+    resource_type: ResourceType.nullable().meta({
+      description: "The type of the resource to which the assignment is narrowed. Null for the whole account.",
+    }),
     created_at: Timestamp.meta({ description: "When the role was assigned." }),
-    revoked_at: Timestamp.nullable().meta({ description: "When this was revoked. Null if it was not revoked." }),
+    revoked_at: Timestamp.nullable().meta({
+      description: "When the assignment was revoked. Null if it was not revoked.",
+    }),
   })
   .meta({ id: "RoleAssignment", description: "A role that a subject holds in an account." });
 
@@ -107,7 +114,7 @@ export const roleAssignmentKind = defineKind({
   seenWith: "auth.manage",
 });
 
-/** The recorded change for the creation or the revocation of an assignment. */
+/** The recorded change for the creation or the revocation of an assignment. `now` is the time of the revocation. */
 export function assignmentChange(verb: (typeof verbs)[number], assignment: Assignment, now?: Date): Change {
   const [kind, view] =
     assignment.kind === "role" ? [roleAssignmentKind, roleAssignmentOf] : ([grantKind, grantOf] as const);

@@ -155,7 +155,7 @@ function revokedItems(accountId: string, assignments: readonly Assignment[], now
   });
 }
 
-/** The live assignment with this id, or 404. */
+/** The live assignment with this id. Throws 404. */
 export async function getAssignment(table: Reader, accountId: string, id: string): Promise<Assignment> {
   const assignment = await table.get(assignmentKey(accountId, "ASSIGNMENT", id), StoredAssignment);
   if (!assignment) throw notFound();
@@ -264,7 +264,7 @@ export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = 
 };
 
 /** Throws 422 for a capability or role that allows nothing on the resource to which it is narrowed. */
-export function requireMeaning(given: Grantable): void {
+export function requireEffect(given: Grantable): void {
   if (given.kind !== "capability" && given.kind !== "role") return;
   const { scope } = given;
   if (scope === undefined || scope.type === "account") return;

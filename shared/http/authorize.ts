@@ -64,7 +64,7 @@ export async function authorize(
 
 /**
  * The permissions of a principal, if it may still call the route on resources in these scopes; otherwise undefined.
- * Used for stored answers about a resource that was deleted since.
+ * Used for stored answers about a resource that has been deleted since.
  */
 export async function mayStill(
   route: Route,

@@ -28,9 +28,9 @@ export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "add
    * principal's permissions in the same round trip.
    */
   expected?: Principal | undefined;
-  /** Charges the caller's rate limit; 429 when there is no room. */
+  /** Charges the caller's rate limit. Throws 429 when there is no room. */
   charge: (what: Charge) => Promise<void>;
-  /** Reserves the most that a program can cost; 429 when there is no room. */
+  /** Reserves the most that a program can cost. Throws 429 when there is no room. */
   reserve: (what: Charge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
   /**
    * Present for the calls of a program, which has paid for its calls of the default class by its score: to the own limit
@@ -109,8 +109,9 @@ export function requireHonoured(etag: Own | undefined, { headers }: Pick<RawInpu
 export type RehearsedCall = Authorized & { preview: unknown };
 
 /**
- * Decides whether a route may run for this caller and input, as `invoke` does before it runs: parse (422), authorize
- * (403, 404), changes allowed (503). Does not run it, and charges nothing.
+ * Decides whether a route may run for this caller and input, as `invoke` does before it runs. Does not run it, and
+ * charges nothing. Throws 422 for input that is not valid, 403 or 404 without a permission, and 503 while changes are
+ * stopped.
  */
 export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<RehearsedCall> {
   if (invocation.readOnly !== undefined && route.access === "write") throw stopped(invocation.readOnly);
@@ -123,8 +124,8 @@ const stopped = (reason: string): Problem => new Problem("read_only", reason, { 
 
 /**
  * Answers a call of a repeated program that is refused this time. In the first run the call may have succeeded, and its
- * resource may be deleted since. If the caller still has the permission in the scopes of the resource, the answer is
- * the stored one; otherwise the refusal stands.
+ * resource may have been deleted since. If the caller still has the permission in the scopes of the resource, the
+ * answer is the stored one; otherwise the refusal stands.
  */
 async function refusedOrDone(
   route: Route,

@@ -38,7 +38,7 @@ export function operationType(
   const types = isCertain ? operandTypes : typeNamesOf;
   let type = first;
   for (const other of others) {
-    const wrong = clashingOperands(operator, types(type), types(other));
+    const wrong = operandFault(operator, types(type), types(other));
     if (wrong !== undefined) return { type: {}, wrong };
     if (isArithmetic(operator)) type = resultType(operator, type, other);
   }
@@ -48,7 +48,7 @@ export function operationType(
 
 type Types = ReadonlySet<TypeName> | undefined;
 
-function clashingOperands(operator: Operation["operator"], ours: Types, theirs: Types): string | undefined {
+function operandFault(operator: Operation["operator"], ours: Types, theirs: Types): string | undefined {
   if (operator === "in" || operator === "not in") return theirs && searchFault(theirs, ours);
   if (!ours || !theirs) return undefined;
   const [[one = "null"], [other = "null"]] = [[...ours], [...theirs]];
@@ -84,8 +84,8 @@ function resultType(operator: Arithmetic, left: StaticType, right: StaticType): 
 }
 
 /**
- * The message for comparing a member, `of`, with a value that is none of those that its schema lists; undefined if they
- * may be equal.
+ * Explains that the expression `of` never equals `value`, because its schema lists its values and this is none of them.
+ * Undefined if they may be equal.
  */
 export function neverEqual(of: string, type: StaticType, value: unknown): string | undefined {
   const values = listedValues(type);
@@ -128,7 +128,8 @@ export class OperatorChecker {
   }
 
   /**
-   * Reports an operation that fails for operands of these types; None is no mistake where a condition may exclude it.
+   * Reports an operation that fails for operands of these types. A None operand is not reported where a surrounding
+   * condition may exclude None.
    */
   report(code: string, at: Position, operands: readonly StaticType[], message: string): void {
     if (operands.some(({ none }) => none) && !this.#conditions.isCertain) return;

@@ -4,7 +4,10 @@ import type { RecordData, RecordType } from "../../../shared/dns/rrset.ts";
 
 type ServedData = RecordData | { type: "PTR"; host: string };
 
-/** The records of one name and type as served here: of customers' zones, and PTR records of addresses. */
+/**
+ * The records of one name and type as the local DNS servers give them: those of customers' zones, and those of reverse
+ * DNS (PTR, and the A, AAAA and TXT records of hosts).
+ */
 export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
 
 const longestStringBytes = 255;
@@ -42,13 +45,13 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
   }
 }
 
-/** Converts an RRset to wire records. `owner` replaces the name of a wildcard. */
+/** Converts an RRset to wire records. `owner` is the queried name, which replaces that of a wildcard. */
 export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Answer[] =>
   data.map((one) => wireRecord(owner, ttl, one));
 
 /**
- * Makes the SOA of a zone. The zone has no secondaries, so no server compares its serial. Resolvers cache negative
- * answers for a minute (RFC 2308 §5).
+ * Makes the SOA of a zone; `""` is the root. The zone has no secondaries, so no server compares its serial. Resolvers
+ * cache negative answers for a minute (RFC 2308 §5).
  */
 export const soaOf = (zone: string, nameserver: string, serial: number): Answer => ({
   name: zone === "" ? "." : zone,

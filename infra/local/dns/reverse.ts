@@ -29,18 +29,21 @@ const StockName = z.object({ ip: z.string() });
 const ttl = 60;
 const setup = "_setup.";
 
-/** The reverse DNS of an address on this machine. */
+/** What this machine's DNS says about an address. */
 export type ReverseDns = {
   /** In its canonical spelling. */
   ip: string;
   rdns: string | null;
-  /** Whether the name resolves to the address, unless the name is in a delegated domain. */
+  /**
+   * Whether the name was set to resolve to the address. It is not looked up: in a delegated domain the zone decides
+   * instead.
+   */
   forward: boolean;
   /** The text at `_setup.<rdns>`. */
   txt: string | null;
 };
 
-/** A change of reverse DNS. An absent `txt` keeps the text, null removes it. */
+/** A change of reverse DNS. An absent `txt` keeps the text of the new name, null removes it. */
 export type ReverseChange = { ip: string; rdns: string | null; forward?: boolean; txt?: string | null | undefined };
 
 const none: Host = { version: 0, ips: [], txt: null };
@@ -68,8 +71,9 @@ function pointerWrite(ip: string, version: number | undefined, rdns: string | nu
 }
 
 /**
- * Sets or removes the PTR record of an address, as its provider and the owner of the host would. With `forward` the
- * name resolves to the address; the former name stops resolving to it.
+ * Sets or removes the name of an address. Plays two parties: the provider of the address, who sets its PTR record, and
+ * the owner of the host, who sets the host's addresses and the text at `_setup`. With `forward` the name resolves to
+ * the address; the former name stops resolving to it. Without it, neither name resolves to the address any more.
  */
 export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
   return table.commit(async () => {
@@ -136,7 +140,7 @@ export async function recordsOfHost(table: Table, name: string): Promise<ServedR
   return [addressSet(name, "A", four), addressSet(name, "AAAA", six)].filter(({ data }) => data.length > 0);
 }
 
-/** The records of a name outside of all zones, as a zone; undefined if there are none. */
+/** The records of a name outside of all zones, as the root zone (name ""); undefined if there are none. */
 export async function zoneOfHost(table: Table, name: string): Promise<DnsZone | undefined> {
   const rrsets = await recordsOfHost(table, name);
   return rrsets.length > 0 ? { name: "", rrsets } : undefined;

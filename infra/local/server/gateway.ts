@@ -4,7 +4,10 @@ import type { Socket } from "node:net";
 import { jsonAnswer, sendAnswer } from "./http-message.ts";
 import { type ResponderOptions, createResponder } from "./respond.ts";
 
-/** One line of the gateway's log. `path` is percent-encoded, without the query. */
+/**
+ * One line of the gateway's log. `path` is percent-encoded, without the query. `by` is the name of the Lambda function
+ * that answered.
+ */
 export type Served = { method: string; path: string; status: number; durationMs: number; by?: string };
 
 export type GatewayOptions = ResponderOptions & {
@@ -20,7 +23,7 @@ export type Gateway = {
   stop: () => Promise<void>;
 };
 
-/** The server's connections without a running request, including the spare ones of browsers. */
+/** The server's connections without a running request, including those that browsers open in advance. */
 function trackIdle(server: Server): ReadonlySet<Socket> {
   const idle = new Set<Socket>();
   server.on("connection", (socket: Socket) => {

@@ -192,7 +192,7 @@ const claimName = (accountId: string, name: string, id: string): Write => ({
 export const aheadOfNewGroup = (accountId: string): Ahead =>
   aheadOfList(groupsOf(accountId), [], [groupsKey(accountId)]);
 
-/** Creates a group that holds nothing; 409 `group_name_taken`. */
+/** Creates a group that holds nothing. Throws 409 `group_name_taken`. */
 export async function createGroup(accountId: string, input: NewGroup, { table, commit }: Context): Promise<GroupView> {
   return commit(async () => {
     const [{ state }, record] = await Promise.all([readList(table, groupsOf(accountId)), readGroups(table, accountId)]);
@@ -228,7 +228,7 @@ export const aheadOfGroupRow = (accountId: string, id: string): Ahead => {
   return aheadOfList(groupsOf(accountId), [ordinalOf(id) ?? 0], [row, row]);
 };
 
-/** The group as it is stored, or 404. */
+/** The group as it is stored. Throws 404. */
 export async function readGroup(table: Reader, accountId: string, id: string): Promise<StoredGroup> {
   const group = await table.get(groupKey(accountId, id), StoredGroup);
   if (group?.id !== id) throw notFound();
@@ -269,7 +269,7 @@ async function withGroups(
   return groups.every(({ id }) => Object.hasOwn(early.groups, id)) ? early : readGroups(table, accountId);
 }
 
-/** The group, or 404. */
+/** The group. Throws 404. */
 export async function getGroup(accountId: string, id: string, { table }: Context): Promise<GroupView> {
   const [group, early] = await Promise.all([readGroup(table, accountId, id), readGroups(table, accountId)]);
   return groupView(table, group, await withGroups(table, accountId, [group], early));

@@ -69,9 +69,9 @@ const readMemberList = async (
   table: Reader,
   accountId: string,
   groupId: string,
-  places: StoredMembers,
+  stored: StoredMembers,
 ): Promise<ListState> => {
-  const ordinals = places.map(({ ordinal }) => ordinal);
+  const ordinals = stored.map(({ ordinal }) => ordinal);
   return (await readList(table, membersOf(accountId, groupId), ordinals)).state;
 };
 
@@ -82,19 +82,19 @@ async function planRemoval(
   table: Reader,
   accountId: string,
   groupId: string,
-  places: StoredMembers,
+  stored: StoredMembers,
   state?: ListState,
 ): Promise<Removal> {
-  if (places.length === 0) return { writes: [], changes: [] };
-  const leaving = places.map(({ subject_id: id, subject_type: type }) => ({
+  if (stored.length === 0) return { writes: [], changes: [] };
+  const leaving = stored.map(({ subject_id: id, subject_type: type }) => ({
     subject: { type, id },
     change: removeGroups([groupId]),
   }));
-  const [left, { writes, changes }] = await Promise.all([
+  const [recordWrites, { writes, changes }] = await Promise.all([
     planHolders(table, accountId, leaving),
-    planUnlisted(table, accountId, groupId, places, state),
+    planListRemoval(table, accountId, groupId, stored, state),
   ]);
-  return { writes: [...writes, ...left], changes };
+  return { writes: [...writes, ...recordWrites], changes };
 }
 
 /** The change that takes a subject out of groups. */
@@ -103,24 +103,24 @@ const removeGroups =
   (held) => ({ ...held, groups: held.groups.filter((id) => !groupIds.includes(id)) });
 
 /** Plans the removal of members from the list of a group. It does not plan the change of their access records. */
-async function planUnlisted(
+async function planListRemoval(
   table: Reader,
   accountId: string,
   groupId: string,
-  places: StoredMembers,
+  stored: StoredMembers,
   state?: ListState,
 ): Promise<Removal> {
-  const pointers = places.map(({ subject_id: id, subject_type: type }): Write => ({
+  const pointers = stored.map(({ subject_id: id, subject_type: type }): Write => ({
     delete: memberKey(accountId, groupId, { type, id }),
   }));
-  const list = state ?? (await readMemberList(table, accountId, groupId, places));
+  const list = state ?? (await readMemberList(table, accountId, groupId, stored));
   const rows = removeRows(
     list,
-    places.map(({ ordinal }) => ordinal),
+    stored.map(({ ordinal }) => ordinal),
   );
   return {
     writes: [...rows, ...pointers],
-    changes: places.map((place) => change(memberKind, "removed", place.subject_id, { before: place })),
+    changes: stored.map((place) => change(memberKind, "removed", place.subject_id, { before: place })),
   };
 }
 
@@ -134,15 +134,15 @@ export async function planLeaving(
   member: Subject,
   groupIds: readonly string[],
 ): Promise<Removal & { holder: HolderChange["change"] }> {
-  const left = await Promise.all(
+  const removals = await Promise.all(
     groupIds.map(async (groupId) => {
       const place = await table.get(memberKey(accountId, groupId, member), StoredMember);
-      return place ? planUnlisted(table, accountId, groupId, [place]) : { writes: [], changes: [] };
+      return place ? planListRemoval(table, accountId, groupId, [place]) : { writes: [], changes: [] };
     }),
   );
   return {
-    writes: left.flatMap(({ writes }) => writes),
-    changes: left.flatMap(({ changes }) => changes),
+    writes: removals.flatMap(({ writes }) => writes),
+    changes: removals.flatMap(({ changes }) => changes),
     holder: removeGroups(groupIds),
   };
 }
@@ -150,7 +150,7 @@ export async function planLeaving(
 /** The part of the context that a call with several transactions needs. */
 export type CommitContext = Pick<Context, "table" | "commit">;
 
-/** Removes a member from groups, one group in each transaction. Works also for groups that are deleted meanwhile. */
+/** Removes a member from groups, one group in each transaction. Also works for groups that have been deleted since. */
 export async function leaveGroups(
   { table, commit }: CommitContext,
   accountId: string,
@@ -206,14 +206,17 @@ export async function planLastRemovals(
   accountId: string,
   groupId: string,
 ): Promise<Removal | undefined> {
-  const places = await firstMembers(table, accountId, groupId);
-  const state = await readMemberList(table, accountId, groupId, places);
-  if (state.live !== places.length) return undefined;
-  if (places.length === 0) return { writes: [unchangedList(state)], changes: [] };
-  return planRemoval(table, accountId, groupId, places, state);
+  const stored = await firstMembers(table, accountId, groupId);
+  const state = await readMemberList(table, accountId, groupId, stored);
+  if (state.live !== stored.length) return undefined;
+  if (stored.length === 0) return { writes: [unchangedList(state)], changes: [] };
+  return planRemoval(table, accountId, groupId, stored, state);
 }
 
-/** The items that `removeMostMembers` and `planLastRemovals` read of a group without members. */
+/**
+ * The items that `removeMostMembers` and `planLastRemovals` read of a group without members. The head of the list is
+ * read three times.
+ */
 export function aheadOfLastRemovals(accountId: string, groupId: string): Key[] {
   const { keys = [] } = aheadOfList(membersOf(accountId, groupId));
   return [...keys, ...keys, ...keys];
@@ -234,7 +237,10 @@ export function aheadOfMembers(accountId: string, groupId: string, page: PageQue
   return { ...rows, keys: [...keys, groupsKey(accountId)] };
 }
 
-/** A page of the explicit members of a group, in the order they were added; 404. */
+/**
+ * A page of the explicit members of a group, in the order they were added. Throws 404 for a group that the account
+ * does not have.
+ */
 export async function listMembers(
   accountId: string,
   groupId: string,
@@ -259,6 +265,7 @@ export function aheadOfNewMember(accountId: string, groupId: string, member: Sub
  * Adds a user or service account to a group. Adding a member again changes nothing. Throws:
  * - 403 `would_escalate` unless the caller holds everything that the group grants;
  * - 404 for a group that the account does not have;
+ * - 409 `limit_reached` if the member is in too many groups;
  * - 422 for a service account that the account does not have.
  */
 export async function addMember(
@@ -300,7 +307,9 @@ export async function addMember(
   });
 }
 
-/** The items that `removeMember` reads, if the member is a user and among the first members. */
+/**
+ * The items that `removeMember` reads, if the member is a user and was among the first 4,096 added to the group.
+ */
 export function aheadOfMemberRemoval(accountId: string, groupId: string, memberId: string): Ahead {
   const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
   const holder = aheadOfHolder(accountId, { type: "user", id: memberId }, { leaves: true });
@@ -322,8 +331,8 @@ export async function removeMember(
   await requireToHold(context, accountId, ownershipIn(handedByGroup(record, groupId)));
   await commit(async () => {
     const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
-    const places = (await table.getMany(either)).flatMap((place) => (place ? [StoredMember.parse(place)] : []));
-    if (places.length === 0) throw notFound();
-    return { value: undefined, ...(await planRemoval(table, accountId, groupId, places)) };
+    const stored = (await table.getMany(either)).flatMap((place) => (place ? [StoredMember.parse(place)] : []));
+    if (stored.length === 0) throw notFound();
+    return { value: undefined, ...(await planRemoval(table, accountId, groupId, stored)) };
   });
 }

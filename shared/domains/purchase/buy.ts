@@ -39,7 +39,7 @@ type Order = {
   workspaceId: string;
   batchId: string;
   /** Plans further writes for each transaction. Throws if the order is not valid any more. */
-  claim?: () => Promise<Write[]>;
+  planMore?: () => Promise<Write[]>;
 };
 
 /** The most names in one transaction. Each name takes about 14 writes, with its hold and its audit log entries. */
@@ -47,7 +47,8 @@ const namesAtOnce = 5;
 
 /**
  * Holds the price of each name and starts its registration, a few names in each transaction. A name that fails does not
- * affect the others. If the money is not enough for a name, it may not be enough for the names after it either.
+ * affect the others. A name for which the money is not enough gets `insufficient_funds`. The names after it are still
+ * tried.
  */
 export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Buyer): Promise<Bought[]> {
   const outcomes = new Map<string, Bought>();
@@ -82,8 +83,9 @@ const refuse = (code: "domain_exists" | "domain_taken") => (name: string) => () 
 type Batch = Pick<Order, "accountId" | "batchId">;
 
 /**
- * The price at which a batch bought each name, even if the domain is deleted since; undefined for a name that the batch
- * did not buy. The hold in the wallet proves the purchase, because the transaction that creates the domain makes it.
+ * The price at which a batch bought each name, even if the domain has been deleted since; undefined for a name that the
+ * batch did not buy. The hold in the wallet proves the purchase, because the transaction that creates the domain makes
+ * it.
  */
 export async function pricesPaid(
   table: Reader,
@@ -95,13 +97,14 @@ export async function pricesPaid(
   return holds.map((hold) => hold && StoredMovement.parse(hold).amount);
 }
 
-/** Whether a batch bought each name, even if the domain is deleted since. */
+/** Whether a batch bought each name, even if the domain has been deleted since. */
 export const areBought = async (table: Reader, batch: Batch, names: readonly string[]): Promise<boolean[]> =>
   (await pricesPaid(table, batch, names)).map((price) => price !== undefined);
 
 /**
- * Plans the writes that claim names for registration. Throws `NameTaken` for a name that another account holds firmly.
- * If another account connected a name but never proved it, that account keeps the name until the registration succeeds.
+ * Reads who has the names, and returns a function that makes the writes which claim a domain's name. Throws `NameTaken`
+ * for a name that another account holds firmly. If another account connected a name but never proved it, that account
+ * keeps the name until the registration succeeds.
  */
 async function planClaims(
   table: Reader,
@@ -109,27 +112,27 @@ async function planClaims(
   wanted: readonly Wanted[],
 ): Promise<(domain: StoredDomain) => Write[]> {
   const names = wanted.map(({ name }) => name);
-  const [holders, claims] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
+  const [holders, buyers] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
   const endedClaims = new Map(
-    names.map((name, index) => [name, claims[index]?.isOver ? claims[index].buyer : undefined]),
+    names.map((name, index) => [name, buyers[index]?.isOver ? buyers[index].buyer : undefined]),
   );
-  const rivals = new Map<string, StoredHolder>();
+  const holderByName = new Map<string, StoredHolder>();
   for (const [index, name] of names.entries()) {
     const holder = holders[index];
     if (!holder) continue;
     if (holder.firm && holder.account_id !== accountId) throw new NameTaken(name, "domain_taken");
-    rivals.set(name, holder);
+    holderByName.set(name, holder);
   }
   return (domain) => {
     const { name } = domain;
-    const rival = rivals.get(name);
+    const holder = holderByName.get(name);
     const buyerClaim = { ...buyerWrite(domain, endedClaims.get(name)), orElse: refuse("domain_taken")(name) };
-    return [buyerClaim, rival ? { check: holderKey(name), if: { ...rival } } : holderWrite(domain, "absent")];
+    return [buyerClaim, holder ? { check: holderKey(name), if: { ...holder } } : holderWrite(domain, "absent")];
   };
 }
 
 function buyTogether(
-  { accountId, workspaceId, batchId, claim }: Order,
+  { accountId, workspaceId, batchId, planMore }: Order,
   wanted: readonly Wanted[],
   { table, commit, now }: Buyer,
 ): Promise<Bought[]> {
@@ -137,15 +140,16 @@ function buyTogether(
     const at = now();
     const names = wanted.map(({ name }) => name);
     const bought = await areBought(table, { accountId, batchId }, names);
-    const before = names.flatMap((name, index) => (bought[index] ? [{ name, domain: undefined }] : []));
+    const alreadyBought = names.flatMap((name, index) => (bought[index] ? [{ name, domain: undefined }] : []));
     const fresh = wanted.filter((_, index) => !bought[index]);
-    if (fresh.length === 0) return { value: before, writes: [], changes: [], partial: true };
-    const claimed = (await claim?.()) ?? [];
+    if (fresh.length === 0) return { value: alreadyBought, writes: [], changes: [], partial: true };
+    const moreWrites = (await planMore?.()) ?? [];
     const holds = fresh.map((one) => holdOf(batchId, one));
-    // Both are read at the same time. A taken name is reported before a lack of money.
+    // The wallet and the holders of the names are read at the same time. The wallet is awaited last, so that a taken
+    // name is reported before a lack of money.
     const paying = planWallet(table, accountId, holds, at);
     paying.catch(() => undefined);
-    const claims = await planClaims(table, accountId, fresh);
+    const nameWritesOf = await planClaims(table, accountId, fresh);
     const { domains, writes } = await planNewDomains(
       table,
       { accountId, workspaceId, now: at },
@@ -158,12 +162,12 @@ function buyTogether(
         registration: { status: "pending", expires_at: null, locked: false },
         purchase: { batch_id: batchId, price, hold_id: holdIdOf(batchId, name), stage: "held" },
       })),
-      { taken: refuse("domain_taken"), exists: refuse("domain_exists"), claim: claims },
+      { taken: refuse("domain_taken"), exists: refuse("domain_exists"), claim: nameWritesOf },
     );
     const wallet = await paying;
     return {
-      value: [...before, ...domains.map((domain) => ({ name: domain.name, domain }))],
-      writes: [...claimed, ...writes, ...wallet.writes],
+      value: [...alreadyBought, ...domains.map((domain) => ({ name: domain.name, domain }))],
+      writes: [...moreWrites, ...writes, ...wallet.writes],
       changes: [
         ...domains.map((domain) => change(domainKind, "created", domain.id, { after: domainView(domain) })),
         ...wallet.changes,

@@ -59,7 +59,11 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
     const own = await domainByName(work.table, accountId, name);
     if (own?.status === "failed") await removeFailed(accountId, own, mover);
   }
-  const outcomes = await buyNames({ accountId, workspaceId, batchId, claim: () => claim(batch, work) }, wanted, mover);
+  const outcomes = await buyNames(
+    { accountId, workspaceId, batchId, planMore: () => claim(batch, work) },
+    wanted,
+    mover,
+  );
   return new Map([...offers, ...outcomes].flatMap((one) => ("code" in one ? [[one.name, one.code] as const] : [])));
 }
 

@@ -29,9 +29,10 @@ const budgetMs = 5_000;
 type Outside = { registrar: Registrar; checkouts: () => Checkouts };
 
 /**
- * Buys names: holds their prices and starts their registrations. 409 `quote_changed`.
+ * Buys names: holds their prices and starts their registrations. Throws 409 `quote_changed`.
  * - For names that the wallet does not cover, it opens a checkout; the purchase continues once that is paid.
- * - A repeat with the same idempotency key finds the names that were bought, even if their domains were deleted since.
+ * - A repeat with the same idempotency key finds the names that were bought, even if their domains have been deleted
+ *   since.
  */
 export async function purchaseDomains(
   accountId: string,
@@ -92,7 +93,7 @@ async function pricedNames(
 
 /**
  * The names to buy: all, or none if the total is above `max_total`. Names that an earlier attempt bought are kept in
- * either case. 409 `quote_changed` when the total is too high and nothing was bought before.
+ * either case. Throws 409 `quote_changed` when the total is too high and nothing was bought before.
  */
 function withinAgreed(
   { purchase: { max_total } }: Order,
@@ -125,9 +126,9 @@ async function buy(
     if (failed) await removeFailed(accountId, failed, context);
   }
   const batch = newBatch(accountId, batchId, purchase, context.now());
-  const claim = async (): Promise<Write[]> =>
+  const planMore = async (): Promise<Write[]> =>
     (await getBatch(table, accountId, batchId)) ? [] : [{ put: batchItem(batch), if: "absent" }];
-  const order = { accountId, workspaceId: purchase.workspace_id, batchId, claim };
+  const order = { accountId, workspaceId: purchase.workspace_id, batchId, planMore };
   const short = new Set<string>();
   for (const bought of await buyNames(order, wanted, context)) {
     const { name } = bought;
@@ -159,7 +160,7 @@ const tooMuch = (total: number): Problem =>
 type Known = {
   /**
    * The names that an earlier, interrupted attempt of this purchase bought, with their prices. The domain is undefined
-   * if it was deleted since.
+   * if it has been deleted since.
    */
   earlier: ReadonlyMap<string, Earlier>;
   /** The account's other domains. */

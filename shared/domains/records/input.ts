@@ -113,7 +113,7 @@ function readTag({ type, tag }: RecordInput): { value?: string } | { fault: stri
   return caaTags.includes(value) ? { value } : { fault: `tag must be one of ${known}` };
 }
 
-/** Reads all members except name and value. The result has a member if and only if the type has it. */
+/** Reads all members except name and value. Without faults, the result has a member if and only if the type has it. */
 function readMembers(input: RecordInput): { members: Members; faults: RecordFault[] } {
   const { ttl = defaultTtl } = input;
   const members: Members = { ttl };
@@ -158,7 +158,8 @@ function readName(input: RecordInput, zone: string): Reading {
 }
 
 /**
- * Reads a record as a customer writes it into its normal form, or returns everything that is wrong with it.
+ * Brings a record, as a customer writes it, into its normal form. Returns everything that is wrong with it instead, if
+ * anything is.
  * - `zone` is in lower-case A-labels.
  * - Reading a normal form gives the same form again.
  * - Spaces around names and values are ignored, except in the text of TXT records.

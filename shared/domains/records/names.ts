@@ -21,8 +21,8 @@ function readOwner(labels: readonly string[]): Reading {
 }
 
 /**
- * Reads the name of a record as customers write it into its stored form: relative to the zone, in lower-case A-labels,
- * `@` for the zone itself. A name that ends in the zone's own name is absolute, with or without a final dot.
+ * Brings the name of a record, as customers write it, into its stored form: relative to the zone, in lower-case
+ * A-labels, `@` for the zone itself. A name that ends in the zone's own name is absolute, with or without a final dot.
  */
 export function readRecordName(text: string, zone: string): Reading {
   if (text.length > longestSpelling) return { fault: tooLong };

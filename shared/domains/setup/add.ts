@@ -89,7 +89,10 @@ export async function addDomain(
   });
 }
 
-/** 409 `domain_taken`, unless the rival's hold is not firm and the name is delegated to this account's nameservers. */
+/**
+ * Throws 409 `domain_taken`, unless the rival's hold is not firm and the name is delegated to this account's
+ * nameservers.
+ */
 async function requireProof(accountId: string, name: string, rival: StoredHolder, resolver: Resolver): Promise<void> {
   const refusal = taken(accountId)(name)();
   if (rival.firm) throw refusal;
@@ -110,8 +113,8 @@ type Regaining = {
 
 /**
  * Gives a domain back the name that another account had taken over, with all contents that are kept. The name must be
- * delegated to the account again, as for a new domain. 409 `domain_not_ready` while its zone is being removed from the
- * nameservers.
+ * delegated to the account again, as for a new domain. Throws 409 `domain_not_ready` while its zone is being removed
+ * from the nameservers.
  */
 function regainDomain(
   found: StoredDomain,

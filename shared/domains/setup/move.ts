@@ -34,7 +34,7 @@ export function aheadOfDomainMove(
 
 /**
  * Moves a domain with all its contents to another workspace of its account. Writes nothing if it is there already.
- * Throws 404, 409 `domain_not_ready`.
+ * Throws 404, and 409 `domain_not_ready`.
  */
 export function moveDomain(found: StoredDomain, workspaceId: string, { table, commit, now }: Context): Promise<Domain> {
   const { account_id, id } = found;

@@ -105,7 +105,7 @@ export function aheadOfSettings(
 
 /**
  * Changes settings of a domain and the records that depend on them. `isServed` says whether the nameservers should have
- * these records. 404, 409 `domain_not_ready`, 422.
+ * these records. Throws 404, 409 `domain_not_ready`, and 422 for a setting that the domain cannot have.
  */
 export async function setDomain(
   found: StoredDomain,

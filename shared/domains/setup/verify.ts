@@ -32,7 +32,7 @@ const waiting = new Set(["pending_delegation", "degraded"]);
 
 /**
  * Asks the parent zone for the domain's delegation. If it is to us, the domain becomes active, with its system records.
- * 409 `domain_not_ready` before the domain is registered, and while it is being released.
+ * Throws 409 `domain_not_ready` before the domain is registered, and while it is being released.
  */
 export async function verifyDomain(
   found: StoredDomain,

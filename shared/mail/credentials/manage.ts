@@ -3,10 +3,16 @@ import { notFound } from "../../core/errors.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
 import type { PageQuery } from "../../core/page.ts";
 import type { Context } from "../../http/route.ts";
-import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { appendRows } from "../../table/ranked-list.ts";
-import type { Reader, Table } from "../../table/table.ts";
-import { hashPassword, keyedHash, loginKey, newPassword, passwordTag } from "../mailboxes/password.ts";
+import type { Reader } from "../../table/table.ts";
+import {
+  hashPassword,
+  keyedHash,
+  loginKey,
+  type LoginServices,
+  newPassword,
+  passwordTag,
+} from "../mailboxes/password.ts";
 import { placeFor } from "../scoped/add.ts";
 import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
 import { listScoped } from "../scoped/list.ts";
@@ -15,17 +21,15 @@ import { credentialKind, credentials, masterKey, type Credential, type StoredCre
 
 export type NewCredential = Credential & { generated_secret?: string };
 
-type LoginContext = { table: Table; secrets: Secrets };
-
 /**
- * Creates a master password from the given value, or from a generated one that only this answer shows. 409
- * `limit_reached`, 422.
+ * Creates a master password from the given value, or from a generated one that only this answer shows. Throws 409
+ * `limit_reached` or `domain_not_ready`, 422 if the scope's domain is gone, and 503.
  */
 export async function addCredential(
   accountId: string,
   { name, scope, value }: { name: string; scope: MailScope; value: string | undefined },
   { table, commit, now }: Context,
-  work: LoginContext,
+  work: LoginServices,
 ): Promise<NewCredential> {
   const password = value ?? newPassword();
   const key = await loginKey(accountId, work);
@@ -59,7 +63,7 @@ export async function addCredential(
   });
 }
 
-/** A page of the master passwords the principal sees, oldest first. */
+/** A page of the master passwords that the principal may see, oldest first. */
 export const listCredentials = (accountId: string, page: PageQuery, context: Context) =>
   listScoped(credentials, accountId, page, context);
 
@@ -69,7 +73,7 @@ async function currentCredential(table: Reader, accountId: string, id: string): 
   return credential;
 }
 
-/** Renames a master password. 404. */
+/** Renames a master password. Throws 404. */
 export function renameCredential(
   accountId: string,
   id: string,
@@ -91,24 +95,29 @@ export function renameCredential(
   });
 }
 
-const removed: PlanDependents<StoredCredential> = (gone) => ({
+const planRemovedChanges: PlanDependents<StoredCredential> = (gone) => ({
   writes: [],
   changes: gone.map((before) => change(credentialKind, "deleted", before.id, { before })),
 });
 
 /**
- * Plans the deletion of the first few master passwords of a scope that is being deleted; `isAll` when no others are
- * left.
+ * Plans the deletion of the first few master passwords of a scope that is being deleted; `isAll` says that no others
+ * are left.
  */
 export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1], scope: MailScope): Promise<Purge> =>
-  planScopedPurge(credentials, place, scope, removed);
+  planScopedPurge(credentials, place, scope, planRemovedChanges);
 
-/** Deletes a master password and the grants on it. Logins with it fail from then on. 404. */
+/** Deletes a master password and the grants on it. Logins with it fail from then on. Throws 404. */
 export async function deleteCredential(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
       const current = await currentCredential(table, accountId, id);
-      const planned = await planScopedRemoval(credentials, { table, accountId, now: now() }, [current], removed);
+      const planned = await planScopedRemoval(
+        credentials,
+        { table, accountId, now: now() },
+        [current],
+        planRemovedChanges,
+      );
       return { value: !planned.isAll, writes: planned.writes, changes: planned.changes, current };
     });
   }

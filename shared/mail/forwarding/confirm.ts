@@ -124,7 +124,7 @@ export const tokenInBody: ResourceLookup<
 /** The recipient and state of an agreement, in a form that a stranger may see. */
 type Agreed = { target_email: string; verification_state: "verified" };
 
-/** Records the agreement of a recipient who follows a link. 422 when the link is not valid any more. */
+/** Records the agreement of a recipient who follows a link. Throws 422 when the link is not valid any more. */
 export const agreeByToken = (
   { accountId, ruleId, hash }: { accountId: string; ruleId: string; hash: string },
   context: Context,
@@ -161,7 +161,7 @@ export function aheadOfCode(accountId: string, ruleId: string, expected: Expecte
 
 /**
  * Records the agreement of a recipient by the code that the customer enters. The attempt is counted before the code is
- * checked. 404, 409 `verification_failed`, `verification_not_needed`.
+ * checked. Throws 404, and 409 `verification_failed` or `verification_not_needed`.
  */
 export async function agreeByCode(
   accountId: string,

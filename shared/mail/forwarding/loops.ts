@@ -78,7 +78,7 @@ async function stepsFrom(
   });
 }
 
-/** 409 `forwarding_loop` if rules of other scopes would forward copies of a rule back to its scope. */
+/** Throws 409 `forwarding_loop` if rules of other scopes would forward copies of a rule back to its scope. */
 export async function requireNoLoop(
   accountId: string,
   planned: PlannedRule,

@@ -27,7 +27,7 @@ import {
   StoredTarget,
 } from "./rule.ts";
 
-/** Reads the current state of a rule. 404. */
+/** Reads the current state of a rule. Throws 404. */
 export async function currentRule(table: Reader, accountId: string, id: string): Promise<StoredRule> {
   const rule = await scopedById(rules, table, accountId, id);
   if (!rule) throw notFound();
@@ -48,8 +48,8 @@ export function ruleUpdate(accountId: string, before: StoredRule, after: StoredR
 
 /**
  * The id of the account's domain that has the target as a mailbox. Undefined if there is no such mailbox, or the caller
- * may not see it; the recipient is then asked like any other. 422 for an address without a mailbox in a proved domain
- * that the caller may see.
+ * may not see it; the recipient is then asked like any other. Throws 422 for an address without a mailbox in a proved
+ * domain that the caller may see.
  */
 async function homeOf(accountId: string, target: string, { table, permissions }: Context): Promise<string | undefined> {
   const { domain, isProved = false, mailbox } = (await destinationsOf(table, accountId, [target])).get(target) ?? {};
@@ -98,8 +98,9 @@ export function aheadOfRule(
 }
 
 /**
- * Creates a rule. Its recipient is asked by mail, unless the target is a mailbox of the account. 409
- * `forwarding_exists`, `forwarding_loop`, `limit_reached`, `domain_not_ready`, 422.
+ * Creates a rule. Its recipient is asked by mail, unless the target is a mailbox of the account. Throws 409
+ * `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`, and 422 if the scope's domain is gone
+ * or the target is an address without a mailbox in a domain of the account.
  */
 export function addRule(
   accountId: string,
@@ -198,7 +199,8 @@ export function aheadOfRequest(accountId: string, id: string, expected: Expected
 }
 
 /**
- * Changes the target of a rule. The new recipient has to agree. 404, 409 `forwarding_exists`, `forwarding_loop`, 422.
+ * Changes the target of a rule. The new recipient has to agree. Throws 404, 409 `forwarding_exists` or
+ * `forwarding_loop`, and 422 for an address without a mailbox in a domain of the account.
  */
 export const retarget = (accountId: string, id: string, target: string, context: Context): Promise<ForwardingRule> =>
   changeRule(accountId, id, context, async (before, at) => {
@@ -213,7 +215,7 @@ export const retarget = (accountId: string, id: string, target: string, context:
     return { ...(await planNewTarget(context.table, accountId, moved, home, proof, at)), verb: "updated" };
   });
 
-/** Pauses or resumes a rule. 404. */
+/** Pauses or resumes a rule. Throws 404. */
 export const setActive = (accountId: string, id: string, active: boolean, context: Context): Promise<ForwardingRule> =>
   changeRule(accountId, id, context, (before) => ({
     rule: before.active === active ? before : { ...before, active },
@@ -223,8 +225,9 @@ export const setActive = (accountId: string, id: string, active: boolean, contex
   }));
 
 /**
- * Requests a mail that asks the recipient of a rule to agree. It can be requested again. 404, 409
- * `verification_not_needed`, 429.
+ * Requests a mail that asks the recipient of a rule to agree. It can be requested again. Throws 404, 409
+ * `verification_not_needed`, 422 for an address without a mailbox in a domain of the account, and 429 above a limit on
+ * such mails.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs one.
  */

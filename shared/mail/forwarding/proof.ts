@@ -39,8 +39,11 @@ export const StoredProof = z.object({
   state: z.enum(["asked", "sending", "mailed", "refused"]),
   /** No other worker sends the mail before this time. */
   lease_until: z.string(),
+  /** The link works, and the mail may be sent, before this time. */
   expires_at: z.string(),
+  /** SHA-256, in hex. */
   token_hash: z.string().optional(),
+  /** Argon2id, as a PHC string. */
   code_hash: z.string().optional(),
   code_expires_at: z.string().optional(),
   /** How many times the present code was tried. */
@@ -65,12 +68,12 @@ export const newCode = (): string => String(randomInt(1_000_000)).padStart(6, "0
 const keptAfterSeconds = 86_400;
 
 /**
- * The `ttl` of an item: a day after it expires, in seconds since 1970. Readers compare `expiresAt` themselves, because
- * the table may delete late.
+ * The `ttl` of an item: a day after it expires, in seconds since 1970. Readers compare the proof's `expires_at`
+ * themselves, because the table may delete late.
  */
 export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expiresAt) / 1_000) + keptAfterSeconds;
 
-/** The writes that replace the proof of a rule by a new one in the state `asked`. */
+/** The writes that replace the proof of a rule with a new one in the state `asked`. */
 export function askedWrites(
   accountId: string,
   { id: ruleId, target_email }: { id: string; target_email: string },

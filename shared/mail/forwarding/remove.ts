@@ -35,7 +35,7 @@ export const planRulePurge = (place: RemovalContext, scope: MailScope): Promise<
 export const aheadOfRuleRemoval = (accountId: string, id: string, expected: Expected): Ahead =>
   aheadOfRemoval(rules, accountId, id, expected, [proofKey(accountId, id)]);
 
-/** Deletes a rule. No copies are sent from then on, and its link and code stop working. 404. */
+/** Deletes a rule. No copies are sent from then on, and its link and code stop working. Throws 404. */
 export async function deleteRule(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {

@@ -85,7 +85,7 @@ const linkExpiry = (now: Date): string => new Date(now.getTime() + linkHours * 3
 
 /**
  * Plans a mail to the recipient of a rule, with a new link and code. Earlier links and codes, which `proof` has, stop
- * working. A worker sends the mail when it gets the event of the change. Throws 429.
+ * working. A worker sends the mail when it gets the event of the change. Throws 429 above a limit on such mails.
  */
 export async function planRequest(
   table: Reader,

@@ -3,17 +3,13 @@ import { notFound, Problem } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainById, scopesOfDomain, aheadOfDomain, expectedDomainId, seenDomain } from "../../domains/find.ts";
 import type { Context, Expected } from "../../http/route.ts";
-import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { aheadOfLists } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
-import type { Table } from "../../table/table.ts";
 import { workspaceKey } from "../../workspaces/workspace.ts";
 import { anyLocal, type Mailbox, mailboxesIn, mailboxesOf } from "./mailbox.ts";
-import { newLogin } from "./password.ts";
+import { type LoginServices, newLogin } from "./password.ts";
 import { AddressTaken, mailboxHeads, planMailboxes, requireReady, type Person } from "./plan.ts";
 import { mailboxViewsIn } from "./view.ts";
-
-type LoginContext = { table: Table; secrets: Secrets };
 
 /** The 409 `address_taken`. It names the mailbox that has the address only if the caller may see that mailbox. */
 export function taken({ local, mailboxId }: AddressTaken, domain: StoredDomain, { permissions }: Context): Problem {
@@ -49,7 +45,7 @@ export async function addMailbox(
   found: StoredDomain,
   person: Person,
   context: Context,
-  work: LoginContext,
+  work: LoginServices,
 ): Promise<Mailbox> {
   requireReady(found);
   const { account_id, id: domain_id } = found;

@@ -52,7 +52,10 @@ const invalidAlias = (member: string, msg: string): InvalidInput =>
 
 export type NewAlias = { alias: string; is_catch_all: boolean };
 
-/** Adds an address to a mailbox. 404, 409 `address_taken`, `limit_reached`, `domain_not_ready`, 422. */
+/**
+ * Adds an address to a mailbox. Throws 404, 409 `address_taken`, `limit_reached` or `domain_not_ready`, and 422 for an
+ * alias that is not valid.
+ */
 export async function addAlias(
   found: FoundMailbox,
   { alias, is_catch_all }: { alias: string; is_catch_all?: boolean | undefined },
@@ -99,7 +102,7 @@ export async function addAlias(
   }
 }
 
-/** Removes an address from a mailbox. The address is free at once. 404. */
+/** Removes an address from a mailbox. The address is free at once. Throws 404. */
 export function removeAlias(found: FoundMailbox, alias: string, context: Context): Promise<void> {
   const read = readAlias(alias, found.domain);
   if ("fault" in read) throw notFound();

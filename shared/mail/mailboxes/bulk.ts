@@ -5,13 +5,11 @@ import { mapConcurrently } from "../../core/concurrency.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import type { Context } from "../../http/route.ts";
 import { inWords } from "../../http/validation-messages.ts";
-import type { Secrets } from "../../providers/secrets/secrets.ts";
-import type { Table } from "../../table/table.ts";
 import { readReadyDomain } from "./add.ts";
 import { localPartFault } from "./local-part.ts";
 import { mailboxesByIds } from "./lookup.ts";
 import { type Login, Mailbox, StoredAddress, type StoredMailbox, addressKey, personName } from "./mailbox.ts";
-import { newLogin } from "./password.ts";
+import { type LoginServices, newLogin } from "./password.ts";
 import { AddressTaken, type Person, mailboxHeads, planMailboxes, requireReady } from "./plan.ts";
 import { mailboxViews } from "./view.ts";
 
@@ -109,13 +107,12 @@ const passwordsAtOnce = 10;
  */
 const budgetMs = 18_000;
 
-type LoginContext = { table: Table; secrets: Secrets };
 type Made = { index: number; mailbox: StoredMailbox };
 type Progress = { made: Made[]; failed: ItemFailure[]; left: Candidate[] };
 type Logins = Map<Candidate, Login>;
 
 /**
- * Creates many mailboxes of one domain, a few dozen in each transaction. 409 `domain_not_ready`.
+ * Creates many mailboxes of one domain, a few dozen in each transaction. Throws 409 `domain_not_ready`.
  * - A fault in one item is reported for that item only.
  * - Items that are left when time runs out are reported as `not_attempted`.
  * - A keyed request that is sent again after an interruption finds the mailboxes that it has created.
@@ -124,7 +121,7 @@ export async function addMailboxes(
   found: StoredDomain,
   items: readonly BulkItem[],
   context: Context,
-  work: LoginContext,
+  work: LoginServices,
 ): Promise<BulkAnswer> {
   requireReady(found);
   const startedAt = performance.now();
@@ -160,7 +157,7 @@ async function addLogins(
   logins: Logins,
   { account_id, id: domain_id }: StoredDomain,
   candidates: readonly Candidate[],
-  work: LoginContext,
+  work: LoginServices,
 ): Promise<void> {
   const without = candidates.filter((candidate) => !logins.has(candidate));
   const results = await mapConcurrently(without, passwordsAtOnce, async (candidate) => {

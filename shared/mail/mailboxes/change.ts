@@ -12,7 +12,7 @@ import { mailboxCore, mailboxViewsIn } from "./view.ts";
 
 type Verb = (typeof mailboxKind.verbs)[number];
 
-/** Reads the current state of a mailbox and its domain, for one transaction. 404. */
+/** Reads the current state of a mailbox and its domain, for one transaction. Throws 404. */
 export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table }: Context): Promise<FoundMailbox> {
   const [now, home] = await Promise.all([
     mailboxById(table, domain.account_id, mailbox.id),
@@ -41,7 +41,10 @@ export function aheadOfRename(expected: Expected, accountId: string, ref: string
   return { keys: [...keys, ...(block ? [block] : [])], ...(again ? { again } : {}) };
 }
 
-/** Changes members of a mailbox; writes nothing when it has them already. 404, 412, 409 `mailbox_not_ready`. */
+/**
+ * Changes members of a mailbox; writes nothing when it has them already. Throws 404, 409 `mailbox_not_ready`, and 412
+ * if the mailbox has changed.
+ */
 export async function changeMailbox(
   found: FoundMailbox,
   members: { first_name?: string | undefined; last_name?: string | undefined; status?: "active" | "paused" },
@@ -65,7 +68,7 @@ export async function changeMailbox(
   });
 }
 
-/** 409 `mailbox_not_ready` for a change of status, unless the mailbox is active or paused. */
+/** Throws 409 `mailbox_not_ready` for a change of status, unless the mailbox is active or paused. */
 function requireMovable({ status }: StoredMailbox, given: Record<string, unknown>): void {
   if (given["status"] === undefined || status === "active" || status === "paused") return;
   throw new Problem(

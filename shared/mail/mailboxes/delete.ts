@@ -34,7 +34,10 @@ export function aheadOfDeletion(accountId: string, ref: string, expected: Expect
   };
 }
 
-/** Deletes a mailbox with its aliases, its password and the grants on it. Its addresses are free at once. 404, 412. */
+/**
+ * Deletes a mailbox with its aliases, its password and the grants on it. Its addresses are free at once. Throws 404,
+ * and 412 if the mailbox has changed.
+ */
 export async function deleteMailbox(found: FoundMailbox, context: Context): Promise<void> {
   const { ifMatch } = context;
   const { domain, mailbox } = found;

@@ -108,7 +108,10 @@ async function hasAny(accountId: string, place: MailboxFilter, context: Context)
   return false;
 }
 
-/** 422 when the filter names a domain or workspace that does not exist, or in which the caller may export nothing. */
+/**
+ * Throws 422 when the filter names a domain or workspace that does not exist, or in which the caller may export
+ * nothing.
+ */
 async function requirePlace(accountId: string, filter: MailboxFilter, context: Context): Promise<void> {
   const { domain: ref, workspace_id } = filter;
   const { table, permissions } = context;
@@ -189,7 +192,10 @@ const exportView = ({ id, status, row_count, created_at, finished_at, expires_at
 /** The file name of an export that was created at that time. */
 export const csvNameOf = (createdAt: string): string => `mailboxes-${createdAt.slice(0, 10)}.csv`;
 
-/** The state of an export, for the principal that requested it or one that may export the whole account. 404. */
+/**
+ * The state of an export. Throws 404 to a principal that did not request it and may not export the whole account, and
+ * for an export that has expired.
+ */
 export async function getExport(
   accountId: string,
   id: string,

@@ -90,8 +90,8 @@ function noteHomes({ table }: Context, accountId: string, items: readonly Mailbo
 const domainLimit = 2_000;
 
 /**
- * A page of the mailboxes the principal sees, oldest first. For a workspace, or a principal that sees only part of the
- * account, they are grouped by domain.
+ * A page of the mailboxes that the principal sees, oldest first. For a workspace, or a principal that sees only part of
+ * the account, they are grouped by domain.
  */
 export async function listMailboxes(
   accountId: string,

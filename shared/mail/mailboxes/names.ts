@@ -190,7 +190,7 @@ export async function readBlocks(table: Reader, accountId: string): Promise<Map<
   return new Map(items.map((item) => [Number(item.SK.slice(-10)), item]));
 }
 
-/** Packs the full blocks that are not packed yet, and those with mailboxes that were deleted since. */
+/** Packs the full blocks that are not packed yet, and those with mailboxes that have been deleted since. */
 export async function packNames(table: Table, accountId: string): Promise<void> {
   const [state, items] = await Promise.all([readWhole(table, mailboxesOf(accountId)), readBlocks(table, accountId)]);
   for (let block = 0; (block + 1) * perBlock <= state.next; block++) {

@@ -98,9 +98,13 @@ const StoredLoginKey = z.object({ sealed: z.string() });
 const keptAccounts = 1_000;
 const kept = new Map<string, Promise<Buffer>>();
 
-type LoginServices = { table: Table; secrets: Secrets };
+/** The services for making and opening passwords. */
+export type LoginServices = { table: Table; secrets: Secrets };
 
-/** The key for an account's tags and keyed hashes. It is created at the first use, and opened once per process. 503. */
+/**
+ * The key for an account's tags and keyed hashes. It is created at the first use, and opened once per process.
+ * Throws 503.
+ */
 export function loginKey(accountId: string, work: LoginServices): Promise<Buffer> {
   const known = kept.get(accountId);
   if (known) return known;
@@ -138,7 +142,7 @@ export const sealContext = ({ account_id, domain_id, local_part }: MailboxAddres
   purpose: "mailbox_password",
 });
 
-/** Generates a password: its hash, and a sealed copy that is revealed once. 503. */
+/** Generates a password: its hash, and a sealed copy that is revealed once. Throws 503. */
 export async function newLogin(mailbox: MailboxAddress, work: LoginServices): Promise<Login> {
   const password = newPassword();
   const [sealed, key] = await Promise.all([

@@ -7,11 +7,10 @@ import { platform } from "../../core/platform.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
-import type { Table } from "../../table/table.ts";
 import { mailboxUpdate, currentMailbox } from "./change.ts";
 import type { FoundMailbox } from "./find.ts";
 import { mailboxKind } from "./mailbox.ts";
-import { newLogin, sealContext } from "./password.ts";
+import { type LoginServices, newLogin, sealContext } from "./password.ts";
 import { mailboxCore } from "./view.ts";
 
 const Server = (what: string) =>
@@ -43,7 +42,7 @@ const shownAlready = (): Problem =>
 
 /**
  * Reveals the password of a mailbox once. The sealed copy is destroyed in the same transaction, so only one caller gets
- * the password. 409 `secret_already_shown`.
+ * the password. Throws 409 `secret_already_shown`.
  */
 export async function revealCredentials(
   found: FoundMailbox,
@@ -93,11 +92,11 @@ export const Rotated = z
     description: "A new password of a mailbox. `mailboxes.reveal_credentials` shows it once.",
   });
 
-/** Gives a mailbox a new password, which can be revealed once. The old one stops working. 404, 503. */
+/** Gives a mailbox a new password, which can be revealed once. The old one stops working. Throws 404 and 503. */
 export async function rotatePassword(
   found: FoundMailbox,
   context: Context,
-  work: { table: Table; secrets: Secrets },
+  work: LoginServices,
 ): Promise<z.output<typeof Rotated>> {
   const login = await newLogin({ ...found.mailbox, account_id: found.domain.account_id }, work);
   return context.commit(async () => {

@@ -1,10 +1,10 @@
 import { runtime } from "../../http/runtime.ts";
 import { secretsHere } from "../../providers/secrets/factory.ts";
-import type { Secrets } from "../../providers/secrets/secrets.ts";
-import { openTable, type Table } from "../../table/table.ts";
+import { openTable } from "../../table/table.ts";
+import type { LoginServices } from "./password.ts";
 
-/** The services for making and opening passwords. Reads the environment when it is called, not at import. */
-export function loginWork(): { table: Table; secrets: Secrets } {
+/** Opens the services for passwords. Reads the environment when it is called, not at import. */
+export function loginWork(): LoginServices {
   const { env, client } = runtime();
   return { table: openTable(client, env.TABLE_NAME), secrets: secretsHere() };
 }

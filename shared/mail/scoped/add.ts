@@ -10,7 +10,8 @@ import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts"
 
 /**
  * Reads the state of the list for a new entry and the entries of its scope, and plans the writes that make the
- * transaction fail if the scope is deleted. 409 `limit_reached`, `domain_not_ready`, 422.
+ * transaction fail if the scope is deleted. Throws 409 `limit_reached` or `domain_not_ready`, and 422 if the scope's
+ * domain is gone.
  */
 export async function placeFor<T extends Scoped>(
   family: Family<T>,

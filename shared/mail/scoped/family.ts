@@ -153,7 +153,7 @@ export const scopeInBody: ResourceLookup<ScopeInput, MailScope> = {
   },
 };
 
-/** 422 for a body that names both a domain and a workspace. */
+/** Throws 422 for a body that names both a domain and a workspace. */
 export function requireOneScope({ domain, workspace_id }: ScopeBody): void {
   if (domain === undefined || workspace_id === undefined) return;
   const msg = "Give either a domain or a workspace, not both";

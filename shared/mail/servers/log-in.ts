@@ -81,7 +81,7 @@ async function noteUse(accountId: string, id: string, { table, now }: LoginWork)
 
 /**
  * Logs in to the mailbox of an address: its own address or one of its aliases. Undefined when the login is refused.
- * 503.
+ * Throws 503.
  * - The password is the mailbox's or, for sending, a master password for a scope that the mailbox is in.
  * - A refused login takes equally long for any address, also for an unknown one.
  */

@@ -33,7 +33,7 @@ export async function readEmbedded(folder: string, key: string): Promise<Buffer 
 
 async function put(folder: string, key: string, content: Buffer | AsyncIterable<Buffer>): Promise<void> {
   const file = join(folder, key);
-  // No key begins with a dot, so no key names an unfinished file.
+  // No name in a key begins with a dot, so no key names an unfinished file.
   const unfinished = join(dirname(file), `.${randomUUID()}`);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   try {
@@ -55,14 +55,14 @@ async function exists(folder: string, key: string): Promise<boolean> {
 }
 
 /** Keeps files in a folder of this machine. infra/local/pages/files.ts serves them at URLs signed with HMAC-SHA256. */
-export const embeddedFiles = (place: { folder: string; key: Buffer; baseUrl: string }): Files => ({
+export const embeddedFiles = (place: { folder: string; secret: Buffer; baseUrl: string }): Files => ({
   put: (key, content) => put(place.folder, key, content),
   putStream: (key, content) => put(place.folder, key, content),
   exists: (key) => exists(place.folder, key),
   downloadUrl: async (key, { filename, expiresInSeconds, now }) => {
     const expires = Math.floor(now.getTime() / 1000) + expiresInSeconds;
     const named = filename.toWellFormed();
-    const signature = signTicket(place.key, { key, filename: named, expires }).toString("base64url");
+    const signature = signTicket(place.secret, { key, filename: named, expires }).toString("base64url");
     const query = new URLSearchParams({ expires: String(expires), filename: named, signature });
     return `${place.baseUrl.replace(/\/$/, "")}/_local/files/${key}?${query.toString()}`;
   },

@@ -35,7 +35,7 @@ const notConfigured = "No file store is configured. Set FILES_BUCKET, or FILES_D
 function chosen({ FILES_BUCKET, FILES_DIR, FILES_KEY, FILES_BASE_URL }: FilesEnvironment): Files {
   if (FILES_BUCKET !== undefined) return s3Files(FILES_BUCKET);
   if (FILES_DIR !== undefined && FILES_KEY !== undefined && FILES_BASE_URL !== undefined) {
-    return embeddedFiles({ folder: FILES_DIR, key: Buffer.from(FILES_KEY, "base64"), baseUrl: FILES_BASE_URL });
+    return embeddedFiles({ folder: FILES_DIR, secret: Buffer.from(FILES_KEY, "base64"), baseUrl: FILES_BASE_URL });
   }
   return lazy<Files>(calls, unconfigured(notConfigured));
 }

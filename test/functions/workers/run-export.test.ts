@@ -18,7 +18,7 @@ async function scene(count: number) {
   const locals = Array.from({ length: count }, (_, index) => `p${index}`);
   const ids = await stocked(account, domain.name, locals);
   const folder = newFolder();
-  const files = embeddedFiles({ folder, key: Buffer.alloc(32), baseUrl: "http://127.0.0.1" });
+  const files = embeddedFiles({ folder, secret: Buffer.alloc(32), baseUrl: "http://127.0.0.1" });
   const run = (id: string, others: Partial<Files> = {}) =>
     runExport(account.id, id, { table: testTable(), files: { ...files, ...others }, now: () => new Date() });
   const rowsIn = async (id: string): Promise<string[][] | undefined> => {

@@ -72,15 +72,18 @@ test("2: many reservations of dead programs are removed, and the limit still hol
 });
 
 test("3: requests of several processes beside a long program use no more than themselves", async () => {
-  const what = newCaller();
-  await reserve(what(900), at(0));
-  const memories = Array.from({ length: 4 }, () => newLimiterMemory());
-  const first = memories.map((memory) => passes(charge(what(), at(15_000, memory))));
-  expect(await Promise.all(first)).toEqual([true, true, true, true]);
-  const memory = newLimiterMemory();
-  let passed = 0;
-  for (let index = 0; index < 20; index += 1) passed += Number(await passes(charge(what(), at(17_000, memory))));
-  expect(passed).toBe(20);
+  // The processes do not always meet, so several callers try.
+  for (let round = 0; round < 8; round += 1) {
+    const what = newCaller();
+    await reserve(what(900), at(0));
+    const memories = Array.from({ length: 4 }, () => newLimiterMemory());
+    const first = memories.map((memory) => passes(charge(what(), at(15_000, memory))));
+    expect(await Promise.all(first)).toEqual([true, true, true, true]);
+    const memory = newLimiterMemory();
+    let passed = 0;
+    for (let index = 0; index < 20; index += 1) passed += Number(await passes(charge(what(), at(17_000, memory))));
+    expect(passed).toBe(20);
+  }
 });
 
 test("4: a stranger's programs do not use the own limit of an account", async () => {

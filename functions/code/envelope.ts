@@ -77,10 +77,9 @@ const PlannedWrite = z.object({
     description:
       "The arguments by name, with null for parts that are unknown. If the answer has no room for them: `omitted_bytes` and `message`.",
   }),
-  unknown: z
-    .array(z.string())
-    .optional()
-    .meta({ description: "The places of the arguments that depend on the answer of a write, such as `domains[2]`." }),
+  unknown: z.array(z.string()).optional().meta({
+    description: "The places of the arguments that depend on the answer of a write, such as `domains[2]`; 20 at most.",
+  }),
   label: z
     .string()
     .optional()

@@ -8,7 +8,7 @@ import { recorder, type Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import type { Own } from "../core/etag.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
-import type { Reserved } from "../rate-limits/reservation.ts";
+import type { ProgramCharge, Reserved } from "../rate-limits/reservation.ts";
 import { readAhead, type Ahead } from "../table/read-ahead.ts";
 import type { Table } from "../table/table.ts";
 import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
@@ -31,7 +31,7 @@ export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "add
   /** Charges the caller's rate limit. Throws 429 when there is no room. */
   charge: (what: Charge) => Promise<void>;
   /** Reserves the most that a program can cost. Throws 429 when there is no room. */
-  reserve: (what: Charge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
+  reserve: (what: ProgramCharge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
   /**
    * Present for the calls of a program, which has paid for its calls of the default class by its score: to the own limit
    * of `ownLimitOf`, or to the principal's limit.

@@ -8,26 +8,29 @@ import type { Limit } from "./classes.ts";
 
 /**
  * The part of a bucket's arrival time that a running program may give back: `ms`, stored in an attribute of its own. It
- * ends by itself at `until`, if the program died. Times are in milliseconds.
+ * ends by itself at `until`, when it would have drained. Times are in milliseconds.
  */
 export type Reservation = { attribute: string; stored: string; ms: number; until: number };
 
 const reservedBy = "reserved#";
 
-export const newReservation = (id: string, ms: number, until: number): Reservation => ({
+export const newReservation = (id: string, ms: number, now: number): Reservation => ({
   attribute: reservedBy + id,
-  stored: `${ms}/${until}`,
+  stored: `${ms}/${now}`,
   ms,
-  until,
+  until: now + ms,
 });
 
-/** The reservations in the stored item of a bucket, with those that have ended but are not removed. */
+/**
+ * The reservations in the stored item of a bucket, with those that have ended but are not removed. Since the bucket was
+ * idle (`idle_at`), those from before are not part of its arrival time.
+ */
 export const reservationsIn = (item: Readonly<Record<string, string>>): Reservation[] =>
   Object.entries(item)
     .filter(([attribute]) => attribute.startsWith(reservedBy))
     .map(([attribute, stored]) => {
-      const [ms = 0, until = 0] = stored.split("/").map(Number);
-      return { attribute, stored, ms, until };
+      const [ms = 0, begunAt = 0] = stored.split("/").map(Number);
+      return { attribute, stored, ms: begunAt < Number(item["idle_at"] ?? 0) ? 0 : ms, until: begunAt + ms };
     });
 
 /** The sum of reservations. */

@@ -206,6 +206,9 @@ async function write(
 
 type Adding = { addMs: number; ceiling: number; now: number };
 
+/** The most writes of one charge beside the reservations of programs, while other processes charge the same bucket. */
+const triesBeside = 10;
+
 /** Adds a charge to a stored bucket if it fits. Returns the arrival time without the reservations of programs. */
 async function addCharge(
   name: string,
@@ -214,18 +217,23 @@ async function addCharge(
   table: Table,
 ): Promise<{ done: boolean; tat: number }> {
   const { addMs, ceiling, now } = adding;
-  const attempt = await table.attempt(writeOf(name, known, adding));
+  let attempt = await table.attempt(writeOf(name, known, adding));
   if (attempt.done) return { done: true, tat: Number(attempt.updated["tat"]) };
-  const reserved = reservedMs(reservationsIn(attempt.found));
-  const tat = Number(attempt.found["tat"] ?? known.tat) - reserved;
-  if (reserved === 0 || tat > ceiling) return { done: false, tat };
-  // Reservations take no room from other requests. A bucket that is idle without them begins at `now` here too.
-  const beside = await table.attempt({
-    update: rateKey(name),
-    add: { tat: addMs + Math.max(0, now - tat) },
-    if: { tat: { above: now, atMost: ceiling + reserved } },
-  });
-  return beside.done ? { done: true, tat: Number(beside.updated["tat"]) - reserved } : { done: false, tat };
+  for (let tries = 1; ; tries++) {
+    const stored = Number(attempt.found["tat"] ?? known.tat);
+    const reserved = reservedMs(reservationsIn(attempt.found));
+    const tat = stored - reserved;
+    if (reserved === 0 || tat > ceiling || tries > triesBeside) return { done: false, tat };
+    // Reservations take no room from other requests. A bucket that is idle without them begins at `now` here too; the
+    // idle time must be added once only.
+    const idle = Math.max(0, now - tat);
+    attempt = await table.attempt({
+      update: rateKey(name),
+      add: { tat: addMs + idle },
+      if: { tat: idle > 0 ? stored : { above: now, atMost: ceiling + reserved } },
+    });
+    if (attempt.done) return { done: true, tat: Number(attempt.updated["tat"]) - reserved };
+  }
 }
 
 /**
@@ -235,7 +243,11 @@ async function addCharge(
 function writeOf(name: string, { tat }: Bucket, { addMs, ceiling, now }: Adding): Write {
   const ttl = Math.ceil(now / 1000) + bucketTtlSeconds;
   return tat <= now
-    ? { update: rateKey(name), set: { tat: now + addMs, ttl }, if: { absentOr: { tat: { atMost: now } } } }
+    ? {
+        update: rateKey(name),
+        set: { tat: now + addMs, idle_at: now, ttl },
+        if: { absentOr: { tat: { atMost: now } } },
+      }
     : { update: rateKey(name), add: { tat: addMs }, set: { ttl }, if: { tat: { above: now, atMost: ceiling } } };
 }
 

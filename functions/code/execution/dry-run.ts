@@ -8,6 +8,7 @@ import { scoreUnit } from "../catalogue/function.ts";
 import { formatPath, inputOf } from "../checker/arguments.ts";
 import type { Checked, CheckedCall } from "../checker/checker.ts";
 import type { DryCall, PlannedWrite, ProgramError } from "../envelope.ts";
+import { sizeOf } from "../interpreter/budget.ts";
 import { isPartlyUnknown, unknownValue } from "../interpreter/values.ts";
 import type { Call } from "../language/ast.ts";
 import { readsAtOnce } from "../language/limits.ts";
@@ -122,7 +123,13 @@ class Rehearsal {
   }
 
   async #plan({ call, args }: CallEffect, { fn }: CheckedCall, isAfterWrite: boolean): Promise<PlannedWrite> {
-    const { value, unknown } = describe(Object.fromEntries(args));
+    const given = Object.fromEntries(args);
+    const { bytes } = sizeOf(given);
+    if (bytes > plannedBytes) {
+      const message = `The ${bytes} bytes of the arguments are too many for a dry run, so they are neither shown nor checked.`;
+      return { arguments: { omitted_bytes: bytes, message }, allowed: null };
+    }
+    const { value, unknown } = describe(given);
     const shown = { arguments: this.#room.take(value) };
     if (unknown.length > 0) return { ...shown, unknown, allowed: null };
     try {
@@ -162,14 +169,20 @@ const isRefusal = (error: unknown): error is Refusal =>
 const isNotFound = (error: Refusal): boolean =>
   error instanceof Problem ? error.code === "not_found" : error.errors.every(({ type }) => type === "not_found");
 
+/** The arguments of a write up to this size are shown and checked, in bytes. */
+const plannedBytes = 262_144;
+
+/** The most unknown parts of a value that are named. */
+const namedUnknowns = 20;
+
 type Path = (string | number)[];
 
-/** A value with null in place of its unknown parts, and the paths of these parts, such as `domains[2]`. */
+/** A value with null in place of its unknown parts, and the paths of the first 20 of them, such as `domains[2]`. */
 function describe(value: unknown): { value: unknown; unknown: string[] } {
   const unknown: string[] = [];
   const read = (part: unknown, path: Path): unknown => {
     if (part === unknownValue) {
-      unknown.push(formatPath(path));
+      if (unknown.length < namedUnknowns) unknown.push(formatPath(path));
       return null;
     }
     if (Array.isArray(part)) return part.map((item, index) => read(item, [...path, index]));

@@ -119,7 +119,11 @@ export async function prepare(
   const [first, ...others] = diagnostics;
   await charges.charge(unitsToRead(session?.bytes ?? 0));
   if (first) return { envelope: refusal(requestId, explain([first, ...others], code, catalogue), score) };
-  const reservation = await reserveScore(run.dryRun ? { ...checked, score: checked.dryScore } : checked, charges);
+  const reservation = await reserveScore(
+    run.dryRun ? { ...checked, score: checked.dryScore } : checked,
+    charges,
+    context,
+  );
   const program = { checked, place, session, charges, reservation };
   if (run.dryRun) return { envelope: await rehearseChecked(run, context, program) };
   return { run: () => runChecked(run, context, program), abandon: () => reservation.settle(0) };

@@ -1,16 +1,24 @@
 import { Problem } from "../../../shared/core/errors.ts";
+import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { scoreUnit } from "../catalogue/function.ts";
 import { type Checked, type CheckedCall, cheaper } from "../checker/checker.ts";
 import type { RequestCharges, Reservation } from "../sessions/charges.ts";
+import { permissionsOf } from "./held-permissions.ts";
 
 /**
  * Reserves the score of a checked program. Throws 429 `rate_limited` if the limit has no room; the message says how much
  * the program needs, how much there is, when it can begin, and how to make it cheaper.
  */
-export async function reserveScore(checked: Checked, charges: RequestCharges): Promise<Reservation> {
+export async function reserveScore(
+  checked: Checked,
+  charges: RequestCharges,
+  context: InvocationContext,
+): Promise<Reservation> {
   const { score, calls, costliest } = checked;
+  const account = onlyAccountOf([...calls.values()]);
+  const isMember = async () => account !== undefined && (await permissionsOf(account, context)).member;
   try {
-    return await charges.reserve(score, onlyAccountOf([...calls.values()]));
+    return await charges.reserve(score, account, isMember);
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "rate_limited") throw error;
     const { retry_after, remaining, burst } = error.extras;
@@ -34,11 +42,8 @@ export async function payingFor<T>(
   }
 }
 
-/** The account of all calls that need one; undefined if it is not known before the run or there are several. */
+/** The account of all calls; undefined if it is not known before the run, there are several, or a call has none. */
 function onlyAccountOf(calls: readonly CheckedCall[]): string | undefined {
-  const accounts = calls
-    .filter(({ fn }) => Object.hasOwn(fn.route.params.shape, "account_id"))
-    .map(({ account }) => account);
-  const [first] = accounts;
-  return accounts.every((account) => account === first) ? first : undefined;
+  const [first] = calls;
+  return calls.every(({ account }) => account === first?.account) ? first?.account : undefined;
 }

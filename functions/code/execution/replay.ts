@@ -146,6 +146,7 @@ type StoringContext = Pick<InvocationContext, "table" | "log"> & { charges: Requ
  * must not be stored.
  * - An envelope with a secret is never stored. With an idempotency key a repeated request gets 409; without one the
  *   program runs again.
+ * - Of a cancelled program at least the outcome is stored, without results, so that it does not run again.
  * - Short-lived addresses, and answers that the caller may later not be allowed to see, are not stored. A repeated
  *   program runs again to get them.
  * - Errors here are logged and never make the program fail.
@@ -176,15 +177,33 @@ async function storedTextOf(
   { charges }: StoringContext,
 ): Promise<StoredText | undefined> {
   const held = storedPermissions(permissions);
-  const isFinal = envelope.status === "completed" || envelope.error?.code === "cancelled";
+  const isCancelled = envelope.error?.code === "cancelled";
+  const brief = isCancelled ? await packed(withoutResults(envelope), []) : undefined;
+  const isFinal = envelope.status === "completed" || isCancelled;
   const isStored = isFinal && envelope.responses.length > 0 && withheld.size === 0;
-  if (!isStored || !held) return undefined;
-  const packed = await compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
+  if (!isStored || !held) return brief;
+  const whole = await packed(envelope, held);
   try {
-    if (packed) await charges.charge(unitsToWrite(JSON.stringify(packed).length));
-    return packed;
+    if (whole) await charges.charge(unitsToWrite(JSON.stringify(whole).length));
+    return whole ?? brief;
   } catch (error) {
-    if (error instanceof Problem && error.code === "rate_limited") return undefined;
+    if (error instanceof Problem && error.code === "rate_limited") return brief;
     throw error;
   }
+}
+
+const packed = (envelope: CodeResponse, held: Held[]): Promise<StoredText | undefined> =>
+  compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
+
+/**
+ * The envelope of a cancelled program without results, which everybody may see who sent the program. It is stored if the
+ * whole one must not be, because a cancelled program does not run again.
+ */
+function withoutResults(envelope: CodeResponse): CodeResponse {
+  const omitted = { message: "The result is not stored." };
+  return {
+    ...envelope,
+    result: { last_value: null },
+    responses: envelope.responses.map((one) => (one.status === "completed" ? { ...one, result: omitted } : one)),
+  };
 }

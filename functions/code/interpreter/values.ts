@@ -9,10 +9,18 @@ import { charactersOf } from "./texts.ts";
 /** A placeholder for a value that only a real run knows. Every schema rejects a symbol. */
 export const unknownValue = Symbol("unknown");
 
-/** Tells whether a value, or a part of it, is unknown. */
-export const isPartlyUnknown = (value: unknown): boolean =>
-  value === unknownValue ||
-  (typeof value === "object" && value !== null && Object.values(value).some((part) => isPartlyUnknown(part)));
+/** Whether the values that were asked about have unknown parts. Values do not change. */
+const partlyUnknown = new WeakMap<object, boolean>();
+
+/** Tells whether a value, or a part of it, is unknown. A part that occurs several times is looked at once. */
+export function isPartlyUnknown(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return value === unknownValue;
+  const cached = partlyUnknown.get(value);
+  if (cached !== undefined) return cached;
+  const found = Object.values(value).some((part) => isPartlyUnknown(part));
+  partlyUnknown.set(value, found);
+  return found;
+}
 
 /** The error of an operation that needs to know an unknown value. Its own value is then unknown too. */
 export class UnknownOperand extends Error {}

@@ -36,13 +36,13 @@ export class RequestCharges {
 
   /**
    * Reserves the most that a program can cost, without the 1 paid on arrival; throws 429 if the limit has no room.
-   * `accountId` is the account of all its calls.
+   * `accountId` is the account of all its calls, and `isMember` tells whether the caller has access to it.
    */
-  async reserve(score: number, accountId: string | undefined): Promise<Reservation> {
+  async reserve(score: number, accountId: string | undefined, isMember: () => Promise<boolean>): Promise<Reservation> {
     const cost = score - 1;
     if (cost <= 0) return { ownLimitOf: undefined, settle: async () => undefined };
     const { id: principalId } = await this.#context.authenticate();
-    const what = { principalId, class: "default", cost, prepaid: this.#paid, accountId } as const;
+    const what = { principalId, class: "default", cost, prepaid: this.#paid, accountId, isMember } as const;
     const { isOwn, settle } = await this.#context.reserve(what);
     const settled = async (used: number): Promise<void> => {
       const rest = Math.max(0, used - 1);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 
+import { isPartlyUnknown, unknownValue } from "../../../functions/code/interpreter/values.ts";
 import { valueOf } from "../../support/toy-functions.ts";
 
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
@@ -142,4 +143,17 @@ describe("what a program makes besides its calls has an end:", () => {
     const dict = `{${Array.from({ length: 100_000 }, (_, index) => `"k${index}": 1`).join(", ")}}`;
     await expect(valueOf(dict)).rejects.toThrow("A program can have 65536 bytes at most.");
   });
+});
+
+test("whether a value is partly unknown is found out once for each part, however often it occurs", () => {
+  let looks = 0;
+  const counted = (parts: unknown[]) => new Proxy(parts, { ownKeys: (of) => ((looks += 1), Reflect.ownKeys(of)) });
+  const part = counted([0, 1]);
+  const value = [part, [part, part], unknownValue];
+  expect([isPartlyUnknown(value), isPartlyUnknown([value]), isPartlyUnknown([part]), looks]).toEqual([
+    true,
+    true,
+    false,
+    1,
+  ]);
 });

@@ -184,3 +184,40 @@ test("a cancellation for which the rate limit has no room stores nothing", async
   expect(await cancel(owner, 8)).toMatchObject({ status: 202, text: "" });
   expect(await stored()).toHaveLength(1);
 });
+
+test("a cancelled program whose results must not be stored does not run again either", async () => {
+  const { id, owner } = await newAccount();
+  const code = [
+    `webhooks.list(account_id="${id}").total`,
+    `tags.list(account_id="${id}").total`,
+    `workspaces.add(account_id="${id}", name="B")`,
+  ].join("\n");
+  const send = (requestId: number) =>
+    request("POST", "/v1/public/mcp", {
+      token: owner.token,
+      body: {
+        jsonrpc: "2.0",
+        id: requestId,
+        method: "tools/call",
+        params: { name: "service_execute", arguments: { code, request_id: "task" } },
+      },
+    });
+  const envelopeOf = ({ body }: { body: { result: { content: { text: string }[] } } }) =>
+    JSON.parse(body.result.content[0]?.text ?? "");
+  const cancelled = await afterReading(
+    ({ SK }) => SK === "LIST#tags#HEAD",
+    async () => {
+      vi.setSystemTime(Date.now() + 1_500);
+      const params = { requestId: 7 };
+      await request("POST", "/v1/public/mcp", {
+        token: owner.token,
+        body: { jsonrpc: "2.0", method: "notifications/cancelled", params },
+      });
+    },
+    () => send(7),
+  );
+  expect(envelopeOf(cancelled).error.code).toBe("cancelled");
+  await send(8);
+  const { body } = await request("GET", `/v1/public/accounts/${id}/workspaces`, { token: owner.token });
+  expect(body.items.map(({ name }: { name: string }) => name)).not.toContain("B");
+});

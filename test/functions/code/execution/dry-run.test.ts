@@ -364,3 +364,15 @@ test("each write of a program with a key has a key of its own: sent again, none 
   expect((await runFor(owner, program, { key: "k2" })).error).toMatchObject({ code: "workspace_name_taken" });
   expect((await runFor(owner, `workspaces.list(account_id="${id}").total`)).result.last_value).toBe(3);
 });
+
+test("the answer of a dry run has a bounded size, however much is unknown", async () => {
+  const { id, owner } = await newAccount();
+  const code = [
+    `w = workspaces.add(account_id="${id}", name="A")`,
+    `xs = [w.id] * 1000`,
+    `ys = [xs] * 300`,
+    `[auth.groups.create(account_id="${id}", payload={"account_id": "${id}", "name": "G", "attributes": {"of": ys}}) for i in range(2)]`,
+  ].join("\n");
+  const answer = await runFor(owner, code, { dryRun: true });
+  expect(JSON.stringify(answer).length).toBeLessThan(6_000_000);
+});

@@ -1,21 +1,33 @@
 import type { Answer, CaaData } from "dns-packet";
 
+import { characterStrings } from "../../../shared/dns/character-string.ts";
 import type { RecordData, RecordType } from "../../../shared/dns/rrset.ts";
+import { readSvcParams, svcParamsWire } from "../../../shared/dns/svcb.ts";
 
 type ServedData = RecordData | { type: "PTR"; host: string };
 
 /** The records of one name and type as served here: of customers' zones, and PTR records of addresses. */
 export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
 
-const longestStringBytes = 255;
+/** The types that `dns-packet` knows only by their number. */
+const numbers = { SVCB: "UNKNOWN_64", HTTPS: "UNKNOWN_65" } as const;
 
-/** Splits a text into one or more character-strings (RFC 1035 §3.3.14). */
-function characterStrings(text: string): Buffer[] {
-  const bytes = Buffer.from(text);
-  const count = Math.max(1, Math.ceil(bytes.length / longestStringBytes));
-  return Array.from({ length: count }, (_, index) =>
-    bytes.subarray(index * longestStringBytes, (index + 1) * longestStringBytes),
-  );
+/** The mnemonic of a type as `dns-packet` names it. */
+export const mnemonicOf = (type: string): string =>
+  Object.entries(numbers).find(([, unknown]) => unknown === type)?.[0] ?? type;
+
+/** The data of an SVCB or HTTPS record (RFC 9460 §2.2). */
+function serviceWire({ priority, host, params }: Extract<RecordData, { type: "HTTPS" | "SVCB" }>): Buffer {
+  const read = readSvcParams(params);
+  if ("fault" in read) throw new Error(read.fault);
+  const labels = host === "" ? [] : host.split(".");
+  const target = labels.flatMap((label) => [Buffer.from([label.length]), Buffer.from(label)]);
+  return Buffer.concat([
+    Buffer.from([priority >> 8, priority & 0xff]),
+    ...target,
+    Buffer.alloc(1),
+    svcParamsWire(read.params),
+  ]);
 }
 
 function wireRecord(name: string, ttl: number, data: ServedData): Answer {
@@ -35,6 +47,19 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
       const { priority, weight, port, host } = data;
       return { name, ttl, type: "SRV", data: { priority, weight, port, target: host } };
     }
+    case "TLSA": {
+      const [usage, selector, matchingType, hex = ""] = data.value.split(" ");
+      const certificate = Buffer.from(hex, "hex");
+      const numbers = { usage: Number(usage), selector: Number(selector), matchingType: Number(matchingType) };
+      return { name, ttl, type: "TLSA", data: { ...numbers, certificate } };
+    }
+    case "SSHFP": {
+      const [algorithm, hash, fingerprint = ""] = data.value.split(" ");
+      return { name, ttl, type: "SSHFP", data: { algorithm: Number(algorithm), hash: Number(hash), fingerprint } };
+    }
+    case "HTTPS":
+    case "SVCB":
+      return { name, ttl, type: numbers[data.type] as "NULL", data: serviceWire(data) };
     default: {
       const { flags, tag, value } = data;
       return { name, ttl, type: "CAA", data: { flags, tag: tag as CaaData["tag"], value } };

@@ -5,7 +5,7 @@ import { absoluteName } from "./names.ts";
 export type Members = {
   /** In seconds, 60 to 86400. */
   ttl: number;
-  /** MX and SRV: 0 to 65535. The host with the lowest priority is tried first. */
+  /** MX, SRV, HTTPS and SVCB: 0 to 65535. The host with the lowest priority is tried first. */
   priority?: number;
   /** SRV: 0 to 65535. The share of this host among the records of the same priority. */
   weight?: number;
@@ -21,8 +21,10 @@ export type Members = {
  * A DNS record in its normal form.
  * - All names, also in `value`, are lower-case A-labels without a final dot.
  * - `name` is relative to the zone: `@`, `www`, `*.sub`.
- * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host.
+ * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host; the target `.` of an
+ *   HTTPS or SVCB record is its own name.
  * - The value of a TXT record is its whole text.
+ * - The value of an HTTPS or SVCB record is its target and, after a space, its parameters in presentation format.
  */
 export type ParsedRecord = { name: string; type: RecordType; value: string } & Members;
 
@@ -60,6 +62,14 @@ export function dataOf({
       return { type, priority, weight, port, host: hostOf(value) };
     case "TXT":
       return { type, text: value };
+    case "TLSA":
+    case "SSHFP":
+      return { type, value };
+    case "HTTPS":
+    case "SVCB": {
+      const [target = ""] = value.split(" ", 1);
+      return { type, priority, host: hostOf(target), params: value.slice(target.length).trimStart() };
+    }
     default:
       return { type, flags, tag, value };
   }

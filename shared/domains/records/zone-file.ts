@@ -11,7 +11,10 @@ import type { ParsedRecord, RecordInput } from "./record.ts";
 import { recordsIn, recordsRange } from "./stored-record.ts";
 import { isQuoted, quoted, unquoted } from "./values.ts";
 
-/** One word of an entry: its escapes are kept, the quotes around it are removed. */
+/**
+ * One word of an entry. Its escapes are kept, and the quotes around it are removed. Quotes after an equals sign are kept,
+ * as in `alpn="h2"`.
+ */
 type Word = string;
 
 /** One entry of a zone file: a line, or several lines joined by parentheses. */
@@ -27,15 +30,18 @@ type ZoneEntry = {
   fault?: string;
 };
 
-/** The group `stray` matches only a lone quotation mark or backslash. */
+/**
+ * The group `pair` matches a parameter of RFC 9460 with its quotes: `alpn="h2,h3"`. The group `stray` matches only a lone
+ * quotation mark or backslash.
+ */
 const pieces =
-  /\s+|;[^]*|(?<open>\()|(?<close>\))|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
+  /\s+|;[^]*|(?<open>\()|(?<close>\))|(?<pair>[a-z0-9-]+="(?:[^"\\]|\\[^])*")(?=[\s;()]|$)|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
 
 /** Adds the words of a line to an entry; returns the number of parentheses that are open after it. */
 function readLine(line: string, words: Word[], openBefore: number): { open: number; fault?: string } {
   let open = openBefore;
   for (const { groups = {} } of line.matchAll(pieces)) {
-    const word = groups["quoted"] ?? groups["plain"];
+    const word = groups["pair"] ?? groups["quoted"] ?? groups["plain"];
     if (word !== undefined) words.push(word);
     if (groups["open"] !== undefined) open += 1;
     if (groups["close"] !== undefined) open -= 1;
@@ -73,7 +79,7 @@ type RecordData = Omit<RecordInput, "name" | "type" | "ttl">;
 
 /** The fields after the type, in their order. */
 const shapes: Record<
-  Exclude<RecordType, "TXT">,
+  Exclude<RecordType, "TXT" | "TLSA" | "SSHFP" | "HTTPS" | "SVCB">,
   readonly ("priority" | "weight" | "port" | "flags" | "tag" | "host" | "text")[]
 > = {
   A: ["text"],
@@ -115,16 +121,35 @@ function inFull(name: Word, origin: string): string {
   return name.endsWith(".") ? name : `${name}${origin === "." ? "" : "."}${origin}`;
 }
 
+/** A pair as the group `pair` matches it. In any other word, a quotation mark has a backslash before it. */
+const pair = /^([a-z0-9-]+=)"(.*)"$/s;
+
 /** Joins words of text. A text that cannot be unquoted keeps its quotes, so that `parseRecord` reports its fault. */
 function joinedText(words: readonly Word[]): string {
-  const inQuotes = words.map((word) => `"${word}"`).join(" ");
+  const strings = words.flatMap((word) => pair.exec(word)?.slice(1) ?? [word]);
+  const inQuotes = strings.map((word) => `"${word}"`).join(" ");
   const text = unquoted(inQuotes);
   return text === undefined || isQuoted(text) ? inQuotes : text;
 }
 
+/** The fields of an HTTPS or SVCB record: a priority, a target and any number of parameters. */
+function serviceData(
+  [priority = "", target, ...params]: readonly Word[],
+  origin: string,
+): RecordData | { fault: string } {
+  if (target === undefined) return { fault: "The data must be priority, a target, and parameters" };
+  if (!isNumber(priority)) return { fault: "priority is not a number" };
+  return { priority: Number(priority), value: [inFull(target, origin), ...params].join(" ") };
+}
+
+const isNumber = (word: Word): boolean => /^\d{1,9}$/.test(word);
+
 /** Reads the fields after the type. Names become full by the origin. The values themselves are not checked. */
 function readData(type: RecordType, words: readonly Word[], origin: string): RecordData | { fault: string } {
   if (type === "TXT") return words.length === 0 ? { fault: "The record has no text" } : { value: joinedText(words) };
+  // `parseRecord` reads the fields of these types.
+  if (type === "TLSA" || type === "SSHFP") return { value: words.join(" ") };
+  if (type === "HTTPS" || type === "SVCB") return serviceData(words, origin);
   const shape = shapes[type];
   if (words.length !== shape.length) {
     const parts = shape.map((part) => (part === "host" ? "a host" : part === "text" ? "a value" : part)).join(", ");
@@ -136,7 +161,7 @@ function readData(type: RecordType, words: readonly Word[], origin: string): Rec
     if (part === "host") data.value = inFull(word, origin);
     else if (part === "text") data.value = joinedText([word]);
     else if (part === "tag") data.tag = word;
-    else if (/^\d{1,9}$/.test(word)) data[part] = Number(word);
+    else if (isNumber(word)) data[part] = Number(word);
     else return { fault: `${part} is not a number` };
   }
   return data;
@@ -294,6 +319,12 @@ function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecor
       return `${priority} ${weight} ${port} ${absolute(value)}`;
     case "TXT":
       return quoted(value);
+    case "TLSA":
+    case "SSHFP":
+      return value;
+    case "HTTPS":
+    case "SVCB":
+      return `${priority} ${value.replace(/^[^ ]+/, absolute)}`;
     default:
       return `${flags} ${tag} ${quoted(value)}`;
   }

@@ -36,6 +36,8 @@ const StoredData = z.discriminatedUnion("type", [
   z.object({ type: z.literal("TXT"), text: z.string() }),
   z.object({ type: z.literal("SRV"), priority: z.int(), weight: z.int(), port: z.int(), host: z.string() }),
   z.object({ type: z.literal("CAA"), flags: z.int(), tag: z.string(), value: z.string() }),
+  z.object({ type: z.enum(["TLSA", "SSHFP"]), value: z.string() }),
+  z.object({ type: z.enum(["HTTPS", "SVCB"]), priority: z.int(), host: z.string(), params: z.string() }),
 ]);
 const StoredRRset = z.object({ name: z.string(), type: RecordType, ttl: z.int(), data: z.array(StoredData) });
 const Shelf = z.object({ version: z.int(), rrsets: z.array(StoredRRset) });

@@ -1,11 +1,11 @@
 import type { Change, ResourceRecordSet } from "@aws-sdk/client-route-53";
 import * as z from "zod";
 
+import { characterStrings } from "../../dns/character-string.ts";
 import type { RRset, RecordData, RecordType } from "../../dns/rrset.ts";
 import type { ZoneChange } from "./dns.ts";
 import { type Route53, codeOf, listSets, mostSets, requireValue } from "./route53-client.ts";
 
-const longestString = 255;
 /** The most characters of one value, including its escapes. */
 const longestValue = 4_000;
 
@@ -18,13 +18,13 @@ const escapedByte = (byte: number): string =>
 const quotedString = (bytes: Buffer): string => `"${Array.from(bytes, escapedByte).join("")}"`;
 
 /** Text as one or more character-strings (RFC 1035 §3.3.14). */
-function stringsOf(text: string): string {
-  const bytes = Buffer.from(text);
-  const count = Math.max(1, Math.ceil(bytes.length / longestString));
-  return Array.from({ length: count }, (_, index) =>
-    quotedString(bytes.subarray(index * longestString, (index + 1) * longestString)),
-  ).join(" ");
-}
+const stringsOf = (text: string): string => characterStrings(text).map(quotedString).join(" ");
+
+/** Parameters in presentation format, with octal instead of decimal escapes. */
+const octalEscapes = (params: string): string =>
+  params.replaceAll(/\\(?:(\d{3})|(.))/g, (_, code: string | undefined, character = "") =>
+    escapedByte(code === undefined ? character.charCodeAt(0) : Number(code)),
+  );
 
 function textOf(data: RecordData): string {
   switch (data.type) {
@@ -40,6 +40,12 @@ function textOf(data: RecordData): string {
       return stringsOf(data.text);
     case "SRV":
       return `${data.priority} ${data.weight} ${data.port} ${data.host}.`;
+    case "TLSA":
+    case "SSHFP":
+      return data.value;
+    case "HTTPS":
+    case "SVCB":
+      return `${data.priority} ${data.host}. ${octalEscapes(data.params)}`.trim();
     default:
       return `${data.flags} ${data.tag} ${quotedString(Buffer.from(data.value))}`;
   }

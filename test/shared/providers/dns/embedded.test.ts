@@ -84,6 +84,8 @@ test("records of every type come back as they were put", async () => {
       data: [{ type: "SRV", priority: 1, weight: 2, port: 3, host: "a.test" }],
     },
     { name, type: "CAA", ttl: 60, data: [{ type: "CAA", flags: 128, tag: "issue", value: "ca.example" }] },
+    { name: `_443._tcp.${name}`, type: "TLSA", ttl: 60, data: [{ type: "TLSA", value: "3 1 1 00ff" }] },
+    { name, type: "HTTPS", ttl: 60, data: [{ type: "HTTPS", priority: 1, host: "", params: "alpn=h2" }] },
     { name: `sub.${name}`, type: "NS", ttl: 60, data: [{ type: "NS", host: "ns.example.net" }] },
   ];
   const { changeId, isInSync } = await dns.changeZone(zoneId, put(...rrsets));

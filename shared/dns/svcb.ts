@@ -86,11 +86,12 @@ function readAlpn(bytes: Buffer): Read {
   return { value: Buffer.concat(ids.flatMap((id) => [Buffer.from([id.length]), id])) };
 }
 
+/** Reads a list of ECH configurations in base64. The list begins with its length in two bytes (RFC 9849 §4). */
 function readEch(bytes: Buffer): Read {
   const text = String(bytes);
   const value = Buffer.from(text, "base64");
-  const isWhole = text !== "" && value.toString("base64") === text;
-  return isWhole ? { value } : { fault: "The value of ech must be a list of ECH configurations in base64" };
+  const isWhole = value.toString("base64") === text && value.length > 2 && value.readUInt16BE() === value.length - 2;
+  return isWhole ? { value } : { fault: "The value of ech must be a whole list of ECH configurations in base64" };
 }
 
 function readPath(bytes: Buffer): Read {

@@ -39,9 +39,9 @@ test.each([
     'alpn=h2 dohpath="/dns-query{?dns}" ohttp',
   ],
   [
-    "  no-default-alpn\talpn=h3 ech=AEj+DQ== ",
+    "  no-default-alpn\talpn=h3 ech=AAT+DQAA ",
     "00010003026833000200000005000400 48fe0d".replace(" ", ""),
-    "alpn=h3 no-default-alpn ech=AEj+DQ==",
+    "alpn=h3 no-default-alpn ech=AAT+DQAA",
   ],
 ])("%s is %s on the wire, and %s in its normal form", (text, wire, normal) => {
   expect([svcParamsWire(read(text)).toString("hex"), svcParamsText(read(text))]).toEqual([wire, normal]);
@@ -68,7 +68,8 @@ test.each([
   ["ipv4hint=192.0.2.1,192.0.2", 'The values of ipv4hint must be IPv4 addresses. "192.0.2" is not one'],
   ["ipv4hint=2001:db8::1", 'The values of ipv4hint must be IPv4 addresses. "2001:db8::1" is not one'],
   ["ipv6hint=fe80::1%eth0", 'The values of ipv6hint must be IPv6 addresses. "fe80::1%eth0" is not one'],
-  ["ech=AE=", "The value of ech must be a list of ECH configurations in base64"],
+  ["ech=AAT+DQA", "The value of ech must be a whole list of ECH configurations in base64"],
+  ["ech=AAX+DQAA", "The value of ech must be a whole list of ECH configurations in base64"],
   ["dohpath=dns-query", "The value of dohpath must be a path such as /dns-query{?dns}"],
   ["key1=h2", "Write alpn instead of key1"],
   ["key007=x", '"key007" is not a parameter.'],

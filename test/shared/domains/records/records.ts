@@ -101,7 +101,7 @@ const parameters = fc.tuple(
   fc.constantFrom("", "port=0", 'port="8443"', "port=65535"),
   fc.array(fc.ipV4(), { maxLength: 3 }).map((ips) => (ips.length > 0 ? `ipv4hint=${ips.join(",")}` : "")),
   fc.array(fc.ipV6(), { maxLength: 3 }).map((ips) => (ips.length > 0 ? `ipv6hint="${ips.join(",")}"` : "")),
-  fc.constantFrom("", "ech=AEj+DQBE", "dohpath=/dns-query{?dns}", "ohttp"),
+  fc.constantFrom("", "ech=AAT+DQAA", "dohpath=/dns-query{?dns}", "ohttp"),
   fc.oneof(
     fc.constantFrom("", "key9", "key65534=a\\032b"),
     texts.map((text) => `key700="${inString(text)}"`),

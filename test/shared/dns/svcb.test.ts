@@ -40,7 +40,7 @@ test.each([
   ],
   [
     "  no-default-alpn\talpn=h3 ech=AAT+DQAA ",
-    "00010003026833000200000005000400 48fe0d".replace(" ", ""),
+    "0001000302683300020000000500060004fe0d0000",
     "alpn=h3 no-default-alpn ech=AAT+DQAA",
   ],
 ])("%s is %s on the wire, and %s in its normal form", (text, wire, normal) => {

@@ -1,10 +1,12 @@
-const longestBytes = 255;
+const longestStringBytes = 255;
 
 /** Splits a text into character-strings of at most 255 bytes (RFC 1035 §3.3.14). An empty text is one empty string. */
 export function characterStrings(text: string): Buffer[] {
   const bytes = Buffer.from(text);
-  const count = Math.max(1, Math.ceil(bytes.length / longestBytes));
-  return Array.from({ length: count }, (_, index) => bytes.subarray(index * longestBytes, (index + 1) * longestBytes));
+  const count = Math.max(1, Math.ceil(bytes.length / longestStringBytes));
+  return Array.from({ length: count }, (_, index) =>
+    bytes.subarray(index * longestStringBytes, (index + 1) * longestStringBytes),
+  );
 }
 
 /** The bytes of one part of a string: plain characters, `\"` or `\032`; undefined for an escape past `\255`. */

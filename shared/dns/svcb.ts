@@ -56,7 +56,7 @@ function listItems(bytes: Buffer): Buffer[] {
 const uint16 = (value: number): Buffer => Buffer.from([value >> 8, value & 0xff]);
 
 /** The wire form of a list of which each item becomes some bytes; `fault` explains an item that is invalid. */
-function listOf(bytes: Buffer, read: (item: string) => Buffer | undefined, fault: (item: string) => string): Read {
+function joinItems(bytes: Buffer, read: (item: string) => Buffer | undefined, fault: (item: string) => string): Read {
   const values: Buffer[] = [];
   for (const item of listItems(bytes).map(String)) {
     const value = read(item);
@@ -112,14 +112,14 @@ const readers: Record<KeyName, (bytes: Buffer) => Read> = {
     return isPort ? { value: uint16(Number(text)) } : { fault: "The value of port must be a number from 0 to 65535" };
   },
   ipv4hint: (bytes) =>
-    listOf(
+    joinItems(
       bytes,
       (item) => (isIPv4(item) ? Buffer.from(item.split(".").map(Number)) : undefined),
       (item) => `The values of ipv4hint must be IPv4 addresses. ${item} is not one`,
     ),
   ech: readEch,
   ipv6hint: (bytes) =>
-    listOf(
+    joinItems(
       bytes,
       (item) => (isIPv6(item) && !item.includes("%") ? Buffer.from(parseIpv6(item).toByteArray()) : undefined),
       (item) => `The values of ipv6hint must be IPv6 addresses. ${item} is not one`,

@@ -3,6 +3,7 @@ import type { Answer, CaaData } from "dns-packet";
 import { characterStrings } from "../../../shared/dns/character-string.ts";
 import type { RecordData, RecordType } from "../../../shared/dns/rrset.ts";
 import { readSvcParams, svcParamsWire } from "../../../shared/dns/svcb.ts";
+import { soaOf, type SoaOwner, soaTtlSeconds } from "../../../shared/providers/dns/dns.ts";
 
 type ServedData = RecordData | { type: "PTR"; host: string };
 
@@ -71,21 +72,10 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
 export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Answer[] =>
   data.map((one) => wireRecord(owner, ttl, one));
 
-/**
- * Makes the SOA of a zone. The zone has no secondaries, so no server compares its serial. Resolvers cache negative
- * answers for a minute (RFC 2308 §5).
- */
-export const soaOf = (zone: string, nameserver: string, serial: number): Answer => ({
-  name: zone === "" ? "." : zone,
+/** The SOA of a zone as a wire record. */
+export const wireSoa = (owner: SoaOwner): Answer => ({
+  name: owner.zone === "" ? "." : owner.zone,
   type: "SOA",
-  ttl: 60,
-  data: {
-    mname: nameserver,
-    rname: zone === "" ? "hostmaster" : `hostmaster.${zone}`,
-    serial: serial % 2 ** 32,
-    refresh: 3_600,
-    retry: 600,
-    expire: 604_800,
-    minimum: 60,
-  },
+  ttl: soaTtlSeconds,
+  data: soaOf(owner),
 });

@@ -1,10 +1,13 @@
+import { notFound } from "../../core/errors.ts";
 import { longestSpelling } from "../../dns/labels.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import type { Expected } from "../../http/route.ts";
+import { apexTtlSeconds, soaOf, soaTtlSeconds } from "../../providers/dns/dns.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import { aheadOfDomain, expectedDomainId } from "../find.ts";
+import { getZone, rrsetName, soaOwner, type ZoneHead, zoneKey } from "../zone.ts";
 import { readRecordName } from "./names.ts";
 import { parsedOf } from "./plan.ts";
 import type { ParsedRecord, RecordInput } from "./record.ts";
@@ -330,27 +333,31 @@ function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecor
   }
 }
 
+/** The lowest TTL of the records of each name and type, which is the TTL of all of them (RFC 2181 §5.2). */
+function lowestTtls(records: readonly ParsedRecord[]): Map<string, number> {
+  const ttls = new Map<string, number>();
+  for (const one of records) ttls.set(rrsetName(one), Math.min(one.ttl, ttls.get(rrsetName(one)) ?? one.ttl));
+  return ttls;
+}
+
 /**
- * Writes a zone as a file that other servers can load (RFC 1035 §5).
+ * Writes a zone as a file that other servers can load (RFC 1035 §5), with the values and TTLs that the nameservers have.
  * - It has an SOA record, the nameservers, and the records in their order.
- * - The serial number is the time of the export in seconds.
  * - Hosts are absolute; texts are ASCII strings in quotes, of at most 255 bytes each.
  * - `nameservers` must not be empty.
  */
-export function writeZoneFile(
-  records: readonly ParsedRecord[],
-  zone: string,
-  { nameservers, exportedAt }: { nameservers: readonly string[]; exportedAt: Date },
-): string {
-  const serial = Math.floor(exportedAt.getTime() / 1_000) % 2 ** 32;
-  const primary = absolute(nameservers[0] ?? zone);
+export function writeZoneFile(records: readonly ParsedRecord[], zone: ZoneHead, exportedAt: Date): string {
+  const { name, nameservers } = zone;
+  const soa = soaOf(soaOwner(zone));
+  const times = [soa.serial, soa.refresh, soa.retry, soa.expire, soa.minimum].join(" ");
+  const ttls = lowestTtls(records);
   const lines = [
-    `; ${zone}, exported ${exportedAt.toISOString()}`,
-    `$ORIGIN ${zone}.`,
+    `; ${name}, exported ${exportedAt.toISOString()}`,
+    `$ORIGIN ${name}.`,
     `$TTL ${defaultTtl}`,
-    `@\t${defaultTtl}\tIN\tSOA\t${primary} hostmaster.${zone}. ${serial} 7200 3600 1209600 ${defaultTtl}`,
-    ...nameservers.map((host) => `@\t${defaultTtl}\tIN\tNS\t${absolute(host)}`),
-    ...records.map((record) => `${record.name}\t${record.ttl}\tIN\t${record.type}\t${dataIn(record)}`),
+    `@\t${soaTtlSeconds}\tIN\tSOA\t${absolute(soa.mname)} ${absolute(soa.rname)} ${times}`,
+    ...nameservers.map((host) => `@\t${apexTtlSeconds}\tIN\tNS\t${absolute(host)}`),
+    ...records.map((record) => `${record.name}\t${ttls.get(rrsetName(record))}\tIN\t${record.type}\t${dataIn(record)}`),
   ];
   return `${lines.join("\n")}\n`;
 }
@@ -359,19 +366,19 @@ export function writeZoneFile(
  * The items that `domainInQuery` and `exportRecords` read. They are complete only if this process has seen the domain.
  */
 export function aheadOfExport(accountId: string, ref: string, expected: Expected): Ahead {
+  const { keys, ...ahead } = aheadOfDomain(expected, accountId, ref);
   const id = expectedDomainId(expected.seen, accountId, ref);
-  return {
-    ...aheadOfDomain(expected, accountId, ref),
-    ranges: id === undefined ? [] : [recordsRange(accountId, id)],
-  };
+  if (id === undefined) return { ...ahead, keys };
+  return { ...ahead, keys: [...keys, zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };
 }
 
-/** Exports a domain's records as a zone file, ordered by name and type. */
-export async function exportRecords({ account_id, id, name, nameservers }: StoredDomain, table: Reader, now: Date) {
-  const records = (await recordsIn(table, account_id, id)).map(parsedOf);
+/** Exports a domain's records as a zone file, ordered by name and type. Throws 404. */
+export async function exportRecords({ account_id, id }: StoredDomain, table: Reader, now: Date) {
+  const [stored, zone] = await Promise.all([recordsIn(table, account_id, id), getZone(table, account_id, id)]);
+  if (!zone) throw notFound();
   return {
-    domain: name,
-    record_count: records.length,
-    zone_file: writeZoneFile(records, name, { nameservers, exportedAt: now }),
+    domain: zone.name,
+    record_count: stored.length,
+    zone_file: writeZoneFile(stored.map(parsedOf), zone, now),
   };
 }

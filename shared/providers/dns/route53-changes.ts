@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { characterStrings } from "../../dns/character-string.ts";
 import type { RRset, RecordData, RecordType } from "../../dns/rrset.ts";
-import type { ZoneChange } from "./dns.ts";
+import { soaOf, type SoaOwner, soaTtlSeconds, type ZoneChange } from "./dns.ts";
 import { type Route53, codeOf, listSets, mostSets, requireValue } from "./route53-client.ts";
 
 /** The most characters of one value, including its escapes. */
@@ -81,6 +81,13 @@ export const setOf = ({ name, type, ttl, data }: RRset): ResourceRecordSet => ({
     return Value === undefined ? [] : [{ Value }];
   }),
 });
+
+/** The SOA of a zone in Route 53's form. */
+function soaSet(owner: SoaOwner): ResourceRecordSet {
+  const { mname, rname, serial, refresh, retry, expire, minimum } = soaOf(owner);
+  const Value = `${mname}. ${rname}. ${serial} ${refresh} ${retry} ${expire} ${minimum}`;
+  return { Name: toRoute53Name(owner.zone), Type: "SOA", TTL: soaTtlSeconds, ResourceRecords: [{ Value }] };
+}
 
 type Changed = { changeId: string; isInSync: boolean; refused?: readonly Owner[] };
 type Owner = { name: string; type: RecordType };
@@ -183,7 +190,12 @@ export const isInvalidBatch = (error: unknown): boolean =>
  *   counts twice.
  * - Records that are too long for Route 53 are left out and reported as refused.
  */
-export async function change(route53: Route53, zoneId: string, changes: readonly ZoneChange[]): Promise<Changed> {
+export async function change(
+  route53: Route53,
+  zoneId: string,
+  changes: readonly ZoneChange[],
+  soa?: SoaOwner,
+): Promise<Changed> {
   const last = new Map(
     changes.map((one) => {
       const { type, name } = "put" in one ? one.put : one.remove;
@@ -196,7 +208,7 @@ export async function change(route53: Route53, zoneId: string, changes: readonly
   );
   const isEmptied = ({ rrset, set }: (typeof wanted)[number]): boolean =>
     refused.includes(rrset) && set.ResourceRecords?.length === 0;
-  const puts = wanted.flatMap((one) => (isEmptied(one) ? [] : [one.set]));
+  const puts = [...wanted.flatMap((one) => (isEmptied(one) ? [] : [one.set])), ...(soa ? [soaSet(soa)] : [])];
   const removed = [
     ...[...last.values()].flatMap((one) => ("remove" in one ? [one.remove] : [])),
     ...wanted.flatMap((one) => (isEmptied(one) ? [one.rrset] : [])),

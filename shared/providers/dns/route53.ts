@@ -50,7 +50,7 @@ export function route53Dns({ delegationSetId, timeoutMs = 5_000, endpoint }: Rou
   const connect = (): Promise<Route53> => (connection ??= connectRoute53(timeoutMs, endpoint));
   return {
     createZone: (input) => callRoute53(async () => createZone(await connect(), input, delegationSetId)),
-    changeZone: (zoneId, changes) => callRoute53(async () => change(await connect(), zoneId, changes)),
+    changeZone: (zoneId, changes, soa) => callRoute53(async () => change(await connect(), zoneId, changes, soa)),
     isInSync: (changeId) => callRoute53(async () => hasArrived(await connect(), changeId)),
     deleteZone: (zoneId) => callRoute53(async () => deleteZone(await connect(), zoneId)),
   };

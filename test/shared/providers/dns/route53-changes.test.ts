@@ -38,6 +38,17 @@ test("a change is one batch, what goes before what comes, and the last word on a
   expect(callsOf(one)).toEqual(["GET hostedzone/Z1/rrset", "POST hostedzone/Z1/rrset"]);
 });
 
+test("the SOA is put in the same batch, with its serial", async () => {
+  const one = await zoneScene();
+  const soa = { zone: "example.com", nameserver: "a.ns1.example.net", serial: 1_772_600_767 };
+  await one.dns.changeZone(one.zoneId, [{ put: a("a.example.com", "192.0.2.1") }], soa);
+  const sets = one.zones.get(one.zoneId)?.sets ?? [];
+  expect(sets.filter(({ type }) => type === "SOA")).toMatchObject([
+    { ttl: 300, values: ["a.ns1.example.net. hostmaster.example.com. 1772600767 7200 900 1209600 300"] },
+  ]);
+  expect(callsOf(one)).toEqual(["POST hostedzone/Z1/rrset"]);
+});
+
 test("a record that is too long for Route 53 is left out and told, and the others of its name go in", async () => {
   const one = await zoneScene();
   const [long, short] = ["é".repeat(1_000), "v=spf1 -all"].map((text) => ({ type: "TXT" as const, text }));

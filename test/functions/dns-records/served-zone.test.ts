@@ -1,4 +1,4 @@
-import type { Answer, SoaData } from "dns-packet";
+import type { Answer } from "dns-packet";
 import { expect, test } from "vitest";
 
 import { svcParamsText } from "../../../shared/dns/svcb.ts";

@@ -94,8 +94,18 @@ function readEch(bytes: Buffer): Read {
   return isWhole ? { value } : { fault: "The value of ech must be a whole list of ECH configurations in base64" };
 }
 
+/** Whether an expression of a URI template, such as `?dns`, has the variable `dns` (RFC 6570 §2.2, §2.4). */
+const hasDnsVariable = (expression: string): boolean =>
+  expression
+    .replace(/^[+#./;?&]/, "")
+    .split(",")
+    .some((variable) => variable === "dns");
+
+/** Reads a relative URI template with the variable `dns` (RFC 9461 §5). */
 function readPath(bytes: Buffer): Read {
-  const isTemplate = /^\/[^\s"<>\\^`|]*\{[?&]?[^{}]*\bdns\b[^{}]*\}/.test(String(bytes));
+  const text = String(bytes);
+  const expressions = [...text.matchAll(/\{([^{}]*)\}/g)].map(([, expression = ""]) => expression);
+  const isTemplate = /^\/[^\s"<>\\^`|]*$/.test(text) && expressions.some(hasDnsVariable);
   return isTemplate ? { value: bytes } : { fault: "The value of dohpath must be a path such as /dns-query{?dns}" };
 }
 
@@ -165,6 +175,7 @@ const uint16s = (bytes: Buffer): number[] =>
  * ordered by their keys, as the wire needs them. A fault is a sentence without its period, which names the parameter.
  */
 export function readSvcParams(text: string): { params: SvcParam[] } | { fault: string } {
+  if (!text.isWellFormed()) return { fault: "The value has half of a surrogate pair, which is not a character" };
   const params: SvcParam[] = [];
   const trimmed = text.trim();
   let at = 0;

@@ -11,7 +11,7 @@ import { conflictOf } from "./conflicts.ts";
 import { obstacleOf, recordsAround } from "./delegations.ts";
 import { parseRecord } from "./input.ts";
 import { parsedOf, planRecords } from "./plan.ts";
-import type { ParsedRecord, RecordInput } from "./record.ts";
+import { type ParsedRecord, type RecordInput, sizeFault } from "./record.ts";
 import { recordLimit, type StoredRecord, recordsOf } from "./stored-record.ts";
 import { reservedFor } from "./system-records.ts";
 
@@ -30,6 +30,7 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
  * - 409 `system_managed`: the place is reserved for a system record.
  * - 409 `record_exists`: the same record is there.
  * - 409 `record_conflict`: another record excludes it.
+ * - 409 `limit_reached`: its name has too many records of the type, or too long ones.
  * - 409 `below_delegation`: a delegation excludes it.
  */
 export async function requireRoom(
@@ -53,6 +54,8 @@ export async function requireRoom(
     const code = conflict.kind === "duplicate" ? "record_exists" : "record_conflict";
     throw new Problem(code, conflict.message, { conflicts_with: conflict.id });
   }
+  const fault = sizeFault(record, others);
+  if (fault !== undefined) throw new Problem("limit_reached", `${fault}.`);
   // A record that keeps its name is no more below a delegation than before.
   if (around.some(({ id, name }) => id === but && name === record.name)) return;
   const obstacle = obstacleOf(record, others, home.name);

@@ -7,7 +7,7 @@ import { conflictOf } from "./conflicts.ts";
 import { obstacleOf, recordsAround } from "./delegations.ts";
 import { parseRecord } from "./input.ts";
 import { parsedOf, planRecords } from "./plan.ts";
-import type { ParsedRecord, RecordInput } from "./record.ts";
+import { type ParsedRecord, type RecordInput, sizeFault } from "./record.ts";
 import { DnsRecord, recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
 import { reservedFor } from "./system-records.ts";
 import { readZoneFile } from "./zone-file.ts";
@@ -95,7 +95,7 @@ function reasonAgainst(
   const reserved = reservedFor(record);
   if (reserved !== undefined) return reserved;
   const conflict = conflictOf(record, beside);
-  if (!conflict) return obstacleOf(record, beside, zone)?.message;
+  if (!conflict) return sizeFault(record, beside) ?? obstacleOf(record, beside, zone)?.message;
   return conflict.kind === "duplicate" ? "The domain has this record already" : conflict.message;
 }
 

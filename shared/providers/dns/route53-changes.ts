@@ -71,16 +71,26 @@ export const fromRoute53Name = (name: string): string =>
     .replace(/\.$/, "")
     .toLowerCase();
 
-/** An RRset in Route 53's form, without the records that are too long for Route 53. */
-export const setOf = ({ name, type, ttl, data }: RRset): ResourceRecordSet => ({
-  Name: toRoute53Name(name),
-  Type: type,
-  TTL: ttl,
-  ResourceRecords: data.flatMap((record) => {
+/** The limits of one request (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html). */
+const limits = { records: 1_000, characters: 32_000 };
+type Weight = typeof limits;
+
+/** The most of one RRset, which counts twice when it is put. */
+const most = { records: 400, characters: limits.characters / 2 };
+
+/** An RRset in Route 53's form, without the records that are too long or too many for Route 53. */
+export function setOf({ name, type, ttl, data }: RRset): ResourceRecordSet {
+  const values: { Value: string }[] = [];
+  let characters = 0;
+  for (const record of data) {
     const Value = valueOf(record);
-    return Value === undefined ? [] : [{ Value }];
-  }),
-});
+    if (Value === undefined || values.length === most.records) continue;
+    if (characters + Value.length > most.characters) continue;
+    characters += Value.length;
+    values.push({ Value });
+  }
+  return { Name: toRoute53Name(name), Type: type, TTL: ttl, ResourceRecords: values };
+}
 
 /** The SOA of a zone in Route 53's form. */
 function soaSet(owner: SoaOwner): ResourceRecordSet {
@@ -97,10 +107,6 @@ const noChange: Changed = { changeId: "none", isInSync: true };
 
 /** Up to this many RRsets are looked up one by one; for more, the whole zone is read. */
 const fewLookups = 3;
-
-/** The limits of one request (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html). */
-const limits = { records: 1_000, characters: 32_000 };
-type Weight = typeof limits;
 
 /** The records and characters that Route 53 counts for a change; an UPSERT counts twice. */
 function weightOf({ Action, ResourceRecordSet: set }: Change): Weight {
@@ -184,11 +190,10 @@ export const isInvalidBatch = (error: unknown): boolean =>
   codeOf(error) === "InvalidChangeBatch" || InvalidBatchError.safeParse(error).success;
 
 /**
- * Makes all changes in one batch.
- * - Reads the RRsets to remove first. If they change before the batch is sent, reads them again and sends once more.
- * - Throws if the changes do not fit in one batch: 1,000 records and 32,000 characters of values. An RRset that is put
- *   counts twice.
- * - Records that are too long for Route 53 are left out and reported as refused.
+ * Makes all changes, in one batch if they fit: 1,000 records and 32,000 characters of values. An RRset that is put counts
+ * twice.
+ * - Reads the RRsets to remove first. If they change before a batch is sent, reads them again and sends once more.
+ * - Records that are too long or too many for Route 53 are left out, and their RRsets are reported as refused.
  */
 export async function change(
   route53: Route53,
@@ -220,10 +225,8 @@ export async function change(
       ...gone.map((set) => ({ Action: "DELETE" as const, ResourceRecordSet: set })),
       ...puts.map((set) => ({ Action: "UPSERT" as const, ResourceRecordSet: set })),
     ];
-    if (!fits(batch.map(weightOf).reduce(sum, { records: 0, characters: 0 }))) {
-      throw new Error("These changes do not fit in one request to Route 53.");
-    }
-    const changed = batch.length > 0 ? await sendChanges(route53, zoneId, batch) : noChange;
+    let changed = noChange;
+    for (const some of batchesOf(batch)) changed = await sendChanges(route53, zoneId, some);
     return refused.length > 0 ? { ...changed, refused } : changed;
   };
   try {

@@ -42,8 +42,8 @@ export type Route53Options = {
  *   ChangeResourceRecordSets and GetChange.
  * - One delegation set cannot hold a zone and another zone below it.
  * - Route 53 takes five requests a second from an AWS account.
- * - A change has at most 1,000 records and 32,000 characters of values. An RRset that is put counts twice. A larger
- *   change throws an Error.
+ * - A request has at most 1,000 records and 32,000 characters of values. An RRset that is put counts twice. A larger
+ *   change takes several requests.
  */
 export function route53Dns({ delegationSetId, timeoutMs = 5_000, endpoint }: Route53Options = {}): Dns {
   let connection: Promise<Route53> | undefined;
@@ -131,7 +131,7 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
  * Creates a zone or finds the one made with this reference, and sets its apex NS RRset. Searches before it creates,
  * because Route 53 would make another zone of the same name.
  */
-export async function createZone(
+async function createZone(
   route53: Route53,
   input: NewZone,
   delegationSetId: string | undefined,
@@ -164,7 +164,7 @@ async function empty(route53: Route53, zoneId: string): Promise<void> {
 const mostAttempts = 3;
 
 /** Empties a zone and deletes it. Starts again, up to two times, if the zone changes meanwhile. */
-export async function deleteZone(route53: Route53, zoneId: string): Promise<void> {
+async function deleteZone(route53: Route53, zoneId: string): Promise<void> {
   const { client, sdk } = route53;
   for (let attempt = 1; ; attempt++) {
     try {

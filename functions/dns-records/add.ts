@@ -33,9 +33,11 @@ export const route = defineRoute({
     "MX",
     "TXT",
     "SPF",
+    "TLSA",
     "DANE",
-    "SSH",
+    "SSHFP",
     "HTTPS",
+    "SVCB",
   ],
   description:
     "With the `zone_status` `in_sync`, the nameservers have the record. With `pending`, the record is on its way, or waits until the domain is delegated.",

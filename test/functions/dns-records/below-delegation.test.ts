@@ -102,7 +102,7 @@ test("a file is imported with its delegations and their glue in any order, and s
   ]);
   const again = await send("b NS ns.example.net\nc.sub TXT x");
   expect(again.body.skipped.map(({ reason }: { reason: string }) => reason)).toEqual([
-    expect.stringContaining(`the records below it would be lost: TXT a.b.${domain}`),
+    expect.stringContaining(`the records below it would be lost: TXT a.b.${domain}. Delete`),
     expect.stringContaining(`sub.${domain}, which is delegated`),
   ]);
 });

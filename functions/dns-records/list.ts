@@ -11,9 +11,9 @@ export const route = defineRoute({
   name: "dns_records.list",
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/dns-records" },
   summary: "List DNS records",
-  synonyms: ["show", "zone", "entries", "A", "AAAA", "CNAME", "MX", "TXT"],
+  synonyms: ["show", "find", "zone", "entries", "A", "AAAA", "CNAME", "MX", "TXT", "TLSA", "HTTPS"],
   description:
-    "The DNS records of the domains that the caller may see, oldest first. A filter by `type` or `name` without a `domain` looks at 20,000 records at most. If there are more, give a `domain`.",
+    "The DNS records of the domains that the caller may see, oldest first. Without a `domain`, the filters look at 20,000 records at most. If there are more, give a `domain`.",
   capability: "dns.view",
   scope: "visible",
   access: "read",

@@ -21,7 +21,14 @@ export const route = defineRoute({
   params: RecordParams,
   body: z.strictObject(changedRecord).meta({ id: "DnsRecordUpdate", description: "The changes to a DNS record." }),
   output: DnsRecord,
-  problems: ["record_exists", "record_conflict", "system_managed", "domain_not_ready"],
+  problems: [
+    "record_exists",
+    "record_conflict",
+    "below_delegation",
+    "system_managed",
+    "domain_not_ready",
+    "limit_reached",
+  ],
   ahead: ({ params }, expected) => aheadOfRecord(params, expected),
   run: async ({ body, found }, context) =>
     context.answer(await viewAfterSync(await changeRecord(found, body, context), found.domain, context)),

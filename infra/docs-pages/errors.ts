@@ -49,6 +49,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
   verification_not_needed: "The recipient agreed already, or the target is a mailbox of the account.",
   record_exists: "<code>conflicts_with</code> is the id of the record.",
   record_conflict: "Change or delete the record in <code>conflicts_with</code> first.",
+  below_delegation:
+    "The nameservers in the NS records of <code>delegation</code> answer for all names below it. The zone can have only the A and AAAA records of these nameservers there. <code>conflicts_with</code> has the ids of the NS records, or of the records that a new NS record would hide. Add the record at these nameservers, or delete the records in <code>conflicts_with</code> first.",
   system_managed: "The domain's settings create this record. Change the settings with <code>domains.update</code>.",
   last_owner: "Make somebody else an owner first.",
   service_account_expired: "Its <code>expires_at</code> has passed. Create another service account.",

@@ -36,6 +36,7 @@ const problems = {
   verification_not_needed: { status: 409, title: "No verification is needed" },
   record_exists: { status: 409, title: "The domain has this record already" },
   record_conflict: { status: 409, title: "The record conflicts with another record" },
+  below_delegation: { status: 409, title: "A name above the record is delegated" },
   system_managed: { status: 409, title: "The domain's settings manage this record" },
   last_owner: { status: 409, title: "An account needs at least one owner" },
   service_account_expired: { status: 409, title: "The service account has expired" },
@@ -62,7 +63,7 @@ const problems = {
 
 export type ProblemCode = keyof typeof problems;
 /** Additional members of one kind of problem. They must not replace the members that every problem has. */
-export type ProblemExtras = Record<string, string | number | boolean | readonly string[]> & {
+export type ProblemExtras = Record<string, string | number | boolean | readonly string[] | readonly number[]> & {
   [member in "type" | "title" | "status" | "detail" | "code" | "request_id"]?: never;
 };
 

@@ -18,6 +18,19 @@ export function isPublicUnicast(ip: string): boolean {
   return address.match(ipaddr.IPv6.parseCIDR(globalUnicast)) && address.range() === "unicast";
 }
 
+const hexGroup = (high: string, low: string): string => (Number(high) * 256 + Number(low)).toString(16);
+
+/**
+ * Parses an IPv6 address for which `isIPv6` holds and which has no zone. A dotted end is rewritten in hexadecimal,
+ * because the parser takes `::1.2.3.4` for `::ffff:1.2.3.4`.
+ */
+export const parseIpv6 = (address: string): ipaddr.IPv6 =>
+  ipaddr.IPv6.parse(
+    address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a: string, b: string, c: string, d: string) =>
+      [hexGroup(a, b), hexGroup(c, d)].join(":"),
+    ),
+  );
+
 /**
  * The network that identifies a caller: an IPv4 address, or the /64 of an IPv6 address, because one customer has at
  * least a /64. All spellings of an address give the same network. A text that is no address gives `unknown`.

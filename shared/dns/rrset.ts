@@ -8,7 +8,20 @@ import type { WireRecord } from "./message.ts";
 import { wireName } from "./wire-name.ts";
 
 /** The types of DNS records that our zones can have. */
-export const RecordType = z.enum(["A", "AAAA", "CNAME", "MX", "TXT", "SRV", "CAA", "NS"]);
+export const RecordType = z.enum([
+  "A",
+  "AAAA",
+  "CNAME",
+  "MX",
+  "TXT",
+  "SRV",
+  "CAA",
+  "NS",
+  "TLSA",
+  "SSHFP",
+  "HTTPS",
+  "SVCB",
+]);
 export type RecordType = z.output<typeof RecordType>;
 
 /**
@@ -21,7 +34,11 @@ export type RecordData =
   | { type: "MX"; priority: number; host: string }
   | { type: "TXT"; text: string }
   | { type: "SRV"; priority: number; weight: number; port: number; host: string }
-  | { type: "CAA"; flags: number; tag: string; value: string };
+  | { type: "CAA"; flags: number; tag: string; value: string }
+  /** The numbers and the hexadecimal text of RFC 6698 §2.2 or RFC 4255 §3.2, with single spaces. */
+  | { type: "TLSA" | "SSHFP"; value: string }
+  /** The parameters in the form of `svcParamsText`. */
+  | { type: "HTTPS" | "SVCB"; priority: number; host: string; params: string };
 
 /** All records of one name and type (RFC 2181 §5), with one TTL in seconds. The name of a wildcard begins with `*.`. */
 export type RRset = { name: string; type: RecordType; ttl: number; data: readonly RecordData[] };

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { Timestamp } from "../core/time.ts";
+import type { SoaOwner } from "../providers/dns/dns.ts";
 import { dueKey, dueWrite, type Queue } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -37,6 +38,8 @@ export const StoredZone = z.object({
   /** The number of changes to the records. The zone has all changes up to `synced_revision`. */
   revision: z.int(),
   synced_revision: z.int(),
+  /** The serial of its SOA at this revision. A zone that was stored without it has the serial 1 at the nameservers. */
+  serial: z.int().min(0).default(1),
   /** `<name> <type>` of the RRsets that changed since the zone was last brought up to date. */
   dirty: z.array(z.string()),
   /** `<name> <type>` of the RRsets that the zone has or may have. A sync of `everything` compares all of these. */
@@ -65,6 +68,7 @@ export const newZone = (
     wanted: false,
     revision: 0,
     synced_revision: 0,
+    serial: 1,
     dirty: [],
     held: [],
     refused: [],
@@ -78,7 +82,30 @@ export const newZone = (
 export const getZone = (table: Reader, accountId: string, domainId: string): Promise<StoredZone | undefined> =>
   table.get(zoneKey(accountId, domainId), StoredZone);
 
-const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
+const serials = 2 ** 32;
+
+/**
+ * The serial after this one (RFC 1982): the time in seconds if it is greater, so that a zone which is made again does
+ * not go back; otherwise the next number.
+ */
+export function nextSerial(serial: number, now: Date): number {
+  const time = Math.floor(now.getTime() / 1_000) % serials;
+  const ahead = (time - serial + serials) % serials;
+  return ahead > 0 && ahead < serials / 2 ? time : (serial + 1) % serials;
+}
+
+/** The members of a zone of which its SOA and the NS RRset at its apex are made. */
+export type ZoneHead = Pick<StoredZone, "name" | "nameservers" | "serial">;
+
+/** The members of a zone's SOA. */
+export const soaOwner = ({ name, nameservers, serial }: ZoneHead): SoaOwner => ({
+  zone: name,
+  nameserver: nameservers[0] ?? name,
+  serial,
+});
+
+/** The name of an RRset as `dirty` and `held` have it. */
+export const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
 
 /** How long the request that changed the records has the zone to itself, before the worker takes over. */
 const graceMs = 60_000;
@@ -105,6 +132,7 @@ export function noteChanges(
       update: zoneKey(zone.account_id, zone.domain_id),
       set: {
         revision: zone.revision + 1,
+        serial: nextSerial(zone.serial, now),
         dirty: isAll ? [everything] : names,
         ...(held === zone.held ? {} : { held }),
         wanted,

@@ -57,7 +57,7 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
   "domains.health": async (account) => ({ account_id: account.id, domain: (await active(account)).name }),
   "dns_records.list": async (account) => {
     await newRecord(account);
-    return { account_id: account.id, type: "A" };
+    return { account_id: account.id, type: "A", search: "192.0.2" };
   },
   "dns_records.add": async (account) => ({
     account_id: account.id,

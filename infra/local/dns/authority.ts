@@ -2,7 +2,7 @@ import type { Answer } from "dns-packet";
 
 import { rcode } from "../../../shared/dns/message.ts";
 import { isWithin } from "../../../shared/dns/wire-name.ts";
-import { soaOf, type ServedRRset, wireRecords } from "./records-wire.ts";
+import { type ServedRRset, wireRecords, wireSoa } from "./records-wire.ts";
 import { bareReply, type DnsAnswer, type DnsQuestion, type DnsReply } from "./respond.ts";
 import { matchIn, type DnsZone } from "./zone-match.ts";
 
@@ -16,16 +16,16 @@ function addressesOf({ rrsets }: DnsZone, { data }: ServedRRset): Answer[] {
     .flatMap((rrset) => wireRecords(rrset));
 }
 
-function soaOfZone({ name, rrsets }: DnsZone, serial: number): Answer {
+function soaOfZone({ name, rrsets, serial = 1 }: DnsZone): Answer {
   const nameservers = rrsets.find((rrset) => rrset.name === name && rrset.type === "NS");
   const [first] = nameservers?.data ?? [];
-  return soaOf(name, first && "host" in first ? first.host : name, serial);
+  return wireSoa({ zone: name, nameserver: first && "host" in first ? first.host : name, serial });
 }
 
 /** Answers a question from a zone, following CNAMEs as long as they stay in the zone. */
-function replyFrom(zone: DnsZone, question: DnsQuestion, serial: number): DnsReply {
+function replyFrom(zone: DnsZone, question: DnsQuestion): DnsReply {
   const answers: Answer[] = [];
-  const soa = soaOfZone(zone, serial);
+  const soa = soaOfZone(zone);
   const reply: DnsReply = { ...bareReply(rcode.noError), isAuthoritative: true, answers };
   let { name } = question;
   for (let aliases = 0; aliases <= maxAliases && isWithin(name, zone.name); aliases += 1) {
@@ -56,11 +56,11 @@ function replyFrom(zone: DnsZone, question: DnsQuestion, serial: number): DnsRep
 
 /**
  * Answers authoritatively for all zones. `zoneOf` finds the closest enclosing zone of a name, with all its RRsets. Names
- * outside of all zones are refused. SOA records get this serial.
+ * outside of all zones are refused.
  */
-export function authoritative(zoneOf: (name: string) => Promise<DnsZone | undefined>, serial = 1): DnsAnswer {
+export function authoritative(zoneOf: (name: string) => Promise<DnsZone | undefined>): DnsAnswer {
   return async (question) => {
     const zone = await zoneOf(question.name);
-    return zone ? replyFrom(zone, question, serial) : bareReply(rcode.refused);
+    return zone ? replyFrom(zone, question) : bareReply(rcode.refused);
   };
 }

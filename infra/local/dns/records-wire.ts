@@ -1,6 +1,9 @@
 import type { Answer, CaaData } from "dns-packet";
 
+import { characterStrings } from "../../../shared/dns/character-string.ts";
 import type { RecordData, RecordType } from "../../../shared/dns/rrset.ts";
+import { readSvcParams, svcParamsWire } from "../../../shared/dns/svcb.ts";
+import { soaOf, type SoaOwner, soaTtlSeconds } from "../../../shared/providers/dns/dns.ts";
 
 type ServedData = RecordData | { type: "PTR"; host: string };
 
@@ -10,15 +13,25 @@ type ServedData = RecordData | { type: "PTR"; host: string };
  */
 export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
 
-const longestStringBytes = 255;
+/** The types that `dns-packet` knows only by their number. */
+const numbers = { SVCB: "UNKNOWN_64", HTTPS: "UNKNOWN_65" } as const;
 
-/** Splits a text into one or more character-strings (RFC 1035 §3.3.14). */
-function characterStrings(text: string): Buffer[] {
-  const bytes = Buffer.from(text);
-  const count = Math.max(1, Math.ceil(bytes.length / longestStringBytes));
-  return Array.from({ length: count }, (_, index) =>
-    bytes.subarray(index * longestStringBytes, (index + 1) * longestStringBytes),
-  );
+/** The mnemonic of a type as `dns-packet` names it. */
+export const mnemonicOf = (type: string): string =>
+  Object.entries(numbers).find(([, unknown]) => unknown === type)?.[0] ?? type;
+
+/** The data of an SVCB or HTTPS record (RFC 9460 §2.2). */
+function serviceWire({ priority, host, params }: Extract<RecordData, { type: "HTTPS" | "SVCB" }>): Buffer {
+  const read = readSvcParams(params);
+  if ("fault" in read) throw new Error(read.fault);
+  const labels = host === "" ? [] : host.split(".");
+  const target = labels.flatMap((label) => [Buffer.from([label.length]), Buffer.from(label)]);
+  return Buffer.concat([
+    Buffer.from([priority >> 8, priority & 0xff]),
+    ...target,
+    Buffer.alloc(1),
+    svcParamsWire(read.params),
+  ]);
 }
 
 function wireRecord(name: string, ttl: number, data: ServedData): Answer {
@@ -38,6 +51,19 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
       const { priority, weight, port, host } = data;
       return { name, ttl, type: "SRV", data: { priority, weight, port, target: host } };
     }
+    case "TLSA": {
+      const [usage, selector, matchingType, hex = ""] = data.value.split(" ");
+      const certificate = Buffer.from(hex, "hex");
+      const numbers = { usage: Number(usage), selector: Number(selector), matchingType: Number(matchingType) };
+      return { name, ttl, type: "TLSA", data: { ...numbers, certificate } };
+    }
+    case "SSHFP": {
+      const [algorithm, hash, fingerprint = ""] = data.value.split(" ");
+      return { name, ttl, type: "SSHFP", data: { algorithm: Number(algorithm), hash: Number(hash), fingerprint } };
+    }
+    case "HTTPS":
+    case "SVCB":
+      return { name, ttl, type: numbers[data.type] as "NULL", data: serviceWire(data) };
     default: {
       const { flags, tag, value } = data;
       return { name, ttl, type: "CAA", data: { flags, tag: tag as CaaData["tag"], value } };
@@ -49,21 +75,10 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
 export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Answer[] =>
   data.map((one) => wireRecord(owner, ttl, one));
 
-/**
- * Makes the SOA of a zone; `""` is the root. The zone has no secondaries, so no server compares its serial. Resolvers
- * cache negative answers for a minute (RFC 2308 §5).
- */
-export const soaOf = (zone: string, nameserver: string, serial: number): Answer => ({
-  name: zone === "" ? "." : zone,
+/** The SOA of a zone as a wire record. */
+export const wireSoa = (owner: SoaOwner): Answer => ({
+  name: owner.zone === "" ? "." : owner.zone,
   type: "SOA",
-  ttl: 60,
-  data: {
-    mname: nameserver,
-    rname: zone === "" ? "hostmaster" : `hostmaster.${zone}`,
-    serial: serial % 2 ** 32,
-    refresh: 3_600,
-    retry: 600,
-    expire: 604_800,
-    minimum: 60,
-  },
+  ttl: soaTtlSeconds,
+  data: soaOf(owner),
 });

@@ -2,6 +2,7 @@ import { encode, type Answer, type RecordType } from "dns-packet";
 
 import { ourEdns, rcode, readMessage, type Message } from "../../../shared/dns/message.ts";
 import { wireName } from "../../../shared/dns/wire-name.ts";
+import { mnemonicOf } from "./records-wire.ts";
 
 /** A server's reply to a question, in the sections of RFC 1035 §4.1. */
 export type DnsReply = {
@@ -98,7 +99,7 @@ async function replyTo(query: Message, answer: DnsAnswer): Promise<DnsReply> {
   if (edns && edns.version > 0) return bareReply(rcode.badVers);
   const name = wireName(question.name);
   if (name === undefined || question.class !== "IN" || refusedTypes.has(question.type)) return bareReply(rcode.refused);
-  return answer({ name, type: question.type });
+  return answer({ name, type: mnemonicOf(question.type) });
 }
 
 function maxBytesOf({ edns }: Message, by: "udp" | "tcp"): number {

@@ -1,8 +1,8 @@
 import { isWithin, lineOf } from "../../../shared/dns/wire-name.ts";
 import type { ServedRRset } from "./records-wire.ts";
 
-/** A zone with all its records. */
-export type DnsZone = { name: string; rrsets: readonly ServedRRset[] };
+/** A zone with all its records. The serial of its SOA is 1 if it is absent. */
+export type DnsZone = { name: string; serial?: number; rrsets: readonly ServedRRset[] };
 
 /**
  * The result of looking a name and type up in a zone. `rrset` may belong to a wildcard; its records are then used for

@@ -8,10 +8,11 @@ import { type StoredDomain, domainKey, notReady } from "../domain.ts";
 import { domainById, aheadOfDomain, expectedDomainId } from "../find.ts";
 import { getZone, type StoredZone, zoneKey } from "../zone.ts";
 import { conflictOf } from "./conflicts.ts";
+import { obstacleOf, recordsAround } from "./delegations.ts";
 import { parseRecord } from "./input.ts";
 import { parsedOf, planRecords } from "./plan.ts";
-import type { ParsedRecord, RecordInput } from "./record.ts";
-import { recordLimit, recordsIn, type StoredRecord, recordsOf } from "./stored-record.ts";
+import { type ParsedRecord, type RecordInput, sizeFault } from "./record.ts";
+import { recordLimit, type StoredRecord, recordsOf } from "./stored-record.ts";
 import { reservedFor } from "./system-records.ts";
 
 /** Parses the input for a record; 422 with each fault at its place in the body. */
@@ -29,28 +30,42 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
  * - 409 `system_managed`: the place is reserved for a system record.
  * - 409 `record_exists`: the same record is there.
  * - 409 `record_conflict`: another record excludes it.
+ * - 409 `limit_reached`: its name has too many records of the type, or too long ones.
+ * - 409 `below_delegation`: a delegation excludes it.
  */
 export async function requireRoom(
   table: Reader,
-  { account_id, id }: StoredDomain,
+  home: StoredDomain,
   record: ParsedRecord,
   but?: number,
 ): Promise<void> {
   const reason = reservedFor(record);
-  const neighbours = await recordsIn(table, account_id, id, record.name);
+  const around = await recordsAround(table, home, [record]);
   if (reason !== undefined) {
-    const isInTheWay = ({ is_system_managed, type }: StoredRecord): boolean =>
-      is_system_managed && (record.name !== "@" || type === record.type);
-    const inTheWay = neighbours.find(isInTheWay);
+    const isInTheWay = ({ is_system_managed, name, type }: StoredRecord): boolean =>
+      is_system_managed && name === record.name && (name !== "@" || type === record.type);
+    const inTheWay = around.find(isInTheWay);
     const extras = inTheWay ? { conflicts_with: inTheWay.id } : {};
     throw new Problem("system_managed", `${reason}. Such records change only with the domain's settings.`, extras);
   }
-  const others = neighbours.filter((one) => one.id !== but).map(parsedOf);
+  const others = around.filter((one) => one.id !== but).map(parsedOf);
   const conflict = conflictOf(record, others);
-  if (!conflict) return;
-  const code = conflict.kind === "duplicate" ? "record_exists" : "record_conflict";
-  throw new Problem(code, conflict.message, { conflicts_with: conflict.id });
+  if (conflict) {
+    const code = conflict.kind === "duplicate" ? "record_exists" : "record_conflict";
+    throw new Problem(code, conflict.message, { conflicts_with: conflict.id });
+  }
+  const fault = sizeFault(record, others);
+  if (fault !== undefined) throw new Problem("limit_reached", `${fault}.`);
+  // A record that keeps its name is no more below a delegation than before.
+  if (around.some(({ id, name }) => id === but && name === record.name)) return;
+  const obstacle = obstacleOf(record, others, home.name);
+  if (!obstacle) return;
+  const { delegation, ids, message } = obstacle;
+  throw new Problem("below_delegation", message, { delegation, conflicts_with: ids.slice(0, namedAtMost) });
 }
+
+/** The most records that a `below_delegation` names. */
+const namedAtMost = 20;
 
 /** A committed record, and whether the nameservers should have its zone at the time of the commit. */
 export type Changed = { record: StoredRecord; isServed: boolean };

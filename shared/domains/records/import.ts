@@ -1,13 +1,13 @@
 import * as z from "zod";
 
 import type { Context } from "../../http/route.ts";
-import type { Reader } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import { openHome, recordCountWrite, requireSpace } from "./add.ts";
 import { conflictOf } from "./conflicts.ts";
+import { obstacleOf, recordsAround } from "./delegations.ts";
 import { parseRecord } from "./input.ts";
 import { parsedOf, planRecords } from "./plan.ts";
-import type { ParsedRecord, RecordInput } from "./record.ts";
+import { type ParsedRecord, type RecordInput, sizeFault } from "./record.ts";
 import { DnsRecord, recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
 import { reservedFor } from "./system-records.ts";
 import { readZoneFile } from "./zone-file.ts";
@@ -54,17 +54,23 @@ type Sorted = { fitting: ParsedRecord[]; skipped: Skipped[] };
 const withinTtl = (input: RecordInput): RecordInput =>
   input.ttl === undefined ? input : { ...input, ttl: Math.min(86_400, Math.max(60, input.ttl)) };
 
-/**
- * Sorts the entries of a zone file into records that the domain can take and entries to skip, in the order of the file.
- */
+/** Entries with the delegations first, so that the addresses of their nameservers are glue wherever they stand. */
+const delegationsFirst = <Entry extends { input: RecordInput }>(entries: readonly Entry[]): Entry[] => [
+  ...entries.filter(({ input }) => input.type === "NS"),
+  ...entries.filter(({ input }) => input.type !== "NS"),
+];
+
+/** Sorts the entries of a zone file into records that the domain can take and entries to skip. */
 function sort(file: string, domain: StoredDomain, known: readonly StoredRecord[]): Sorted {
   const { records, skipped } = readZoneFile(file, domain.name);
   const sorted: Sorted = { fitting: [], skipped: [...skipped] };
   const beside = known.map(parsedOf);
-  for (const { line, input } of records) {
+  for (const { line, input } of delegationsFirst(records)) {
     const read = parseRecord(withinTtl(input), domain.name);
     const fault =
-      "faults" in read ? read.faults.map(({ message }) => message).join("; ") : reasonAgainst(read.record, beside);
+      "faults" in read
+        ? read.faults.map(({ message }) => message).join("; ")
+        : reasonAgainst(read.record, beside, domain.name);
     if (fault === undefined && "record" in read && beside.length >= recordLimit) {
       sorted.skipped.push({
         line,
@@ -81,20 +87,16 @@ function sort(file: string, domain: StoredDomain, known: readonly StoredRecord[]
 
 const recordText = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, 200);
 
-function reasonAgainst(record: ParsedRecord, beside: readonly (ParsedRecord & { id: number })[]): string | undefined {
+function reasonAgainst(
+  record: ParsedRecord,
+  beside: readonly (ParsedRecord & { id: number })[],
+  zone: string,
+): string | undefined {
   const reserved = reservedFor(record);
   if (reserved !== undefined) return reserved;
-  const others = beside.filter(({ name }) => name === record.name);
-  const conflict = conflictOf(record, others);
-  if (!conflict) return undefined;
+  const conflict = conflictOf(record, beside);
+  if (!conflict) return sizeFault(record, beside) ?? obstacleOf(record, beside, zone)?.message;
   return conflict.kind === "duplicate" ? "The domain has this record already" : conflict.message;
-}
-
-/** The domain's records that share a name with any of `others`. */
-async function recordsBeside(table: Reader, { account_id, id }: StoredDomain, others: readonly ParsedRecord[]) {
-  const names = [...new Set(others.map(({ name }) => name))];
-  const found = await Promise.all(names.map((name) => recordsIn(table, account_id, id, name)));
-  return found.flat().map(parsedOf);
 }
 
 /** The records in one transaction; their entries in the audit log take part of its space too. */
@@ -119,8 +121,8 @@ export async function importRecords(
     const added = await commit(async () => {
       const { home: current, zone } = await openHome(table, found.account_id, found.id);
       // Records that others added since the check win over those of the file.
-      const known = await recordsBeside(table, current, some);
-      const still = some.filter((record) => reasonAgainst(record, known) === undefined);
+      const known = (await recordsAround(table, current, some)).map(parsedOf);
+      const still = some.filter((record) => reasonAgainst(record, known, current.name) === undefined);
       if (still.length === 0) return { value: [], writes: [], changes: [] };
       requireSpace(current, still.length);
       const { records, ...planned } = await planRecords(table, current.account_id, [{ zone, added: still }], now());

@@ -24,7 +24,7 @@ const members = {
     .max(16_384)
     .meta({
       description:
-        "The record's value: an address (A, AAAA), a host name (CNAME, MX, SRV, NS), text (TXT, up to 2,048 bytes), or the value of a CAA property.",
+        "The record's value: an address (A, AAAA), a host name (CNAME, MX, SRV, NS), text (TXT, up to 2,048 bytes), the value of a CAA property, a target with its parameters (HTTPS, SVCB: `. alpn=h2`), or numbers and a hexadecimal text (TLSA: `3 1 1 …`, SSHFP: `4 2 …`).",
       examples: ["192.0.2.1"],
     }),
   ttl: z.int().min(60).max(86_400).meta({
@@ -32,7 +32,8 @@ const members = {
       "How long resolvers keep the record, in seconds, from 60 to 86,400. The default is 3,600. All records of one name and type get the lowest TTL among them.",
   }),
   priority: port.meta({
-    description: "The priority, required for MX and SRV records only. The lowest is tried first.",
+    description:
+      "The priority, required for MX, SRV, HTTPS and SVCB records only. The lowest is tried first. An HTTPS or SVCB record with 0 is an alias.",
   }),
   weight: port.meta({
     description: "The share among SRV records of the same priority. For SRV records only. The default is 0.",
@@ -82,7 +83,10 @@ const longestTtl = 86_400;
  * required.
  */
 const rules: Record<NumberMember, { types: Partial<Record<RecordType, number | undefined>>; rule: string }> = {
-  priority: { types: { MX: undefined, SRV: undefined }, rule: "a whole number from 0 to 65535" },
+  priority: {
+    types: { MX: undefined, SRV: undefined, HTTPS: undefined, SVCB: undefined },
+    rule: "a whole number from 0 to 65535",
+  },
   weight: { types: { SRV: 0 }, rule: "a whole number from 0 to 65535" },
   port: { types: { SRV: undefined }, rule: "a whole number from 0 to 65535" },
   flags: { types: { CAA: 0 }, rule: "0, or 128 for critical" },
@@ -98,7 +102,7 @@ function readNumber(member: NumberMember, input: RecordInput): { value?: number 
   const { types, rule } = rules[member];
   const given = input[member];
   if (!(input.type in types)) {
-    return given === undefined ? {} : { fault: `${member} is only for ${Object.keys(types).join(" and ")} records` };
+    return given === undefined ? {} : { fault: `${member} is only for ${Object.keys(types).join(", ")} records` };
   }
   const value = given ?? types[input.type];
   if (value === undefined) return { fault: `${member} is required for ${input.type} records: ${rule}` };
@@ -170,7 +174,7 @@ export function parseRecord(input: RecordInput, zone: string): { record: ParsedR
   const { members, faults: memberFaults } = readMembers(input);
   const name = readName(input, zone);
   const ownName = "fault" in name ? undefined : name.value;
-  const value = readValue(input, { name: ownName, zone, tag: members.tag });
+  const value = readValue(input, { name: ownName, zone, tag: members.tag, priority: members.priority });
   const faults: RecordFault[] = [...memberFaults];
   if (input.type === "MX" && "value" in value && value.value === "." && (members.priority ?? 0) !== 0) {
     faults.unshift({

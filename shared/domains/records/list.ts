@@ -3,7 +3,7 @@ import * as z from "zod";
 import { covers, scopesHeld } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
-import type { Reading } from "../../core/text.ts";
+import { line, type Reading } from "../../core/text.ts";
 import { splitName } from "../../dns/labels.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import type { Context, Expected } from "../../http/route.ts";
@@ -12,7 +12,7 @@ import type { Ahead } from "../../table/read-ahead.ts";
 import { type StoredDomain, domainKey } from "../domain.ts";
 import { domainByRef, scopesOfDomain, aheadOfDomain, expectedDomainId } from "../find.ts";
 import { visibleDomains } from "../list.ts";
-import { DomainRef } from "../name.ts";
+import { DomainRef, unicodeOf } from "../name.ts";
 import { zoneKey } from "../zone.ts";
 import { absoluteName, readRecordName } from "./names.ts";
 import { type DnsRecord, StoredRecord, recordViews, recordsIn, recordsOf, recordsRange } from "./stored-record.ts";
@@ -42,12 +42,39 @@ export const recordQuery = {
     description:
       "Only records with this name: `@` is the domain itself, `www` is `www` in its domain. A full name is accepted too, in any spelling.",
   }),
+  value: z
+    .string()
+    .min(1)
+    .max(2_048)
+    .optional()
+    .meta({ description: "Only records with exactly this value, in the normal form of the answers." }),
+  search: line({
+    most: 253,
+    description:
+      "Only records with this text in their name or value, in any case. A name is searched in both its forms.",
+  })
+    .toLowerCase()
+    .optional(),
 };
 type RecordQuery = PageQuery & z.output<z.ZodObject<typeof recordQuery>>;
+type RecordFilter = Omit<RecordQuery, "domain" | keyof PageQuery>;
 type RecordPage = { items: DnsRecord[]; total: number };
 
 const filterLimit = 20_000;
 const domainLimit = 200;
+
+const isFiltered = ({ type, name, value, search }: RecordFilter): boolean =>
+  [type, name, value, search].some((given) => given !== undefined);
+
+const isFound = ({ name, value }: StoredRecord, search: string): boolean =>
+  [name, unicodeOf(name), value].some((text) => text.toLowerCase().includes(search));
+
+/** Whether a record matches all given filters. */
+const isKept = (record: StoredRecord, { type, name, value, search }: RecordFilter): boolean =>
+  (type === undefined || record.type === type) &&
+  (name === undefined || record.name === name || absoluteName(record.name, record.domain) === name) &&
+  (value === undefined || record.value === value) &&
+  (search === undefined || isFound(record, search));
 
 /**
  * A page of the DNS records the principal sees, oldest first. A principal that does not see the whole account gets them
@@ -55,13 +82,11 @@ const domainLimit = 200;
  */
 export async function listRecords(accountId: string, query: RecordQuery, context: Context): Promise<RecordPage> {
   const { table, permissions } = context;
-  const { domain: ref, page, page_size, type, name } = query;
-  const keep = (record: StoredRecord): boolean =>
-    (type === undefined || record.type === type) &&
-    (name === undefined || record.name === name || absoluteName(record.name, record.domain) === name);
+  const { domain: ref, page, page_size, ...filter } = query;
+  const { name } = filter;
   const slice = async (records: readonly StoredRecord[]): Promise<RecordPage> => {
     const { skip, take } = spanOf({ page, page_size });
-    const kept = records.filter(keep);
+    const kept = records.filter((record) => isKept(record, filter));
     return { items: await recordViews(table, accountId, kept.slice(skip, skip + take)), total: kept.length };
   };
   if (ref !== undefined) {
@@ -70,8 +95,9 @@ export async function listRecords(accountId: string, query: RecordQuery, context
     return slice(isSeen ? await ofDomain(domain, name, context) : []);
   }
   if (scopesHeld(permissions, "dns.view", "workspace") === "all") {
-    const isFiltered = type !== undefined || name !== undefined;
-    return isFiltered ? slice(await ofAccount(accountId, context)) : pageOf(accountId, { page, page_size }, context);
+    return isFiltered(filter)
+      ? slice(await ofAccount(accountId, context))
+      : pageOf(accountId, { page, page_size }, context);
   }
   const domains = await visibleDomains(accountId, { capability: "dns.view", limit: domainLimit }, context);
   if (!domains) throw tooBroad();
@@ -81,15 +107,16 @@ export async function listRecords(accountId: string, query: RecordQuery, context
 
 /** The items that `listRecords` reads first, if the principal sees the whole account or names a domain. */
 export function aheadOfRecords(accountId: string, query: RecordQuery, expected: Expected): Ahead {
-  const { domain: ref, type, name, ...page } = query;
+  const { domain: ref, page, page_size, ...filter } = query;
   const id = ref === undefined ? undefined : expectedDomainId(expected.seen, accountId, ref);
-  if (ref !== undefined && (id === undefined || name !== undefined)) return aheadOfDomain(expected, accountId, ref);
+  if (ref !== undefined && (id === undefined || filter.name !== undefined))
+    return aheadOfDomain(expected, accountId, ref);
   if (id !== undefined) {
     return { keys: [domainKey(accountId, id), zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };
   }
   if (scopesHeld(expected.permissions, "dns.view", "workspace") !== "all") return {};
-  const isFiltered = type !== undefined || name !== undefined;
-  return aheadOfRows(recordsOf(accountId), isFiltered ? { skip: 0, take: filterLimit } : spanOf(page));
+  const span = isFiltered(filter) ? { skip: 0, take: filterLimit } : spanOf({ page, page_size });
+  return aheadOfRows(recordsOf(accountId), span);
 }
 
 const oldestFirst = (records: readonly StoredRecord[]): StoredRecord[] => records.toSorted((a, b) => a.id - b.id);

@@ -5,7 +5,7 @@ import { absoluteName } from "./names.ts";
 export type Members = {
   /** In seconds, 60 to 86400. */
   ttl: number;
-  /** MX and SRV: 0 to 65535. The host with the lowest priority is tried first. */
+  /** MX, SRV, HTTPS and SVCB: 0 to 65535. The host with the lowest priority is tried first. */
   priority?: number;
   /** SRV: 0 to 65535. The share of this host among the records of the same priority. */
   weight?: number;
@@ -21,8 +21,10 @@ export type Members = {
  * A DNS record in its normal form.
  * - All names, also in `value`, are lower-case A-labels without a final dot.
  * - `name` is relative to the zone: `@`, `www`, `*.sub`.
- * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host.
+ * - Hosts in `value` are absolute. The value `.` of an MX or SRV record says that there is no host; the target `.` of an
+ *   HTTPS or SVCB record is its own name.
  * - The value of a TXT record is its whole text.
+ * - The value of an HTTPS or SVCB record is its target and, after a space, its parameters in presentation format.
  */
 export type ParsedRecord = { name: string; type: RecordType; value: string } & Members;
 
@@ -60,6 +62,14 @@ export function dataOf({
       return { type, priority, weight, port, host: hostOf(value) };
     case "TXT":
       return { type, text: value };
+    case "TLSA":
+    case "SSHFP":
+      return { type, value };
+    case "HTTPS":
+    case "SVCB": {
+      const [target = ""] = value.split(" ", 1);
+      return { type, priority, host: hostOf(target), params: value.slice(target.length).trimStart() };
+    }
     default:
       return { type, flags, tag, value };
   }
@@ -76,4 +86,19 @@ export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[
     const ttl = Math.min(...members.map((record) => record.ttl));
     return [{ name: absoluteName(first.name, zone), type: first.type, ttl, data: members.map(dataOf) }];
   });
+}
+
+/** Of one RRset. Route 53 takes 400 records, and half of the 32,000 characters of a request. */
+const limits = { records: 400, bytes: 12_000 };
+
+/**
+ * Explains why the RRset of a record would be too large, as a sentence without its period; undefined if it would not.
+ * `others` may have records of other names and types, and must not include the record itself.
+ */
+export function sizeFault(record: ParsedRecord, others: readonly ParsedRecord[]): string | undefined {
+  const set = [record, ...others.filter(({ name, type }) => name === record.name && type === record.type)];
+  if (set.length > limits.records) return `A name can have ${limits.records} records of one type at most`;
+  const bytes = set.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);
+  if (bytes <= limits.bytes) return undefined;
+  return `All values of one name and type can have ${limits.bytes} bytes together. With this record they have ${bytes}`;
 }

@@ -48,7 +48,7 @@ export const DnsRecord = z
     priority: z
       .int()
       .nullable()
-      .meta({ description: "The priority of an MX or SRV record. The lowest is tried first." }),
+      .meta({ description: "The priority of an MX, SRV, HTTPS or SVCB record. The lowest is tried first." }),
     weight: z.int().nullable().meta({ description: "The share of an SRV record among those of the same priority." }),
     port: z.int().nullable().meta({ description: "The port of the service of an SRV record." }),
     flags: z.int().nullable().meta({ description: "The flags of a CAA record. 128 is critical." }),

@@ -6,7 +6,7 @@ import { RecordType, type RRset } from "../../dns/rrset.ts";
 import { ZoneExists, type Dns, type ZoneChange, type ZoneChanged } from "../../providers/dns/dns.ts";
 import { moveDue } from "../../table/due.ts";
 import type { Table } from "../../table/table.ts";
-import { everything, getZone, zoneKey, zoneQueue, type StoredZone } from "../zone.ts";
+import { everything, getZone, soaOwner, zoneKey, zoneQueue, type StoredZone } from "../zone.ts";
 import { parsedOf } from "./plan.ts";
 import { rrsetsOf } from "./record.ts";
 import { recordsIn } from "./stored-record.ts";
@@ -95,7 +95,10 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
   const refused = zone.refused.filter((noted) => !touched.has(noted));
   let last: ZoneChanged | undefined;
   for (let from = 0; from < changes.length; from += changesAtOnce) {
-    last = await dns.changeZone(zoneId, changes.slice(from, from + changesAtOnce));
+    const some = changes.slice(from, from + changesAtOnce);
+    // The serial grows with the last change, so that it never stands for a part of a revision.
+    const isLast = from + changesAtOnce >= changes.length;
+    last = await dns.changeZone(zoneId, some, isLast ? soaOwner(zone) : undefined);
     refused.push(...(last.refused ?? []).map((one) => nameIn(one, name)));
   }
   const isInSync = last?.isInSync ?? true;

@@ -1,25 +1,15 @@
 import { isIPv4, isIPv6 } from "node:net";
 
-import ipaddr from "ipaddr.js";
-
+import { parseIpv6 } from "../../core/ip.ts";
 import { type Reading, quoteCharacter, quoteText } from "../../core/text.ts";
+import { characterStrings, escaped, unescaped } from "../../dns/character-string.ts";
 import type { RecordType } from "../../dns/rrset.ts";
+import { readSvcParams, svcParamsText } from "../../dns/svcb.ts";
 import { dkimFault, dmarcFault } from "./mail-policies.ts";
 import { absoluteName, readHostName } from "./names.ts";
 import { spfFault } from "./spf.ts";
 
 const fourNumbers = "Write four numbers from 0 to 255, such as 192.0.2.1";
-const hexGroup = (high: string, low: string): string => (Number(high) * 256 + Number(low)).toString(16);
-
-/**
- * Rewrites a dotted end of an IPv6 address in hexadecimal: with dots, the parser takes `::1.2.3.4` for
- * `::ffff:1.2.3.4`.
- */
-const withoutDots = (address: string): string =>
-  address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, a: string, b: string, c: string, d: string) =>
-    [hexGroup(a, b), hexGroup(c, d)].join(":"),
-  );
-
 const eightGroups = "Write one such as 2001:db8::1";
 
 /** Reads the address of an A record (RFC 1035 §3.4.1): a dotted quad of any network, also a private one. */
@@ -45,14 +35,12 @@ function readIpv6(value: string): Reading {
     return { fault: `${quoteText(text)} has a zone (after %), which has no meaning for other hosts` };
   if (/^[^/\s]+\/\d+$/.test(text)) return { fault: `${quoteText(text)} is a network. Write one address` };
   if (!isIPv6(text)) return { fault: `${quoteText(text)} is not an IPv6 address. ${eightGroups}` };
-  const address = ipaddr.IPv6.parse(withoutDots(text));
+  const address = parseIpv6(text);
   if (!address.isIPv4MappedAddress()) return { value: address.toRFC5952String() };
   return {
     fault: `${quoteText(text)} is an IPv4 address inside an IPv6 address. Use an A record with ${address.toIPv4Address().toString()}`,
   };
 }
-
-const longestString = 255;
 
 const string = String.raw`"(?:[^"\\]|\\[^])*"`;
 const wholly = new RegExp(`^\\s*${string}(?:\\s*${string})*\\s*$`);
@@ -60,44 +48,23 @@ const wholly = new RegExp(`^\\s*${string}(?:\\s*${string})*\\s*$`);
 /** Whether a text consists only of character-strings in quotes, as zone files write them: `"v=spf1 " "-all"`. */
 export const isQuoted = (text: string): boolean => wholly.test(text);
 
-/**
- * The bytes of one part of a string: plain characters, `\"` or `\032` (RFC 1035 §5.1); undefined for an escape past
- * `\255`.
- */
-function partBytes(part: string): Buffer | undefined {
-  if (!part.startsWith("\\")) return Buffer.from(part);
-  if (!/^\\\d{3}$/.test(part)) return Buffer.from(part.slice(1));
-  const byte = Number(part.slice(1));
-  return byte > 0xff ? undefined : Buffer.from([byte]);
-}
-
 /** The joined text of character-strings in quotes; undefined when it is not UTF-8 or has an escape past `\255`. */
 export function unquoted(text: string): string | undefined {
   const strings = [...text.matchAll(new RegExp(string, "g"))].map(([whole]) => whole.slice(1, -1));
-  const parts = strings.flatMap((one) => one.match(/\\\d{3}|\\[^]|[^\\]+/gu) ?? []).map(partBytes);
-  const bytes = parts.filter((part) => part !== undefined);
-  if (bytes.length < parts.length) return undefined;
+  const bytes = unescaped(strings.join(""));
+  if (!bytes) return undefined;
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Buffer.concat(bytes));
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;
   }
 }
 
-function escaped(byte: number): string {
-  if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`;
-  return byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\${String(byte).padStart(3, "0")}`;
-}
-
 /** The zone file form of a text (RFC 1035 §3.3.14, §5.1): ASCII strings in quotes, of at most 255 bytes each. */
-export function quoted(text: string): string {
-  const bytes = Buffer.from(text);
-  const count = Math.max(1, Math.ceil(bytes.length / longestString));
-  const strings = Array.from({ length: count }, (_, index) =>
-    bytes.subarray(index * longestString, (index + 1) * longestString),
-  );
-  return strings.map((one) => `"${[...one].map(escaped).join("")}"`).join(" ");
-}
+export const quoted = (text: string): string =>
+  characterStrings(text)
+    .map((one) => `"${escaped(one)}"`)
+    .join(" ");
 
 const longestValue = 255;
 
@@ -225,8 +192,8 @@ function readTextValue(given: string, name: string | undefined): Reading {
   return fault === undefined ? { value } : { fault };
 }
 
-/** The context of a value: the record's name if it could be read, the zone, and the tag of a CAA record. */
-type Around = { name: string | undefined; zone: string; tag: string | undefined };
+/** The context of a value: the record's name if it could be read, the zone, and the members that the value depends on. */
+type Around = { name: string | undefined; zone: string; tag: string | undefined; priority: number | undefined };
 
 /** Reads the host of an MX or SRV record; `.` says that there is none (RFC 7505, RFC 2782). */
 function readServer(type: "MX" | "SRV", value: string, zone: string): Reading {
@@ -245,6 +212,94 @@ function readAlias(type: "CNAME" | "NS", value: string, { name, zone }: Around):
   return { fault: `${read.value} cannot be its own nameserver, because a name with NS records has no address` };
 }
 
+/** The most characters of a value. Route 53 takes 4,000, with the priority and the final dot of a target. */
+const longestData = 3_990;
+
+const tooLongData = `The value is longer than ${longestData} characters`;
+
+/** Reads the target and the parameters of an HTTPS or SVCB record (RFC 9460 §2.1); `.` is the record's own name. */
+function readService(value: string, { name, zone, priority }: Around): Reading {
+  const text = value.trim();
+  if (/^\d+\s/.test(text)) {
+    return { fault: "Write only the target and its parameters here. priority is a separate member" };
+  }
+  const [target = ""] = text.split(/\s/, 1);
+  const host = target === "." ? { value: "." } : readHostName(target, { zone, underscores: true });
+  if ("fault" in host) return host;
+  const read = readSvcParams(text.slice(target.length));
+  if ("fault" in read) return read;
+  if (priority === 0 && read.params.length > 0) {
+    return { fault: "A record with priority 0 is an alias and has no parameters. Remove them, or raise the priority" };
+  }
+  if (priority === 0 && name !== undefined && host.value === absoluteName(name, zone)) {
+    return { fault: `${host.value} would be an alias of itself. Write the name to which it leads` };
+  }
+  const normal = [host.value, svcParamsText(read.params)].join(" ").trim();
+  return normal.length > longestData ? { fault: tooLongData } : { value: normal };
+}
+
+/** The form of a value that is some numbers and a hexadecimal text. */
+type HexForm = {
+  /** The numbers in their order, with their allowed values. */
+  numbers: readonly { name: string; allowed: readonly number[] }[];
+  data: string;
+  /** The bytes of the data by the last number; any length if absent. */
+  bytes: Partial<Record<number, number>>;
+  example: string;
+};
+
+const hexForms: Record<"TLSA" | "SSHFP", HexForm> = {
+  // RFC 6698 §2.1
+  TLSA: {
+    numbers: [
+      { name: "usage", allowed: [0, 1, 2, 3] },
+      { name: "selector", allowed: [0, 1] },
+      { name: "matching type", allowed: [0, 1, 2] },
+    ],
+    data: "certificate data",
+    bytes: { 1: 32, 2: 64 },
+    example: "3 1 1 and 64 hexadecimal digits",
+  },
+  // RFC 4255 §3.1, RFC 6594, RFC 7479, RFC 8709
+  SSHFP: {
+    numbers: [
+      { name: "algorithm", allowed: [1, 2, 3, 4, 6] },
+      { name: "fingerprint type", allowed: [1, 2] },
+    ],
+    data: "fingerprint",
+    bytes: { 1: 20, 2: 32 },
+    example: "4 2 and 64 hexadecimal digits",
+  },
+};
+
+/** Reads the value of a TLSA or SSHFP record. The hexadecimal text may have spaces, and comes in lower case. */
+function readHexValue(type: "TLSA" | "SSHFP", value: string): Reading {
+  const { numbers, data, bytes, example } = hexForms[type];
+  const words = value.trim().split(/\s+/);
+  if (words.length <= numbers.length) {
+    const parts = [...numbers.map(({ name }) => name), data].join(", ");
+    return { fault: `The value must be ${parts}, such as ${example}` };
+  }
+  for (const [index, { name, allowed }] of numbers.entries()) {
+    const word = words[index] ?? "";
+    if (!allowed.includes(/^\d$/.test(word) ? Number(word) : -1)) {
+      return { fault: `The ${name} must be one of ${allowed.join(", ")}, not ${quoteText(word)}` };
+    }
+  }
+  const head = words.slice(0, numbers.length);
+  const hex = words.slice(numbers.length).join("").toLowerCase();
+  if (!/^(?:[0-9a-f]{2})+$/.test(hex)) {
+    return { fault: `The ${data} must be hexadecimal digits, two for each byte` };
+  }
+  const wanted = bytes[Number(head.at(-1))];
+  if (wanted !== undefined && hex.length !== 2 * wanted) {
+    const { name = "" } = numbers.at(-1) ?? {};
+    return { fault: `With ${name} ${head.at(-1)}, the ${data} must have ${2 * wanted} digits, not ${hex.length}` };
+  }
+  const normal = [...head, hex].join(" ");
+  return normal.length > longestData ? { fault: tooLongData } : { value: normal };
+}
+
 /** Reads a record's value into the normal form of its type. */
 export function readValue({ type, value }: { type: RecordType; value: string }, around: Around): Reading {
   switch (type) {
@@ -260,6 +315,12 @@ export function readValue({ type, value }: { type: RecordType; value: string }, 
       return readServer(type, value, around.zone);
     case "TXT":
       return readTextValue(value, around.name);
+    case "HTTPS":
+    case "SVCB":
+      return readService(value, around);
+    case "TLSA":
+    case "SSHFP":
+      return readHexValue(type, value);
     default:
       // A CAA value cannot be checked without its tag.
       return around.tag === undefined ? { value } : readCaaValue(around.tag, value);

@@ -1,17 +1,23 @@
+import { notFound } from "../../core/errors.ts";
 import { longestSpelling } from "../../dns/labels.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import type { Expected } from "../../http/route.ts";
+import { apexTtlSeconds, soaOf, soaTtlSeconds } from "../../providers/dns/dns.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import { aheadOfDomain, expectedDomainId } from "../find.ts";
+import { getZone, rrsetName, soaOwner, type ZoneHead, zoneKey } from "../zone.ts";
 import { readRecordName } from "./names.ts";
 import { parsedOf } from "./plan.ts";
 import type { ParsedRecord, RecordInput } from "./record.ts";
 import { recordsIn, recordsRange } from "./stored-record.ts";
 import { isQuoted, quoted, unquoted } from "./values.ts";
 
-/** One word of an entry: its escapes are kept, the quotes around it are removed. */
+/**
+ * One word of an entry. Its escapes are kept, and the quotes around it are removed. Quotes after an equals sign are kept,
+ * as in `alpn="h2"`.
+ */
 type Word = string;
 
 /** One entry of a zone file: a line, or several lines joined by parentheses. */
@@ -27,15 +33,18 @@ type ZoneEntry = {
   fault?: string;
 };
 
-/** The group `stray` matches only a lone quotation mark or backslash. */
+/**
+ * The group `pair` matches a parameter of RFC 9460 with its quotes: `alpn="h2,h3"`. The group `stray` matches only a lone
+ * quotation mark or backslash.
+ */
 const pieces =
-  /\s+|;[^]*|(?<open>\()|(?<close>\))|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
+  /\s+|;[^]*|(?<open>\()|(?<close>\))|(?<pair>[a-z0-9-]+="(?:[^"\\]|\\[^])*")(?=[\s;()]|$)|"(?<quoted>(?:[^"\\]|\\[^])*)"|(?<plain>(?:[^\s();"\\]|\\[^])+)|(?<stray>[^])/gu;
 
 /** Adds the words of a line to an entry; returns the number of parentheses that are open after it. */
 function readLine(line: string, words: Word[], openBefore: number): { open: number; fault?: string } {
   let open = openBefore;
   for (const { groups = {} } of line.matchAll(pieces)) {
-    const word = groups["quoted"] ?? groups["plain"];
+    const word = groups["pair"] ?? groups["quoted"] ?? groups["plain"];
     if (word !== undefined) words.push(word);
     if (groups["open"] !== undefined) open += 1;
     if (groups["close"] !== undefined) open -= 1;
@@ -73,7 +82,7 @@ type RecordData = Omit<RecordInput, "name" | "type" | "ttl">;
 
 /** The fields after the type, in their order. */
 const shapes: Record<
-  Exclude<RecordType, "TXT">,
+  Exclude<RecordType, "TXT" | "TLSA" | "SSHFP" | "HTTPS" | "SVCB">,
   readonly ("priority" | "weight" | "port" | "flags" | "tag" | "host" | "text")[]
 > = {
   A: ["text"],
@@ -115,16 +124,35 @@ function inFull(name: Word, origin: string): string {
   return name.endsWith(".") ? name : `${name}${origin === "." ? "" : "."}${origin}`;
 }
 
+/** A pair as the group `pair` matches it. In any other word, a quotation mark has a backslash before it. */
+const pair = /^([a-z0-9-]+=)"(.*)"$/s;
+
 /** Joins words of text. A text that cannot be unquoted keeps its quotes, so that `parseRecord` reports its fault. */
 function joinedText(words: readonly Word[]): string {
-  const inQuotes = words.map((word) => `"${word}"`).join(" ");
+  const strings = words.flatMap((word) => pair.exec(word)?.slice(1) ?? [word]);
+  const inQuotes = strings.map((word) => `"${word}"`).join(" ");
   const text = unquoted(inQuotes);
   return text === undefined || isQuoted(text) ? inQuotes : text;
 }
 
+/** The fields of an HTTPS or SVCB record: a priority, a target and any number of parameters. */
+function serviceData(
+  [priority = "", target, ...params]: readonly Word[],
+  origin: string,
+): RecordData | { fault: string } {
+  if (target === undefined) return { fault: "The data must be priority, a target, and parameters" };
+  if (!isNumber(priority)) return { fault: "priority is not a number" };
+  return { priority: Number(priority), value: [inFull(target, origin), ...params].join(" ") };
+}
+
+const isNumber = (word: Word): boolean => /^\d{1,9}$/.test(word);
+
 /** Reads the fields after the type. Names become full by the origin. The values themselves are not checked. */
 function readData(type: RecordType, words: readonly Word[], origin: string): RecordData | { fault: string } {
   if (type === "TXT") return words.length === 0 ? { fault: "The record has no text" } : { value: joinedText(words) };
+  // `parseRecord` reads the fields of these types.
+  if (type === "TLSA" || type === "SSHFP") return { value: words.join(" ") };
+  if (type === "HTTPS" || type === "SVCB") return serviceData(words, origin);
   const shape = shapes[type];
   if (words.length !== shape.length) {
     const parts = shape.map((part) => (part === "host" ? "a host" : part === "text" ? "a value" : part)).join(", ");
@@ -136,7 +164,7 @@ function readData(type: RecordType, words: readonly Word[], origin: string): Rec
     if (part === "host") data.value = inFull(word, origin);
     else if (part === "text") data.value = joinedText([word]);
     else if (part === "tag") data.tag = word;
-    else if (/^\d{1,9}$/.test(word)) data[part] = Number(word);
+    else if (isNumber(word)) data[part] = Number(word);
     else return { fault: `${part} is not a number` };
   }
   return data;
@@ -294,32 +322,42 @@ function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecor
       return `${priority} ${weight} ${port} ${absolute(value)}`;
     case "TXT":
       return quoted(value);
+    case "TLSA":
+    case "SSHFP":
+      return value;
+    case "HTTPS":
+    case "SVCB":
+      return `${priority} ${value.replace(/^[^ ]+/, absolute)}`;
     default:
       return `${flags} ${tag} ${quoted(value)}`;
   }
 }
 
+/** The lowest TTL of the records of each name and type, which is the TTL of all of them (RFC 2181 §5.2). */
+function lowestTtls(records: readonly ParsedRecord[]): Map<string, number> {
+  const ttls = new Map<string, number>();
+  for (const one of records) ttls.set(rrsetName(one), Math.min(one.ttl, ttls.get(rrsetName(one)) ?? one.ttl));
+  return ttls;
+}
+
 /**
- * Writes a zone as a file that other servers can load (RFC 1035 §5).
+ * Writes a zone as a file that other servers can load (RFC 1035 §5), with the values and TTLs that the nameservers have.
  * - It has an SOA record, the nameservers, and the records in their order.
- * - The serial number is the time of the export in seconds.
  * - Hosts are absolute; texts are ASCII strings in quotes, of at most 255 bytes each.
  * - `nameservers` must not be empty.
  */
-export function writeZoneFile(
-  records: readonly ParsedRecord[],
-  zone: string,
-  { nameservers, exportedAt }: { nameservers: readonly string[]; exportedAt: Date },
-): string {
-  const serial = Math.floor(exportedAt.getTime() / 1_000) % 2 ** 32;
-  const primary = absolute(nameservers[0] ?? zone);
+export function writeZoneFile(records: readonly ParsedRecord[], zone: ZoneHead, exportedAt: Date): string {
+  const { name, nameservers } = zone;
+  const soa = soaOf(soaOwner(zone));
+  const times = [soa.serial, soa.refresh, soa.retry, soa.expire, soa.minimum].join(" ");
+  const ttls = lowestTtls(records);
   const lines = [
-    `; ${zone}, exported ${exportedAt.toISOString()}`,
-    `$ORIGIN ${zone}.`,
+    `; ${name}, exported ${exportedAt.toISOString()}`,
+    `$ORIGIN ${name}.`,
     `$TTL ${defaultTtl}`,
-    `@\t${defaultTtl}\tIN\tSOA\t${primary} hostmaster.${zone}. ${serial} 7200 3600 1209600 ${defaultTtl}`,
-    ...nameservers.map((host) => `@\t${defaultTtl}\tIN\tNS\t${absolute(host)}`),
-    ...records.map((record) => `${record.name}\t${record.ttl}\tIN\t${record.type}\t${dataIn(record)}`),
+    `@\t${soaTtlSeconds}\tIN\tSOA\t${absolute(soa.mname)} ${absolute(soa.rname)} ${times}`,
+    ...nameservers.map((host) => `@\t${apexTtlSeconds}\tIN\tNS\t${absolute(host)}`),
+    ...records.map((record) => `${record.name}\t${ttls.get(rrsetName(record))}\tIN\t${record.type}\t${dataIn(record)}`),
   ];
   return `${lines.join("\n")}\n`;
 }
@@ -328,19 +366,19 @@ export function writeZoneFile(
  * The items that `domainInQuery` and `exportRecords` read. They are complete only if this process has seen the domain.
  */
 export function aheadOfExport(accountId: string, ref: string, expected: Expected): Ahead {
+  const { keys, ...ahead } = aheadOfDomain(expected, accountId, ref);
   const id = expectedDomainId(expected.seen, accountId, ref);
-  return {
-    ...aheadOfDomain(expected, accountId, ref),
-    ranges: id === undefined ? [] : [recordsRange(accountId, id)],
-  };
+  if (id === undefined) return { ...ahead, keys };
+  return { ...ahead, keys: [...keys, zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };
 }
 
-/** Exports a domain's records as a zone file, ordered by name and type. */
-export async function exportRecords({ account_id, id, name, nameservers }: StoredDomain, table: Reader, now: Date) {
-  const records = (await recordsIn(table, account_id, id)).map(parsedOf);
+/** Exports a domain's records as a zone file, ordered by name and type. Throws 404. */
+export async function exportRecords({ account_id, id }: StoredDomain, table: Reader, now: Date) {
+  const [stored, zone] = await Promise.all([recordsIn(table, account_id, id), getZone(table, account_id, id)]);
+  if (!zone) throw notFound();
   return {
-    domain: name,
-    record_count: records.length,
-    zone_file: writeZoneFile(records, name, { nameservers, exportedAt: now }),
+    domain: zone.name,
+    record_count: stored.length,
+    zone_file: writeZoneFile(stored.map(parsedOf), zone, now),
   };
 }

@@ -9,6 +9,23 @@ export type ZoneChanged = {
   refused?: readonly { name: string; type: RecordType }[];
 };
 
+/** The members of an SOA that differ from zone to zone; `nameserver` is the first of the zone. */
+export type SoaOwner = { zone: string; nameserver: string; serial: number };
+
+/**
+ * The data of the SOA of a zone, times in seconds (RFC 1035 §3.3.13). Its nameservers are updated by their provider, so
+ * `refresh`, `retry` and `expire` matter only to others that load the exported zone.
+ */
+export const soaOf = ({ zone, nameserver, serial }: SoaOwner) => ({
+  mname: nameserver,
+  rname: zone === "" ? "hostmaster" : `hostmaster.${zone}`,
+  serial,
+  refresh: 7_200,
+  retry: 900,
+  expire: 1_209_600,
+  minimum: soaTtlSeconds,
+});
+
 /**
  * Hosts DNS zones (RFC 1034 §4.2). A call whose answer was lost can be repeated. Throws 503 `upstream_unavailable` when
  * the provider is unavailable.
@@ -24,10 +41,11 @@ export type Dns = {
     nameservers: readonly string[];
   }) => Promise<{ zoneId: string }>;
   /**
-   * Makes all changes (1 to 200 RRsets) or none; a repeat has no further effect. Answers whether all servers have the
-   * changes, and which RRsets have a record that the provider cannot hold; such records are left out.
+   * Makes changes (1 to 200 RRsets) in their order; a repeat has no further effect. Answers whether all servers have the
+   * changes, and which RRsets have a record that the provider cannot hold; such records are left out. The SOA of the
+   * zone changes only with `soa`.
    */
-  changeZone: (zoneId: string, changes: readonly ZoneChange[]) => Promise<ZoneChanged>;
+  changeZone: (zoneId: string, changes: readonly ZoneChange[], soa?: SoaOwner) => Promise<ZoneChanged>;
   /** Whether all servers have a change. */
   isInSync: (changeId: string) => Promise<boolean>;
   /** Removes a zone with all its records; does nothing when the zone is gone. */
@@ -39,3 +57,6 @@ export class ZoneExists extends Error {}
 
 /** The TTL of the apex NS RRset of every zone, in seconds. */
 export const apexTtlSeconds = 86_400;
+
+/** The TTL of the SOA of every zone, in seconds. Resolvers keep negative answers for this time (RFC 2308 §5). */
+export const soaTtlSeconds = 300;

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { RecordType, type RRset } from "../../dns/rrset.ts";
 import type { Table } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { apexTtlSeconds, ZoneExists, type Dns, type ZoneChange } from "./dns.ts";
+import { apexTtlSeconds, ZoneExists, type Dns, type SoaOwner, type ZoneChange } from "./dns.ts";
 
 /*
  * The RRsets of one owner name lie in one of 64 items, by a hash of the name, so that any change of a zone, and its
@@ -27,7 +27,12 @@ const shelfKey = (zone: string, shelf: number): Key => ({
 });
 const shelfOf = (owner: string): number => createHash("sha256").update(owner).digest().readUInt8(0) % shelves;
 
-const Zone = z.object({ name: z.string(), zone_id: z.string(), reference: z.string() });
+const Zone = z.object({
+  name: z.string(),
+  zone_id: z.string(),
+  reference: z.string(),
+  serial: z.int().min(0).default(1),
+});
 
 const StoredData = z.discriminatedUnion("type", [
   z.object({ type: z.enum(["A", "AAAA"]), address: z.string() }),
@@ -36,6 +41,8 @@ const StoredData = z.discriminatedUnion("type", [
   z.object({ type: z.literal("TXT"), text: z.string() }),
   z.object({ type: z.literal("SRV"), priority: z.int(), weight: z.int(), port: z.int(), host: z.string() }),
   z.object({ type: z.literal("CAA"), flags: z.int(), tag: z.string(), value: z.string() }),
+  z.object({ type: z.enum(["TLSA", "SSHFP"]), value: z.string() }),
+  z.object({ type: z.enum(["HTTPS", "SVCB"]), priority: z.int(), host: z.string(), params: z.string() }),
 ]);
 const StoredRRset = z.object({ name: z.string(), type: RecordType, ttl: z.int(), data: z.array(StoredData) });
 const Shelf = z.object({ version: z.int(), rrsets: z.array(StoredRRset) });
@@ -102,14 +109,16 @@ function createZone(table: Table, { name, reference, nameservers }: Parameters<D
   });
 }
 
-function changeZone(table: Table, zoneId: string, changes: readonly ZoneChange[]) {
+function changeZone(table: Table, zoneId: string, changes: readonly ZoneChange[], soa?: SoaOwner) {
   const name = zoneName(zoneId);
   return table.commit(async () => {
     const zone = await table.get(zoneKey(name), Zone);
     if (zone?.zone_id !== zoneId) throw new Error("The zone does not exist.");
     const writes = await planChanges(table, name, changes);
-    const unchanged: Write = { check: zoneKey(name), if: { zone_id: zoneId } };
-    return { writes: writes.length > 0 ? [unchanged, ...writes] : [], value: done };
+    const { serial } = soa ?? zone;
+    const own = { update: zoneKey(name), set: { serial }, if: { zone_id: zoneId } };
+    const isChanged = writes.length > 0 || serial !== zone.serial;
+    return { writes: isChanged ? [own, ...writes] : [], value: done };
   });
 }
 
@@ -129,24 +138,32 @@ function deleteZone(table: Table, zoneId: string): Promise<void> {
  */
 export const embeddedDns = (table: Table): Dns => ({
   createZone: (input) => createZone(table, input),
-  changeZone: (zoneId, changes) => changeZone(table, zoneId, changes),
+  changeZone: (zoneId, changes, soa) => changeZone(table, zoneId, changes, soa),
   isInSync: async () => true,
   deleteZone: (zoneId) => deleteZone(table, zoneId),
 });
 
 /**
- * The closest zone that contains a name (lower case, no dot at the end), with all its RRsets, including the NS at its
- * apex. Undefined when there is none.
+ * The closest zone that contains a name (lower case, no dot at the end), with the serial of its SOA and all its RRsets,
+ * including the NS at its apex. Undefined when there is none.
  */
-export async function zoneAt(table: Table, name: string): Promise<{ name: string; rrsets: RRset[] } | undefined> {
+export async function zoneAt(
+  table: Table,
+  name: string,
+): Promise<{ name: string; serial: number; rrsets: RRset[] } | undefined> {
   const labels = name.split(".");
   const around = labels.map((_, index) => labels.slice(index).join("."));
   const found = await table.getMany(around.map(zoneKey));
   for (const zone of around.filter((_, index) => found[index])) {
     const items = await table.between(partition(zone), shelfKey(zone, 0).SK, zoneKey(zone).SK);
     // The zone's own item is last; when it is missing, the zone was deleted since the first read.
-    if (items.at(-1)?.SK !== zoneKey(zone).SK) continue;
-    return { name: zone, rrsets: items.slice(0, -1).flatMap((item) => Shelf.parse(item).rrsets) };
+    const last = items.at(-1);
+    if (last?.SK !== zoneKey(zone).SK) continue;
+    return {
+      name: zone,
+      serial: Zone.parse(last).serial,
+      rrsets: items.slice(0, -1).flatMap((item) => Shelf.parse(item).rrsets),
+    };
   }
   return undefined;
 }

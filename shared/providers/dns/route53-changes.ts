@@ -1,11 +1,11 @@
 import type { Change, ResourceRecordSet } from "@aws-sdk/client-route-53";
 import * as z from "zod";
 
+import { characterStrings } from "../../dns/character-string.ts";
 import type { RRset, RecordData, RecordType } from "../../dns/rrset.ts";
-import type { ZoneChange } from "./dns.ts";
+import { soaOf, type SoaOwner, soaTtlSeconds, type ZoneChange } from "./dns.ts";
 import { type Route53, codeOf, listSets, mostSets, requireValue } from "./route53-client.ts";
 
-const longestString = 255;
 /** The most characters of one value, including its escapes. */
 const longestValue = 4_000;
 
@@ -18,13 +18,13 @@ const escapedByte = (byte: number): string =>
 const quotedString = (bytes: Buffer): string => `"${Array.from(bytes, escapedByte).join("")}"`;
 
 /** Text as one or more character-strings (RFC 1035 §3.3.14). */
-function stringsOf(text: string): string {
-  const bytes = Buffer.from(text);
-  const count = Math.max(1, Math.ceil(bytes.length / longestString));
-  return Array.from({ length: count }, (_, index) =>
-    quotedString(bytes.subarray(index * longestString, (index + 1) * longestString)),
-  ).join(" ");
-}
+const stringsOf = (text: string): string => characterStrings(text).map(quotedString).join(" ");
+
+/** Parameters in presentation format, with octal instead of decimal escapes. */
+const octalEscapes = (params: string): string =>
+  params.replaceAll(/\\(?:(\d{3})|(.))/g, (_, code: string | undefined, character = "") =>
+    escapedByte(code === undefined ? character.charCodeAt(0) : Number(code)),
+  );
 
 function textOf(data: RecordData): string {
   switch (data.type) {
@@ -40,6 +40,12 @@ function textOf(data: RecordData): string {
       return stringsOf(data.text);
     case "SRV":
       return `${data.priority} ${data.weight} ${data.port} ${data.host}.`;
+    case "TLSA":
+    case "SSHFP":
+      return data.value;
+    case "HTTPS":
+    case "SVCB":
+      return `${data.priority} ${data.host}. ${octalEscapes(data.params)}`.trim();
     default:
       return `${data.flags} ${data.tag} ${quotedString(Buffer.from(data.value))}`;
   }
@@ -65,16 +71,33 @@ export const fromRoute53Name = (name: string): string =>
     .replace(/\.$/, "")
     .toLowerCase();
 
-/** An RRset in Route 53's form, without the records that are too long for Route 53. */
-export const setOf = ({ name, type, ttl, data }: RRset): ResourceRecordSet => ({
-  Name: toRoute53Name(name),
-  Type: type,
-  TTL: ttl,
-  ResourceRecords: data.flatMap((record) => {
+/** The limits of one request (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html). */
+const limits = { records: 1_000, characters: 32_000 };
+type Weight = typeof limits;
+
+/** The most of one RRset, which counts twice when it is put. */
+const most = { records: 400, characters: limits.characters / 2 };
+
+/** An RRset in Route 53's form, without the records that are too long or too many for Route 53. */
+export function setOf({ name, type, ttl, data }: RRset): ResourceRecordSet {
+  const values: { Value: string }[] = [];
+  let characters = 0;
+  for (const record of data) {
     const Value = valueOf(record);
-    return Value === undefined ? [] : [{ Value }];
-  }),
-});
+    if (Value === undefined || values.length === most.records) continue;
+    if (characters + Value.length > most.characters) continue;
+    characters += Value.length;
+    values.push({ Value });
+  }
+  return { Name: toRoute53Name(name), Type: type, TTL: ttl, ResourceRecords: values };
+}
+
+/** The SOA of a zone in Route 53's form. */
+function soaSet(owner: SoaOwner): ResourceRecordSet {
+  const { mname, rname, serial, refresh, retry, expire, minimum } = soaOf(owner);
+  const Value = `${mname}. ${rname}. ${serial} ${refresh} ${retry} ${expire} ${minimum}`;
+  return { Name: toRoute53Name(owner.zone), Type: "SOA", TTL: soaTtlSeconds, ResourceRecords: [{ Value }] };
+}
 
 type Changed = { changeId: string; isInSync: boolean; refused?: readonly Owner[] };
 type Owner = { name: string; type: RecordType };
@@ -84,10 +107,6 @@ const noChange: Changed = { changeId: "none", isInSync: true };
 
 /** Up to this many RRsets are looked up one by one; for more, the whole zone is read. */
 const fewLookups = 3;
-
-/** The limits of one request (https://docs.aws.amazon.com/Route53/latest/DeveloperGuide/DNSLimitations.html). */
-const limits = { records: 1_000, characters: 32_000 };
-type Weight = typeof limits;
 
 /** The records and characters that Route 53 counts for a change; an UPSERT counts twice. */
 function weightOf({ Action, ResourceRecordSet: set }: Change): Weight {
@@ -171,13 +190,17 @@ export const isInvalidBatch = (error: unknown): boolean =>
   codeOf(error) === "InvalidChangeBatch" || InvalidBatchError.safeParse(error).success;
 
 /**
- * Makes all changes in one batch.
- * - Reads the RRsets to remove first. If they change before the batch is sent, reads them again and sends once more.
- * - Throws if the changes do not fit in one batch: 1,000 records and 32,000 characters of values. An RRset that is put
- *   counts twice.
- * - Records that are too long for Route 53 are left out and reported as refused.
+ * Makes all changes, in one batch if they fit: 1,000 records and 32,000 characters of values. An RRset that is put counts
+ * twice.
+ * - Reads the RRsets to remove first. If they change before a batch is sent, reads them again and sends once more.
+ * - Records that are too long or too many for Route 53 are left out, and their RRsets are reported as refused.
  */
-export async function change(route53: Route53, zoneId: string, changes: readonly ZoneChange[]): Promise<Changed> {
+export async function change(
+  route53: Route53,
+  zoneId: string,
+  changes: readonly ZoneChange[],
+  soa?: SoaOwner,
+): Promise<Changed> {
   const last = new Map(
     changes.map((one) => {
       const { type, name } = "put" in one ? one.put : one.remove;
@@ -190,7 +213,7 @@ export async function change(route53: Route53, zoneId: string, changes: readonly
   );
   const isEmptied = ({ rrset, set }: (typeof wanted)[number]): boolean =>
     refused.includes(rrset) && set.ResourceRecords?.length === 0;
-  const puts = wanted.flatMap((one) => (isEmptied(one) ? [] : [one.set]));
+  const puts = [...wanted.flatMap((one) => (isEmptied(one) ? [] : [one.set])), ...(soa ? [soaSet(soa)] : [])];
   const removed = [
     ...[...last.values()].flatMap((one) => ("remove" in one ? [one.remove] : [])),
     ...wanted.flatMap((one) => (isEmptied(one) ? [one.rrset] : [])),
@@ -202,10 +225,8 @@ export async function change(route53: Route53, zoneId: string, changes: readonly
       ...gone.map((set) => ({ Action: "DELETE" as const, ResourceRecordSet: set })),
       ...puts.map((set) => ({ Action: "UPSERT" as const, ResourceRecordSet: set })),
     ];
-    if (!fits(batch.map(weightOf).reduce(sum, { records: 0, characters: 0 }))) {
-      throw new Error("These changes do not fit in one request to Route 53.");
-    }
-    const changed = batch.length > 0 ? await sendChanges(route53, zoneId, batch) : noChange;
+    let changed = noChange;
+    for (const some of batchesOf(batch)) changed = await sendChanges(route53, zoneId, some);
     return refused.length > 0 ? { ...changed, refused } : changed;
   };
   try {

@@ -42,15 +42,15 @@ export type Route53Options = {
  *   ChangeResourceRecordSets and GetChange.
  * - One delegation set cannot hold a zone and another zone below it.
  * - Route 53 takes five requests a second from an AWS account.
- * - A change has at most 1,000 records and 32,000 characters of values. An RRset that is put counts twice. A larger
- *   change throws an Error.
+ * - A request has at most 1,000 records and 32,000 characters of values. An RRset that is put counts twice. A larger
+ *   change takes several requests.
  */
 export function route53Dns({ delegationSetId, timeoutMs = 5_000, endpoint }: Route53Options = {}): Dns {
   let connection: Promise<Route53> | undefined;
   const connect = (): Promise<Route53> => (connection ??= connectRoute53(timeoutMs, endpoint));
   return {
     createZone: (input) => callRoute53(async () => createZone(await connect(), input, delegationSetId)),
-    changeZone: (zoneId, changes) => callRoute53(async () => change(await connect(), zoneId, changes)),
+    changeZone: (zoneId, changes, soa) => callRoute53(async () => change(await connect(), zoneId, changes, soa)),
     isInSync: (changeId) => callRoute53(async () => hasArrived(await connect(), changeId)),
     deleteZone: (zoneId) => callRoute53(async () => deleteZone(await connect(), zoneId)),
   };

@@ -46,6 +46,41 @@ describe("in the zone", () => {
     expect(referral.authorities).toMatchObject([{ name: `sub.${domain}`, type: "NS", data: "ns1.example.net" }]);
   });
 
+  test("has certificates, fingerprints and services in wire format, in any spelling", async () => {
+    const account = await newAccount();
+    const { name: domain } = await active(account);
+    const hash = "0123456789abcdef".repeat(4);
+    const add = async (body: object) => (await addedRecord(account, { domain, ...body })).value;
+    const values = [
+      await add({ name: "_443._tcp", type: "TLSA", value: ` 3 1  1 ${hash.toUpperCase()} ` }),
+      await add({ name: "host", type: "SSHFP", value: `4 2 ${hash.slice(0, 32)} ${hash.slice(32)}` }),
+      await add({ name: "@", type: "HTTPS", value: "CDN.example.net.", priority: 0 }),
+      await add({ name: "_8443._https", type: "HTTPS", value: '. port=8443 alpn="h3,h2"', priority: 1 }),
+      await add({ name: "_dns", type: "SVCB", value: "dns.example.net alpn=dot", priority: 65_535 }),
+    ];
+    expect(values).toEqual([
+      `3 1 1 ${hash}`,
+      `4 2 ${hash}`,
+      "cdn.example.net",
+      '. alpn="h3,h2" port=8443',
+      "dns.example.net alpn=dot",
+    ]);
+    const answers = async (name: string, type: string) => (await replyTo(name, type)).answers;
+    const certificate = Buffer.from(hash, "hex");
+    const tlsa = { usage: 3, selector: 1, matchingType: 1, certificate };
+    expect(await answers(`_443._tcp.${domain}`, "TLSA")).toMatchObject([{ data: tlsa }]);
+    const sshfp = { algorithm: 4, hash: 2, fingerprint: hash.toUpperCase() };
+    expect(await answers(`host.${domain}`, "SSHFP")).toMatchObject([{ data: sshfp }]);
+    const [dns, cdn] = ["03646e73", "0363646e"].map((first) => `${first}076578616d706c65036e657400`);
+    const https = "UNKNOWN_65";
+    const wire = (hex: string) => [{ data: Buffer.from(hex, "hex") }];
+    expect(await answers(domain, https)).toMatchObject(wire(`0000${cdn}`));
+    expect(await answers(`_8443._https.${domain}`, https)).toMatchObject(
+      wire("000100000100060268330268320003000220fb"),
+    );
+    expect(await answers(`_dns.${domain}`, "UNKNOWN_64")).toMatchObject(wire(`ffff${dns}0001000403646f74`));
+  });
+
   test("goes by the lowest TTL of one name and type, and each record keeps its own", async () => {
     const account = await newAccount();
     const { name: domain } = await active(account);

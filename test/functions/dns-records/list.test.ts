@@ -65,6 +65,17 @@ describe("for who sees all", () => {
     [{ name: "@" }, []],
     [{ name: "*" }, []],
     [{ name: "sub" }, []],
+    [{ value: "192.0.2.3" }, [3]],
+    [{ value: "192.0.2" }, []],
+    [{ value: "2001:DB8::8" }, []],
+    [{ value: "192.0.2.3", type: "AAAA" }, []],
+    [{ search: "2001:DB8:" }, [8]],
+    [{ search: "92.0.2.5" }, [5]],
+    [{ search: "Ww" }, [0, 1, 2, 3, 8]],
+    [{ search: "XN--WRST" }, [4, 5, 6, 7]],
+    [{ search: "WÜRST" }, [4, 5, 6, 7]],
+    [{ search: "sub", value: "192.0.2.6" }, [6]],
+    [{ search: "nothing" }, []],
   ])("shows those that %j holds of", async (given, places) => {
     const { list } = scene;
     const page = await list(given);
@@ -112,6 +123,10 @@ test("shows who sees some of it that alone, by domain, and the total agrees", as
     expect([valuesOf(page), page.total]).toEqual([seen[index], seen[index]?.length]);
     expect(valuesOf(await list({ page: 2, page_size: 2 }, token))).toEqual(seen[index]?.slice(2, 4));
     expect(valuesOf(await list({ name: "www", type: "A" }, token))).toEqual(seen[index]?.slice(0, 2));
+    expect(valuesOf(await list({ search: "192.0.2" }, token))).toEqual(seen[index]?.slice(0, 4));
+    const [own = "", theirs = ""] = [seen[index]?.[0], seen[index === 0 ? 1 : 0]?.[0]];
+    expect(valuesOf(await list({ value: own }, token))).toEqual([own]);
+    expect(await list({ value: theirs }, token)).toMatchObject({ items: [], total: 0 });
   }
   const token = viewers[1]?.token ?? "";
   expect((await list({ domain: second?.name ?? "" }, token)).total).toBe(0);
@@ -164,7 +179,12 @@ describe("refused at its place", () => {
     ["name=a@b", "name", "value_error"],
     ["page=0", "page", "greater_than_equal"],
     ["page_size=101", "page_size", "less_than_equal"],
-    ["value=x", "value", "extra_forbidden"],
+    ["value=", "value", "string_too_short"],
+    [`value=${"x".repeat(2_049)}`, "value", "string_too_long"],
+    ["search=", "search", "string_too_short"],
+    [`search=${"x".repeat(254)}`, "search", "string_too_long"],
+    ["search=%E2%80%8B", "search", "value_error"],
+    ["zone=x", "zone", "extra_forbidden"],
   ])("?%s", async (given, name, type) => {
     const answer = await recordsRequest(account, "GET", `?${given}`);
     expect(answer.status).toBe(422);

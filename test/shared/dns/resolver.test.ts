@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import type { AnsweredRecord } from "../../../shared/dns/answer.ts";
 import type { RRset } from "../../../shared/dns/rrset.ts";
 import { a, cname, delegated, internet, record, responseTo, txt } from "../../support/dns-network.ts";
 import { apex, withExample } from "./resolver-scene.ts";
@@ -23,7 +24,7 @@ const everyType: RRset[] = [
 test.each(everyType)("finds the $type records of $name", async ({ name, type, ttl, data }) => {
   const net = await withExample(...everyType.filter((rrset) => rrset !== apex));
   const records = data.map((one) => ({ name, ttl, ...one }));
-  expect(await net.open().resolve(name, type)).toEqual({ status: "found", records });
+  expect(await net.open().resolve(name, type as AnsweredRecord["type"])).toEqual({ status: "found", records });
 });
 
 test("asks the root, the registry and the domain's nameserver once each, and the root no more afterwards", async () => {

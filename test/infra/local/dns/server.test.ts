@@ -42,7 +42,7 @@ test("answers another implementation's questions of every type", async () => {
   expect(await resolver.resolveNs("example.test")).toEqual(["ns1.example.test", "ns2.example.test"]);
   expect(await resolver.resolveCname("www.example.test")).toEqual(["example.test"]);
   expect(await resolver.resolve4("WWW.Example.TEST")).toEqual(["192.0.2.1", "192.0.2.2"]);
-  expect(await resolver.resolveSoa("example.test")).toMatchObject({ nsname: "ns1.example.test", minttl: 60 });
+  expect(await resolver.resolveSoa("example.test")).toMatchObject({ nsname: "ns1.example.test", minttl: 300 });
 });
 
 test("tells another implementation what is not there", async () => {

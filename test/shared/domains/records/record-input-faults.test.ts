@@ -168,7 +168,7 @@ test.each<[Case & { type: RecordInput["type"]; name: string }, string[]]>([
       "name: The name is empty. Write @ for example.com itself",
       `value: "x" is not an IPv4 address. ${fourNumbers}`,
       "ttl: ttl must be a whole number of seconds from 60 to 86400",
-      "priority: priority is only for MX and SRV records",
+      "priority: priority is only for MX, SRV, HTTPS, SVCB records",
       "weight: weight is only for SRV records",
       "port: port is only for SRV records",
       "flags: flags is only for CAA records",

@@ -73,19 +73,74 @@ const caaValues = fc.constantFrom(
   "+1-555",
 );
 
+const hex = (bytes: number): fc.Arbitrary<string> =>
+  fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((data) => Buffer.from(data).toString("hex"));
+const certificates = fc.oneof(
+  fc.tuple(fc.constantFrom("3 1 1 ", " 2  0 1 "), hex(32)).map((parts) => parts.join("")),
+  fc.tuple(fc.constantFrom("0 0 2 ", "1 1 2 "), hex(64)).map((parts) => parts.join("").toUpperCase()),
+  fc.tuple(fc.constant("3 0 0 "), hex(300)).map((parts) => parts.join("")),
+);
+const fingerprints = fc.oneof(
+  fc.tuple(fc.constantFrom("1 1 ", "2 1 "), hex(20)).map((parts) => parts.join("")),
+  fc.tuple(fc.constantFrom("4 2 ", "6 2 "), hex(32)).map((parts) => parts.join("")),
+);
+
+const inString = (text: string): string => text.replaceAll(/["\\]/g, "\\$&");
+const protocols = fc
+  .array(fc.string({ unit: fc.constantFrom(...Array.from('h23,\\";( é')), minLength: 1, maxLength: 8 }), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  .map((ids) => `alpn="${inString(ids.map((id) => id.replaceAll(/[\\,]/g, "\\$&")).join(","))}"`);
+const parameters = fc.tuple(
+  fc.oneof(
+    protocols,
+    protocols.map((alpn) => `${alpn} no-default-alpn`),
+    fc.constant("alpn=h2 mandatory=alpn"),
+  ),
+  fc.constantFrom("", "port=0", 'port="8443"', "port=65535"),
+  fc.array(fc.ipV4(), { maxLength: 3 }).map((ips) => (ips.length > 0 ? `ipv4hint=${ips.join(",")}` : "")),
+  fc.array(fc.ipV6(), { maxLength: 3 }).map((ips) => (ips.length > 0 ? `ipv6hint="${ips.join(",")}"` : "")),
+  fc.constantFrom("", "ech=AAT+DQAA", "dohpath=/dns-query{?dns}", "ohttp"),
+  fc.oneof(
+    fc.constantFrom("", "key9", "key65534=a\\032b"),
+    texts.map((text) => `key700="${inString(text)}"`),
+  ),
+);
+/** Targets with their parameters in any order. */
+const services = fc
+  .tuple(
+    fc.oneof(hosts, fc.constant(".")),
+    parameters.chain((all) => fc.shuffledSubarray(all, { minLength: all.length })),
+  )
+  .map(([host, all]) => [host, ...all.filter((one) => one !== "")].join(" "));
+
 /** Inputs of all types, about half of them good records. */
 export const inputs: fc.Arbitrary<RecordInput> = fc.constantFrom(...RecordType.options).chain((type) => {
-  const value = { A: addresses, AAAA: addresses, CNAME: hosts, NS: hosts, TXT: texts, CAA: caaValues };
   const host = fc.oneof({ arbitrary: hosts, weight: 5 }, fc.constant("."));
+  const value = {
+    A: addresses,
+    AAAA: addresses,
+    CNAME: hosts,
+    NS: hosts,
+    MX: host,
+    SRV: host,
+    TXT: texts,
+    CAA: caaValues,
+    TLSA: certificates,
+    SSHFP: fingerprints,
+    HTTPS: services,
+    SVCB: services,
+  };
   const number = fc.integer({ min: 0, max: 65_535 });
   const isSrv = type === "SRV";
-  const isServer = isSrv || type === "MX";
+  const hasPriority = isSrv || type === "MX" || type === "HTTPS" || type === "SVCB";
   return fc.record({
     name: isSrv ? names.map((name) => `_sip._tcp.${name}`) : names,
     type: fc.constant(type),
-    value: type === "MX" || type === "SRV" ? host : value[type],
+    value: value[type],
     ttl: fc.option(fc.integer({ min: 60, max: 86_400 }), { nil: undefined }),
-    priority: isServer ? fc.oneof(number, fc.constant(0)) : fc.constant(undefined),
+    priority: hasPriority ? fc.oneof(number, fc.constant(0)) : fc.constant(undefined),
     weight: isSrv ? fc.option(number, { nil: undefined }) : fc.constant(undefined),
     port: isSrv ? number : fc.constant(undefined),
     flags: type === "CAA" ? fc.constantFrom(0, 128, undefined) : fc.constant(undefined),

@@ -39,7 +39,7 @@ const rrsetsAt = async (name: string): Promise<RRset[]> => byName((await zoneAt(
 test("a new zone has its nameservers at its apex, and is there for whoever asks with the same table", async () => {
   const name = newName();
   await make(name);
-  expect(await zoneAt(testTable(), name)).toEqual({ name, rrsets: [apex(name)] });
+  expect(await zoneAt(testTable(), name)).toEqual({ name, serial: 1, rrsets: [apex(name)] });
 });
 
 test("asked again it is the same zone, with the nameservers that are given last", async () => {
@@ -84,6 +84,8 @@ test("records of every type come back as they were put", async () => {
       data: [{ type: "SRV", priority: 1, weight: 2, port: 3, host: "a.test" }],
     },
     { name, type: "CAA", ttl: 60, data: [{ type: "CAA", flags: 128, tag: "issue", value: "ca.example" }] },
+    { name: `_443._tcp.${name}`, type: "TLSA", ttl: 60, data: [{ type: "TLSA", value: "3 1 1 00ff" }] },
+    { name, type: "HTTPS", ttl: 60, data: [{ type: "HTTPS", priority: 1, host: "", params: "alpn=h2" }] },
     { name: `sub.${name}`, type: "NS", ttl: 60, data: [{ type: "NS", host: "ns.example.net" }] },
   ];
   const { changeId, isInSync } = await dns.changeZone(zoneId, put(...rrsets));
@@ -105,6 +107,22 @@ test("200 RRsets are changed together; done again it comes to the same, and cost
   await embeddedDns(testTable(usage)).changeZone(zoneId, changes);
   expect(usage.writeUnits).toBe(0);
   expect(await rrsetsAt(name)).toHaveLength(101);
+});
+
+test("the serial changes with the records and alone, and costs no write when it is the same", async () => {
+  const name = newName();
+  const { zoneId } = await make(name);
+  const soa = { zone: name, nameserver: "a.ns1.example.net", serial: 7 };
+  const serial = async () => (await zoneAt(table, name))?.serial;
+  await dns.changeZone(zoneId, put(address(name)), soa);
+  expect(await serial()).toBe(7);
+  await dns.changeZone(zoneId, put(address(name, "192.0.2.2")));
+  expect(await serial()).toBe(7);
+  await dns.changeZone(zoneId, put(address(name, "192.0.2.2")), { ...soa, serial: 8 });
+  expect(await serial()).toBe(8);
+  const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+  await embeddedDns(testTable(usage)).changeZone(zoneId, put(address(name, "192.0.2.2")), { ...soa, serial: 8 });
+  expect(usage.writeUnits).toBe(0);
 });
 
 test("a change that is refused changes nothing", async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 
 import { Problem } from "../../../../shared/core/errors.ts";
+import type { ZoneChange } from "../../../../shared/providers/dns/dns.ts";
 import { stubAws } from "../../../support/aws.ts";
 import { a } from "../../../support/dns-network.ts";
 import { thrownBy } from "../../../support/thrown.ts";
@@ -36,6 +37,17 @@ test("a change is one batch, what goes before what comes, and the last word on a
       "</Changes></ChangeBatch></ChangeResourceRecordSetsRequest>",
   );
   expect(callsOf(one)).toEqual(["GET hostedzone/Z1/rrset", "POST hostedzone/Z1/rrset"]);
+});
+
+test("the SOA is put in the same batch, with its serial", async () => {
+  const one = await zoneScene();
+  const soa = { zone: "example.com", nameserver: "a.ns1.example.net", serial: 1_772_600_767 };
+  await one.dns.changeZone(one.zoneId, [{ put: a("a.example.com", "192.0.2.1") }], soa);
+  const sets = one.zones.get(one.zoneId)?.sets ?? [];
+  expect(sets.filter(({ type }) => type === "SOA")).toMatchObject([
+    { ttl: 300, values: ["a.ns1.example.net. hostmaster.example.com. 1772600767 7200 900 1209600 300"] },
+  ]);
+  expect(callsOf(one)).toEqual(["POST hostedzone/Z1/rrset"]);
 });
 
 test("a record that is too long for Route 53 is left out and told, and the others of its name go in", async () => {
@@ -114,22 +126,39 @@ test("a batch that is refused for what it puts is an Error, and not sent again",
   expect(one.recorded).toHaveLength(1);
 });
 
-test("200 RRsets fit; what no batch can hold is refused before anything is sent", async () => {
-  const one = await zoneScene();
+test("changes that do not fit in one request take several, with the removals in the first and the SOA in the last", async () => {
+  const one = await zoneScene(a("gone.example.com", "192.0.2.1"));
   const text = (name: string, length: number) => ({
     put: { name, type: "TXT" as const, ttl: 60, data: [{ type: "TXT" as const, text: "x".repeat(length) }] },
   });
-  await one.dns.changeZone(
-    one.zoneId,
-    many(200).map(({ name }) => text(name, 70)),
-  );
-  const crowd = Array.from({ length: 501 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
-  const tooMany = [{ put: a("a.example.com", ...crowd) }];
-  const tooLong = many(5).map(({ name }) => text(name, 3_300));
-  for (const changes of [tooMany, tooLong]) {
-    await expect(one.dns.changeZone(one.zoneId, changes)).rejects.toThrow("do not fit in one request to Route 53");
-  }
-  expect(callsOf(one)).toEqual(["POST hostedzone/Z1/rrset"]);
+  const calls = async (...changes: ZoneChange[]) => {
+    one.recorded.length = 0;
+    const soa = { zone: "example.com", nameserver: "ns1.example.net", serial: 7 };
+    const { refused } = await one.dns.changeZone(one.zoneId, changes, soa);
+    expect(refused).toBe(undefined);
+    return one.recorded.filter(({ method }) => method === "POST").map(({ body }) => body);
+  };
+  expect(await calls(...many(200).map(({ name }) => text(name, 70)))).toHaveLength(1);
+  const removal = { remove: { name: "gone.example.com", type: "A" as const } };
+  const [first, second, ...others] = await calls(...many(5).map(({ name }) => text(name, 3_300)), removal);
+  expect([first?.includes("DELETE"), first?.includes("SOA")]).toEqual([true, false]);
+  expect([second?.includes("DELETE"), second?.includes("SOA"), others]).toEqual([false, true, []]);
+});
+
+test("an RRset has as much as Route 53 takes, and what is left out is told", async () => {
+  const one = await zoneScene();
+  const crowd = Array.from({ length: 401 }, (_, n) => `10.0.${n >> 8}.${n & 255}`);
+  const texts = Array.from({ length: 6 }, (_, n) => ({ type: "TXT" as const, text: String(n).repeat(3_300) }));
+  const { refused } = await one.dns.changeZone(one.zoneId, [
+    { put: a("a.example.com", ...crowd) },
+    { put: { name: "b.example.com", type: "TXT", ttl: 60, data: texts } },
+  ]);
+  expect(refused?.map(({ name }) => name)).toEqual(["a.example.com", "b.example.com"]);
+  const sets = one.zones.get(one.zoneId)?.sets.slice(2) ?? [];
+  expect(sets.map(({ name, values }) => [name, values.length])).toEqual([
+    ["a.example.com.", 400],
+    ["b.example.com.", 4],
+  ]);
 });
 
 test("a change is in sync once Route 53 says so, or has forgotten it", async () => {

@@ -62,7 +62,8 @@ const RegistrationView = z
         "`pending` → `active` → `grace` → `redemption` → `expired`. In `grace` the name still works. In `redemption` it does not, and a renewal also pays for its restoration. An `expired` name is not registered here any more.",
     }),
     registrar_status: z.array(z.string()).meta({
-      description: "The registry's statuses of the name (EPP, RFC 5731 and RFC 3915), such as `clientTransferProhibited`.",
+      description:
+        "The registry's statuses of the name (EPP, RFC 5731 and RFC 3915), such as `clientTransferProhibited`.",
     }),
     expires_at: Timestamp.nullable().meta({ description: "When the registration ends." }),
     grace_ends_at: Timestamp.nullable().meta({ description: "When the name stops working if it is not renewed." }),

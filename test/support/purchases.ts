@@ -1,9 +1,7 @@
-import { later } from "../../shared/core/time.ts";
 import { type StoredDomain, batchQueue } from "../../shared/domains/domain.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { getStored } from "../../shared/providers/payments/embedded.ts";
-import { graceMs, redemptionMs, type Registration } from "../../shared/providers/registrar/registrar.ts";
 import { readDue } from "../../shared/table/due.ts";
 import { readWallet } from "../../shared/wallet/wallet.ts";
 import { billing, tellPayment } from "./billing.ts";
@@ -11,17 +9,6 @@ import { advance, storedAs, workAt } from "./domain-work.ts";
 import { funded } from "./domains.ts";
 import { request } from "./request.ts";
 import { newAccount, testTable, type Account } from "./world.ts";
-
-/** A name registered through us until a time. */
-export const registrationUntil = (expiresAt: string): Registration => ({
-  expiresAt,
-  phase: "registered",
-  graceEndsAt: later(new Date(expiresAt), graceMs),
-  redemptionEndsAt: later(new Date(expiresAt), graceMs + redemptionMs),
-  statuses: ["clientTransferProhibited"],
-  autoRenew: false,
-  nameservers: [],
-});
 
 /** A new account with money in its wallet: minor units. */
 export const buyer = async (amount = 100_000): Promise<Account> => funded(await newAccount(), amount);

@@ -51,7 +51,10 @@ function conclude(domain: Renewing, conclusion: Conclusion, work: DomainWork): P
     const result =
       "failed" in conclusion
         ? { renewal: { ...renewal, stage: "voided" as const, reason: conclusion.failed } }
-        : { renewal: { ...renewal, stage: "captured" as const }, registration: registrationOf(conclusion.registration) };
+        : {
+            renewal: { ...renewal, stage: "captured" as const },
+            registration: registrationOf(conclusion.registration),
+          };
     const { after, writes } = domainUpdate(current, {
       ...result,
       due_at: at.toISOString(),

@@ -74,7 +74,12 @@ function requireRenewable(domain: StoredDomain): void {
 }
 
 /** Asks the registrar for the price. A name in redemption also pays for its restoration. */
-async function quoteFor({ name, status }: StoredDomain, years: number, registrar: Registrar, now: Date): Promise<Quote> {
+async function quoteFor(
+  { name, status }: StoredDomain,
+  years: number,
+  registrar: Registrar,
+  now: Date,
+): Promise<Quote> {
   const [registration, fees] = await Promise.all([registrar.registration(name), registrar.fees(name)]);
   if (!registration) throw notReady(status, `${name} is not registered any more. It cannot be renewed.`);
   if (!fees) throw new Problem("upstream_unavailable", "The registry gives no price at present.", { retry_after: 60 });
@@ -158,8 +163,7 @@ async function holdFor(table: Reader, { account_id, name }: StoredDomain, renewa
   }
 }
 
-const isUnpaid = (error: unknown): error is Problem =>
-  error instanceof Problem && error.code === "insufficient_funds";
+const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
 /**
  * Begins to renew a domain for a year, by itself. If the wallet does not cover it, or the registry gives no price, the

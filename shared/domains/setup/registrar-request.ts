@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from "node:util";
+
 import * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
@@ -96,8 +98,7 @@ const isAsFar = <D extends StoredDomain>(
   kind: RequestKind<D>,
   current: StoredDomain | undefined,
   before: D,
-): current is D =>
-  kind.isOpen(current) && JSON.stringify(kind.progress(current)) === JSON.stringify(kind.progress(before));
+): current is D => kind.isOpen(current) && isDeepStrictEqual(kind.progress(current), kind.progress(before));
 
 /**
  * Stores the progress of a request, which is then due at `due_at` or after a wait. Returns the new state of the domain;
@@ -225,7 +226,11 @@ async function settleOperation<D extends StoredDomain>(
   }
   const { stage, looks } = kind.progress(domain);
   if (operation.state === "running") {
-    const running = { stage: "running", operation_id: operation.id, looks: stage === "running" ? looks + 1 : 0 } as const;
+    const running = {
+      stage: "running",
+      operation_id: operation.id,
+      looks: stage === "running" ? looks + 1 : 0,
+    } as const;
     await storeProgress(kind, domain, running, work);
     return undefined;
   }

@@ -3,13 +3,7 @@ import * as z from "zod";
 import { Timestamp, clock, dayMs, yearsAfter } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import {
-  graceMs,
-  redemptionMs,
-  type OperationKind,
-  type Registration,
-  type RegistrarOperation,
-} from "./registrar.ts";
+import { graceMs, redemptionMs, type OperationKind, type Registration, type RegistrarOperation } from "./registrar.ts";
 
 /*
  * Access patterns
@@ -133,8 +127,7 @@ export async function delegationOf(
   const stored = await getName(table, name);
   const standing = standingOf(stored, now());
   if (!stored || stored.nameservers.length === 0) return undefined;
-  const isListed =
-    standing.status === "elsewhere" || (standing.status === "ours" && standing.phase !== "redemption");
+  const isListed = standing.status === "elsewhere" || (standing.status === "ours" && standing.phase !== "redemption");
   return isListed ? stored.nameservers : undefined;
 }
 

@@ -164,10 +164,7 @@ export async function register(domains: Domains, input: Registering): Promise<Re
 }
 
 /** Begins to renew a name. Route 53 has no call that restores a name in redemption. */
-export function renew(
-  domains: Domains,
-  { name, years, expiresAt, restore }: Renewing,
-): Promise<RegistrarOperation> {
+export function renew(domains: Domains, { name, years, expiresAt, restore }: Renewing): Promise<RegistrarOperation> {
   if (restore) throw new Refused("The registrar does not restore names by itself.");
   const { once, sdk } = domains;
   const year = new Date(expiresAt).getUTCFullYear();

@@ -31,7 +31,8 @@ import {
 } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
 import { added, addMailbox, person, send } from "../../support/mailboxes.ts";
-import { buyer, happened, registered, registrationUntil, wallet } from "../../support/purchases.ts";
+import { buyer, happened, registered, wallet } from "../../support/purchases.ts";
+import { registrationUntil } from "../../support/registrations.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
 const dayMs = 86_400_000;

@@ -13,6 +13,7 @@ import { syncZone } from "../../../shared/domains/records/sync.ts";
 import { getZone, zoneKey, zoneQueue } from "../../../shared/domains/zone.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
+import type { Registrar } from "../../../shared/providers/registrar/registrar.ts";
 import { dueWrite, readDue } from "../../../shared/table/due.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { newWorkspace } from "../../support/auth.ts";
@@ -297,7 +298,7 @@ test("keeps a registrar from renewing a name by itself", async () => {
   const account = await newAccount();
   const name = await registered(account);
   const { registrar } = workAt(new Date());
-  const [stopped, found] = [vi.fn(async () => undefined), await registrar.registration(name)];
+  const [stopped, found] = [vi.fn<Registrar["stopAutoRenew"]>(), await registrar.registration(name)];
   const renewing = { ...registrar, registration: async () => found && { ...found, autoRenew: true } };
   await advance(account, name, { registrar: { ...renewing, stopAutoRenew: stopped } });
   expect(stopped.mock.calls).toEqual([[name]]);

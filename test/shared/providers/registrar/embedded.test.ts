@@ -173,7 +173,10 @@ test("after its end a name passes grace, redemption and pending deletion, to the
     expect(await at(now).offer(name), instant).toMatchObject({ status: offer });
     if (offer === "available") continue;
     await expect(register(name, { now }), instant).rejects.toThrow(Refused);
-    await expect(delegate(table, name, [], () => now), instant).rejects.toThrow("already registered");
+    await expect(
+      delegate(table, name, [], () => now),
+      instant,
+    ).rejects.toThrow("already registered");
   }
   expect((await register(name, { now: new Date("2027-05-05T12:00:00.250Z") })).state).toBe("succeeded");
 });
@@ -294,7 +297,9 @@ describe("a renewal", () => {
   });
 
   test("is refused, fails, or gets no answer, as the name says, and changes nothing", async () => {
-    const [refused, fails, silent] = ["renewal-refused-", "renewal-fails-", "renewal-silent-"].map((one) => newName(one));
+    const [refused, fails, silent] = ["renewal-refused-", "renewal-fails-", "renewal-silent-"].map((one) =>
+      newName(one),
+    );
     for (const name of [refused, fails, silent]) await register(name ?? "");
     await expect(at(start).renew(renewal(refused ?? ""))).rejects.toThrow(Refused);
     const { id } = await at(start).renew(renewal(fails ?? ""));

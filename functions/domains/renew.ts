@@ -9,7 +9,7 @@ export const route = defineRoute({
   name: "domains.renew",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/renew" },
   summary: "Renew a domain",
-  synonyms: ["extend", "prolong", "expire", "keep", "years", "restore", "redemption", "pay", "registration"],
+  synonyms: ["extend", "prolong", "expire", "keep", "years", "restore", "redemption"],
   description:
     "Adds years to the registration of a domain that was purchased here, paid from the wallet, at any time until `redemption_ends_at`. The price is held, captured when the registry has renewed the name, and voided if the registry refuses. A name in redemption also costs its restoration. The renewal takes a while: `renewal` has its result, and so have the events `domain.renewed` and `domain.renewal_failed`.",
   capability: "domain.purchase",

@@ -1,7 +1,7 @@
 import { Problem } from "../../shared/core/errors.ts";
+import { isRenewing } from "../../shared/domains/domain.ts";
 import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
-import { isRenewing } from "../../shared/domains/domain.ts";
 import {
   Refused,
   type Contact,

@@ -1,8 +1,8 @@
 import { sweepDomains } from "../../functions/workers/advance-domains.ts";
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
-import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
 import { isRenewing } from "../../shared/domains/domain.ts";
+import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
 import { isDetached } from "../../shared/domains/setup/takeover.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from "node:util";
 
 import { change } from "../../changes/kind.ts";
 import { later, minuteMs } from "../../core/time.ts";
-import { graceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
+import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainKind, holderKey, registrationOf, type StoredDomain, type StoredRegistration } from "../domain.ts";
 import { domainById } from "../find.ts";
@@ -65,7 +65,7 @@ const ended = "The domain's registration has ended.";
 /** Whether a name that the registrar does not have can no longer be renewed. */
 const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Date): boolean =>
   expires_at !== null &&
-  (redemption_ends_at ?? later(new Date(expires_at), graceMs + redemptionMs)) <= now.toISOString();
+  (redemption_ends_at ?? later(new Date(expires_at), renewalGraceMs + redemptionMs)) <= now.toISOString();
 
 /** Ends a domain whose name is lost. Its account can get it back for a while. */
 async function releaseName({ account_id, id, name, version }: StoredDomain, work: DomainWork): Promise<undefined> {

@@ -3,7 +3,13 @@ import * as z from "zod";
 import { Timestamp, clock, dayMs, yearsAfter } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import { graceMs, redemptionMs, type OperationKind, type Registration, type RegistrarOperation } from "./registrar.ts";
+import {
+  renewalGraceMs,
+  redemptionMs,
+  type OperationKind,
+  type Registration,
+  type RegistrarOperation,
+} from "./registrar.ts";
 
 /*
  * Access patterns
@@ -89,9 +95,9 @@ export function standingOf(name: StoredName | undefined, now: Date): Standing {
   if (operation.outcome === "failed") return { status: "free" };
   const expiresAt = endOf(name, now);
   const pastMs = now.getTime() - expiresAt.getTime();
-  if (pastMs >= graceMs + redemptionMs + pendingDeleteMs) return { status: "free" };
-  if (pastMs >= graceMs + redemptionMs) return { status: "pending_delete" };
-  const phase = pastMs < 0 ? "registered" : pastMs < graceMs ? "grace" : "redemption";
+  if (pastMs >= renewalGraceMs + redemptionMs + pendingDeleteMs) return { status: "free" };
+  if (pastMs >= renewalGraceMs + redemptionMs) return { status: "pending_delete" };
+  const phase = pastMs < 0 ? "registered" : pastMs < renewalGraceMs ? "grace" : "redemption";
   return { status: "ours", name, expiresAt, phase };
 }
 

@@ -16,7 +16,7 @@ import {
   type Standing,
 } from "./embedded-names.ts";
 import {
-  graceMs,
+  renewalGraceMs,
   mostYears,
   redemptionMs,
   Refused,
@@ -187,7 +187,7 @@ async function renew(table: Table, input: Renewing, now: Date): Promise<Registra
   return operationState(operation, now);
 }
 
-const statuses: Record<Registration["phase"], readonly string[]> = {
+const eppStatuses: Record<Registration["phase"], readonly string[]> = {
   registered: ["clientTransferProhibited"],
   grace: ["clientTransferProhibited", "autoRenewPeriod"],
   redemption: ["clientTransferProhibited", "redemptionPeriod", "pendingDelete"],
@@ -200,9 +200,9 @@ function registrationOf(standing: Standing): Registration | undefined {
   return {
     expiresAt: expiresAt.toISOString(),
     phase,
-    graceEndsAt: later(expiresAt, graceMs),
-    redemptionEndsAt: later(expiresAt, graceMs + redemptionMs),
-    statuses: statuses[phase],
+    graceEndsAt: later(expiresAt, renewalGraceMs),
+    redemptionEndsAt: later(expiresAt, renewalGraceMs + redemptionMs),
+    statuses: eppStatuses[phase],
     autoRenew,
     nameservers,
   };

@@ -58,7 +58,7 @@ export type Registration = {
 };
 
 /** How long the grace and the redemption of a name last at most registries, in milliseconds (ICANN's ERRP). */
-export const graceMs = 30 * dayMs;
+export const renewalGraceMs = 30 * dayMs;
 export const redemptionMs = 30 * dayMs;
 
 /** The most years for which a name can be registered at any moment, at most registries. */

@@ -1,7 +1,7 @@
 import type { GetDomainDetailResponse } from "@aws-sdk/client-route-53-domains";
 
 import { later } from "../../core/time.ts";
-import { graceMs, redemptionMs, type Registration } from "./registrar.ts";
+import { renewalGraceMs, redemptionMs, type Registration } from "./registrar.ts";
 import { codeOf, requireValue, type Domains } from "./route53-client.ts";
 
 /** Whether Route 53 does not have the name: InvalidInput, "Domain example.com not found in 111122223333 account." */
@@ -35,13 +35,13 @@ export async function registration(domains: Domains, name: string, now: Date): P
   if (!detail) return undefined;
   const end = requireValue(detail.ExpirationDate);
   const statuses = (detail.StatusList ?? []).map(statusOf);
-  const graceEndsAt = later(end, graceMs);
+  const graceEndsAt = later(end, renewalGraceMs);
   const isOver = statuses.includes("redemptionPeriod") || graceEndsAt <= now.toISOString();
   return {
     expiresAt: end.toISOString(),
     phase: isOver ? "redemption" : end <= now ? "grace" : "registered",
     graceEndsAt,
-    redemptionEndsAt: later(end, graceMs + redemptionMs),
+    redemptionEndsAt: later(end, renewalGraceMs + redemptionMs),
     statuses,
     autoRenew: detail.AutoRenew ?? false,
     nameservers: (detail.Nameservers ?? []).map(({ Name }) => requireValue(Name).replace(/\.$/, "").toLowerCase()),

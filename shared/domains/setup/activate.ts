@@ -10,6 +10,7 @@ import { planRecords } from "../records/plan.ts";
 import { systemRecords } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
+import { dueBy } from "./expiry.ts";
 import { domainUpdate } from "./work.ts";
 
 /** The time between two checks of an active domain's records, in milliseconds. */
@@ -47,7 +48,7 @@ export async function planActivation(
     record_count: domain.record_count + records.length,
     failures: 0,
     // A renewal is advanced at its own times, and the checks follow it.
-    due_at: isRenewing(domain) ? domain.due_at : later(now, recheckMs * (0.9 + Math.random() / 5)),
+    due_at: isRenewing(domain) ? domain.due_at : dueBy(domain, later(now, recheckMs * (0.9 + Math.random() / 5)), now),
   });
   const [seenBefore, seenAfter] = (await domainViews(table, account_id, [domain, after])) as [object, object];
   const verb = domain.status === "degraded" ? "recovered" : "verified";

@@ -117,6 +117,14 @@ describe("changes nothing, and says why,", () => {
     expect((await renew(account, bought)).body).toMatchObject({ code: "domain_not_ready", domain_status: "failed" });
   });
 
+  test("when the name is not registered any more", async () => {
+    const { account, name } = await ownedName();
+    await endAt(name, daysFrom(new Date().toISOString(), -60).toISOString());
+    const { body } = await renew(account, name);
+    expect(body).toMatchObject({ status: 409, code: "domain_not_ready" });
+    expect(body.detail).toBe(`${name} is not registered any more. It cannot be renewed.`);
+  });
+
   test.each([
     [{}],
     [{ years: 0 }],

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "vitest";
 
 import { Problem } from "../../../../shared/core/errors.ts";
+import { domainKey } from "../../../../shared/domains/domain.ts";
 import { readHolder } from "../../../../shared/domains/holder.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { fund } from "../../../support/billing.ts";
-import { advance, domainOf, setStored, storedAs } from "../../../support/domain-work.ts";
+import { advance, domainOf, setStored, storedAs, write } from "../../../support/domain-work.ts";
 import { connected, domainsRequest, readDomain } from "../../../support/domains.ts";
 import { added } from "../../../support/mailboxes.ts";
 import { happened, transactions, wallet } from "../../../support/purchases.ts";
@@ -137,6 +138,25 @@ test("each notice is sent once, and again for another end", async () => {
   await renewed(late, other);
   await onDay(late, other, await endOf(late, other), -7);
   expect((await told(late)).toSorted()).toEqual(["domain.expiring", "domain.expiring", "domain.renewed"]);
+});
+
+test.each([
+  ["renewed", true],
+  ["told of", false],
+])("a domain that is changed at the same time is not %s, but stays due", async (_, auto_renew) => {
+  const { account, name, end } = await leftAlone();
+  const due_at = daysFrom(end, -7).toISOString();
+  await setStored(account, name, { due_at, auto_renew });
+  const { id, version } = await storedAs(account, name);
+  const plain = embeddedRegistrar(testTable(), () => new Date(due_at));
+  await lookWith(account, name, {
+    registration: async (given) => {
+      await write({ update: domainKey(account.id, id), add: { version: 1 } });
+      return plain.registration(given);
+    },
+  });
+  expect(await storedAs(account, name)).toMatchObject({ due_at, version: version + 1 });
+  expect(await told(account)).toEqual([]);
 });
 
 describe("after the end of its registration", () => {

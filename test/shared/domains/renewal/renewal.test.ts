@@ -3,11 +3,17 @@ import { describe, expect, test } from "vitest";
 import { advanceDomain } from "../../../../functions/workers/advance-domains.ts";
 import { Problem } from "../../../../shared/core/errors.ts";
 import { yearsAfter } from "../../../../shared/core/time.ts";
+import { renewDomain } from "../../../../shared/domains/renewal/renew.ts";
+import { systemMover } from "../../../../shared/domains/setup/work.ts";
+import type { Context } from "../../../../shared/http/route.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { Refused, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
 import { storedAs, workAt } from "../../../support/domain-work.ts";
+import { domainsRequest } from "../../../support/domains.ts";
 import { happened, transactions, wallet } from "../../../support/purchases.ts";
+import { registrationUntil } from "../../../support/registrations.ts";
 import { lookWith, ownedName, registrationAt, renew, renewed } from "../../../support/renewals.ts";
+import { thrownBy } from "../../../support/thrown.ts";
 import { testTable, type Account } from "../../../support/world.ts";
 
 const silence = (): Problem =>
@@ -103,6 +109,17 @@ describe("a renewal", () => {
     expect([await endYear(name), await wallet(account)]).toEqual([year + 2, { posted: 7_200, available: 7_200 }]);
   });
 
+  test("goes on while its domain is changed by others, and keeps their changes", async () => {
+    const { account, name } = await renewing("slow-");
+    const change = { dmarc_policy: "reject" };
+    const looking = () => lookWith(account, name);
+    const changing = () => domainsRequest(account, "PATCH", `/${name}`, change);
+    await Promise.all([looking(), changing()]);
+    await renewed(account, name);
+    expect(await storedAs(account, name)).toMatchObject({ ...change, renewal: { stage: "captured" } });
+    expect(await wallet(account)).toEqual(paid);
+  });
+
   test("leaves the other members of its domain alone, and the checks go on after it", async () => {
     const { account, name } = await renewing();
     const before = await storedAs(account, name);
@@ -167,6 +184,34 @@ describe("a registrar", () => {
     await expect(lookWith(account, name, { renew: () => Promise.reject(new Error("a mistake")) })).rejects.toThrow();
     expect(await storedAs(account, name)).toMatchObject({ renewal: { stage: "asked" }, due_at: expect.any(String) });
     expect(await wallet(account)).toEqual(held);
+  });
+});
+
+describe("a request for a renewal", () => {
+  /** Asks for a renewal, at a registrar where some things go differently. */
+  async function ask(own: Partial<Registrar>): Promise<unknown> {
+    const { account, name } = await ownedName();
+    const now = (): Date => new Date();
+    const table = testTable();
+    const permissions = { member: true, everything: true, superAdmin: false, grants: [] };
+    const context = { ...systemMover({ table, now }, account.id), permissions } as unknown as Context;
+    const registrar = { ...embeddedRegistrar(table, now), ...own };
+    const error = await thrownBy(renewDomain(await storedAs(account, name), { years: 1 }, context, registrar));
+    expect(await wallet(account)).toEqual(free);
+    return error;
+  }
+
+  test("is a 503 when the registry gives no price", async () => {
+    expect(await ask({ fees: async () => undefined })).toMatchObject({ code: "upstream_unavailable", status: 503 });
+  });
+
+  test("is a 409 for a name in redemption whose registrar cannot restore it", async () => {
+    const registration = async () => ({
+      ...registrationUntil("2026-01-01T00:00:00.000Z"),
+      phase: "redemption" as const,
+    });
+    const error = await ask({ registration, fees: async () => ({ renewal: 1_400 }) });
+    expect(error).toMatchObject({ code: "domain_not_ready", message: expect.stringContaining("by hand") });
   });
 });
 

@@ -48,6 +48,7 @@ export async function planLoss(
   now: Date,
 ): Promise<{ before: Domain; after: Domain; writes: Write[] }> {
   const deletes_at = later(now, keptMs);
+  const { registration } = domain;
   const { after, writes } = domainUpdate(domain, {
     status: "releasing",
     status_reason: reasons[why],
@@ -57,6 +58,7 @@ export async function planLoss(
     // Only a domain that was delegated to us can have a zone to remove.
     due_at: domain.verified_at === null ? deletes_at : now.toISOString(),
     updated_at: now.toISOString(),
+    ...(why === "ended" && registration ? { registration: { ...registration, status: "expired" } } : {}),
   });
   const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [Domain, Domain];
   return { before, after: shown, writes };

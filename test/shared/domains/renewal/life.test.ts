@@ -191,6 +191,7 @@ describe("after the end of its registration", () => {
       status: "releasing",
       status_reason: "The registration of the name ended, and was not renewed.",
       deletes_at: daysFrom(end, 90).toISOString(),
+      registration: { status: "expired" },
     });
     expect(await readHolder(testTable(), name)).toBeUndefined();
     expect((await told(account)).at(-1)).toBe("domain.released");

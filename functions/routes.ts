@@ -56,6 +56,7 @@ import { route as domainsHealth } from "./domains/health.ts";
 import { route as domainsList } from "./domains/list.ts";
 import { route as domainsMove } from "./domains/move.ts";
 import { route as domainsPurchase } from "./domains/purchase.ts";
+import { route as domainsRenew } from "./domains/renew.ts";
 import { route as domainsSearch } from "./domains/search.ts";
 import { route as domainsUpdate } from "./domains/update.ts";
 import { route as domainsVerify } from "./domains/verify.ts";
@@ -116,6 +117,7 @@ export const routes: readonly Route[] = [
   domainsAdd,
   domainsSearch,
   domainsPurchase,
+  domainsRenew,
   domainsGet,
   domainsUpdate,
   domainsDelete,

@@ -54,6 +54,7 @@ const layers: Record<string, readonly string[]> = {
     "access/",
     "deletion/",
     "domains/purchase/",
+    "domains/renewal/",
     "domains/setup/",
     "billing/",
     "mail/",

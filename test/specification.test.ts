@@ -27,6 +27,7 @@ const additions: Record<string, string> = {
   "events at one's own servers": `webhooks.{list,add,get,update,delete,rotate_secret,test} ·
     webhooks.deliveries.{list,redeliver}`,
   "the audit log": "audit.list",
+  "a name for further years": "domains.renew",
   "zone files in and out": "dns_records.{import,export}",
   "what one reads before one changes it": "dns_records.get · credentials.get · forwarding.get",
   "many at once": "mailboxes.bulk_delete",

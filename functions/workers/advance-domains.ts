@@ -1,10 +1,10 @@
 import { advanceRelease } from "../../shared/deletion/detach.ts";
-import { batchQueue, domainKey, domainQueue } from "../../shared/domains/domain.ts";
+import { batchQueue, domainKey, domainQueue, isRenewing } from "../../shared/domains/domain.ts";
 import { domainById } from "../../shared/domains/find.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import { advanceRegistration } from "../../shared/domains/purchase/registration.ts";
 import { syncZone } from "../../shared/domains/records/sync.ts";
-import { advanceChecks } from "../../shared/domains/setup/check.ts";
+import { advanceLife, advanceRenewal } from "../../shared/domains/renewal/advance.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { type StoredZone, getZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
@@ -14,6 +14,7 @@ import { type Bounds, type SweepResult, dueKey, dueTasks, forgetDue, sweepTasks 
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const domain = await domainById(work.table, accountId, id);
   if (domain?.due_at !== at) return forget(accountId, id, at, work);
+  if (isRenewing(domain)) return advanceRenewal(domain, work);
   switch (domain.status) {
     case "pending_registration":
       return advanceRegistration(domain, work);
@@ -23,7 +24,7 @@ export async function advanceDomain(accountId: string, id: string, at: string, w
     case "active":
     case "degraded":
     case "expired":
-      return advanceChecks(domain, work);
+      return advanceLife(domain, work);
     default:
       await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
   }

@@ -23,12 +23,12 @@ const registrarActions = [
   "CheckDomainAvailability",
   "DeleteDomain",
   "DisableDomainAutoRenew",
-  "EnableDomainAutoRenew",
   "GetDomainDetail",
   "GetOperationDetail",
   "ListOperations",
   "ListPrices",
   "RegisterDomain",
+  "RenewDomain",
   "UpdateDomainNameservers",
 ].map((name) => `route53domains:${name}`);
 

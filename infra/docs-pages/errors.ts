@@ -41,6 +41,10 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "The domain in <code>domain</code> sends from the dedicated IP in <code>dedicated_ip_id</code>. Unassign the domain there first. The other domains of the request were not changed either.",
   quote_changed:
     "<code>estimated_total</code> is the present price. If you agree, send the request again with a higher <code>max_total</code>.",
+  not_registered_here: "Renew the name at the registrar where it is registered.",
+  renewal_running: "<code>domains.get</code> shows the renewal. Wait until it ends.",
+  too_many_years:
+    "A name is registered for at most ten years. <code>max_years</code> is the number of years that you can add at present.",
   forwarding_exists: "The rule in <code>conflicts_with</code> sends these copies already. Change or resume that rule.",
   forwarding_loop:
     "The rules in <code>conflicts_with</code> would send the copies back. Choose a target that these rules do not copy.",
@@ -58,7 +62,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
   group_not_empty: "Delete or move the groups in <code>subgroup_ids</code> first.",
   group_cycle: "You cannot move a group into itself or into a group inside of it. Choose another parent.",
   limit_reached: "The limit on the number of these is reached. Remove some first.",
-  insufficient_funds: "<code>available</code> is the free amount in the wallet. Top up the wallet and try again.",
+  insufficient_funds:
+    "<code>available</code> is the free amount in the wallet, and <code>missing</code>, where there is one, the amount that it lacks. Top up the wallet and try again.",
   plan_unchanged: "There is nothing to change.",
   plan_cancelled:
     "The account has no plan, or its plan is cancelled. The plan cannot be cancelled again, and the account cannot claim dedicated IPs. To have a plan, call <code>billing.plan.change</code>.",

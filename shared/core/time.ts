@@ -10,6 +10,13 @@ export const dayMs = 24 * hourMs;
 /** The time `ms` milliseconds after `from`, as it is stored. */
 export const later = (from: Date, ms: number): string => new Date(from.getTime() + ms).toISOString();
 
+/** The same day, years later. The 29th of February becomes the 1st of March. */
+export function yearsAfter(date: Date, years: number): Date {
+  const after = new Date(date);
+  after.setUTCFullYear(after.getUTCFullYear() + years);
+  return after;
+}
+
 let aheadMs = 0;
 
 /** The time as this process sees it: the machine's, unless the local runtime has moved it ahead. */

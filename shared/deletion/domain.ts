@@ -14,6 +14,8 @@ import {
   domainsOf,
   holderKey,
   domainNameKey,
+  isRegistered,
+  isRenewing,
   notReady,
 } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
@@ -44,7 +46,7 @@ const graceMs = 120_000;
 
 /**
  * Begins the release of a domain. From then on nothing can be added to it; `finishRelease` does the rest. Throws 404, 409
- * `domain_not_empty`, and 409 `domain_not_ready` while the domain is being bought.
+ * `domain_not_empty`, and 409 `domain_not_ready` while the domain is being bought or renewed.
  */
 export function beginRelease(found: StoredDomain, context: Context): Promise<void> {
   const { table, commit, now } = context;
@@ -84,6 +86,9 @@ function requireEmpty(domain: StoredDomain, { permissions }: Context): void {
   if (status === "pending_registration") {
     throw notReady(status, `${name} is being registered. Wait until the registration is complete.`);
   }
+  if (isRenewing(domain)) {
+    throw notReady(status, `${name} is being renewed. Wait until the renewal is complete.`);
+  }
 }
 
 /** The records deleted in one transaction: with their entries in the audit log, each takes three or four writes. */
@@ -108,8 +113,7 @@ export async function finishRelease(
   await removeZone(domain, mover, dns);
   // The registration is released only if the domain still holds its name. After a failed or ended registration, or a
   // takeover, another account may have the name.
-  const isRegistered = domain.registration?.status === "active";
-  const holder = isRegistered ? await readHolder(mover.table, domain.name) : undefined;
+  const holder = isRegistered(domain) ? await readHolder(mover.table, domain.name) : undefined;
   if (holder?.domain_id === id) await registrar.release(domain.name);
   while (await removeFirstMailbox(accountId, id, mover)) continue;
   while (await removeRecords(accountId, id, mover)) continue;
@@ -172,9 +176,7 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
         ...ip.writes,
         ...(holder?.domain_id === id ? [{ delete: holderKey(domain.name), ...own }] : []),
         ...(name?.domain_id === id ? [{ delete: domainNameKey(accountId, domain.name), ...own }] : []),
-        ...(domain.registration?.status === "active" && holder?.domain_id === id
-          ? [releasedWrite(domain.name, now())]
-          : []),
+        ...(isRegistered(domain) && holder?.domain_id === id ? [releasedWrite(domain.name, now())] : []),
         { delete: zoneKey(accountId, id) },
         { delete: dkimKey(accountId, id) },
         ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),

@@ -1,6 +1,7 @@
+import { currency, money } from "../core/money.ts";
 import type { Reader } from "../table/table.ts";
 import { tagsAmong } from "../tags/tag.ts";
-import { sendsMail, type Domain, type StoredDomain } from "./domain.ts";
+import { isRenewing, sendsMail, type Domain, type StoredDomain } from "./domain.ts";
 import { unicodeOf } from "./name.ts";
 
 type Tags = ReadonlyMap<string, { id: string; name: string }>;
@@ -18,6 +19,7 @@ export const domainView = (domain: StoredDomain, tags: Tags = new Map()): Domain
   source: domain.source,
   nameservers: domain.nameservers,
   registration: domain.registration,
+  renewal: renewalView(domain),
   auto_renew: domain.auto_renew,
   redirect_url: domain.redirect_url,
   dmarc_policy: domain.dmarc_policy,
@@ -32,6 +34,24 @@ export const domainView = (domain: StoredDomain, tags: Tags = new Map()): Domain
   created_at: domain.created_at,
   updated_at: domain.updated_at,
 });
+
+function renewalView(domain: StoredDomain): Domain["renewal"] {
+  const { renewal } = domain;
+  if (!renewal) return null;
+  const { id, stage, reason, years, price, restore_fee, by, started_at } = renewal;
+  const ended = stage === "captured" ? "succeeded" : "failed";
+  return {
+    id,
+    status: isRenewing(domain) ? "running" : ended,
+    reason,
+    years,
+    price: money(price),
+    restore_fee: money(restore_fee),
+    currency,
+    by,
+    started_at,
+  };
+}
 
 /** The API views of domains of one account. Takes one more round trip if any of them has tags. */
 export async function domainViews(

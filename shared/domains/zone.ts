@@ -108,7 +108,7 @@ export const soaOwner = ({ name, nameservers, serial }: ZoneHead): SoaOwner => (
 export const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
 
 /** How long the request that changed the records has the zone to itself, before the worker takes over. */
-const graceMs = 60_000;
+const renewalGraceMs = 60_000;
 
 /**
  * The writes that record which RRsets changed. They fail when other records changed since the zone was read. `wanted`
@@ -126,7 +126,7 @@ export function noteChanges(
   const held = isAll && !names.includes(everything) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;
-  const dueAt = isDue ? new Date(now.getTime() + graceMs).toISOString() : zone.due_at;
+  const dueAt = isDue ? new Date(now.getTime() + renewalGraceMs).toISOString() : zone.due_at;
   return [
     {
       update: zoneKey(zone.account_id, zone.domain_id),

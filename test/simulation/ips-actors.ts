@@ -147,7 +147,9 @@ export const registrar = {
   registration: unreached,
   release: unreached,
   setNameservers: unreached,
-  setAutoRenew: unreached,
+  fees: unreached,
+  renew: unreached,
+  stopAutoRenew: unreached,
 };
 
 /** Zones are made and go; what is in them is another story. */

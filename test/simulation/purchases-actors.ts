@@ -2,8 +2,9 @@ import { advanceDomain } from "../../functions/workers/advance-domains.ts";
 import { Problem, type ProblemCode } from "../../shared/core/errors.ts";
 import { nameserversOf } from "../../shared/core/platform.ts";
 import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";
-import type { StoredDomain } from "../../shared/domains/domain.ts";
+import { isRegistered, type StoredDomain } from "../../shared/domains/domain.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
+import { renewDomain } from "../../shared/domains/renewal/renew.ts";
 import { addDomain } from "../../shared/domains/setup/add.ts";
 import { moveDomain } from "../../shared/domains/setup/move.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
@@ -41,6 +42,10 @@ const answers = new Set<ProblemCode>([
   "idempotency_in_flight",
   "domain_exists",
   "domain_taken",
+  "insufficient_funds",
+  "renewal_running",
+  "too_many_years",
+  "not_registered_here",
 ]);
 
 const isAnswer = (error: unknown): error is Problem => error instanceof Problem && answers.has(error.code);
@@ -58,6 +63,7 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
     acting("remove", 5, remove),
     acting("pass-on", 4, passOn),
     acting("move", 4, move),
+    acting("renew", 4, renew),
     acting("pay", 6, pay),
     acting("ask", 2, ask),
     acting("top-up", 1, topUp),
@@ -170,6 +176,17 @@ const move: Act = async (scene, world, random) => {
   const found = random.pick(rows);
   const to = random.pick(scene.workspaces.get(found.account_id) ?? []);
   await moveDomain(found, to, contextOf(scene, world, found.account_id));
+};
+
+/** Renews a domain, as the route does. */
+const renew: Act = async (scene, world, random) => {
+  const all = [...scene.facts.rows.values()];
+  const rows = random.chance(0.9) ? all.filter((row) => row.is_open && isRegistered(row)) : all;
+  if (rows.length === 0) return;
+  const found = random.pick(rows);
+  const renewal = { years: random.between(1, 3), ...(random.chance(0.2) ? { max_total: "15.00" } : {}) };
+  world.note(`renews ${found.name} for ${renewal.years} years`);
+  await renewDomain(found, renewal, contextOf(scene, world, found.account_id), registrarOf(scene, world, random));
 };
 
 /** A payer pays, and the provider tells; or one of both. */

@@ -1,4 +1,5 @@
 import { Problem } from "../../shared/core/errors.ts";
+import { isRenewing } from "../../shared/domains/domain.ts";
 import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import {
@@ -6,12 +7,16 @@ import {
   type Contact,
   type Registrar,
   type RegistrarOperation,
+  type Renewing,
 } from "../../shared/providers/registrar/registrar.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
+import { registrationUntil } from "../support/registrations.ts";
 import { newId, nowOf } from "./billing-scene.ts";
 import { batchOf } from "./purchases-facts.ts";
 import {
   begin,
+  beginRenewal,
+  endOf,
   giveBack,
   isOurs,
   isRunning,
@@ -54,54 +59,54 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
     await travel(`answer to ${what}`, mood);
     return answer;
   };
-  const found = (name: string) => registry.operations.filter((one) => one.name === name && one.foundMs <= nowMs());
+  const found = (name: string, kind: "register" | "renew") =>
+    (kind === "register" ? registry.operations : registry.renewals).filter(
+      (one) => one.name === name && one.foundMs <= nowMs(),
+    );
   const ours = (name: string) => registry.operations.find((one) => one.name === name && isOurs(one, nowMs()));
+  /** Has the registrar do something that may be refused, or have no answer though it was done. */
+  const request = async (what: string, act: () => Answer): Promise<RegistrarOperation> => {
+    try {
+      const answer = await asking(what, () => (isLate() ? "silence" : act()), 1);
+      if (answer === "silence") throw unavailable();
+      if ("refused" in answer) throw new Refused(answer.refused);
+      return answer;
+    } catch (error) {
+      if (scene.mistake === "lost-is-refused" && error instanceof Problem) throw new Refused(error.message);
+      throw error;
+    }
+  };
   return {
     tlds: async () => ["com"],
     offer: (name) => asking(`offer ${name}`, () => offerOf(registry, name, nowMs())),
-    register: async ({ name, contact }) => {
-      try {
-        const answer = await asking(
-          `register ${name}`,
-          () => {
-            if (isLate()) return "silence";
-            return register(place, name, contact, nowMs());
-          },
-          1,
-        );
-        if (answer === "silence") throw unavailable();
-        if ("refused" in answer) throw new Refused(answer.refused);
-        return answer;
-      } catch (error) {
-        if (scene.mistake === "lost-is-refused" && error instanceof Problem) throw new Refused(error.message);
-        throw error;
-      }
-    },
+    fees: (name) => asking(`fees of ${name}`, () => ({ renewal: registry.listings.get(name)?.price ?? 0 })),
+    register: ({ name, contact }) => request(`register ${name}`, () => register(place, name, contact, nowMs())),
+    renew: (input) => request(`renew ${input.name}`, () => renew(place, input, nowMs())),
     operation: (id) =>
       asking(`operation ${id}`, () => {
-        const operation = registry.operations.find((one) => one.id === id);
+        const operation = [...registry.operations, ...registry.renewals].find((one) => one.id === id);
         mustHold(operation !== undefined, () => `asked for the operation ${id}, which there never was`);
         return stateOf(operation, nowMs());
       }),
-    findOperation: (name, since) =>
+    findOperation: (name, since, kind) =>
       asking(`search ${name}`, () => {
-        const latest = found(name).findLast(({ begunMs }) => begunMs >= since.getTime());
+        const latest = found(name, kind).findLast(({ begunMs }) => begunMs >= since.getTime());
         return latest && stateOf(latest, nowMs());
       }),
     registration: (name) =>
       asking(`registration ${name}`, () => {
         const operation = ours(name);
         if (!operation || nowMs() < operation.shownMs) return undefined;
-        const { settlesMs, nameservers } = operation;
-        const expiresAt = new Date(settlesMs + 365 * 86_400_000).toISOString();
-        return { expiresAt, locked: true, autoRenew: false, nameservers };
+        const end = endOf(registry, operation, ({ shownMs }) => shownMs <= nowMs());
+        const phase = end.getTime() <= nowMs() ? "grace" : "registered";
+        return { ...registrationUntil(end.toISOString()), ...endless, phase, nameservers: operation.nameservers };
       }),
     setNameservers: (name, nameservers) =>
       asking(`delegate ${name}`, () => {
         const operation = ours(name);
         if (operation) operation.nameservers = nameservers;
       }),
-    setAutoRenew: () => asking("renew", () => undefined),
+    stopAutoRenew: () => asking("stop", () => undefined),
     release: async (name) => {
       const isHeard = await asking(`release ${name}`, () => !isLate() && release(place, name, nowMs()), 1);
       if (!isHeard) throw unavailable();
@@ -109,12 +114,17 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
   };
 }
 
+/** No grace ends here: how a name is lost is another story. */
+const endless = { graceEndsAt: "2099-01-01T00:00:00.000Z", redemptionEndsAt: "2099-02-01T00:00:00.000Z" };
+
+type Answer = RegistrarOperation | { refused: string } | "silence";
+
 function register(
   { scene, world, random }: Place,
   name: string,
   { organization: tag }: Contact,
   nowMs: number,
-): RegistrarOperation | { refused: string } | "silence" {
+): Answer {
   const { registry } = scene;
   const other = standing(registry, name, nowMs);
   if (other && isRunning(other, nowMs) && random.chance(0.5)) return stateOf(other, nowMs);
@@ -131,6 +141,40 @@ function register(
     `registrar: ${operation.id} of ${name} for ${tag}, ${operation.outcome} in ${operation.settlesMs - nowMs} ms`,
   );
   return stateOf(operation, nowMs);
+}
+
+/** Renews a name whose registration ends in the year that the caller knows. */
+function renew({ scene, world, random }: Place, { name, years, expiresAt }: Renewing, nowMs: number): Answer {
+  const { registry } = scene;
+  const operation = registry.operations.find((one) => one.name === name && isOurs(one, nowMs));
+  if (!operation) return { refused: "The name is not registered here." };
+  const running = registry.renewals.find((one) => one.of === operation.id && isRunning(one, nowMs));
+  if (running) return random.chance(0.5) ? stateOf(running, nowMs) : "silence";
+  const end = endOf(registry, operation, () => true);
+  const isKnown = end.getUTCFullYear() === new Date(expiresAt).getUTCFullYear();
+  if (!isKnown && scene.mistake !== "renewed-blindly") return { refused: "The registration ends in another year." };
+  if (random.chance(registry.mood.refusing)) return { refused: "The registry refuses." };
+  const holdId = requirePaid(scene, world, name);
+  const about = { id: newId(scene, "renewal"), name, of: operation.id, holdId, years };
+  const renewal = beginRenewal(registry, random, about, nowMs);
+  if (scene.mistake === "renewed-blindly") {
+    renewal.foundMs += 3_600_000;
+    renewal.shownMs += 3_600_000;
+  }
+  world.note(`registrar: ${renewal.id} of ${name}, ${renewal.outcome} in ${renewal.settlesMs - nowMs} ms`);
+  return stateOf(renewal, nowMs);
+}
+
+/** Nothing is renewed but what is paid for, and once for each payment: its price is held until then. */
+function requirePaid({ facts, registry }: PurchaseScene, { peek }: World, name: string): string {
+  const row = [...facts.rows.values()].find((one) => one.name === name && isRenewing(one));
+  mustHold(row?.renewal !== undefined, () => `${name} is renewed, and nobody asked for it`);
+  const { hold_id } = row.renewal;
+  const hold = peek(movementKey(walletOf(row.account_id), hold_id));
+  mustHold(hold?.["status"] === "pending", () => `${name} is renewed for a hold that is ${String(hold?.["status"])}`);
+  const before = registry.renewals.find(({ holdId, outcome }) => holdId === hold_id && outcome === "succeeded");
+  mustHold(before === undefined, () => `${name} is renewed twice for ${hold_id}`);
+  return hold_id;
 }
 
 /** Nothing is registered but what is paid for: as long as it is not registered, its price is held. */

@@ -1,3 +1,4 @@
+import { yearsAfter } from "../../shared/core/time.ts";
 import type { Offer, RegistrarOperation } from "../../shared/providers/registrar/registrar.ts";
 import type { Random } from "./random.ts";
 
@@ -15,13 +16,23 @@ export type Registered = {
   shownMs: number;
   /** From when on it is not ours any more, once it was given back. */
   goneMs: number;
+  /** How long it lasts if it is not renewed. */
+  termMs: number;
   nameservers: readonly string[];
+};
+
+/** One renewal at the registrar: of which registration, and what pays for it. */
+export type Renewed = Pick<Registered, "id" | "name" | "begunMs" | "foundMs" | "settlesMs" | "outcome" | "shownMs"> & {
+  of: string;
+  holdId: string;
+  years: number;
 };
 
 type Listing = { status: Offer["status"]; price: number };
 
 export type Registry = {
   operations: Registered[];
+  renewals: Renewed[];
   listings: Map<string, Listing>;
   /** The names of which something changed but by our own doing. */
   unsettled: Set<string>;
@@ -50,6 +61,7 @@ export function newRegistry(random: Random): Registry {
   const listings = names.map((name) => [`${name}.com`, { status: "available", price: drawPrice(random) }] as const);
   return {
     operations: [],
+    renewals: [],
     listings: new Map(listings),
     unsettled: new Set(),
     behindMs: random.pick([0, random.below(4 * minuteMs)]),
@@ -65,30 +77,62 @@ const drawPrice = (random: Random): number => random.pick([900, 1_200, random.be
 
 const often = <T>(random: Random, rare: T, common: T, chance: number): T => (random.chance(chance) ? rare : common);
 
-/** Begins to register a name: how and when it will end, and when that is seen, is drawn now. */
+/** How and when an operation will end, and when that is seen. */
+function drawCourse(registry: Registry, random: Random, nowMs: number) {
+  const longest = random.pick([0, 0, 0, 10 * secondMs, 5 * minuteMs, 6 * 60 * minuteMs]);
+  const settlesMs = nowMs + random.between(0, longest);
+  return {
+    begunMs: nowMs - registry.behindMs,
+    foundMs: nowMs + often(random, random.below(foundWithinMs), 0, 0.5),
+    settlesMs,
+    outcome: often(random, "failed" as const, "succeeded" as const, 0.25),
+    shownMs: settlesMs + often(random, random.below(lagMs), 0, 0.3),
+  };
+}
+
+/** Begins to register a name: its course is drawn now. */
 export function begin(
   registry: Registry,
   random: Random,
   about: { id: string; name: string; tag: string },
   nowMs: number,
 ) {
-  const longest = random.pick([0, 0, 0, 10 * secondMs, 5 * minuteMs, 6 * 60 * minuteMs]);
-  const settlesMs = nowMs + random.between(0, longest);
   const operation: Registered = {
     ...about,
-    begunMs: nowMs - registry.behindMs,
-    foundMs: nowMs + often(random, random.below(foundWithinMs), 0, 0.5),
-    settlesMs,
-    outcome: often(random, "failed" as const, "succeeded" as const, 0.25),
-    shownMs: settlesMs + often(random, random.below(lagMs), 0, 0.3),
+    ...drawCourse(registry, random, nowMs),
     goneMs: Infinity,
+    termMs: random.pick([365, 365, 40, 25]) * 24 * 60 * minuteMs,
     nameservers: [],
   };
   registry.operations.push(operation);
   return operation;
 }
 
-export const isRunning = ({ settlesMs }: Registered, nowMs: number): boolean => nowMs < settlesMs;
+/** Begins to renew a name: its course is drawn now. */
+export function beginRenewal(
+  registry: Registry,
+  random: Random,
+  about: Pick<Renewed, "id" | "name" | "of" | "holdId" | "years">,
+  nowMs: number,
+): Renewed {
+  const renewal = { ...about, ...drawCourse(registry, random, nowMs) };
+  registry.renewals.push(renewal);
+  return renewal;
+}
+
+/** When a registration ends, by the renewals that `counts` says are to be counted. */
+export function endOf(
+  { renewals }: Registry,
+  { id, settlesMs, termMs }: Registered,
+  counts: (renewal: Renewed) => boolean,
+): Date {
+  const years = renewals
+    .filter((renewal) => renewal.of === id && renewal.outcome === "succeeded" && counts(renewal))
+    .reduce((sum, renewal) => sum + renewal.years, 0);
+  return yearsAfter(new Date(settlesMs + termMs), years);
+}
+
+export const isRunning = ({ settlesMs }: Pick<Registered, "settlesMs">, nowMs: number): boolean => nowMs < settlesMs;
 
 export const isOurs = ({ outcome, settlesMs, goneMs }: Registered, nowMs: number): boolean =>
   outcome === "succeeded" && settlesMs <= nowMs && nowMs < goneMs;
@@ -97,7 +141,7 @@ export const isOurs = ({ outcome, settlesMs, goneMs }: Registered, nowMs: number
 export const standing = ({ operations }: Registry, name: string, nowMs: number): Registered | undefined =>
   operations.find((one) => one.name === name && (isRunning(one, nowMs) || isOurs(one, nowMs)));
 
-export function stateOf(operation: Registered, nowMs: number): RegistrarOperation {
+export function stateOf(operation: Registered | Renewed, nowMs: number): RegistrarOperation {
   const { id, outcome } = operation;
   if (isRunning(operation, nowMs)) return { id, state: "running" };
   return outcome === "failed" ? { id, state: "failed", reason: "It failed." } : { id, state: "succeeded" };

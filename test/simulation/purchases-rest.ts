@@ -1,6 +1,7 @@
 import { sweepDomains } from "../../functions/workers/advance-domains.ts";
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
+import { isRenewing } from "../../shared/domains/domain.ts";
 import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
 import { isDetached } from "../../shared/domains/setup/takeover.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
@@ -22,6 +23,7 @@ export async function rest(scene: PurchaseScene, world: World, random: Random): 
   await workOff(scene, world, random);
   checkNames(scene, world);
   checkMoney(scene);
+  checkRenewals(scene, world);
   checkOutcomes(scene);
   let commits = -1;
   const unwatch = world.watch(() => (commits += 1));
@@ -49,10 +51,11 @@ async function workOff(scene: PurchaseScene, world: World, random: Random): Prom
   }
 }
 
-/** What is not over: purchases that wait or are on their way, and domains that go. */
+/** What is not over: purchases and renewals that wait or are on their way, and domains that go. */
 function openOf({ facts }: PurchaseScene): string[] {
   const rows = [...facts.rows.values()].filter(
-    (row) => row.status === "pending_registration" || (row.status === "releasing" && !isDetached(row)),
+    (row) =>
+      row.status === "pending_registration" || isRenewing(row) || (row.status === "releasing" && !isDetached(row)),
   );
   const due = [...facts.due.values()].filter(({ queue }) => queue !== "DOMAIN_DUE");
   return [
@@ -84,6 +87,16 @@ function checkMoney({ registry, facts }: PurchaseScene): void {
   const paid = [...facts.lives.values()].filter(({ purchase }) => purchase?.stage === "captured").length;
   const registered = registry.operations.filter(({ outcome }) => outcome === "succeeded").length;
   mustHold(paid === registered, () => `${paid} names are paid, and ${registered} registered`);
+}
+
+/** Every renewal at the registrar was paid once. */
+function checkRenewals({ registry, facts }: PurchaseScene, { peek }: World): void {
+  for (const { id, name, holdId } of registry.renewals.filter(({ outcome }) => outcome === "succeeded")) {
+    const domainId = holdId.split("/")[1] ?? "";
+    const accountId = facts.lives.get(domainId)?.account_id ?? "";
+    const status = peek(movementKey(walletOf(accountId), holdId))?.["status"];
+    mustHold(status === "captured", () => `${name} was renewed by ${id}, and its hold is ${String(status)}`);
+  }
 }
 
 /** What was asked for came to something: at once, or when it was paid. */

@@ -73,6 +73,7 @@ function note(books: Books, { key, after }: Change, touched: Set<Place>): void {
     books.holds.set(placeOf(key), StoredMovement.parse(after));
     touched.add(placeOf(key));
   }
+  if (key.SK.startsWith("LEDGER#MOVEMENT#renewal/")) checkRenewed(books.scene, StoredMovement.parse(after));
   if (isDomainRow(key.SK) && after) {
     const row = StoredDomain.parse(after);
     if (row.purchase) touched.add(noteRow(books, row, row.purchase));
@@ -108,6 +109,16 @@ function checkPurchase(books: Books, place: Place): void {
   const { stage, price } = row.purchase;
   mustHold(hold.status === statusOf[stage], () => `${name} is ${stage}, and its hold ${hold.status}`);
   mustHold(hold.amount === price, () => `${name} is ${price}, and ${hold.amount} are held for it`);
+}
+
+/** A renewal is paid for a name that was renewed by it, and is free again only if it was not and will not be. */
+function checkRenewed({ registry, seenMs }: PurchaseScene, { id, status }: StoredMovement): void {
+  const all = registry.renewals.filter(({ holdId }) => holdId === id);
+  const done = all.filter((one) => one.outcome === "succeeded" && one.settlesMs <= seenMs);
+  const running = all.filter(({ settlesMs }) => seenMs < settlesMs);
+  if (status === "captured") mustHold(done.length === 1, () => `${id} is paid, and renewed ${done.length} times`);
+  const isFree = done.length + running.length === 0;
+  if (status === "voided") mustHold(isFree, () => `${id} was given back, and is renewed`);
 }
 
 /** What the registrar has of a purchase, as far as anybody can know. */

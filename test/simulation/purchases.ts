@@ -68,6 +68,8 @@ const themes = [
   ["pass-on", "remove"],
   ["connect", "buy", "work"],
   ["contend", "work"],
+  ["renew", "work", "time"],
+  ["renew", "remove", "work"],
 ];
 
 /** Three accounts with two workspaces each, some money, and some names on their way already. */

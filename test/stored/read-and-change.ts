@@ -71,7 +71,9 @@ export function readAndChange(name: string): void {
     expect(await dig(facts.domain, "MX")).not.toEqual([]);
     const registrar = embeddedRegistrar(table, clock);
     expect(await registrar.registration(facts.boughtName)).toBeDefined();
-    expect(await registrar.findOperation(facts.boughtName, new Date(0))).toMatchObject({ state: "succeeded" });
+    expect(await registrar.findOperation(facts.boughtName, new Date(0), "register")).toMatchObject({
+      state: "succeeded",
+    });
     expect(await getStored(table, facts.unpaidCheckoutId)).toMatchObject({ id: facts.unpaidCheckoutId });
   });
 

@@ -1,5 +1,6 @@
 import { newWorkspace } from "./auth.ts";
-import { active, connected, contact, delegated, funded, uniqueName } from "./domains.ts";
+import { active, connected, contact, delegated, funded, purchase, uniqueName } from "./domains.ts";
+import { registered } from "./purchases.ts";
 import { request } from "./request.ts";
 import type { Account } from "./world.ts";
 
@@ -42,6 +43,12 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     contact_info: contact,
     max_total: "100.00",
   }),
+  "domains.renew": async (account) => {
+    const name = uniqueName();
+    await purchase(await funded(account), [name]);
+    await registered(account, name);
+    return { account_id: account.id, domain: name, years: 2, max_total: "100.00" };
+  },
   "domains.get": named,
   "domains.update": async (account) => ({ ...(await named(account)), dmarc_policy: "reject" }),
   "domains.delete": named,

@@ -2,9 +2,11 @@ import * as z from "zod";
 
 import { nameserversOf } from "../../../shared/core/platform.ts";
 import { escapeHtml } from "../../../shared/core/text.ts";
+import { clock } from "../../../shared/core/time.ts";
 import { readHolder } from "../../../shared/domains/holder.ts";
 import { NewDomainName } from "../../../shared/domains/registrable.ts";
 import { delegate, delegationOf } from "../../../shared/providers/registrar/embedded-names.ts";
+import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
@@ -19,6 +21,13 @@ const content = `
   <label>Name <input name="name" required placeholder="example.com" /></label>
   <label>Nameservers <input name="nameservers" placeholder="the account's nameservers" /></label>
   <button>Delegate</button>
+</form>
+<h2>Registrations</h2>
+<p>Look up a name: its nameservers, and if it was bought through the product, the phase, dates and statuses of its
+  registration.</p>
+<form action="/_local/registry">
+  <label>Name <input name="name" required placeholder="example.com" /></label>
+  <button>Look up</button>
 </form>
 <h2>Reverse DNS</h2>
 <p>This form plays the providers of all IP addresses, and the hosts at these addresses. Set the PTR record of an
@@ -71,7 +80,7 @@ async function performDelegation(
 
 /**
  * `/_local/registry`: the registry of domain names.
- * - GET: a page, or with `?name=` the nameservers of a name as JSON.
+ * - GET: a page, or with `?name=` the nameservers of a name and its registration through the product as JSON.
  * - POST: delegates a name, from a form or JSON such as `{"name": "example.com"}`. `nameservers` defaults to those of
  *   the account that connected the name.
  */
@@ -81,7 +90,11 @@ export function registryPaths(options: Options): LocalPath[] {
     if (given === undefined || given === null) return registryPage(200);
     const { success, data, error } = NewDomainName.safeParse(given);
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
-    return jsonAnswer(200, { name: data, nameservers: (await delegationOf(options.table, data)) ?? [] });
+    const [nameservers = [], registration = null] = await Promise.all([
+      delegationOf(options.table, data),
+      embeddedRegistrar(options.table, clock).registration(data),
+    ]);
+    return jsonAnswer(200, { name: data, nameservers, registration });
   };
   const change = async (request: LocalRequest): Promise<Answer> => {
     const tell = (status: number, message: string, more: object = {}): Answer =>

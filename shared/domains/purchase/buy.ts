@@ -6,7 +6,7 @@ import { MovementConflict, StoredMovement } from "../../ledger/movement.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { planWallet, walletOf, type Posting } from "../../wallet/wallet.ts";
-import { domainKind, holderKey, type StoredDomain } from "../domain.ts";
+import { domainKind, holderKey, unregistered, type StoredDomain } from "../domain.ts";
 import { buyerWrite, holderWrite, readBuyers, readHolders, type StoredHolder } from "../holder.ts";
 import { planNewDomains } from "../setup/new.ts";
 import { domainView } from "../view.ts";
@@ -157,9 +157,9 @@ function buyTogether(
         name,
         source: "purchased",
         status: "pending_registration",
-        auto_renew: false,
+        auto_renew: true,
         due_at: at.toISOString(),
-        registration: { status: "pending", expires_at: null, locked: false },
+        registration: unregistered("pending"),
         purchase: { batch_id: batchId, price, hold_id: holdIdOf(batchId, name), stage: "held" },
       })),
       { taken: refuse("domain_taken"), exists: refuse("domain_exists"), claim: nameWritesOf },

@@ -3,45 +3,31 @@ import * as z from "zod";
 import { change } from "../../changes/kind.ts";
 import type { Planned } from "../../changes/recorder.ts";
 import { Timestamp } from "../../core/time.ts";
-import type { RegistrarOperation, Registration } from "../../providers/registrar/registrar.ts";
+import type { Registration } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { planWallet } from "../../wallet/wallet.ts";
-import { buyerKey, domainKind, holderKey, type Purchase, type StoredDomain } from "../domain.ts";
+import {
+  buyerKey,
+  domainKind,
+  holderKey,
+  registrationOf,
+  unregistered,
+  type Purchase,
+  type StoredDomain,
+} from "../domain.ts";
 import { domainById } from "../find.ts";
 import { holderWrite, readBuyer, readHolder } from "../holder.ts";
+import { operationWrite, type Conclusion } from "../setup/registrar-request.ts";
 import { planTakeover } from "../setup/takeover.ts";
 import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
-
-/*
- * Access patterns
- *   failed operations at the registrar whose purchase is over                    DOMAIN#<name> / OPERATION#<its id>
- */
-const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
-
-/**
- * How long a failed operation is stored, in seconds. After this time the contact is deleted, so no purchase needs the
- * operation.
- */
-const contactKeptSeconds = 60 * 86_400;
-
-/**
- * Whether a registrar's operation is the known failure of an earlier purchase. It then says nothing about the present
- * purchase.
- */
-export const isFailure = async (table: Reader, name: string, operationId: string): Promise<boolean> =>
-  (await table.get(operationKey(name, operationId), z.object({}))) !== undefined;
 
 /** A domain whose registration is running. */
 export type Bought = StoredDomain & { purchase: Purchase };
 
 export const isRunning = (domain: StoredDomain | undefined): domain is Bought =>
   domain?.status === "pending_registration" && domain.purchase !== undefined;
-
-/** The result of a purchase. A failure has the failed operation, unless the registrar refused to begin an operation. */
-type Conclusion = { registration: Registration } | Failed;
-type Failed = { failed: string; operation?: RegistrarOperation };
 
 /**
  * Ends a purchase: either the money is captured and the name is registered, or neither. Returns the new state of the
@@ -77,12 +63,13 @@ export function completePurchase(
   });
 }
 
+type Failed = Extract<Conclusion, { failed: string }>;
 type Ended = Omit<Planned, "changes"> & { after: StoredDomain };
 
-function success(domain: Bought, { expiresAt, locked }: Registration, now: Date): Ended {
+function success(domain: Bought, found: Registration, now: Date): Ended {
   return domainUpdate(domain, {
     status: "pending_delegation",
-    registration: { status: "active", expires_at: new Date(expiresAt).toISOString(), locked },
+    registration: registrationOf(found),
     purchase: { ...domain.purchase, stage: "captured" },
     failures: 0,
     due_at: now.toISOString(),
@@ -96,15 +83,13 @@ function failure(domain: Bought, { failed, operation }: Failed, now: Date): Ende
     status: "failed",
     status_reason: failed,
     is_open: false,
-    registration: { status: "failed", expires_at: null, locked: false },
+    registration: unregistered("failed"),
     purchase: { ...domain.purchase, stage: "voided" },
     failures: 0,
     due_at: null,
     updated_at: now.toISOString(),
   });
-  const ttl = Math.ceil(now.getTime() / 1_000) + contactKeptSeconds;
-  const noted: Write[] = operation ? [{ put: { ...operationKey(domain.name, operation.id), ttl } }] : [];
-  return { after, writes: [...writes, ...noted] };
+  return { after, writes: [...writes, ...(operation ? [operationWrite(domain.name, operation, now)] : [])] };
 }
 
 /** The holder of the domain's name, and the write that ends the domain's own claim to register it. */

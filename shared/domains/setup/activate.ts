@@ -4,12 +4,13 @@ import { later } from "../../core/time.ts";
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainKind, holderKey, notReady, type StoredDomain } from "../domain.ts";
+import { domainKind, holderKey, isRenewing, notReady, type StoredDomain } from "../domain.ts";
 import { Dkim, dkimKey, dkimWrite } from "../records/dkim-keys.ts";
 import { planRecords } from "../records/plan.ts";
 import { systemRecords } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
+import { dueBy } from "./expiry.ts";
 import { domainUpdate } from "./work.ts";
 
 /** The time between two checks of an active domain's records, in milliseconds. */
@@ -46,7 +47,8 @@ export async function planActivation(
     updated_at: at,
     record_count: domain.record_count + records.length,
     failures: 0,
-    due_at: later(now, recheckMs * (0.9 + Math.random() / 5)),
+    // A renewal is advanced at its own times, and the checks follow it.
+    due_at: isRenewing(domain) ? domain.due_at : dueBy(domain, later(now, recheckMs * (0.9 + Math.random() / 5)), now),
   });
   const [seenBefore, seenAfter] = (await domainViews(table, account_id, [domain, after])) as [object, object];
   const verb = domain.status === "degraded" ? "recovered" : "verified";

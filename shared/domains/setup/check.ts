@@ -1,14 +1,20 @@
+import { isDeepStrictEqual } from "node:util";
+
 import { change } from "../../changes/kind.ts";
 import { later, minuteMs } from "../../core/time.ts";
-import type { Registration } from "../../providers/registrar/registrar.ts";
-import { domainKind, holderKey, type StoredDomain } from "../domain.ts";
+import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
+import type { Write } from "../../table/writes.ts";
+import { domainKind, holderKey, registrationOf, type StoredDomain, type StoredRegistration } from "../domain.ts";
 import { domainById } from "../find.ts";
+import { readHolder } from "../holder.ts";
 import { newDkim } from "../records/dkim-keys.ts";
 import { syncZone } from "../records/sync.ts";
 import { domainViews } from "../view.ts";
 import { planActivation, recheckMs } from "./activate.ts";
+import { dueBy } from "./expiry.ts";
 import { checkNs, mailChecks } from "./health.ts";
 import { type Check, expectedRecords } from "./mail-checks.ts";
+import { planLoss } from "./takeover.ts";
 import { domainUpdate, systemMover, type DomainWork } from "./work.ts";
 
 /** The waits between checks after failures, in milliseconds: from a minute to a day. */
@@ -21,38 +27,67 @@ const failuresUntilDegraded = 2;
  */
 const failuresUntilLoosened = waitsMs.length + 3;
 
-/** Checks a registered domain: its registration, its delegation and its mail records. */
+/** Checks the delegation and the mail records of a domain. */
 export async function advanceChecks(domain: StoredDomain, work: DomainWork): Promise<void> {
-  const current = domain.registration ? await checkRegistration(domain, work) : domain;
-  if (!current) return;
-  if (current.status === "pending_delegation") return awaitDelegation(current, work);
-  if (current.status === "expired")
-    return void (await storeResult(current, { due_at: inAboutADay(work.now()) }, undefined, work));
-  return recheck(current, work);
+  if (domain.status === "pending_delegation") return awaitDelegation(domain, work);
+  if (domain.status === "expired")
+    return void (await storeResult(domain, { due_at: inAboutADay(work.now()) }, undefined, work));
+  return recheck(domain, work);
 }
 
-/** Updates the stored registration; undefined when another process has changed the domain meanwhile. */
-async function checkRegistration(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
-  const found = await work.registrar.registration(domain.name);
-  const isExpired = !found || found.expiresAt <= work.now().toISOString();
-  if (found && !isExpired) await bringUpToDate(found, domain, work);
-  // A name that is not registered here may have another owner. That owner can take it over, because the hold is not
-  // firm.
-  if (!found) await setFirm(domain, false, work);
+/**
+ * Updates the stored registration, and ends a domain whose name is lost. Returns the new state of the domain; undefined
+ * when the name is lost, or another process has changed the domain meanwhile.
+ */
+export async function checkRegistration(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const before = domain.registration;
-  const registration = found
-    ? { status: "active" as const, expires_at: new Date(found.expiresAt).toISOString(), locked: found.locked }
-    : before && { ...before, status: "expired" as const };
-  const status = isExpired ? "expired" : domain.status === "expired" ? "pending_delegation" : domain.status;
-  const status_reason = isExpired ? "The domain's registration has ended." : domain.status_reason;
-  if (status === domain.status && JSON.stringify(registration) === JSON.stringify(before)) return domain;
-  return storeResult(domain, { status, status_reason, registration }, "updated", work);
+  if (!before) return domain;
+  const found = await work.registrar.registration(domain.name);
+  if (!found) {
+    // The name may have another owner, who can take it over, because the hold is not firm.
+    await setFirm(domain, false, work);
+    if (isLost(before, work.now())) return releaseName(domain, work);
+  } else if (found.phase !== "redemption") await bringUpToDate(found, domain, work);
+  const isExpired = !found || found.phase === "redemption";
+  const hasReturned = !isExpired && domain.status === "expired";
+  const state = {
+    status: isExpired ? "expired" : hasReturned ? "pending_delegation" : domain.status,
+    status_reason: isExpired ? ended : hasReturned ? null : domain.status_reason,
+    registration: found ? registrationOf(found) : { ...before, status: "expired" as const },
+  } as const;
+  const { status, status_reason, registration } = domain;
+  if (isDeepStrictEqual(state, { status, status_reason, registration })) return domain;
+  return storeResult(domain, state, "updated", work);
+}
+
+const ended = "The domain's registration has ended.";
+
+/** Whether a name that the registrar does not have can no longer be renewed. */
+const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Date): boolean =>
+  expires_at !== null &&
+  (redemption_ends_at ?? later(new Date(expires_at), renewalGraceMs + redemptionMs)) <= now.toISOString();
+
+/** Ends a domain whose name is lost. Its account can get it back for a while. */
+async function releaseName({ account_id, id, name, version }: StoredDomain, work: DomainWork): Promise<undefined> {
+  const { table, commit, now } = systemMover(work, account_id);
+  await commit(async () => {
+    const [domain, holder] = await Promise.all([domainById(table, account_id, id), readHolder(table, name)]);
+    if (domain?.version !== version) return { value: undefined, writes: [], changes: [] };
+    const { before, after, writes } = await planLoss(table, domain, "ended", now());
+    const held: Write[] = holder?.domain_id === id ? [{ delete: holderKey(name), if: { domain_id: id } }] : [];
+    return {
+      value: undefined,
+      writes: [...writes, ...held],
+      changes: [change(domainKind, "released", id, { before, after })],
+    };
+  });
 }
 
 /** Corrects the registrar's settings if they differ from ours, for example after an interrupted change. */
-async function bringUpToDate(found: Registration, { name, nameservers, auto_renew }: StoredDomain, work: DomainWork) {
+async function bringUpToDate(found: Registration, { name, nameservers }: StoredDomain, work: DomainWork) {
   if (!isSameSet(found.nameservers, nameservers)) await work.registrar.setNameservers(name, nameservers);
-  if (found.autoRenew !== auto_renew) await work.registrar.setAutoRenew(name, auto_renew);
+  // The product renews names itself, with the customer's money.
+  if (found.autoRenew) await work.registrar.stopAutoRenew(name);
 }
 
 const isSameSet = (one: Registration["nameservers"], other: readonly string[]): boolean =>
@@ -76,7 +111,9 @@ function storeResult(
     const isSame = current?.status === domain.status && current.due_at === domain.due_at;
     if (!isSame || current.failures !== domain.failures) return { value: undefined, writes: [], changes: [] };
     const touched = verb === undefined ? {} : { updated_at: now().toISOString() };
-    const { after, writes } = domainUpdate(current, { ...members, ...touched });
+    const expected = { ...current, ...members };
+    const due_at = dueBy(expected, expected.due_at, now());
+    const { after, writes } = domainUpdate(current, { ...members, due_at, ...touched });
     const [before, shown] = (await domainViews(table, domain.account_id, [current, after])) as [object, object];
     return {
       value: after,

@@ -66,7 +66,7 @@ export const DomainSettings = z
   .strictObject({
     auto_renew: z.boolean().optional().meta({
       description:
-        "Whether the registration is renewed when it ends. Only false is accepted, because renewals cannot be paid from the wallet yet.",
+        "Whether the registration is renewed for a year from 30 days before it ends, paid from the wallet. True is accepted only for a domain that was purchased here.",
     }),
     redirect_url: RedirectUrl.nullable().optional().meta({
       description:
@@ -88,7 +88,7 @@ type DomainSettings = z.output<typeof DomainSettings>;
 const invalidSetting = (loc: (string | number)[], msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", ...loc], msg, type: "value_error" }]);
 
-const notSold = "Renewals cannot be paid from the wallet yet, so they cannot be switched on";
+const notRegisteredHere = "The domain was not purchased here, so it cannot be renewed here";
 
 /** The items of the domain and its tags that `domainInPath` and `setDomain` read. */
 export function aheadOfSettings(
@@ -114,7 +114,7 @@ export async function setDomain(
 ): Promise<{ after: StoredDomain; isServed: boolean }> {
   const { table, commit, now, keyId } = context;
   requireOpen(found);
-  if (settings.auto_renew === true) throw invalidSetting(["auto_renew"], notSold);
+  if (settings.auto_renew === true && !found.registration) throw invalidSetting(["auto_renew"], notRegisteredHere);
   const answerOf = async (domain: StoredDomain) =>
     keyId === undefined ? {} : { answer: await domainDetail(domain, context) };
   let isServed = false;

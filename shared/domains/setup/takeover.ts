@@ -17,6 +17,7 @@ const keptMs = 30 * 86_400_000;
 const reasons = {
   proved: "Another account proved that the name is theirs: it is delegated to their nameservers.",
   bought: "Another account registered the name.",
+  ended: "The registration of the name ended, and was not renewed.",
 } as const;
 
 /** The reasons that earlier versions of this product wrote, without a `deletes_at`. */
@@ -36,21 +37,18 @@ export function keptUntil({ deletes_at, status_reason, updated_at }: StoredDomai
 }
 
 /**
- * Plans the loss of a name by a domain of another account.
+ * Plans the loss of a name by a domain.
  * - The domain keeps its mailboxes, records and the rest for 30 days.
  * - A zone on our nameservers is removed soon.
- * - The account gets an event.
- * - A domain that is not open, for example because its account is deleting it, does not change.
  */
-export async function planTakeover(
+export async function planLoss(
   table: Reader,
-  { account_id, domain_id }: StoredHolder,
+  domain: StoredDomain,
   why: keyof typeof reasons,
   now: Date,
-): Promise<Write[]> {
-  const domain = await domainById(table, account_id, domain_id);
-  if (!domain?.is_open) return [];
+): Promise<{ before: Domain; after: Domain; writes: Write[] }> {
   const deletes_at = later(now, keptMs);
+  const { registration } = domain;
   const { after, writes } = domainUpdate(domain, {
     status: "releasing",
     status_reason: reasons[why],
@@ -60,9 +58,26 @@ export async function planTakeover(
     // Only a domain that was delegated to us can have a zone to remove.
     due_at: domain.verified_at === null ? deletes_at : now.toISOString(),
     updated_at: now.toISOString(),
+    ...(why === "ended" && registration ? { registration: { ...registration, status: "expired" } } : {}),
   });
-  const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [Domain, Domain];
-  const told = change(domainKind, "taken_over", domain_id, { before, after: shown });
+  const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [Domain, Domain];
+  return { before, after: shown, writes };
+}
+
+/**
+ * Plans the takeover of a name from a domain of another account, which gets an event. A domain that is not open, for
+ * example because its account is deleting it, does not change.
+ */
+export async function planTakeover(
+  table: Reader,
+  { account_id, domain_id }: StoredHolder,
+  why: "proved" | "bought",
+  now: Date,
+): Promise<Write[]> {
+  const domain = await domainById(table, account_id, domain_id);
+  if (!domain?.is_open) return [];
+  const { before, after, writes } = await planLoss(table, domain, why, now);
+  const told = change(domainKind, "taken_over", domain_id, { before, after });
   const author = {
     action: "system: domain",
     actor: { type: "system" as const, id: "domains" },

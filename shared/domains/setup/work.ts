@@ -38,7 +38,7 @@ export const systemMover = ({ table, now }: Pick<DomainWork, "table" | "now">, a
 });
 
 /** The members of a domain that change. */
-type ChangedMembers = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;
+export type ChangedMembers = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;
 
 /**
  * The writes that change a domain and move it in the queue to its new due time. They fail if the domain changed since

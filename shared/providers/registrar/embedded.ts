@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 
 import { Problem } from "../../core/errors.ts";
+import { later, yearsAfter } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import {
@@ -12,10 +13,20 @@ import {
   standingOf,
   operationState,
   StoredOperation,
-  yearsAfter,
   type Standing,
 } from "./embedded-names.ts";
-import { Refused, type Offer, type Registrar, type RegistrarOperation } from "./registrar.ts";
+import {
+  renewalGraceMs,
+  mostYears,
+  redemptionMs,
+  Refused,
+  type OperationKind,
+  type Offer,
+  type Registrar,
+  type RegistrarOperation,
+  type Registration,
+  type Renewing,
+} from "./registrar.ts";
 
 /** The prices of a name for a year, in minor units of `currency` (shared/core/money.ts). */
 type Price = { registration: number; renewal: number };
@@ -43,6 +54,9 @@ export const prices: ReadonlyMap<string, Price> = new Map([
 
 /** A premium name costs this many times the usual price. */
 export const premiumFactor = 100;
+
+/** The price of restoring a name in redemption, in minor units. */
+export const restoreFee = 8_000;
 
 const slowMs = 30_000;
 
@@ -92,43 +106,106 @@ function refuse(name: string, standing: Standing): void {
 }
 
 /** A new operation. The beginning of the name decides how it ends. */
-function newOperation(name: string, now: Date): StoredOperation {
-  const isSlow = name.startsWith("slow-") || name.startsWith("fails-");
-  return {
+function newOperation(name: string, kind: OperationKind, now: Date): { operation: StoredOperation; write: Write } {
+  const fails = name.startsWith(kind === "register" ? "fails-" : "renewal-fails-");
+  const operation: StoredOperation = {
     id: operationId(name, now, randomBytes(8).toString("hex")),
-    settles_at: new Date(now.getTime() + (isSlow ? slowMs : 0)).toISOString(),
-    outcome: name.startsWith("fails-") ? "failed" : "succeeded",
+    kind,
+    settles_at: later(now, fails || name.startsWith("slow-") ? slowMs : 0),
+    outcome: fails ? "failed" : "succeeded",
   };
+  const key = operationKey(operation.id);
+  if (!key) throw new Error(`An operation for ${name} has no key.`);
+  return { operation, write: { put: { ...key, ...operation }, if: "absent" } };
 }
 
-async function register(table: Table, name: string, autoRenew: boolean, now: Date): Promise<RegistrarOperation> {
-  const isLost = name.startsWith("lost-");
+const isLost = (name: string): boolean => name.startsWith("lost-");
+
+async function register(table: Table, name: string, now: Date): Promise<RegistrarOperation> {
   const { operation, isNew } = await table.commit(async () => {
     const stored = await getName(table, name);
     const standing = standingOf(stored, now);
-    if (standing.status === "running" || (standing.status === "ours" && isLost)) {
+    if (standing.status === "running" || (standing.status === "ours" && isLost(name))) {
       return { writes: [], value: { operation: standing.name.operation, isNew: false } };
     }
     refuse(name, standing);
-    const operation = newOperation(name, now);
-    const key = operationKey(operation.id);
-    if (!key) throw new Error(`An operation for ${name} has no key.`);
+    const { operation, write } = newOperation(name, "register", now);
     const held = {
       holder: "us",
       version: (stored?.version ?? 0) + 1,
       nameservers: [],
       operation,
-      auto_renew: autoRenew,
+      auto_renew: false,
       expires_at: yearsAfter(new Date(operation.settles_at), 1).toISOString(),
     };
-    const writes: Write[] = [
-      { put: { ...registeredNameKey(name), ...held }, if: stored ? { version: stored.version } : "absent" },
-      { put: { ...key, ...operation }, if: "absent" },
-    ];
+    const put = { ...registeredNameKey(name), ...held };
+    const writes: Write[] = [{ put, if: stored ? { version: stored.version } : "absent" }, write];
     return { writes, value: { operation, isNew: true } };
   });
-  if (isNew && isLost) throw registrarUnavailable();
+  if (isNew && isLost(name)) throw registrarUnavailable();
   return operationState(operation, now);
+}
+
+type Ours = Extract<Standing, { status: "ours" }>;
+
+/** Throws `Refused` when the registry does not renew the name. */
+function refuseRenewal({ name, years, expiresAt, restore }: Renewing, standing: Ours, now: Date): void {
+  const end = standing.expiresAt;
+  if (name.startsWith("renewal-refused-")) throw new Refused("The registry refuses this renewal.");
+  if (end.getUTCFullYear() !== new Date(expiresAt).getUTCFullYear()) {
+    throw new Refused(`The registration ends at ${end.toISOString()}.`);
+  }
+  if (yearsAfter(end, years) > yearsAfter(now, mostYears)) {
+    throw new Refused(`A name is registered for at most ${mostYears} years.`);
+  }
+  if ((standing.phase === "redemption") === restore) return;
+  throw new Refused(restore ? "The name needs no restoration." : "The name has to be restored.");
+}
+
+async function renew(table: Table, input: Renewing, now: Date): Promise<RegistrarOperation> {
+  const { name, years } = input;
+  if (name.startsWith("renewal-silent-")) throw registrarUnavailable();
+  const { operation, isNew } = await table.commit(async () => {
+    const standing = standingOf(await getName(table, name), now);
+    if (standing.status !== "ours") throw new Refused("The name is not registered here.");
+    const { version, renewal } = standing.name;
+    if (renewal && operationState(renewal.operation, now).state === "running") {
+      return { writes: [], value: { operation: renewal.operation, isNew: false } };
+    }
+    refuseRenewal(input, standing, now);
+    const { operation, write } = newOperation(name, "renew", now);
+    const set = {
+      version: version + 1,
+      auto_renew: false,
+      expires_at: standing.expiresAt.toISOString(),
+      renewal: { operation, years },
+    };
+    const writes: Write[] = [{ update: registeredNameKey(name), set, if: { version } }, write];
+    return { writes, value: { operation, isNew: true } };
+  });
+  if (isNew && isLost(name)) throw registrarUnavailable();
+  return operationState(operation, now);
+}
+
+const eppStatuses: Record<Registration["phase"], readonly string[]> = {
+  registered: ["clientTransferProhibited"],
+  grace: ["clientTransferProhibited", "autoRenewPeriod"],
+  redemption: ["clientTransferProhibited", "redemptionPeriod", "pendingDelete"],
+};
+
+function registrationOf(standing: Standing): Registration | undefined {
+  if (standing.status !== "ours") return undefined;
+  const { expiresAt, phase } = standing;
+  const { auto_renew: autoRenew, nameservers } = standing.name;
+  return {
+    expiresAt: expiresAt.toISOString(),
+    phase,
+    graceEndsAt: later(expiresAt, renewalGraceMs),
+    redemptionEndsAt: later(expiresAt, renewalGraceMs + redemptionMs),
+    statuses: eppStatuses[phase],
+    autoRenew,
+    nameservers,
+  };
 }
 
 /** Changes a name that is ours. Throws for a name that is not. */
@@ -136,7 +213,7 @@ function update(
   table: Table,
   name: string,
   now: Date,
-  changes: (standing: Extract<Standing, { status: "ours" }>) => Record<string, unknown>,
+  changes: (standing: Ours) => Record<string, unknown>,
 ): Promise<void> {
   return table.commit(async () => {
     const standing = standingOf(await getName(table, name), now);
@@ -160,32 +237,37 @@ function releaseName(table: Table, name: string, now: Date): Promise<void> {
  * - `taken-`: unavailable; `reserved-`: reserved; `premium-`, and names of up to 3 characters: premium.
  * - `silent-`: the registry does not answer, and does not register the name.
  * - `refused-`: refused.
- * - `slow-`: registered after 30 seconds; `fails-`: fails after 30 seconds.
- * - `lost-`: registered, but the answer is lost; the registry answers when asked again.
- * - All other names are registered at once.
+ * - `slow-`: registered and renewed after 30 seconds; `fails-`: the registration fails after 30 seconds.
+ * - `lost-`: registered and renewed, but the answer is lost; the registry answers when asked again.
+ * - `renewal-silent-`, `renewal-refused-`, `renewal-fails-`: registered at once; the same for the renewal.
+ * - All other names are registered and renewed at once.
+ *
+ * After its end a name is in grace for 30 days, in redemption for 30 days, and pending deletion for 5 days.
  */
 export const embeddedRegistrar = (table: Table, now: () => Date): Registrar => ({
   tlds: async () => [...prices.keys()],
   offer: async (name) => offerOf(name, standingOf(await getName(table, name), now())),
-  register: ({ name, autoRenew }) => register(table, name, autoRenew, now()),
+  fees: async (name) => {
+    const price = prices.get(partsOf(name).tld);
+    return price && { renewal: price.renewal, restore: restoreFee };
+  },
+  register: ({ name }) => register(table, name, now()),
+  renew: (input) => renew(table, input, now()),
   operation: async (id) => {
     const key = operationKey(id);
     const operation = key && (await table.get(key, StoredOperation));
     if (!operation) throw new Error("The operation does not exist.");
     return operationState(operation, now());
   },
-  findOperation: async (name, since) => {
-    const operation = await latestOperation(table, name, since);
+  findOperation: async (name, since, kind) => {
+    const operation = await latestOperation(table, name, since, kind);
     return operation && operationState(operation, now());
   },
-  registration: async (name) => {
-    const standing = standingOf(await getName(table, name), now());
-    if (standing.status !== "ours") return undefined;
-    const { auto_renew: autoRenew, nameservers } = standing.name;
-    return { expiresAt: standing.expiresAt.toISOString(), locked: true, autoRenew, nameservers };
-  },
+  registration: async (name) => registrationOf(standingOf(await getName(table, name), now())),
   setNameservers: (name, nameservers) => update(table, name, now(), () => ({ nameservers })),
-  setAutoRenew: (name, autoRenew) =>
-    update(table, name, now(), ({ expiresAt }) => ({ auto_renew: autoRenew, expires_at: expiresAt.toISOString() })),
+  stopAutoRenew: (name) =>
+    update(table, name, now(), ({ name: { auto_renew }, expiresAt }) =>
+      auto_renew ? { auto_renew: false, expires_at: expiresAt.toISOString() } : {},
+    ),
   release: (name) => releaseName(table, name, now()),
 });

@@ -7,12 +7,14 @@ import type { Registrar } from "./registrar.ts";
 const calls = {
   tlds: true,
   offer: true,
+  fees: true,
   register: true,
+  renew: true,
   operation: true,
   findOperation: true,
   registration: true,
   setNameservers: true,
-  setAutoRenew: true,
+  stopAutoRenew: true,
   release: true,
 } as const;
 

@@ -1,6 +1,7 @@
 import type { GetDomainDetailResponse } from "@aws-sdk/client-route-53-domains";
 
-import type { Registration } from "./registrar.ts";
+import { later } from "../../core/time.ts";
+import { renewalGraceMs, redemptionMs, type Registration } from "./registrar.ts";
 import { codeOf, requireValue, type Domains } from "./route53-client.ts";
 
 /** Whether Route 53 does not have the name: InvalidInput, "Domain example.com not found in 111122223333 account." */
@@ -16,17 +17,32 @@ async function detailOf({ client, sdk }: Domains, name: string): Promise<GetDoma
   }
 }
 
-/** Whether a name is registered in our AWS account. */
-export const isOurs = async (domains: Domains, name: string): Promise<boolean> =>
-  (await detailOf(domains, name)) !== undefined;
+/** When the registration of a name in our AWS account ends; undefined when there is none. */
+export async function expiryOf(domains: Domains, name: string): Promise<Date | undefined> {
+  const detail = await detailOf(domains, name);
+  return detail && requireValue(detail.ExpirationDate);
+}
 
-/** The registration of a name in our AWS account, from Route 53's own records; undefined when there is none. */
-export async function registration(domains: Domains, name: string): Promise<Registration | undefined> {
+/** An EPP status without the address of its explanation: `clientTransferProhibited https://icann.org/epp#…`. */
+const statusOf = (status: string): string => status.split(/\s/, 1)[0] ?? "";
+
+/**
+ * The registration of a name in our AWS account, from Route 53's own records; undefined when there is none. Route 53 does
+ * not tell how long the grace and the redemption last, so they last as at most registries.
+ */
+export async function registration(domains: Domains, name: string, now: Date): Promise<Registration | undefined> {
   const detail = await detailOf(domains, name);
   if (!detail) return undefined;
+  const end = requireValue(detail.ExpirationDate);
+  const statuses = (detail.StatusList ?? []).map(statusOf);
+  const graceEndsAt = later(end, renewalGraceMs);
+  const isOver = statuses.includes("redemptionPeriod") || graceEndsAt <= now.toISOString();
   return {
-    expiresAt: requireValue(detail.ExpirationDate).toISOString(),
-    locked: (detail.StatusList ?? []).some((status) => status.startsWith("clientTransferProhibited")),
+    expiresAt: end.toISOString(),
+    phase: isOver ? "redemption" : end <= now ? "grace" : "registered",
+    graceEndsAt,
+    redemptionEndsAt: later(end, renewalGraceMs + redemptionMs),
+    statuses,
     autoRenew: detail.AutoRenew ?? false,
     nameservers: (detail.Nameservers ?? []).map(({ Name }) => requireValue(Name).replace(/\.$/, "").toLowerCase()),
   };
@@ -42,10 +58,9 @@ export async function setNameservers(
   await client.send(new sdk.UpdateDomainNameserversCommand({ DomainName: name, Nameservers: named }));
 }
 
-export async function setAutoRenew({ client, sdk }: Domains, name: string, autoRenew: boolean): Promise<void> {
-  await (autoRenew
-    ? client.send(new sdk.EnableDomainAutoRenewCommand({ DomainName: name }))
-    : client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name })));
+/** Stops Route 53 from renewing a name by itself. */
+export async function stopAutoRenew({ client, sdk }: Domains, name: string): Promise<void> {
+  await client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name }));
 }
 
 /** Whether an operation deletes its name. */
@@ -59,8 +74,8 @@ async function isDeletion({ client, sdk }: Domains, id: string | undefined): Pro
 const undeletable = new Set(["TLDRulesViolation", "UnsupportedTLD", "InvalidInput"]);
 
 /**
- * Deletes a registration permanently. Some registries do not allow this. For their names it turns renewal off, and the
- * name is ours until the end of its year.
+ * Deletes a registration permanently. Some registries do not allow this. Their names are ours until the end
+ * of their years, and are not renewed.
  */
 export async function deleteRegistration(domains: Domains, name: string): Promise<void> {
   const { client, sdk } = domains;
@@ -70,6 +85,6 @@ export async function deleteRegistration(domains: Domains, name: string): Promis
     if (isNotFound(error)) return;
     if (error instanceof sdk.DuplicateRequest && (await isDeletion(domains, error.requestId))) return;
     if (!undeletable.has(codeOf(error))) throw error;
-    await setAutoRenew(domains, name, false);
+    await stopAutoRenew(domains, name);
   }
 }

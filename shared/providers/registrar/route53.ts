@@ -2,10 +2,10 @@ import type { DomainAvailability, DomainPrice, PriceWithCurrency } from "@aws-sd
 
 import { currency, minorUnits } from "../../core/money.ts";
 import { clock } from "../../core/time.ts";
-import type { Registrar, Offer } from "./registrar.ts";
+import type { Fees, Offer, Registrar } from "./registrar.ts";
 import { callRegistrar, connectDomains, type Domains, codeOf, requireList, requireValue } from "./route53-client.ts";
-import { latestOperation, operationOf, register } from "./route53-register.ts";
-import { registration, deleteRegistration, setAutoRenew, setNameservers } from "./route53-registrations.ts";
+import { latestOperation, operationOf, register, renew } from "./route53-operations.ts";
+import { registration, deleteRegistration, setNameservers, stopAutoRenew } from "./route53-registrations.ts";
 
 export type Route53RegistrarOptions = {
   /** The time limit of each attempt; a registration has one attempt, every other call three. */
@@ -20,8 +20,8 @@ const clockSkewMs = 5_000;
 
 /**
  * Registers names at Amazon Route 53 Domains, in us-east-1. Its role needs route53domains:ListPrices,
- * CheckDomainAvailability, RegisterDomain, GetOperationDetail, ListOperations, GetDomainDetail,
- * UpdateDomainNameservers, EnableDomainAutoRenew, DisableDomainAutoRenew and DeleteDomain. With each name Route 53
+ * CheckDomainAvailability, RegisterDomain, RenewDomain, GetOperationDetail, ListOperations, GetDomainDetail,
+ * UpdateDomainNameservers, DisableDomainAutoRenew and DeleteDomain. With each name Route 53
  * Domains also creates a hosted zone of its own, which is not used.
  */
 export function route53Registrar({
@@ -31,22 +31,24 @@ export function route53Registrar({
 }: Route53RegistrarOptions = {}): Registrar {
   let connection: Promise<Domains> | undefined;
   const connect = (): Promise<Domains> => (connection ??= connectDomains(timeoutMs, endpoint));
-  const { tlds, offer } = offers(connect, now);
+  const { tlds, offer, fees } = offers(connect, now);
   return {
     tlds: () => callRegistrar(tlds),
     offer: (name) => callRegistrar(() => offer(name)),
+    fees: (name) => callRegistrar(() => fees(name)),
     register: (input) => callRegistrar(async () => register(await connect(), input)),
+    renew: (input) => callRegistrar(async () => renew(await connect(), input)),
     operation: (id) =>
       callRegistrar(async () => {
         const { client, sdk } = await connect();
         return operationOf(await client.send(new sdk.GetOperationDetailCommand({ OperationId: id })));
       }),
-    findOperation: (name, since) =>
-      callRegistrar(async () => latestOperation(await connect(), name, new Date(since.getTime() - clockSkewMs))),
-    registration: (name) => callRegistrar(async () => registration(await connect(), name)),
+    findOperation: (name, since, kind) =>
+      callRegistrar(async () => latestOperation(await connect(), name, kind, new Date(since.getTime() - clockSkewMs))),
+    registration: (name) => callRegistrar(async () => registration(await connect(), name, now())),
     setNameservers: (name, nameservers) =>
       callRegistrar(async () => setNameservers(await connect(), name, nameservers)),
-    setAutoRenew: (name, autoRenew) => callRegistrar(async () => setAutoRenew(await connect(), name, autoRenew)),
+    stopAutoRenew: (name) => callRegistrar(async () => stopAutoRenew(await connect(), name)),
     release: (name) => callRegistrar(async () => deleteRegistration(await connect(), name)),
   };
 }
@@ -94,6 +96,9 @@ function pricesOf({ RegistrationPrice, RenewalPrice }: DomainPrice): Prices {
 
 /** A top-level domain as we write it: without a dot before it. */
 const tldOf = (price: DomainPrice): string => requireValue(price.Name).replace(/^\./, "").toLowerCase();
+
+/** The top-level domain of a name. */
+const tldUnder = (name: string): string => name.slice(name.indexOf(".") + 1);
 
 /** The prices of a top-level domain; undefined when Route 53 does not sell it. */
 async function askPrices({ client, sdk }: Domains, tld: string): Promise<Prices | undefined> {
@@ -147,9 +152,16 @@ function offers(connect: () => Promise<Domains>, now: () => Date) {
   const tlds = cached(now, async () => askTlds(await connect()));
   return {
     tlds: async () => (await tlds("")) ?? [],
+    /** Without a fee for restoring, because Route 53 has no call that restores a name. */
+    fees: async (name: string): Promise<Fees | undefined> => {
+      const renewal = (await prices(tldUnder(name)))?.renewalPrice;
+      return renewal === undefined ? undefined : { renewal };
+    },
     offer: async (name: string): Promise<Offer> => {
-      const tld = name.slice(name.indexOf(".") + 1);
-      const [status, price] = await Promise.all([connect().then((domains) => offerStatus(domains, name)), prices(tld)]);
+      const [status, price] = await Promise.all([
+        connect().then((domains) => offerStatus(domains, name)),
+        prices(tldUnder(name)),
+      ]);
       // The price list has no prices of premium names.
       return status === "available" ? { name, status, ...price } : { name, status };
     },

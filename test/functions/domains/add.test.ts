@@ -26,6 +26,7 @@ test("connects a domain that can be read at its Location at once, to be delegate
     source: "connected",
     nameservers: [expect.stringMatching(/^[0-9a-z]{12}\.ns1\./), expect.stringMatching(/^[0-9a-z]{12}\.ns2\./)],
     registration: null,
+    renewal: null,
     auto_renew: false,
     redirect_url: null,
     dmarc_policy: "none",

@@ -13,9 +13,8 @@ test("gives a registration back to the registrar, and keeps the domain as releas
   const domain = await connected(account);
   const { id, name } = domain;
   const registrar = embeddedRegistrar(testTable(), () => new Date());
-  await registrar.register({ name, contact, autoRenew: false });
-  const { expiresAt, locked } = (await registrar.registration(name)) ?? {};
-  const registration = { status: "active", expires_at: expiresAt, locked };
+  await registrar.register({ name, contact });
+  const registration = { status: "active", expires_at: "2028-01-01T00:00:00.000Z", locked: true };
   await setStored(account, name, { source: "purchased", registration, status: "releasing", is_open: false });
   const silent = { ...registrar, release: () => Promise.reject(new Problem("upstream_unavailable", "It is silent.")) };
   await expect(advance(account, name, { registrar: silent })).rejects.toThrow("It is silent.");
@@ -34,7 +33,7 @@ test("a domain whose registration failed takes nothing from whoever registered t
   await write({ delete: holderKey(name) });
   const bought = await connected(buyer, { name });
   const registrar = embeddedRegistrar(testTable(), () => new Date());
-  await registrar.register({ name, contact, autoRenew: false });
+  await registrar.register({ name, contact });
   expect((await remove(account, name)).status).toBe(200);
   expect(await statusOf(account, name)).toBe(404);
   expect(await registrar.registration(name)).toBeDefined();
@@ -54,7 +53,7 @@ test.each(["active", "expired"])(
     await write({ delete: holderKey(name) });
     const bought = await connected(buyer, { name });
     const registrar = embeddedRegistrar(testTable(), () => new Date());
-    await registrar.register({ name, contact, autoRenew: false });
+    await registrar.register({ name, contact });
     await remove(account, name);
     expect(await domainOf(account, id)).toBeUndefined();
     expect(await registrar.registration(name)).toBeDefined();

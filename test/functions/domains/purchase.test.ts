@@ -32,7 +32,7 @@ test("holds the price, has the names registered, takes the money once, and they 
   expect(await readDomain(account, one)).toMatchObject({
     id: results[0].id,
     source: "purchased",
-    auto_renew: false,
+    auto_renew: true,
     registration: { expires_at: null, locked: false },
   });
   expect(await wallet(account)).toEqual({ posted: 10_000, available: 7_300 });

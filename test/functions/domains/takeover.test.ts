@@ -32,6 +32,7 @@ import {
 import { storedOf } from "../../support/doors.ts";
 import { added, addMailbox, person, send } from "../../support/mailboxes.ts";
 import { buyer, happened, registered, wallet } from "../../support/purchases.ts";
+import { registrationUntil } from "../../support/registrations.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
 const dayMs = 86_400_000;
@@ -164,7 +165,7 @@ describe("a purchase of a name that another account connected", () => {
       // The embedded registry does not sell what is delegated: here it has the name for the buyer all the same.
       const { due_at } = await storedAs(rival, name);
       const work = workAt(new Date(due_at ?? ""));
-      const registration = { expiresAt: "2028-01-01T00:00:00.000Z", locked: true, autoRenew: false, nameservers: [] };
+      const registration = registrationUntil("2028-01-01T00:00:00.000Z");
       const granting = {
         ...work.registrar,
         register: async () => ({ id: "one", state: "succeeded" as const }),

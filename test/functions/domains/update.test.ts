@@ -20,11 +20,11 @@ const registrar = () => embeddedRegistrar(testTable(), () => new Date());
 /** A domain of the account that is registered through us; `registration` is what the account knows of that. */
 async function registered(account: Account, registration: Record<string, unknown> = {}): Promise<string> {
   const { name } = await connected(account);
-  await registrar().register({ name, contact, autoRenew: false });
-  const { expiresAt, locked } = (await registrar().registration(name)) ?? {};
+  await registrar().register({ name, contact });
+  const { expiresAt } = (await registrar().registration(name)) ?? {};
   await setStored(account, name, {
     source: "purchased",
-    registration: { status: "active", expires_at: expiresAt, locked, ...registration },
+    registration: { status: "active", expires_at: expiresAt, locked: true, ...registration },
   });
   return name;
 }
@@ -146,17 +146,18 @@ test("a tag that is deleted is on no domain any more, and the others stay", asyn
   expect((await update(account, name, { dmarc_policy: "reject" })).body).toMatchObject(left);
 });
 
-test("does not renew by itself what is registered here, as nobody would be charged for it yet", async () => {
+test("switches automatic renewal on and off for what was purchased here, and not for what was connected", async () => {
   const account = await newAccount();
   const { name: own } = await connected(account);
+  const refused = await update(account, own, { auto_renew: true, dmarc_policy: "reject" });
+  expect(refused).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "auto_renew"] }] } });
+  expect((await get(account, own)).body).toMatchObject({ auto_renew: false, dmarc_policy: "none" });
+  expect((await update(account, own, { auto_renew: false })).body).toMatchObject({ auto_renew: false });
   const bought = await registered(account);
-  for (const name of [own, bought]) {
-    const refused = await update(account, name, { auto_renew: true, dmarc_policy: "reject" });
-    expect(refused).toMatchObject({ status: 422, body: { detail: [{ loc: ["body", "auto_renew"] }] } });
-    expect((await get(account, name)).body).toMatchObject({ auto_renew: false, dmarc_policy: "none" });
-    expect((await update(account, name, { auto_renew: false })).body).toMatchObject({ auto_renew: false });
+  for (const auto_renew of [true, false]) {
+    expect((await update(account, bought, { auto_renew })).body).toMatchObject({ auto_renew });
+    expect(await registrar().registration(bought)).toMatchObject({ autoRenew: false });
   }
-  expect(await registrar().registration(bought)).toMatchObject({ autoRenew: false });
 });
 
 test("refuses a change of what the caller did not see", async () => {

@@ -8,11 +8,12 @@ import { ensureTable } from "../../../infra/local/table/engine.ts";
 import { changeJournalOf } from "../../../shared/changes/record.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { openResolver } from "../../../shared/dns/resolver.ts";
-import { domainQueue, holderKey } from "../../../shared/domains/domain.ts";
+import { domainQueue, holderKey, registrationOf } from "../../../shared/domains/domain.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
 import { getZone, zoneKey, zoneQueue } from "../../../shared/domains/zone.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
+import type { Registrar } from "../../../shared/providers/registrar/registrar.ts";
 import { dueWrite, readDue } from "../../../shared/table/due.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { newWorkspace } from "../../support/auth.ts";
@@ -277,46 +278,50 @@ test("the lease of a process that died lapses, and the worker does its work", as
 async function registered(account: Account): Promise<string> {
   const { name } = await connected(account);
   const registrar = embeddedRegistrar(testTable(), () => new Date());
-  await registrar.register({ name, contact, autoRenew: false });
-  const { expiresAt, locked } = (await registrar.registration(name)) ?? {};
-  const registration = { status: "active", expires_at: expiresAt, locked };
+  await registrar.register({ name, contact });
+  const found = await registrar.registration(name);
+  const registration = found && registrationOf(found);
   await setStored(account, name, { source: "purchased", registration });
   return name;
 }
 
-test("delegates what is registered here to its account, renews it as it is set, and makes it active", async () => {
+test("delegates what is registered here to its account, and makes it active", async () => {
   const account = await newAccount();
   const name = await registered(account);
-  await setStored(account, name, { auto_renew: true });
   expect(await advance(account, name)).toMatchObject({ status: "active" });
   const { nameservers } = await storedAs(account, name);
   const known = await embeddedRegistrar(testTable(), () => new Date()).registration(name);
-  expect(known).toMatchObject({ nameservers, autoRenew: true });
+  expect(known).toMatchObject({ nameservers, autoRenew: false });
 });
 
-test("a domain whose registration ended is expired, whatever its DNS says, until it is registered again", async () => {
+test("keeps a registrar from renewing a name by itself", async () => {
+  const account = await newAccount();
+  const name = await registered(account);
+  const { registrar } = workAt(new Date());
+  const [stopped, found] = [vi.fn<Registrar["stopAutoRenew"]>(), await registrar.registration(name)];
+  const renewing = { ...registrar, registration: async () => found && { ...found, autoRenew: true } };
+  await advance(account, name, { registrar: { ...renewing, stopAutoRenew: stopped } });
+  expect(stopped.mock.calls).toEqual([[name]]);
+});
+
+test("a domain that its registrar does not have is expired, whatever its DNS says, until it is there again", async () => {
   const account = await newAccount();
   const name = await registered(account);
   await advance(account, name);
   const key = await dig(`hm1._domainkey.${name}`, "TXT");
-  const { registration } = await storedAs(account, name);
-  const end = new Date(registration?.expires_at ?? "");
-  const { id, due_at } = await storedAs(account, name);
-  await advanceDomain(account.id, id, due_at ?? "", workAt(end));
-  expect(await storedAs(account, name)).toMatchObject({
-    status: "expired",
-    status_reason: "The domain's registration has ended.",
-  });
-  for (let day = 0; day < 3; day++) expect(await advance(account, name)).toMatchObject({ status: "expired" });
+  const { registrar } = workAt(new Date());
+  const without = { registrar: { ...registrar, registration: async () => undefined } };
+  for (let day = 0; day < 3; day++) {
+    expect(await advance(account, name, without)).toMatchObject({
+      status: "expired",
+      status_reason: "The domain's registration has ended.",
+    });
+  }
   expect(await eventsOf(account)).toEqual(["created", "verified", "updated"]);
   expect(await isFirm(name)).toBe(false);
 
-  const { registrar } = workAt(new Date());
-  const known = await registrar.registration(name);
-  if (!known) throw new Error("it is not registered");
-  const renewed = { ...known, expiresAt: new Date(end.getTime() + 365 * dayMs).toISOString() };
-  const later = { registrar: { ...registrar, registration: async () => renewed } };
-  expect(await advance(account, name, later)).toMatchObject({ status: "active", status_reason: null });
+  const { id } = await storedAs(account, name);
+  expect(await advance(account, name)).toMatchObject({ status: "active", status_reason: null });
   expect(await dig(`hm1._domainkey.${name}`, "TXT")).toEqual(key);
   expect(await isFirm(name)).toBe(true);
   expect((await getZone(testTable(), account.id, id))?.due_at).toBeNull();

@@ -44,12 +44,12 @@ const registrarActions = [
   "route53domains:CheckDomainAvailability",
   "route53domains:DeleteDomain",
   "route53domains:DisableDomainAutoRenew",
-  "route53domains:EnableDomainAutoRenew",
   "route53domains:GetDomainDetail",
   "route53domains:GetOperationDetail",
   "route53domains:ListOperations",
   "route53domains:ListPrices",
   "route53domains:RegisterDomain",
+  "route53domains:RenewDomain",
   "route53domains:UpdateDomainNameservers",
 ];
 const zoneActions = [

@@ -128,6 +128,7 @@ const exceptions: Record<string, string> = {
   "domains.add": afterHead,
   "domains.search": provider,
   "domains.purchase": provider,
+  "domains.renew": provider,
   "domains.get": unseen,
   "domains.update": unseen,
   "domains.delete": steps,

@@ -31,7 +31,7 @@ const Body = z.object({
   Status: z.array(z.string()).optional(),
   Type: z.array(z.string()).optional(),
   SortOrder: z.enum(["ASC", "DESC"]).default("ASC"),
-  AutoRenew: z.boolean().default(true),
+  CurrentExpiryYear: z.int().optional(),
   Nameservers: z.array(z.object({ Name: z.string() })).default([]),
 });
 type Body = z.output<typeof Body>;
@@ -41,6 +41,8 @@ export const refusal = (code: string, message = "No", more: Record<string, unkno
   amzJson({ __type: `com.amazonaws.route53domains#${code}`, message, ...more }, status);
 
 export type DomainsService = Awaited<ReturnType<typeof startDomains>>;
+
+const yearSeconds = 31_536_000;
 
 /** When the service is asked, by its own clock. */
 const now = Date.parse("2026-01-02T03:04:05Z") / 1_000;
@@ -105,6 +107,14 @@ export async function startDomains(...troubles: Fault[]) {
     return amzJson({ Availability: availability.get(name) ?? (domains.has(name) ? "UNAVAILABLE" : "AVAILABLE") });
   }
 
+  function renew({ DomainName, ExpirationDate }: Domain, { CurrentExpiryYear }: Body) {
+    const running = operations.find((one) => one.DomainName === DomainName && one.Status === "SUBMITTED");
+    if (running) return refusal("DuplicateRequest", "A request is pending.", { requestId: running.OperationId });
+    const year = new Date(ExpirationDate * 1_000).getUTCFullYear();
+    if (year !== CurrentExpiryYear) return refusal("InvalidInput", `The domain expires in ${year}.`);
+    return begin("RENEW_DOMAIN", DomainName);
+  }
+
   /** What is done to a name that is there. */
   function own(action: string, domain: Domain, body: Body) {
     const { DomainName } = domain;
@@ -117,7 +127,9 @@ export async function startDomains(...troubles: Fault[]) {
       domains.delete(DomainName);
       return begin("DELETE_DOMAIN", DomainName);
     }
-    domain.AutoRenew = action === "EnableDomainAutoRenew";
+    if (action === "RenewDomain") return renew(domain, body);
+    if (action !== "DisableDomainAutoRenew") return refusal("UnknownOperationException");
+    domain.AutoRenew = false;
     return amzJson({});
   }
 
@@ -138,12 +150,15 @@ export async function startDomains(...troubles: Fault[]) {
     return domain ? own(action, domain, body) : missing(name);
   }
 
-  /** Has a running registration end well. */
+  /** Has a running registration, or a renewal for a year, end well. */
   function settle(id: string): void {
     const operation = operations.find(({ OperationId }) => OperationId === id);
     if (!operation) throw new Error(`no operation ${id}`);
     operation.Status = "SUCCESSFUL";
-    domains.set(operation.DomainName, newDomain(operation.DomainName));
+    const { DomainName, Type } = operation;
+    const known = Type === "RENEW_DOMAIN" ? domains.get(DomainName) : undefined;
+    if (known) known.ExpirationDate += yearSeconds;
+    else domains.set(DomainName, newDomain(DomainName));
   }
 
   const service = await startLoopback(answer, () => troubles.shift());
@@ -155,6 +170,6 @@ export const newDomain = (DomainName: string): Domain => ({
   DomainName,
   Nameservers: [{ Name: "NS-1.awsdns-1.com" }, { Name: "ns-2.awsdns-2.net." }],
   AutoRenew: true,
-  ExpirationDate: now + 31_536_000.5,
+  ExpirationDate: now + yearSeconds + 0.5,
   StatusList: ["clientTransferProhibited", "addPeriod"],
 });

@@ -26,6 +26,8 @@ test.each([
   ["end my contract", "billing.plan.cancel"],
   ["remaining balance", "billing.wallet_balance.get"],
   ["buy a domain", "domains.purchase"],
+  ["keep my domain for another year", "domains.renew"],
+  ["my domain expires soon", "domains.renew"],
   ["is this name still free", "domains.search"],
   ["use the domain I already bought somewhere else", "domains.add"],
   ["why is my mail not arriving", "domains.health"],

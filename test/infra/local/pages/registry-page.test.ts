@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 
 import { registryPaths } from "../../../../infra/local/pages/registry.ts";
 import { delegationOf } from "../../../../shared/providers/registrar/embedded-names.ts";
-import { connected, uniqueName } from "../../../support/domains.ts";
+import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import { connected, contact, uniqueName } from "../../../support/domains.ts";
 import { newAccount, testTable } from "../../../support/world.ts";
 import { asking } from "../asking.ts";
 
@@ -31,9 +32,20 @@ test("takes any nameservers, by a form too, and none to take a delegation away",
   expect(JSON.parse((await send("GET", { query: `name=${name}` })).text)).toEqual({
     name,
     nameservers: ["ns1.example.net", "ns2.example.net"],
+    registration: null,
   });
   await send("POST", { type: json, body: JSON.stringify({ name, nameservers: [] }) });
   expect(JSON.parse((await send("GET", { query: `name=${name}` })).text).nameservers).toEqual([]);
+});
+
+test("shows the registration of a name that was bought through the product", async () => {
+  const name = uniqueName();
+  await embeddedRegistrar(testTable(), () => new Date()).register({ name, contact });
+  expect(JSON.parse((await send("GET", { query: `name=${name}` })).text)).toMatchObject({
+    name,
+    nameservers: [],
+    registration: { phase: "registered", statuses: ["clientTransferProhibited"], expiresAt: expect.any(String) },
+  });
 });
 
 test.each([

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 
-import { delegate, delegationOf } from "../../../../shared/providers/registrar/embedded-names.ts";
+import { delegate, delegationOf, registeredNameKey } from "../../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { RegistrarEnvironment, registrarOf } from "../../../../shared/providers/registrar/factory.ts";
-import { Refused } from "../../../../shared/providers/registrar/registrar.ts";
+import { Refused, type Renewing } from "../../../../shared/providers/registrar/registrar.ts";
 import { contact } from "../../../support/contact.ts";
 import { testTable } from "../../../support/world.ts";
 
@@ -16,8 +16,7 @@ const nameservers = ["a.ns1.example.net", "a.ns2.example.net"];
 const newName = (beginning = "n", tld = "com"): string => `${beginning}${randomBytes(8).toString("hex")}.${tld}`;
 const after = (ms: number): Date => new Date(start.getTime() + ms);
 const at = (now: Date) => embeddedRegistrar(table, () => now);
-const register = (name: string, { now = start, autoRenew = false } = {}) =>
-  at(now).register({ name, contact, autoRenew });
+const register = (name: string, { now = start } = {}) => at(now).register({ name, contact });
 
 test("a dozen top-level domains and more are sold, each at its price and that of a renewal", async () => {
   const tlds = await at(start).tlds();
@@ -67,10 +66,13 @@ test("a name is registered at once, for a year", async () => {
   const operation = await register(name);
   expect(operation).toEqual({ id: expect.any(String), state: "succeeded" });
   expect(await at(start).operation(operation.id)).toEqual(operation);
-  expect(await at(start).findOperation(name, start)).toEqual(operation);
+  expect(await at(start).findOperation(name, start, "register")).toEqual(operation);
   expect(await at(start).registration(name)).toEqual({
     expiresAt: "2027-03-01T12:00:00.250Z",
-    locked: true,
+    phase: "registered",
+    graceEndsAt: "2027-03-31T12:00:00.250Z",
+    redemptionEndsAt: "2027-04-30T12:00:00.250Z",
+    statuses: ["clientTransferProhibited"],
     autoRenew: false,
     nameservers: [],
   });
@@ -88,7 +90,7 @@ test("of many who register a name at once one does, and the others are refused",
 test.each(["taken-", "reserved-", "refused-", "premium-"])("%s is refused, and nothing begins", async (beginning) => {
   const name = newName(beginning);
   await expect(register(name)).rejects.toThrow(Refused);
-  expect(await at(start).findOperation(name, start)).toBeUndefined();
+  expect(await at(start).findOperation(name, start, "register")).toBeUndefined();
   expect(await at(start).registration(name)).toBeUndefined();
 });
 
@@ -99,7 +101,7 @@ test.each(["localhost", "example.test", "a#b/c.com"])("%s cannot be registered",
 test("a silent registry registers nothing", async () => {
   const name = newName("silent-");
   await expect(register(name)).rejects.toMatchObject({ code: "upstream_unavailable" });
-  expect(await at(start).findOperation(name, start)).toBeUndefined();
+  expect(await at(start).findOperation(name, start, "register")).toBeUndefined();
 });
 
 test("a slow name is registered after 30 seconds; who registers it until then joins the operation", async () => {
@@ -112,7 +114,7 @@ test("a slow name is registered after 30 seconds; who registers it until then jo
   expect(await at(after(29_999)).offer(name)).toMatchObject({ status: "unavailable" });
   const done = { ...running, state: "succeeded" };
   expect(await at(after(30_000)).operation(running.id)).toEqual(done);
-  expect(await at(after(30_000)).findOperation(name, start)).toEqual(done);
+  expect(await at(after(30_000)).findOperation(name, start, "register")).toEqual(done);
   expect(await at(after(30_000)).registration(name)).toMatchObject({ expiresAt: "2027-03-01T12:00:30.250Z" });
   await expect(register(name, { now: after(30_000) })).rejects.toThrow(Refused);
 });
@@ -127,47 +129,185 @@ test("a failing name is not registered after 30 seconds, and can be tried again"
   const again = await register(name, { now: after(60_000) });
   expect(again.state).toBe("running");
   expect(again.id).not.toBe(running.id);
-  expect(await at(after(60_000)).findOperation(name, start)).toEqual(again);
+  expect(await at(after(60_000)).findOperation(name, start, "register")).toEqual(again);
 });
 
 test("a lost answer is 503 once: the name is registered, and its operation found by asking and by trying again", async () => {
   const name = newName("lost-");
   await expect(register(name)).rejects.toMatchObject({ code: "upstream_unavailable" });
-  const operation = await at(start).findOperation(name, start);
+  const operation = await at(start).findOperation(name, start, "register");
   expect(operation).toMatchObject({ state: "succeeded" });
   expect(await register(name)).toEqual(operation);
-  expect(await at(start).registration(name)).toMatchObject({ autoRenew: false });
+  expect(await at(start).registration(name)).toMatchObject({ phase: "registered" });
 });
 
 test("an operation that began before is not found, and none of another name", async () => {
   const name = newName();
   await register(name);
-  expect(await at(start).findOperation(name, after(1))).toBeUndefined();
-  expect(await at(start).findOperation(newName(), start)).toBeUndefined();
+  expect(await at(start).findOperation(name, after(1), "register")).toBeUndefined();
+  expect(await at(start).findOperation(newName(), start, "register")).toBeUndefined();
 });
 
 test.each(["", "/", "a.com", "a.com/", "a.com/2026#x", "a.com/#", "../a/b"])("%j is no operation", async (id) => {
   await expect(at(start).operation(id)).rejects.toThrow("The operation does not exist");
 });
 
-test("a name that is not renewed is free after its year, to the millisecond; one that is renewed is not", async () => {
-  const [once, ever] = [newName(), newName()];
-  await Promise.all([register(once), register(ever, { autoRenew: true })]);
-  const [before, end] = [new Date("2027-03-01T12:00:00.249Z"), new Date("2027-03-01T12:00:00.250Z")];
-  expect(await at(before).registration(once)).toBeDefined();
-  expect(await at(end).registration(once)).toBeUndefined();
-  expect(await at(end).offer(once)).toMatchObject({ status: "available" });
-  expect(await at(before).registration(ever)).toMatchObject({ expiresAt: end.toISOString() });
-  expect(await at(end).registration(ever)).toMatchObject({ expiresAt: "2028-03-01T12:00:00.250Z" });
-  const muchLater = new Date("2033-12-31T00:00:00Z");
-  expect(await at(muchLater).registration(ever)).toMatchObject({ expiresAt: "2034-03-01T12:00:00.250Z" });
-  await at(muchLater).setAutoRenew(ever, false);
-  expect(await at(muchLater).registration(ever)).toMatchObject({
-    autoRenew: false,
-    expiresAt: "2034-03-01T12:00:00.250Z",
+test("after its end a name passes grace, redemption and pending deletion, to the millisecond, and is free then", async () => {
+  const name = newName();
+  await register(name);
+  await at(start).setNameservers(name, nameservers);
+  const phases: [at: string, phase: string | undefined, isDelegated: boolean, offer: string][] = [
+    ["2027-03-01T12:00:00.249Z", "registered", true, "unavailable"],
+    ["2027-03-01T12:00:00.250Z", "grace", true, "unavailable"],
+    ["2027-03-31T12:00:00.249Z", "grace", true, "unavailable"],
+    ["2027-03-31T12:00:00.250Z", "redemption", false, "unavailable"],
+    ["2027-04-30T12:00:00.249Z", "redemption", false, "unavailable"],
+    ["2027-04-30T12:00:00.250Z", undefined, false, "unavailable"],
+    ["2027-05-05T12:00:00.249Z", undefined, false, "unavailable"],
+    ["2027-05-05T12:00:00.250Z", undefined, false, "available"],
+  ];
+  for (const [instant, phase, isDelegated, offer] of phases) {
+    const now = new Date(instant);
+    expect((await at(now).registration(name))?.phase, instant).toBe(phase);
+    expect(await delegationOf(table, name, () => now), instant).toEqual(isDelegated ? nameservers : undefined);
+    expect(await at(now).offer(name), instant).toMatchObject({ status: offer });
+    if (offer === "available") continue;
+    await expect(register(name, { now }), instant).rejects.toThrow(Refused);
+    await expect(
+      delegate(table, name, [], () => now),
+      instant,
+    ).rejects.toThrow("already registered");
+  }
+  expect((await register(name, { now: new Date("2027-05-05T12:00:00.250Z") })).state).toBe("succeeded");
+});
+
+test("the statuses of a name are those of EPP", async () => {
+  const name = newName();
+  await register(name);
+  const statusesAt = async (instant: string) => (await at(new Date(instant)).registration(name))?.statuses;
+  expect(await statusesAt("2027-03-01T00:00:00Z")).toEqual(["clientTransferProhibited"]);
+  expect(await statusesAt("2027-03-02T00:00:00Z")).toEqual(["clientTransferProhibited", "autoRenewPeriod"]);
+  expect(await statusesAt("2027-04-01T00:00:00Z")).toEqual([
+    "clientTransferProhibited",
+    "redemptionPeriod",
+    "pendingDelete",
+  ]);
+});
+
+test("a name that an earlier version had renewed every year is renewed until that is stopped", async () => {
+  const name = newName();
+  await register(name);
+  await table.attempt({ update: registeredNameKey(name), set: { auto_renew: true }, if: { holder: "us" } });
+  const end = new Date("2027-03-01T12:00:00.250Z");
+  expect(await at(new Date("2027-03-01T12:00:00.249Z")).registration(name)).toMatchObject({
+    expiresAt: end.toISOString(),
+    autoRenew: true,
   });
-  expect(await at(new Date("2034-03-02T00:00:00Z")).registration(ever)).toBeUndefined();
-  expect((await register(once, { now: end })).state).toBe("succeeded");
+  expect(await at(end).registration(name)).toMatchObject({ expiresAt: "2028-03-01T12:00:00.250Z" });
+  const muchLater = new Date("2033-12-31T00:00:00Z");
+  await at(muchLater).stopAutoRenew(name);
+  await at(muchLater).stopAutoRenew(name);
+  const ended = { autoRenew: false, expiresAt: "2034-03-01T12:00:00.250Z" };
+  expect(await at(muchLater).registration(name)).toMatchObject({ ...ended, phase: "registered" });
+  expect(await at(new Date("2034-03-02T00:00:00Z")).registration(name)).toMatchObject({ ...ended, phase: "grace" });
+});
+
+describe("a renewal", () => {
+  const end = "2027-03-01T12:00:00.250Z";
+  const renewal = (name: string, more: Partial<Renewing> = {}): Renewing => ({
+    name,
+    years: 1,
+    expiresAt: end,
+    restore: false,
+    ...more,
+  });
+  const endOf = async (name: string, now = start) => (await at(now).registration(name))?.expiresAt;
+
+  test("has a price, and so has a restoration; a name that is not sold has none", async () => {
+    expect(await at(start).fees(newName("n", "org"))).toEqual({ renewal: 1_500, restore: 8_000 });
+    expect(await at(start).fees("example.test")).toBeUndefined();
+  });
+
+  test("adds years to the end, once however often it is asked for", async () => {
+    const name = newName();
+    await register(name);
+    const operation = await at(after(1)).renew(renewal(name, { years: 2 }));
+    expect(operation).toEqual({ id: expect.any(String), state: "succeeded" });
+    expect(await endOf(name, after(1))).toBe("2029-03-01T12:00:00.250Z");
+    await expect(at(after(2)).renew(renewal(name, { years: 2 }))).rejects.toThrow("ends at 2029-03-01T12:00:00.250Z");
+    expect(await at(after(2)).findOperation(name, start, "renew")).toEqual(operation);
+    expect((await at(after(2)).findOperation(name, start, "register"))?.id).not.toBe(operation.id);
+    await at(after(3)).renew(renewal(name, { expiresAt: "2029-03-01T12:00:00.250Z" }));
+    expect(await endOf(name, after(3))).toBe("2030-03-01T12:00:00.250Z");
+  });
+
+  test("reaches ten years ahead at most", async () => {
+    const name = newName();
+    await register(name);
+    await expect(at(start).renew(renewal(name, { years: 10 }))).rejects.toThrow("at most 10 years");
+    await at(start).renew(renewal(name, { years: 9 }));
+    expect(await endOf(name)).toBe("2036-03-01T12:00:00.250Z");
+  });
+
+  test("in grace is a usual one; in redemption it is one with a restoration, and the name is delegated again", async () => {
+    const name = newName();
+    await register(name);
+    await at(start).setNameservers(name, nameservers);
+    const [grace, redemption] = [new Date("2027-03-20T00:00:00Z"), new Date("2027-04-20T00:00:00Z")];
+    await expect(at(grace).renew(renewal(name, { restore: true }))).rejects.toThrow("needs no restoration");
+    await expect(at(redemption).renew(renewal(name))).rejects.toThrow("has to be restored");
+    await at(redemption).renew(renewal(name, { restore: true }));
+    expect(await at(redemption).registration(name)).toMatchObject({
+      phase: "registered",
+      expiresAt: "2028-03-01T12:00:00.250Z",
+    });
+    expect(await delegationOf(table, name, () => redemption)).toEqual(nameservers);
+    const other = newName();
+    await register(other);
+    await at(grace).renew(renewal(other));
+    expect(await endOf(other, grace)).toBe("2028-03-01T12:00:00.250Z");
+  });
+
+  test("of a name that is not ours is refused", async () => {
+    const name = newName();
+    await expect(at(start).renew(renewal(name))).rejects.toThrow(Refused);
+    await register(name);
+    await expect(at(new Date("2027-05-01T00:00:00Z")).renew(renewal(name))).rejects.toThrow(Refused);
+  });
+
+  test("of a slow name takes 30 seconds, and a second request joins it", async () => {
+    const name = newName("slow-");
+    await register(name);
+    const [begun, settled] = [after(60_000), after(90_000)];
+    const expiresAt = (await endOf(name, begun)) ?? "";
+    const running = await at(begun).renew(renewal(name, { expiresAt }));
+    expect(running.state).toBe("running");
+    expect(await at(after(89_999)).renew(renewal(name, { expiresAt }))).toEqual(running);
+    expect(await endOf(name, after(89_999))).toBe(expiresAt);
+    expect(await at(settled).operation(running.id)).toEqual({ ...running, state: "succeeded" });
+    expect(await endOf(name, settled)).toBe("2028-03-01T12:00:30.250Z");
+  });
+
+  test("whose answer is lost has happened, and is found", async () => {
+    const name = newName("lost-");
+    await expect(register(name)).rejects.toThrow();
+    await expect(at(start).renew(renewal(name))).rejects.toMatchObject({ code: "upstream_unavailable" });
+    expect(await at(start).findOperation(name, start, "renew")).toMatchObject({ state: "succeeded" });
+    expect(await endOf(name)).toBe("2028-03-01T12:00:00.250Z");
+  });
+
+  test("is refused, fails, or gets no answer, as the name says, and changes nothing", async () => {
+    const [refused, fails, silent] = ["renewal-refused-", "renewal-fails-", "renewal-silent-"].map((one) =>
+      newName(one),
+    );
+    for (const name of [refused, fails, silent]) await register(name ?? "");
+    await expect(at(start).renew(renewal(refused ?? ""))).rejects.toThrow(Refused);
+    const { id } = await at(start).renew(renewal(fails ?? ""));
+    const reason = "The registry did not renew the name.";
+    expect(await at(after(30_000)).operation(id)).toEqual({ id, state: "failed", reason });
+    await expect(at(start).renew(renewal(silent ?? ""))).rejects.toMatchObject({ code: "upstream_unavailable" });
+    for (const name of [refused, fails, silent]) expect(await endOf(name ?? "", after(30_000))).toBe(end);
+  });
 });
 
 test("nameservers are set, and the parent zone has them at once", async () => {
@@ -196,7 +336,7 @@ test("what is not ours is not changed, nor what is not ours yet", async () => {
   await Promise.all([delegate(table, elsewhere, nameservers, () => start), register(slow)]);
   for (const name of [elsewhere, slow, newName()]) {
     await expect(at(start).setNameservers(name, [])).rejects.toThrow("not registered through this registrar");
-    await expect(at(start).setAutoRenew(name, true)).rejects.toThrow("not registered through this registrar");
+    await expect(at(start).stopAutoRenew(name)).rejects.toThrow("not registered through this registrar");
     await at(start).release(name);
   }
   expect(await delegationOf(table, elsewhere)).toEqual(nameservers);
@@ -237,10 +377,8 @@ test("without configuration only the first use fails, and says what to set", asy
 test("an environment says who registers; another word is refused", async () => {
   const chosen = registrarOf(RegistrarEnvironment.parse({ REGISTRAR: "embedded" }))(table, () => start);
   const name = newName();
-  await chosen.register({ name, contact, autoRenew: true });
-  expect(await at(start).registration(name)).toMatchObject({ autoRenew: true });
+  await chosen.register({ name, contact });
   await chosen.setNameservers(name, nameservers);
-  await chosen.setAutoRenew(name, false);
-  expect(await chosen.registration(name)).toMatchObject({ autoRenew: false, nameservers });
+  expect(await at(start).registration(name)).toMatchObject({ nameservers });
   expect(() => RegistrarEnvironment.parse({ REGISTRAR: "gandi" })).toThrow();
 });

@@ -55,6 +55,13 @@ test.each([
   expect(await one.registrar.offer("example.dev")).toEqual({ name: "example.dev", status: "available", ...expected });
 });
 
+test("the fee for a name is that of a renewal, by the price list; there is none for a restoration", async () => {
+  const one = await scene();
+  expect(await one.registrar.fees(name)).toEqual({ renewal: 1_310 });
+  expect(await one.registrar.fees("example.test")).toBeUndefined();
+  expect(callsOf(one)).toEqual(["ListPrices", "ListPrices"]);
+});
+
 test("the prices of a top-level domain are asked for once in an hour, by many at once too, and not kept of a failure", async () => {
   let now = since;
   const one = await scene([], { now: () => now });

@@ -112,10 +112,10 @@ test("a registration whose answer was lost is found by its name, and by register
   const one = await scene(["lost"]);
   await thrownBy(one.registrar.register(input));
   const running = { id: "operation-1", state: "running" };
-  expect(await one.registrar.findOperation(name, since)).toEqual(running);
+  expect(await one.registrar.findOperation(name, since, "register")).toEqual(running);
   expect(await one.registrar.register(input)).toEqual(running);
   one.settle("operation-1");
-  expect(await one.registrar.findOperation(name, since)).toEqual({ ...running, state: "succeeded" });
+  expect(await one.registrar.findOperation(name, since, "register")).toEqual({ ...running, state: "succeeded" });
 });
 
 test("a registration that runs is found also when Route 53 does not say which it is", async () => {
@@ -150,7 +150,7 @@ test.each([
   const { id } = await one.registrar.register(input);
   Object.assign(one.operations[0] ?? {}, { Status, Message: "It is taken\nin 111122223333 now." });
   expect(await one.registrar.operation(id)).toEqual({ id, ...expected });
-  expect(await one.registrar.findOperation(name, since)).toEqual({ id, ...expected });
+  expect(await one.registrar.findOperation(name, since, "register")).toEqual({ id, ...expected });
 });
 
 test("a failure without a message has a reason all the same, and a long one ends", async () => {
@@ -176,7 +176,7 @@ test("the latest registration of the name since then is found, on whatever page,
   submit(name);
   submit(name, "DELETE_DOMAIN");
   for (let n = 0; n < 250; n++) submit(`other${n}.com`);
-  expect(await one.registrar.findOperation(name, since)).toMatchObject({ id: "o1" });
+  expect(await one.registrar.findOperation(name, since, "register")).toMatchObject({ id: "o1" });
   expect(one.recorded).toHaveLength(3);
   expect(bodyOf(one, 0)).toEqual({
     SubmittedSince: since.getTime() / 1_000 - 5,
@@ -185,5 +185,5 @@ test("the latest registration of the name since then is found, on whatever page,
     SortOrder: "DESC",
     MaxItems: 100,
   });
-  expect(await one.registrar.findOperation(name, new Date(since.getTime() + 7_000))).toBeUndefined();
+  expect(await one.registrar.findOperation(name, new Date(since.getTime() + 7_000), "register")).toBeUndefined();
 });

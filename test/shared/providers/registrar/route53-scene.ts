@@ -5,7 +5,7 @@ import { startDomains, type DomainsService } from "../domains-service.ts";
 import { timeoutFor, type Fault } from "../loopback.ts";
 
 export const name = "example.com";
-export const input = { name, contact: { ...contact, organization: "" }, autoRenew: false };
+export const input = { name, contact: { ...contact, organization: "" } };
 export const since = new Date("2026-01-02T03:04:05Z");
 
 type Scene = DomainsService & { registrar: Registrar };

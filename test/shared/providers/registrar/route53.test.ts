@@ -31,18 +31,32 @@ test("every request is AWS JSON 1.1, signed with SigV4 for us-east-1 wherever we
   ]);
 });
 
-test("a name of ours has its end, lock, renewal and nameservers; another one is none", async () => {
-  const one = await scene();
+test("a name of ours has its dates, statuses, renewal and nameservers; another one is none", async () => {
+  const one = await scene([], { now: () => since });
   one.domains.set(name, newDomain(name));
   expect(await one.registrar.registration(name)).toEqual({
     expiresAt: "2027-01-02T03:04:05.500Z",
-    locked: true,
+    phase: "registered",
+    graceEndsAt: "2027-02-01T03:04:05.500Z",
+    redemptionEndsAt: "2027-03-03T03:04:05.500Z",
+    statuses: ["clientTransferProhibited", "addPeriod"],
     autoRenew: true,
     nameservers: ["ns-1.awsdns-1.com", "ns-2.awsdns-2.net"],
   });
-  one.domains.set(name, { ...newDomain(name), StatusList: ["ok"] });
-  expect(await one.registrar.registration(name)).toMatchObject({ locked: false });
   expect(await one.registrar.registration("other.com")).toBeUndefined();
+});
+
+test.each([
+  ["2027-01-02T03:04:05.499Z", [], "registered"],
+  ["2027-01-02T03:04:05.500Z", [], "grace"],
+  ["2027-02-01T03:04:05.499Z", ["autoRenewPeriod"], "grace"],
+  ["2027-02-01T03:04:05.500Z", [], "redemption"],
+  ["2027-01-10T00:00:00.000Z", ["redemptionPeriod https://icann.org/epp#redemptionPeriod"], "redemption"],
+])("at %s a name with the statuses %j is in the phase %3$s", async (at, StatusList, phase) => {
+  const one = await scene([], { now: () => new Date(at) });
+  one.domains.set(name, { ...newDomain(name), StatusList });
+  const statuses = StatusList.map((status) => status.split(" ")[0]);
+  expect(await one.registrar.registration(name)).toMatchObject({ phase, statuses });
 });
 
 test("another refusal to tell of a name is an Error, not «not ours»", async () => {
@@ -50,7 +64,7 @@ test("another refusal to tell of a name is an Error, not «not ours»", async ()
   expect(await thrownBy(one.registrar.registration(name))).toMatchObject({ name: "InvalidInput" });
 });
 
-test("nameservers and renewal are set", async () => {
+test("nameservers are set, and automatic renewal is stopped", async () => {
   const one = await scene();
   one.domains.set(name, newDomain(name));
   await one.registrar.setNameservers(name, ["a.ns1.example.net", "a.ns2.example.net"]);
@@ -58,9 +72,8 @@ test("nameservers and renewal are set", async () => {
     DomainName: name,
     Nameservers: [{ Name: "a.ns1.example.net" }, { Name: "a.ns2.example.net" }],
   });
-  await one.registrar.setAutoRenew(name, false);
-  await one.registrar.setAutoRenew(name, true);
-  expect(callsOf(one).slice(1)).toEqual(["DisableDomainAutoRenew", "EnableDomainAutoRenew"]);
+  await one.registrar.stopAutoRenew(name);
+  expect(callsOf(one).slice(1)).toEqual(["DisableDomainAutoRenew"]);
 });
 
 test("a change while another one runs is 503", async () => {
@@ -132,7 +145,7 @@ test.each([
   const uses: ((registrar: Registrar) => Promise<unknown>)[] = [
     (registrar) => registrar.tlds(),
     (registrar) => registrar.operation("operation-1"),
-    (registrar) => registrar.findOperation(name, since),
+    (registrar) => registrar.findOperation(name, since, "register"),
     (registrar) => registrar.registration(name),
   ];
   await Promise.all(

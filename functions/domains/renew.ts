@@ -1,0 +1,38 @@
+import { domainInPath, DomainParams, aheadOfDomain } from "../../shared/domains/find.ts";
+import { Renew, renewDomain } from "../../shared/domains/renewal/renew.ts";
+import { DomainDetail } from "../../shared/domains/setup/detail.ts";
+import { registrarHere } from "../../shared/domains/setup/services.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "domains.renew",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/renew" },
+  summary: "Renew a domain",
+  synonyms: ["extend", "prolong", "expire", "keep", "years", "restore", "redemption"],
+  description:
+    "Adds years to the registration of a domain that was purchased here, paid from the wallet, at any time until `redemption_ends_at`. The price is held, captured when the registry has renewed the name, and voided if the registry refuses. A name in redemption also costs its restoration. The renewal takes a while: `renewal` has its result, and so have the events `domain.renewed` and `domain.renewal_failed`.",
+  capability: "domain.purchase",
+  subject: domainInPath,
+  access: "write",
+  lambda: { uses: ["registrar"] },
+  limit: "outbound",
+  params: DomainParams,
+  body: Renew,
+  output: DomainDetail,
+  problems: [
+    "domain_not_ready",
+    "insufficient_funds",
+    "not_registered_here",
+    "quote_changed",
+    "renewal_running",
+    "too_many_years",
+    "upstream_unavailable",
+  ],
+  ahead: ({ params }, expected) => ({
+    keys: aheadOfDomain(expected, params.account_id, params.domain).keys.slice(0, 1),
+  }),
+  run: ({ body, found }, context) => renewDomain(found, body, context, registrarHere()),
+});
+
+export const handler = http(route);

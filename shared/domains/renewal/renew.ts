@@ -1,0 +1,200 @@
+import * as z from "zod";
+
+import { change } from "../../changes/kind.ts";
+import type { ChangePlan } from "../../changes/recorder.ts";
+import { notFound, Problem } from "../../core/errors.ts";
+import { timeOrderedId } from "../../core/ids.ts";
+import { currency, minorUnits, money, moneyUpTo } from "../../core/money.ts";
+import { yearsAfter } from "../../core/time.ts";
+import type { Context } from "../../http/route.ts";
+import { mostYears, type Fees, type Registrar } from "../../providers/registrar/registrar.ts";
+import type { Reader } from "../../table/table.ts";
+import { planWallet } from "../../wallet/wallet.ts";
+import { domainKind, isRenewing, notReady, type Renewal, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import { domainDetail, type DomainDetail } from "../setup/detail.ts";
+import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainViews } from "../view.ts";
+
+/** The largest `max_total`, in minor units. */
+const largestTotal = 5_000_000;
+
+export const Renew = z
+  .strictObject({
+    years: z.int().min(1).max(9).meta({ description: "How many years to add, 1 to 9." }),
+    max_total: moneyUpTo(largestTotal)
+      .optional()
+      .meta({
+        description: "The highest total price to accept. If the renewal costs more, nothing is renewed.",
+        examples: ["40.00"],
+      }),
+  })
+  .meta({ id: "DomainRenew", description: "For how many years to renew a domain." });
+type Renew = z.output<typeof Renew>;
+
+/** What a renewal adds and costs. */
+type Quote = Pick<Renewal, "years" | "price" | "restore_fee" | "from">;
+
+const totalOf = ({ price, restore_fee }: Pick<Quote, "price" | "restore_fee">): number => price + restore_fee;
+
+/**
+ * Begins to renew a registration: holds the price, and makes the renewal due. 404, 409 `not_registered_here`,
+ * `domain_not_ready`, `renewal_running`, `too_many_years`, `quote_changed`, `insufficient_funds`; 503 when the registrar
+ * gives no price.
+ */
+export async function renewDomain(
+  found: StoredDomain,
+  { years, max_total }: Renew,
+  context: Context,
+  registrar: Registrar,
+): Promise<DomainDetail> {
+  const { table, commit, now } = context;
+  requireRenewable(found);
+  const quote = await quoteFor(found, years, registrar, now());
+  const agreed = max_total === undefined ? undefined : minorUnits(max_total);
+  if (agreed !== undefined && totalOf(quote) > agreed) throw tooMuch(totalOf(quote));
+  return commit(async () => {
+    const domain = await domainById(table, found.account_id, found.id);
+    if (!domain) throw notFound();
+    requireRenewable(domain);
+    const { value, ...planned } = await planRenewal(table, domain, newRenewal(domain, quote, "request", now()), now());
+    return { value: await domainDetail(value, context), ...planned };
+  });
+}
+
+function requireRenewable(domain: StoredDomain): void {
+  const { name, status, registration } = domain;
+  if (!registration) {
+    throw new Problem("not_registered_here", `${name} was not purchased here, so it cannot be renewed here.`);
+  }
+  if (["pending_registration", "failed", "releasing"].includes(status)) {
+    throw notReady(status, `${name} is ${status}. It cannot be renewed.`);
+  }
+  if (isRenewing(domain)) throw new Problem("renewal_running", `${name} is being renewed already.`);
+}
+
+/** Asks the registrar for the price. A name in redemption also pays for its restoration. */
+async function quoteFor(
+  { name, status }: StoredDomain,
+  years: number,
+  registrar: Registrar,
+  now: Date,
+): Promise<Quote> {
+  const [registration, fees] = await Promise.all([registrar.registration(name), registrar.fees(name)]);
+  if (!registration) throw notReady(status, `${name} is not registered any more. It cannot be renewed.`);
+  if (!fees) throw new Problem("upstream_unavailable", "The registry gives no price at present.", { retry_after: 60 });
+  const { expiresAt, phase } = registration;
+  requireYears(new Date(expiresAt), years, now);
+  const quote = quoteOf(fees, years, expiresAt);
+  if (phase !== "redemption") return quote;
+  if (fees.restore === undefined) {
+    throw notReady(status, `${name} is in redemption. Write to us: its registrar restores names by hand.`);
+  }
+  return { ...quote, restore_fee: fees.restore };
+}
+
+const quoteOf = ({ renewal }: Fees, years: number, expiresAt: string): Quote => ({
+  years,
+  price: years * renewal,
+  restore_fee: 0,
+  from: new Date(expiresAt).toISOString(),
+});
+
+/** 409 `too_many_years` if the registration would end later than registries allow. */
+function requireYears(end: Date, years: number, now: Date): void {
+  const isAllowed = (added: number): boolean => yearsAfter(end, added) <= yearsAfter(now, mostYears);
+  if (isAllowed(years)) return;
+  const max_years = Array.from({ length: years }, (_, added) => added).findLast(isAllowed) ?? 0;
+  throw new Problem("too_many_years", `A name is registered for at most ${mostYears} years in all.`, { max_years });
+}
+
+const tooMuch = (total: number): Problem =>
+  new Problem("quote_changed", `The renewal costs ${money(total)} ${currency}, which is more than agreed.`, {
+    estimated_total: money(total),
+    currency,
+  });
+
+function newRenewal({ id: domainId }: StoredDomain, quote: Quote, by: Renewal["by"], now: Date): Renewal {
+  const id = timeOrderedId(now);
+  return {
+    ...quote,
+    id,
+    hold_id: `renewal/${domainId}/${id}`,
+    stage: "held",
+    by,
+    started_at: now.toISOString(),
+    reason: null,
+    looks: 0,
+  };
+}
+
+/** Plans to hold the price of a renewal, and to make the renewal due. 409 `insufficient_funds`. */
+async function planRenewal(
+  table: Reader,
+  domain: StoredDomain,
+  renewal: Renewal,
+  now: Date,
+): Promise<ChangePlan<StoredDomain>> {
+  const wallet = await holdFor(table, domain, renewal, now);
+  const at = now.toISOString();
+  const { after, writes } = domainUpdate(domain, { renewal, due_at: at, updated_at: at });
+  const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
+  return {
+    value: after,
+    writes: [...writes, ...wallet.writes],
+    changes: [change(domainKind, "updated", domain.id, { before, after: shown }), ...wallet.changes],
+  };
+}
+
+async function holdFor(table: Reader, { account_id, name }: StoredDomain, renewal: Renewal, now: Date) {
+  const { hold_id, years, restore_fee } = renewal;
+  const amount = totalOf(renewal);
+  const span = years === 1 ? "a year" : `${years} years`;
+  const description = `Renewal of ${name} for ${span}${restore_fee > 0 ? ", with its restoration" : ""}`;
+  try {
+    const sides = { debit: "wallet", credit: "revenue", code: "domain", type: "purchase" } as const;
+    return await planWallet(table, account_id, [{ kind: "hold", id: hold_id, amount, description, ...sides }], now);
+  } catch (error) {
+    if (!isUnpaid(error)) throw error;
+    const available = minorUnits(String(error.extras["available"])) ?? 0;
+    const missing = money(amount - available);
+    const detail = `The renewal costs ${money(amount)} ${currency}. The wallet lacks ${missing} ${currency}.`;
+    throw new Problem(error.code, detail, { ...error.extras, missing });
+  }
+}
+
+const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
+
+/**
+ * Begins to renew a domain for a year, by itself. If the wallet does not cover it, or the registry gives no price, the
+ * renewal has failed, with an event. Returns the new state of the domain; undefined when another process has changed it.
+ */
+export async function renewAutomatically(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
+  const { table, commit, now } = systemMover(work, domain.account_id);
+  const fees = await work.registrar.fees(domain.name);
+  const quote = quoteOf(fees ?? { renewal: 0 }, 1, domain.registration?.expires_at ?? "");
+  return commit(async (): Promise<ChangePlan<StoredDomain | undefined>> => {
+    const current = await domainById(table, domain.account_id, domain.id);
+    if (current?.version !== domain.version) return { value: undefined, writes: [], changes: [] };
+    const renewal = newRenewal(current, quote, "auto", now());
+    if (!fees) return planUnpaid(table, current, renewal, "The registry gives no price for the renewal.");
+    try {
+      return await planRenewal(table, current, renewal, now());
+    } catch (error) {
+      if (!isUnpaid(error)) throw error;
+      return planUnpaid(table, current, renewal, error.message);
+    }
+  });
+}
+
+async function planUnpaid(
+  table: Reader,
+  domain: StoredDomain,
+  renewal: Renewal,
+  reason: string,
+): Promise<ChangePlan<StoredDomain>> {
+  const failed: Renewal = { ...renewal, stage: "voided", reason };
+  const { after, writes } = domainUpdate(domain, { renewal: failed, updated_at: renewal.started_at });
+  const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
+  return { value: after, writes, changes: [change(domainKind, "renewal_failed", domain.id, { before, after: shown })] };
+}

@@ -1,0 +1,229 @@
+import { describe, expect, test } from "vitest";
+
+import { advanceDomain } from "../../../../functions/workers/advance-domains.ts";
+import { Problem } from "../../../../shared/core/errors.ts";
+import { yearsAfter } from "../../../../shared/core/time.ts";
+import { renewDomain } from "../../../../shared/domains/renewal/renew.ts";
+import { systemMover } from "../../../../shared/domains/setup/work.ts";
+import type { Context } from "../../../../shared/http/route.ts";
+import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import { Refused, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
+import { storedAs, workAt } from "../../../support/domain-work.ts";
+import { domainsRequest } from "../../../support/domains.ts";
+import { happened, transactions, wallet } from "../../../support/purchases.ts";
+import { registrationUntil } from "../../../support/registrations.ts";
+import { lookWith, ownedName, registrationAt, renew, renewed } from "../../../support/renewals.ts";
+import { thrownBy } from "../../../support/thrown.ts";
+import { testTable, type Account } from "../../../support/world.ts";
+
+const silence = (): Problem =>
+  new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
+const free = { posted: 10_000, available: 10_000 };
+const held = { posted: 10_000, available: 8_600 };
+const paid = { posted: 8_600, available: 8_600 };
+
+/** A name whose renewal for a year has begun, and the year in which its registration ended before. */
+async function renewing(prefix = ""): Promise<{ account: Account; name: string; year: number }> {
+  const { account, name } = await ownedName(prefix);
+  const year = await endYear(name);
+  const { status, text } = await renew(account, name);
+  if (status !== 200) throw new Error(text);
+  return { account, name, year };
+}
+
+const endYear = async (name: string): Promise<number> =>
+  new Date((await registrationAt(name)).expiresAt).getUTCFullYear();
+/** What a registrar shows of a name that was renewed for a year. */
+const later =
+  ({ registration }: Registrar): Registrar["registration"] =>
+  async (name) => {
+    const found = await registration(name);
+    return found && { ...found, expiresAt: yearsAfter(new Date(found.expiresAt), 1).toISOString() };
+  };
+const renewalOf = async (account: Account, name: string) => (await storedAs(account, name)).renewal;
+const told = async (account: Account): Promise<string[]> =>
+  (await happened(account)).filter((type) => type.startsWith("domain.renew"));
+
+describe("a renewal", () => {
+  test("that takes a while is looked at now and then, and paid when it is done", async () => {
+    const { account, name } = await renewing("slow-");
+    const begun = Date.parse((await storedAs(account, name)).due_at ?? "");
+    const looks: number[] = [];
+    while ((await renewalOf(account, name))?.stage !== "captured") {
+      expect(await wallet(account)).toEqual(held);
+      looks.push(Math.round((Date.parse((await storedAs(account, name)).due_at ?? "") - begun) / 1_000));
+      await lookWith(account, name);
+    }
+    expect(looks).toEqual([0, 2, 7, 22, 82]);
+    expect([await wallet(account), await told(account)]).toEqual([paid, ["domain.renewed"]]);
+  });
+
+  test("whose answer was lost is found, and paid once", async () => {
+    const { account, name, year } = await renewing("lost-");
+    await lookWith(account, name);
+    expect(await renewalOf(account, name)).toMatchObject({ stage: "asked" });
+    expect(await wallet(account)).toEqual(held);
+    await renewed(account, name);
+    expect([await wallet(account), await endYear(name)]).toEqual([paid, year + 1]);
+    expect(await told(account)).toEqual(["domain.renewed"]);
+  });
+
+  test.each([
+    ["renewal-refused-", /refuses/],
+    ["renewal-fails-", /did not renew/],
+  ])("that does not come about (%s) costs nothing, says why, and can be tried again", async (prefix, reason) => {
+    const { account, name, year } = await renewing(prefix);
+    await renewed(account, name);
+    const failed = { stage: "voided", reason: expect.stringMatching(reason) };
+    expect(await renewalOf(account, name)).toMatchObject(failed);
+    expect([await wallet(account), await endYear(name)]).toEqual([free, year]);
+    expect((await transactions(account)).at(-1)).toMatch(/^purchase void 14\.00 Renewal/);
+    expect(await told(account)).toEqual(["domain.renewal_failed"]);
+
+    const { due_at } = await storedAs(account, name);
+    const plain = embeddedRegistrar(testTable(), () => new Date(due_at ?? ""));
+    await renew(account, name);
+    await renewed(account, name, {
+      renew: async () => ({ id: "other", state: "succeeded" }),
+      registration: later(plain),
+    });
+    expect([await renewalOf(account, name), await wallet(account)]).toMatchObject([{ stage: "captured" }, paid]);
+  });
+
+  test("after another one is a renewal of its own", async () => {
+    const { account, name, year } = await renewing();
+    await renewed(account, name);
+    await renew(account, name, { years: 2 });
+    await renewed(account, name);
+    expect([await endYear(name), await wallet(account)]).toEqual([year + 3, { posted: 5_800, available: 5_800 }]);
+  });
+
+  test("does not count as done by the success of an earlier one, even if its own answer was lost", async () => {
+    const { account, name, year } = await renewing();
+    await renewed(account, name);
+    await renew(account, name);
+    await lookWith(account, name, { renew: () => Promise.reject(silence()) });
+    await lookWith(account, name);
+    expect(await renewalOf(account, name)).toMatchObject({ stage: "asked" });
+    await renewed(account, name);
+    expect([await endYear(name), await wallet(account)]).toEqual([year + 2, { posted: 7_200, available: 7_200 }]);
+  });
+
+  test("goes on while its domain is changed by others, and keeps their changes", async () => {
+    const { account, name } = await renewing("slow-");
+    const change = { dmarc_policy: "reject" };
+    const looking = () => lookWith(account, name);
+    const changing = () => domainsRequest(account, "PATCH", `/${name}`, change);
+    await Promise.all([looking(), changing()]);
+    await renewed(account, name);
+    expect(await storedAs(account, name)).toMatchObject({ ...change, renewal: { stage: "captured" } });
+    expect(await wallet(account)).toEqual(paid);
+  });
+
+  test("leaves the other members of its domain alone, and the checks go on after it", async () => {
+    const { account, name } = await renewing();
+    const before = await storedAs(account, name);
+    const after = await renewed(account, name);
+    const changed = new Set(["renewal", "registration", "due_at", "updated_at", "version"]);
+    expect(Object.keys(after).filter((key) => !changed.has(key))).toEqual(
+      Object.keys(before).filter((key) => !changed.has(key)),
+    );
+    expect(after).toMatchObject({ status: before.status, failures: before.failures });
+    await lookWith(account, name);
+    expect(await storedAs(account, name)).toMatchObject({ status: "active" });
+  });
+});
+
+describe("a registrar", () => {
+  test("that is silent is not asked again for ten minutes, and nothing is given back", async () => {
+    const { account, name, year } = await renewing();
+    const asked: number[] = [];
+    const begun = Date.parse((await storedAs(account, name)).due_at ?? "");
+    for (;;) {
+      const at = Date.parse((await storedAs(account, name)).due_at ?? "") - begun;
+      if (at >= 3_600_000) break;
+      const own: Partial<Registrar> = {
+        renew: () => {
+          asked.push(at);
+          return Promise.reject(silence());
+        },
+      };
+      await lookWith(account, name, own);
+      expect(await wallet(account)).toEqual(held);
+    }
+    expect(asked.length).toBeGreaterThan(1);
+    expect(asked[1]).toBeGreaterThanOrEqual(600_000);
+    await renewed(account, name);
+    expect([await wallet(account), await endYear(name)]).toEqual([paid, year + 1]);
+  });
+
+  test("that refuses what it has just renewed for us has renewed it", async () => {
+    const { account, name, year } = await renewing();
+    const { due_at } = await storedAs(account, name);
+    const plain = embeddedRegistrar(testTable(), () => new Date(due_at ?? ""));
+    await lookWith(account, name, {
+      renew: async (request) => {
+        await plain.renew(request);
+        throw new Refused("The registration ends in another year.");
+      },
+    });
+    expect([await wallet(account), await endYear(name)]).toEqual([paid, year + 1]);
+  });
+
+  test("that says it is done is believed once the registration ends later", async () => {
+    const { account, name } = await renewing();
+    const before = await registrationAt(name);
+    await lookWith(account, name, { registration: async () => before });
+    expect([(await renewalOf(account, name))?.stage, await wallet(account)]).toEqual(["asked", held]);
+    await renewed(account, name);
+    expect(await wallet(account)).toEqual(paid);
+  });
+
+  test("whose adapter breaks leaves the renewal due, and the money held", async () => {
+    const { account, name } = await renewing();
+    await expect(lookWith(account, name, { renew: () => Promise.reject(new Error("a mistake")) })).rejects.toThrow();
+    expect(await storedAs(account, name)).toMatchObject({ renewal: { stage: "asked" }, due_at: expect.any(String) });
+    expect(await wallet(account)).toEqual(held);
+  });
+});
+
+describe("a request for a renewal", () => {
+  /** Asks for a renewal, at a registrar where some things go differently. */
+  async function ask(own: Partial<Registrar>): Promise<unknown> {
+    const { account, name } = await ownedName();
+    const now = (): Date => new Date();
+    const table = testTable();
+    const permissions = { member: true, everything: true, superAdmin: false, grants: [] };
+    const context = { ...systemMover({ table, now }, account.id), permissions } as unknown as Context;
+    const registrar = { ...embeddedRegistrar(table, now), ...own };
+    const error = await thrownBy(renewDomain(await storedAs(account, name), { years: 1 }, context, registrar));
+    expect(await wallet(account)).toEqual(free);
+    return error;
+  }
+
+  test("is a 503 when the registry gives no price", async () => {
+    expect(await ask({ fees: async () => undefined })).toMatchObject({ code: "upstream_unavailable", status: 503 });
+  });
+
+  test("is a 409 for a name in redemption whose registrar cannot restore it", async () => {
+    const registration = async () => ({
+      ...registrationUntil("2026-01-01T00:00:00.000Z"),
+      phase: "redemption" as const,
+    });
+    const error = await ask({ registration, fees: async () => ({ renewal: 1_400 }) });
+    expect(error).toMatchObject({ code: "domain_not_ready", message: expect.stringContaining("by hand") });
+  });
+});
+
+test.each(["lost-", "renewal-fails-", ""])("several workers at once come to the same (%s)", async (prefix) => {
+  const { account, name, year } = await renewing(prefix);
+  for (let times = 0; times < 20; times++) {
+    const { id, due_at, renewal } = await storedAs(account, name);
+    if (renewal?.stage === "captured" || renewal?.stage === "voided") break;
+    const work = workAt(new Date(due_at ?? ""));
+    await Promise.all(Array.from({ length: 4 }, () => advanceDomain(account.id, id, due_at ?? "", work)));
+  }
+  const isPaid = prefix !== "renewal-fails-";
+  expect([await wallet(account), await endYear(name)]).toEqual(isPaid ? [paid, year + 1] : [free, year]);
+  expect(await told(account)).toEqual([isPaid ? "domain.renewed" : "domain.renewal_failed"]);
+});

@@ -1,0 +1,13 @@
+import { later } from "../../shared/core/time.ts";
+import { renewalGraceMs, redemptionMs, type Registration } from "../../shared/providers/registrar/registrar.ts";
+
+/** A name registered through us until a time. */
+export const registrationUntil = (expiresAt: string): Registration => ({
+  expiresAt,
+  phase: "registered",
+  graceEndsAt: later(new Date(expiresAt), renewalGraceMs),
+  redemptionEndsAt: later(new Date(expiresAt), renewalGraceMs + redemptionMs),
+  statuses: ["clientTransferProhibited"],
+  autoRenew: false,
+  nameservers: [],
+});

@@ -1,0 +1,72 @@
+import { advanceDomain } from "../../functions/workers/advance-domains.ts";
+import { later } from "../../shared/core/time.ts";
+import type { StoredDomain } from "../../shared/domains/domain.ts";
+import { getName, registeredNameKey } from "../../shared/providers/registrar/embedded-names.ts";
+import { embeddedRegistrar } from "../../shared/providers/registrar/embedded.ts";
+import type { Registrar, Registration } from "../../shared/providers/registrar/registrar.ts";
+import { advance, domainOf, storedAs, workAt, write } from "./domain-work.ts";
+import { domainsRequest, purchase, uniqueName } from "./domains.ts";
+import { buyer, registered } from "./purchases.ts";
+import type { Answer } from "./request.ts";
+import { testTable, type Account } from "./world.ts";
+
+/** A .com name that an account has bought for 14.00, with so much left in its wallet: minor units. */
+export async function ownedName(prefix = "", left = 10_000): Promise<{ account: Account; name: string }> {
+  const account = await buyer(1_400 + left);
+  const name = `${prefix}${uniqueName()}`;
+  await purchase(account, [name]);
+  const { status } = await registered(account, name);
+  if (status !== "pending_delegation") throw new Error(`${name} is ${status}`);
+  // The registration of a slow name ends in half a minute, and renewals are asked for now.
+  const stored = await getName(testTable(), name);
+  if (stored?.holder !== "us") throw new Error(`${name} is not registered`);
+  const operation = { ...stored.operation, settles_at: stored.operation.id.split(/[/#]/)[1] };
+  await write({ update: registeredNameKey(name), set: { operation } });
+  return { account, name };
+}
+
+export const renew = (
+  account: Account,
+  name: string,
+  body: Record<string, unknown> = { years: 1 },
+  headers: Record<string, string> = {},
+): Promise<Answer> => domainsRequest(account, "POST", `/${name}/renew`, body, headers);
+
+/** The registry's registration of a name at a time, by default a day from now, which must be there. */
+export async function registrationAt(name: string, at = daysFrom(new Date().toISOString(), 1)): Promise<Registration> {
+  const found = await embeddedRegistrar(testTable(), () => at).registration(name);
+  if (!found) throw new Error(`${name} is not registered`);
+  return found;
+}
+
+/** Has the registration of a name end at a time, behind everybody's back. */
+export const endAt = (name: string, expires_at: string): Promise<void> =>
+  write({ update: registeredNameKey(name), set: { expires_at } });
+
+/** Has the worker take up a domain at a time, though it may be due before; answers the domain as it is after. */
+export async function advanceAt(account: Account, name: string, at: Date): Promise<StoredDomain | undefined> {
+  const { id, due_at } = await storedAs(account, name);
+  await advanceDomain(account.id, id, due_at ?? "", workAt(at));
+  return domainOf(account, id);
+}
+
+/** Has the worker go on with a renewal, each time at the moment it is due, until it is over. */
+export async function renewed(account: Account, name: string, own: Partial<Registrar> = {}): Promise<StoredDomain> {
+  for (let times = 0; times < 20; times++) {
+    const domain = await storedAs(account, name);
+    if (!["held", "asked", "running"].includes(domain.renewal?.stage ?? "")) return domain;
+    await lookWith(account, name, own);
+  }
+  throw new Error(`${name} is still being renewed`);
+}
+
+/** Has the worker look at a name when it is due, with a registrar where some things go differently. */
+export async function lookWith(account: Account, name: string, own: Partial<Registrar> = {}): Promise<void> {
+  const { due_at } = await storedAs(account, name);
+  const at = new Date(due_at ?? "");
+  await advance(account, name, { registrar: { ...embeddedRegistrar(testTable(), () => at), ...own } });
+}
+
+/** A time some days from another one. */
+export const daysFrom = (from: string | null | undefined, days: number): Date =>
+  new Date(later(new Date(from ?? ""), days * 86_400_000));

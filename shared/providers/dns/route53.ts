@@ -131,7 +131,7 @@ async function makeZone(route53: Route53, input: NewZone, delegationSetId: strin
  * Creates a zone or finds the one made with this reference, and sets its apex NS RRset. Searches before it creates,
  * because Route 53 would make another zone of the same name.
  */
-export async function createZone(
+async function createZone(
   route53: Route53,
   input: NewZone,
   delegationSetId: string | undefined,
@@ -164,7 +164,7 @@ async function empty(route53: Route53, zoneId: string): Promise<void> {
 const mostAttempts = 3;
 
 /** Empties a zone and deletes it. Starts again, up to two times, if the zone changes meanwhile. */
-export async function deleteZone(route53: Route53, zoneId: string): Promise<void> {
+async function deleteZone(route53: Route53, zoneId: string): Promise<void> {
   const { client, sdk } = route53;
   for (let attempt = 1; ; attempt++) {
     try {

@@ -96,7 +96,7 @@ const isSameCheckout = (kept: StoredCheckout, input: CheckoutInput): boolean =>
   kept.currency === input.currency;
 
 /** Stores a new checkout, or returns the earlier one with the same key. Throws for the same key with another input. */
-export function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
+function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
   return table.commit(async () => {
     const claim = idempotencyKey(input.idempotencyKey);
     const known = await table.get(claim, z.object({ checkout_id: z.string() }));

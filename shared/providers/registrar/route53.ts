@@ -147,7 +147,7 @@ function cached<T>(now: () => Date, ask: (key: string) => Promise<T | undefined>
  * The offers of Route 53 Domains and the top-level domains it sells; prices and top-level domains are at most an hour
  * old.
  */
-export function offers(connect: () => Promise<Domains>, now: () => Date) {
+function offers(connect: () => Promise<Domains>, now: () => Date) {
   const prices = cached(now, async (tld) => askPrices(await connect(), tld));
   const tlds = cached(now, async () => askTlds(await connect()));
   return {

@@ -138,6 +138,8 @@ async function sourcesOf(
   if (workspaces === "all" && workspaceId === undefined) {
     return openDomains(moment, accountId);
   }
+  // Domains that were read before the lists could be between two of them.
+  table.dropAhead?.();
   const seen = workspaces === "all" ? [workspaceId ?? ""] : workspaces;
   const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId).toSorted();
   const sources = await moment.open(wanted.map((id) => inWorkspace(table, accountId, id)));

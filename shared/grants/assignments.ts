@@ -245,7 +245,7 @@ export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = 
   "domain.view": domain,
   "domain.update": domain,
   "domain.move": domain,
-  "domain.purchase": workspace,
+  "domain.purchase": domain,
   "domain.delete": domain,
   "dns.view": domain,
   "dns.manage": domain,

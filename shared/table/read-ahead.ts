@@ -30,6 +30,7 @@ export function readAhead(table: Table, ahead: Ahead): Table {
   return {
     ...table,
     ...reads,
+    dropAhead: drop,
     attempt: (write) => table.attempt(write).finally(drop),
     commit: (plan) => {
       let runs = 0;

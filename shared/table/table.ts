@@ -17,6 +17,8 @@ export type Reader = {
    * pointer that the caller checks against its target.
    */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
+  /** Drops what was read ahead, where items of one moment are read in a certain order; undefined if nothing is. */
+  dropAhead?: () => void;
   /** The items that this process saw last; undefined for a table that does not remember any. */
   seen?: SeenItems;
   /** Items unparsed, in the order of `keys`; one round trip for every 100. */

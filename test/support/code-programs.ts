@@ -1,3 +1,4 @@
+import { builtinMethods, builtins as builtinTable } from "../../functions/code/interpreter/builtins.ts";
 /** Numbers that look random and follow from their seed (xorshift32). */
 export type Random = { below: (end: number) => number; pick: <T>(list: readonly T[]) => T };
 
@@ -28,10 +29,8 @@ export const names = ["a", "b", "page", "m", "x1"];
 const members = ["id", "items", "name", "email", "status", "tags"];
 const leaves = ['"text"', "'it'", '"""long\n"""', "0", "12", "1.5", "-3", "True", "None", "null", "[]", "{}", id];
 
-const builtins = `len range sum min max sorted reversed any all enumerate zip str int float bool list dict`.split(" ");
-const methods = `startswith endswith lower upper strip split join replace find items keys values get index count`.split(
-  " ",
-);
+const builtins = [...builtinTable.keys()];
+const methods = [...builtinMethods.keys()];
 
 /** An expression that an index or a method can follow. */
 const primary = (random: Random, inner: () => string): string =>

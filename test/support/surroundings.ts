@@ -33,7 +33,7 @@ async function prepare(engine: Engine): Promise<() => Promise<void>> {
     TABLE_NAME: "test",
     TEST_ISSUER_KEY: JSON.stringify(key),
     ISSUERS: JSON.stringify([createIssuer(key).issuerConfig()]),
-    LOG_LEVEL: "silent",
+    LOG_LEVEL: process.env["LOG_LEVEL"] ?? "silent",
     SECRETS_KEY: randomBytes(32).toString("base64"),
     PAYMENTS_WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64url")}`,
     FILES_DIR: join(docs, "files"),

@@ -68,7 +68,9 @@ export const methodTable: readonly Builtin[] = [
   casing("lower", (text) => text.toLowerCase()),
   casing("upper", (text) => text.toUpperCase()),
   casing("capitalize", (text) => text.toLowerCase().replace(/^./su, (letter) => letter.toUpperCase())),
-  casing("title", (text) => text.toLowerCase().replace(/(?<!\p{L})\p{L}/gu, (letter) => letter.toUpperCase())),
+  casing("title", (text) =>
+    text.toLowerCase().replace(/(?<![\p{Lu}\p{Ll}\p{Lt}])[\p{Lu}\p{Ll}\p{Lt}]/gu, (letter) => letter.toUpperCase()),
+  ),
   {
     name: "strip",
     isMethod: true,

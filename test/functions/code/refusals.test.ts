@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 
+import { builtinMethods } from "../../../functions/code/interpreter/builtins.ts";
 import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { LanguageError, type Diagnostic } from "../../../functions/code/language/errors.ts";
 
@@ -122,7 +123,7 @@ describe("is refused, with its place:", () => {
     [
       "a method that there is not",
       "f(x=1).center()",
-      "1:14 There is no method center. The methods are startswith, endswith, lower, upper, capitalize, title, strip, split, join, replace, find, items, keys, values, get, index, count.",
+      `1:14 There is no method center. The methods are ${[...builtinMethods.keys()].join(", ")}.`,
     ],
     ["a misspelt method", "f(x=1).lowr()", "1:12 There is no method lowr. Did you mean lower?"],
     ["a method of another language", "f(x=1).toLowerCase()", "1:19 Write `x.lower()`."],

@@ -114,13 +114,18 @@ export async function send(scene: PurchaseScene, world: World, random: Random, o
   return { answer, replayed };
 }
 
-/** What is sent with a key is the same purchase, for a day; nobody here uses a key for longer. */
+/**
+ * What is sent with a key is the same purchase, for a day. Nobody here uses a key for longer, not even a process that was
+ * stopped meanwhile.
+ */
 function requireSame(scene: PurchaseScene, world: World, order: Order, keyId: string | undefined): void {
-  const isOther = order.keyId !== undefined && order.keyId !== keyId && batchOf(scene.facts, order.tag) !== undefined;
+  const isOther = order.keyId !== undefined && order.keyId !== keyId;
   order.keyId = keyId;
   if (!isOther) return;
-  mustHold(!isKept(scene, world, order), () => `${order.tag} is sent again, and is taken for another one`);
-  throw new Problem("not_found", "The key is over.");
+  const isOver = !isKept(scene, world, order);
+  const isNew = batchOf(scene.facts, order.tag) === undefined;
+  mustHold(isOver || isNew, () => `${order.tag} is sent again, and is taken for another one`);
+  if (isOver) throw new Problem("not_found", "The key is over.");
 }
 
 /** Buys what is ordered; what is told must be true. */

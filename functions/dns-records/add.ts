@@ -5,7 +5,7 @@ import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
 import { addRecord, aheadOfNewRecord } from "../../shared/domains/records/add.ts";
 import { newRecord } from "../../shared/domains/records/input.ts";
-import { DnsRecord } from "../../shared/domains/records/stored-record.ts";
+import { DnsRecord, recordProblems } from "../../shared/domains/records/stored-record.ts";
 import { viewAfterSync } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -50,14 +50,7 @@ export const route = defineRoute({
     .strictObject({ domain: DomainRef, ...newRecord })
     .meta({ id: "DnsRecordCreate", description: "A new DNS record." }),
   output: DnsRecord,
-  problems: [
-    "record_exists",
-    "record_conflict",
-    "below_delegation",
-    "system_managed",
-    "domain_not_ready",
-    "limit_reached",
-  ],
+  problems: recordProblems,
   ahead: ({ params, body }, expected) => aheadOfNewRecord(params.account_id, body.domain, expected),
   run: async ({ body, found }, context) =>
     context.answer(await viewAfterSync(await addRecord(found, body, context), found, context)),

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { changeRecord, recordInPath, RecordParams, aheadOfRecord } from "../../shared/domains/records/change.ts";
 import { changedRecord } from "../../shared/domains/records/input.ts";
-import { DnsRecord, recordKind } from "../../shared/domains/records/stored-record.ts";
+import { DnsRecord, recordKind, recordProblems } from "../../shared/domains/records/stored-record.ts";
 import { viewAfterSync } from "../../shared/domains/records/sync-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -21,14 +21,7 @@ export const route = defineRoute({
   params: RecordParams,
   body: z.strictObject(changedRecord).meta({ id: "DnsRecordUpdate", description: "The changes to a DNS record." }),
   output: DnsRecord,
-  problems: [
-    "record_exists",
-    "record_conflict",
-    "below_delegation",
-    "system_managed",
-    "domain_not_ready",
-    "limit_reached",
-  ],
+  problems: recordProblems,
   ahead: ({ params }, expected) => aheadOfRecord(params, expected),
   run: async ({ body, found }, context) =>
     context.answer(await viewAfterSync(await changeRecord(found, body, context), found.domain, context)),

@@ -28,7 +28,7 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
   },
 };
 
-/** The limit on the domains that a search reads for a principal who may see only some of them. */
+/** The most domains that a search reads. The limit is for principals who see some domains only. */
 const domainLimit = 20_000;
 
 type Reading = Pick<Context, "table" | "permissions">;

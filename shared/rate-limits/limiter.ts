@@ -23,6 +23,7 @@ import {
   takeLeased,
   waitMs,
   type Bucket,
+  type Reservation,
 } from "./bucket.ts";
 import { limitClasses, limitClassNames, type Limit, type LimitClass } from "./classes.ts";
 
@@ -70,7 +71,7 @@ export type LimiterMemory = {
 export const newLimiterMemory = (): LimiterMemory => ({ buckets: new Map(), ownLimits: new Map() });
 
 const ownLimitsTtlMs = 60_000;
-export const bucketTtlSeconds = 3_600;
+const bucketTtlSeconds = 3_600;
 
 export type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
 
@@ -217,7 +218,7 @@ async function addCharge(
   table: Table,
 ): Promise<{ done: boolean; tat: number }> {
   const { addMs, ceiling, now } = adding;
-  let attempt = await table.attempt(writeOf(name, known, adding));
+  let attempt = await table.attempt(chargingWrite(name, known.tat, adding));
   if (attempt.done) return { done: true, tat: Number(attempt.updated["tat"]) };
   for (let tries = 1; ; tries++) {
     const stored = Number(attempt.found["tat"] ?? known.tat);
@@ -237,18 +238,22 @@ async function addCharge(
 }
 
 /**
- * The write that charges a bucket. An idle bucket begins at `now`; a busy one continues from its arrival time, if that
- * is still in the future.
+ * The write that charges a bucket, and a reservation with it. An idle bucket begins at `now`; a busy one continues from
+ * its arrival time, if that is still in the future.
  */
-function writeOf(name: string, { tat }: Bucket, { addMs, ceiling, now }: Adding): Write {
-  const ttl = Math.ceil(now / 1000) + bucketTtlSeconds;
+export function chargingWrite(
+  name: string,
+  tat: number,
+  { addMs, ceiling, now }: Adding,
+  reservation?: Reservation,
+): Write {
+  const update = rateKey(name);
+  const reserved = reservation ? { [reservation.attribute]: reservation.stored } : {};
+  const set = { ...reserved, ttl: Math.ceil(now / 1000) + bucketTtlSeconds };
+  const add: Record<string, number> = reservation ? { reservations: 1 } : {};
   return tat <= now
-    ? {
-        update: rateKey(name),
-        set: { tat: now + addMs, idle_at: now, ttl },
-        if: { absentOr: { tat: { atMost: now } } },
-      }
-    : { update: rateKey(name), add: { tat: addMs }, set: { ttl }, if: { tat: { above: now, atMost: ceiling } } };
+    ? { update, set: { ...set, tat: now + addMs, idle_at: now }, add, if: { absentOr: { tat: { atMost: now } } } }
+    : { update, set, add: { ...add, tat: addMs }, if: { tat: { above: now, atMost: ceiling } } };
 }
 
 export const rateState = (request: Charge, limit: Limit, bucket: Bucket, now: number): RateState => ({

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 
 import { Problem } from "../core/errors.ts";
-import type { Write } from "../table/writes.ts";
 import {
   costMs,
   leasedOf,
@@ -15,7 +14,7 @@ import {
 import { limitClasses, type Limit } from "./classes.ts";
 import {
   bucketOf,
-  bucketTtlSeconds,
+  chargingWrite,
   inTurn,
   type Charge,
   type LimiterContext,
@@ -99,7 +98,7 @@ async function reserveIn(
     // The reservation uses the requests charged in advance, so other requests must not use them meanwhile.
     bucket.leased -= taken;
     const attempt = await inTurn(bucket, () =>
-      context.table.attempt(reservingWrite(name, tat, { addMs: reservation.ms, kept, ceiling, now })),
+      context.table.attempt(chargingWrite(name, tat, { addMs: reservation.ms, ceiling, now }, kept)),
     ).catch((error: unknown) => {
       bucket.leased += taken;
       throw error;
@@ -128,23 +127,6 @@ async function reserveIn(
   function stateAt(seen: number, now: number): RateState {
     return rateState(request, limit, { ...bucket, tat: seen }, now);
   }
-}
-
-type Reserving = { addMs: number; kept: Reservation | undefined; ceiling: number; now: number };
-
-function reservingWrite(name: string, tat: number, { addMs, kept, ceiling, now }: Reserving): Write {
-  const ttl = Math.ceil(now / 1000) + bucketTtlSeconds;
-  const set = { ttl, ...(kept ? { [kept.attribute]: kept.stored } : {}) };
-  const counted = kept ? { reservations: 1 } : {};
-  const update = rateKey(name);
-  return tat <= now
-    ? {
-        update,
-        set: { ...set, tat: now + addMs, idle_at: now },
-        add: counted,
-        if: { absentOr: { tat: { atMost: now } } },
-      }
-    : { update, set, add: { tat: addMs, ...counted }, if: { tat: { above: now, atMost: ceiling } } };
 }
 
 /** The milliseconds until a cost fits. The reservations of other programs end by themselves at the latest. */

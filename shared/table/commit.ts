@@ -14,13 +14,13 @@ type Turns = {
    * while asking for items that others want.
    */
   take: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
-  /** Takes a turn at items that nobody else uses or waits for; undefined if one of them is in use. */
+  /** Takes a turn at items at once; undefined if another caller uses one of them or waits for it. */
   takeFree: (names: readonly string[]) => (() => void) | undefined;
   /** Returns those of the given items that are in use or waited for. */
   wanted: (names: readonly string[]) => string[];
 };
 
-/** Creates turns for the callers of this process. It forgets an item when nobody uses it or waits for it. */
+/** Creates turns for the callers of this process. It forgets an item after its last turn. */
 export function newTurns(): Turns {
   /** The end of the last turn that was asked for, by item. */
   const ends = new Map<string, Promise<void>>();

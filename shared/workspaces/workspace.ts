@@ -70,7 +70,7 @@ export const StoredWorkspace = Workspace.extend({
 });
 export type StoredWorkspace = z.output<typeof StoredWorkspace>;
 
-/** The problem for a taken name. It names the other workspace only to a principal who may see that workspace. */
+/** The problem for a taken name. It names the other workspace if the principal may see it. */
 const nameTaken =
   ({ permissions }: Context) =>
   ({ id = "" }: Record<string, string>): Problem => {

@@ -10,7 +10,7 @@ import { newMember, newServiceAccount, newSuperAdmin, newUser, type Account } fr
 import type { Figure, Result } from "./harness.ts";
 import { newScene } from "./scene.ts";
 
-/** Makes a route only decide who may call it: its `run` reads nothing. */
+/** A route with a `run` that reads nothing. A call of it measures the authorization alone. */
 const deciding = (route: Route): Route => ({ ...route, output: Empty, run: async () => ({}) });
 const requests = {
   "read one workspace": deciding(get),

@@ -31,7 +31,7 @@ export const mistakes = {
   "seen-too-late": { silent: 0.4 },
   /** What a process asked for arrives long after its end. */
   "calls-after-death": { slow: 0.5 },
-  /** The registrar renews a name whatever year its registration ends in, and shows the renewal late. */
+  /** The registrar ignores the year in which the registration ends, and shows a renewal late. */
   "renewed-blindly": { silent: 0.4 },
   /** A purchase that is sent again is not told from another one: it does not get to know its key. */
   "key-forgotten": {},

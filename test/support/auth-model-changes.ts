@@ -111,7 +111,7 @@ export function moveGroup(
 ): Outcome {
   const group = model.groups.get(id);
   if (group?.accountId !== accountId) return "not_found";
-  // A group that is moved to where it is gives nobody anything.
+  // Moving a group to its present place changes no permissions.
   if (parentId === group.parentId) return "done";
   if (parentId !== undefined) {
     if (!has(model, accountId, "group", parentId)) return "not_found";

@@ -29,7 +29,7 @@ function install(): void {
 
 /**
  * Runs something, and counts the longest row of its calls of the table in which each began after the one before ended.
- * It waits also for the calls whose answers nobody needed.
+ * It also waits for calls with unused answers.
  */
 export async function countTrips<T>(run: () => Promise<T>): Promise<{ value: T; trips: number }> {
   install();

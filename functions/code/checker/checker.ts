@@ -1,4 +1,4 @@
-import { type CodeFunction, scoreUnit } from "../catalogue/function.ts";
+import type { CodeFunction } from "../catalogue/function.ts";
 import { type Builtin, type CallOfBuiltin, checkBuiltin } from "../interpreter/builtin.ts";
 import { builtinMethods, builtins } from "../interpreter/builtins.ts";
 import { tooManyCalls } from "../interpreter/interpreter.ts";
@@ -38,6 +38,7 @@ import { callLimit, scoreLimit } from "../language/limits.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 import { CallChecker } from "./calls.ts";
+import { type CallCost, cheaper, costliestOf, scoreOf } from "./cost.ts";
 import { DiagnosticList } from "./diagnostics.ts";
 import { OperatorChecker, accessType, neverEqual, operationType } from "./operations.ts";
 import { type LoopVariables, ConditionScope, type CheckerContext, Variables } from "./scope.ts";
@@ -48,8 +49,8 @@ class Checker {
   readonly diagnostics = new DiagnosticList();
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned = false;
-  /** The calls checked so far: the score of one in units, in a run and in a dry run, and how often it is made at most. */
-  readonly #worst: CallCost[] = [];
+  /** The cost of each call checked so far. */
+  readonly costs: CallCost[] = [];
   readonly #context: CheckerContext;
   readonly #variables: Variables;
   readonly #conditions = new ConditionScope();
@@ -67,22 +68,6 @@ class Checker {
   /** The account of each call, where it is known before the run. */
   get accounts(): ReadonlyMap<Call, string> {
     return this.#calls.accounts;
-  }
-
-  /** The highest score that a run, or a dry run, can reach with as many calls as the program may make. */
-  scoreBy(member: "units" | "dryUnits"): number {
-    let [left, total] = [callLimit, 0];
-    for (const { times, [member]: units } of this.#worst.toSorted((a, b) => b[member] - a[member])) {
-      const made = Math.min(left, times);
-      left -= made;
-      total += made * units;
-    }
-    return total / scoreUnit;
-  }
-
-  /** The call with the largest part of the score. */
-  get costliest(): CallCost | undefined {
-    return this.#worst.toSorted((a, b) => totalOf(b) - totalOf(a))[0];
   }
 
   /** Checks a statement. Returns the variables it reads, each with the index of the statement that assigned it. */
@@ -194,7 +179,7 @@ class Checker {
 
   #call(call: Call, loops: LoopVariables, factor: number): StaticType {
     const { type, units, dryUnits } = this.#calls.check(call, loops, (value) => this.#typeOf(value, loops, factor));
-    this.#worst.push({ call, units, dryUnits, times: factor });
+    this.costs.push({ call, units, dryUnits, times: factor });
     return type;
   }
 
@@ -382,22 +367,6 @@ export type Checked = {
   costliest?: CallCost | undefined;
 };
 
-/** The score of one call in units, in a run and in a dry run, and how often the program makes it at most. */
-type CallCost = { call: Call; units: number; dryUnits: number; times: number };
-
-const totalOf = ({ units, times }: CallCost): number => units * Math.min(times, callLimit);
-
-/** Advice on how to lower the score of a program, from the call with the largest part of it. */
-export function cheaper({ call, units, times }: CallCost): string {
-  const [each, most] = [units / scoreUnit, Math.min(times, callLimit)];
-  const part = `${call.name} in line ${call.at.line} counts ${each}${most > 1 ? ` for each of up to ${most} calls` : ""}`;
-  const ways = [
-    ...(most > 1 ? ["go over fewer items, as in `[… for x in xs[:20]]`"] : []),
-    ...(each > 1 && call.args.some(({ name }) => name === "page_size") ? ["ask for a smaller `page_size`"] : []),
-  ];
-  return `${part}; ${ways.join(", or ") || "make fewer calls in one program"}.`;
-}
-
 /**
  * Checks a program without running it:
  * - the functions it calls
@@ -426,17 +395,18 @@ export function check({ statements }: Program, context: CheckerContext): Checked
     const writes = checkedCalls.some(({ fn }) => fn.route.access === "write");
     checked.steps.push({ statement, calls: checkedCalls, needs, writes });
   }
-  const { readsUnassigned, costliest } = checker;
-  return withScore({ ...checked, readsUnassigned, costliest }, checker);
+  const { readsUnassigned, costs } = checker;
+  return withScore({ ...checked, readsUnassigned, costliest: costliestOf(costs) }, checker);
 }
 
 function withScore(checked: Checked, checker: Checker): Checked {
   const { diagnostics } = checker.diagnostics;
   const [first] = checked.calls.keys();
-  const score = checker.scoreBy("units");
+  const score = scoreOf(checker.costs, "units");
   if (diagnostics.length > 0) return { ...checked, diagnostics };
   const { costliest } = checked;
-  if (score <= scoreLimit || !first || !costliest) return { ...checked, score, dryScore: checker.scoreBy("dryUnits") };
+  if (score <= scoreLimit || !first || !costliest)
+    return { ...checked, score, dryScore: scoreOf(checker.costs, "dryUnits") };
   const message = `The program's complexity score is ${score}; ${scoreLimit} is the most. To lower it: ${cheaper(costliest)}`;
   return { ...checked, score, diagnostics: [{ code: "score_too_high", message, at: first.at }] };
 }

@@ -1,7 +1,8 @@
 import { Problem } from "../../../shared/core/errors.ts";
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { scoreUnit } from "../catalogue/function.ts";
-import { type Checked, type CheckedCall, cheaper } from "../checker/checker.ts";
+import type { Checked, CheckedCall } from "../checker/checker.ts";
+import { cheaper } from "../checker/cost.ts";
 import type { RequestCharges, Reservation } from "../sessions/charges.ts";
 import { permissionsOf } from "./held-permissions.ts";
 

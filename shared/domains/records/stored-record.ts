@@ -78,6 +78,16 @@ export const StoredRecord = RecordView.extend({
 });
 export type StoredRecord = z.output<typeof StoredRecord>;
 
+/** The problems of a route that adds or changes a record. */
+export const recordProblems = [
+  "record_exists",
+  "record_conflict",
+  "below_delegation",
+  "system_managed",
+  "domain_not_ready",
+  "limit_reached",
+] as const;
+
 export const recordKind = defineKind({
   name: "dns_record",
   verbs: ["created", "updated", "deleted"],

@@ -8,20 +8,20 @@ import SlowestFirst from "./test/support/slowest-first.ts";
 const experimental = { viteModuleRunner: false, nodeLoader: false };
 const common = { testTimeout: 60_000, hookTimeout: 60_000, experimental };
 
-const filesIn = (...parts: string[]) => parts.map((part) => `test/${part}/**/*.test.ts`);
-
 /** Tests that change their process for good: its environment, or what it keeps of it. Each has a process of its own. */
 const apart = [
+  "test/browser/invitation.test.ts",
   "test/budgets.test.ts",
-  "test/functions/workers/{advance-*,payment-webhook}.test.ts",
+  "test/functions/workers/{advance-*,end-grants,payment-webhook,purge-mailboxes}.test.ts",
   "test/infra/local/pages/checkout-page.test.ts",
+  "test/functions/billing/topup-session/create.test.ts",
+  "test/infra/local/pages/saved-cards.test.ts",
   "test/infra/local/read-only.test.ts",
+  "test/infra/mail-server/mail-server.test.ts",
   "test/infra/restore/rehearse.test.ts",
   "test/stored/*-edition.test.ts",
 ];
 const freezing = process.env["EDITION"] ? ["test/stored/freeze.ts"] : [];
-/** Tests of what stands around the routes; they share a process, which spares loading everything for each file. */
-const beside = filesIn("browser", "infra", "shared/providers");
 
 export default defineConfig({
   test: {
@@ -35,14 +35,13 @@ export default defineConfig({
       // `npm run freeze`, which writes what an edition stores.
       { extends: true, test: { ...common, name: "freeze", include: freezing } },
       { extends: true, test: { ...common, name: "apart", include: apart } },
-      { extends: true, test: { ...common, name: "beside", include: beside, exclude: apart, isolate: false } },
       {
         extends: true,
         test: {
           ...common,
           name: "together",
           include: ["test/**/*.test.ts"],
-          exclude: [...apart, ...beside],
+          exclude: apart,
           isolate: false,
           // An engine for each process, and a short cut to it.
           setupFiles: ["test/support/setup.ts"],

@@ -12,7 +12,7 @@ import {
   withStandardHeaders,
 } from "../shared/http/response.ts";
 
-/** The methods that each path template allows; written next to the bundle at build time. */
+/** The methods that each path template allows. The build writes them to `methods.json` beside the bundle. */
 type Methods = Record<string, string[]>;
 
 let methods: Methods | undefined;
@@ -25,7 +25,10 @@ function allowedMethods(path: string): string[] {
   return allowed.size === 0 ? [] : [...allowed, "OPTIONS"];
 }
 
-/** A pattern for the paths of a template. A parameter is one segment; a greedy one (`{name+}`) is the rest. */
+/**
+ * A pattern for the paths of a template. A parameter matches one segment. A greedy parameter (`{name+}`) matches the
+ * rest.
+ */
 const patternOf = (template: string): RegExp => {
   const literal = template.replace(/[.*+?^$()|[\]\\]/g, "\\$&");
   return new RegExp(`^${literal.replace(/\{\w+\\\+\}/g, ".+").replace(/\{\w+\}/g, "[^/]+")}$`);

@@ -7,14 +7,14 @@ import { namedSecret } from "../shared/providers/named-secret.ts";
 
 const Environment = z.object({ ORIGIN_SECRET_NAME: z.string().min(1) });
 
-/** Several named values, so that one can be replaced while another is in use. */
+/** The accepted values by name. There can be several, so that one can be replaced while another is in use. */
 const OriginSecret = z.record(z.string(), z.string().min(32));
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
 let secret: (() => Promise<string[]>) | undefined;
 
-const accepted = (): Promise<string[]> => {
+const acceptedValues = (): Promise<string[]> => {
   secret ??= namedSecret(
     Environment.parse(process.env).ORIGIN_SECRET_NAME,
     (text) => Object.values(OriginSecret.parse(JSON.parse(text))),
@@ -27,7 +27,7 @@ const accepted = (): Promise<string[]> => {
 export async function handler({
   headers,
 }: Pick<APIGatewayRequestAuthorizerEventV2, "headers">): Promise<APIGatewaySimpleAuthorizerResult> {
-  const shown = digest(headers?.["x-origin-secret"] ?? "");
-  const values = await accepted();
-  return { isAuthorized: values.some((value) => timingSafeEqual(digest(value), shown)) };
+  const sent = digest(headers?.["x-origin-secret"] ?? "");
+  const values = await acceptedValues();
+  return { isAuthorized: values.some((value) => timingSafeEqual(digest(value), sent)) };
 }

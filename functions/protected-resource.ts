@@ -6,7 +6,7 @@ import { json, withStandardHeaders, type Response } from "../shared/http/respons
 
 let issuers: readonly Issuer[] | undefined;
 
-/** Answers the issuers of this API's tokens (RFC 9728) to anyone. */
+/** Answers the protected resource metadata (RFC 9728), which names the issuers of tokens. Needs no token. */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   issuers ??= readEnvironment(process.env).ISSUERS;
   const headers = { "cache-control": "public, max-age=300" };

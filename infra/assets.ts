@@ -1,10 +1,13 @@
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 
-/** A file or folder that is deployed next to a handler: copied from the project (`from`), or written (`content`). */
+/**
+ * A file or folder that is deployed beside a handler, at the path `to`: a copy of the project's file or folder `from`,
+ * or a file with `content`.
+ */
 export type Asset = { to: string } & ({ from: string } | { content: string });
 
-/** Puts assets into a folder. */
+/** Writes assets into a folder. */
 export async function writeAssets(folder: string, assets: readonly Asset[]): Promise<void> {
   for (const asset of assets) {
     const to = join(folder, asset.to);

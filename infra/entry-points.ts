@@ -1,18 +1,23 @@
 import { routes } from "../functions/routes.ts";
+import { watchedTypes } from "../shared/billing/recharges/watch.ts";
 import { metadataPath, resourcePaths } from "../shared/http/protected-resource.ts";
 import type { ProviderName } from "../shared/http/route.ts";
+import { revokingTypes } from "../shared/mail/servers/revocations.ts";
+import { noticeTypes } from "../shared/notices/notices.ts";
 
 /** One Lambda function: its source file, its access to the table, and the requests that reach it. */
 export type LambdaSpec = {
   name: string;
-  /** The entry file, relative to the project; it exports `handler`. */
+  /** The file that exports `handler`, relative to the project. */
   file: string;
   access: "none" | "read" | "write";
-  /** The providers that it uses besides the table. It may seal and open secrets, and sign URLs of files. */
+  /**
+   * The providers that the function uses besides the table. It may seal and open secrets, and sign the URLs of files.
+   */
   uses?: readonly ProviderName[];
   /** The time limit of a request, by default 10 seconds. */
   timeoutSeconds?: number;
-  /** Its memory, by default 512 MB. The processor share is in proportion: one whole processor at 1,769 MB. */
+  /** The memory, by default 512 MB. The processor share is in proportion: one whole processor at 1,769 MB. */
   memoryMb?: number;
   /** `$default` takes the requests that no other trigger takes. Paths are API Gateway templates. */
   triggers: readonly (`${"GET" | "POST" | "PATCH" | "DELETE"} /${string}` | "$default")[];
@@ -22,7 +27,9 @@ export type LambdaSpec = {
 export const fileOf = (routeName: string): string =>
   `functions/${routeName.replaceAll(".", "/").replaceAll("_", "-")}.ts`;
 
-/** The function that tells the gateway whether a request came through CloudFront, when there is an edge. */
+/**
+ * The function that tells the gateway whether a request came through CloudFront. Only a deployment with an edge has it.
+ */
 export const originAuthorizer: LambdaSpec = {
   name: "origin_authorizer",
   file: fileOf("origin_authorizer"),
@@ -31,15 +38,30 @@ export const originAuthorizer: LambdaSpec = {
   triggers: [],
 };
 
-/** Every Lambda of the product: one per route, and the few entry points that are not routes. */
+/** The function that answers HTTP requests to customers' domains. It has an API of its own, if the deployment has one. */
+export const web: LambdaSpec = { name: "web", file: fileOf("web"), access: "read", triggers: ["$default"] };
+
+/** A function that answers only the deployment's mail servers: `auth` has the path `/internal/mail/auth`. */
+const mailDoor = (
+  method: "GET" | "POST",
+  door: string,
+  settings: Pick<LambdaSpec, "access" | "uses" | "timeoutSeconds">,
+): LambdaSpec => ({
+  name: `mail.${door}`,
+  file: fileOf(`mail.${door}`),
+  triggers: [`${method} /internal/mail/${door}`],
+  ...settings,
+});
+
+/** Every Lambda for requests: one per route, and the few entry points that are not routes. */
 export const lambdas: readonly LambdaSpec[] = [
   ...routes.map((route): LambdaSpec => ({
     name: route.name,
     file: fileOf(route.name),
     access: route.lambda.table ?? route.access,
     uses: route.lambda.uses,
-    // A function that calls other services waits for them up to ten seconds. A function that writes waits for others that
-    // write.
+    // A function that calls other services waits for them up to ten seconds. A function that writes also waits for
+    // concurrent writes to the same items.
     ...(route.access === "write" ? { timeoutSeconds: 25 } : route.limit === "outbound" ? { timeoutSeconds: 20 } : {}),
     ...(route.lambda.heavy ? { timeoutSeconds: 29, memoryMb: 1_769 } : {}),
     triggers: [`${route.http.method} ${route.http.path as `/${string}`}`],
@@ -70,15 +92,18 @@ export const lambdas: readonly LambdaSpec[] = [
     name: "billing.invoices.download",
     file: fileOf("billing.invoices.download"),
     access: "read",
-    triggers: ["GET /v1/public/accounts/{account_id}/billing/invoices/{invoice_id}/pdf"],
+    triggers: [
+      "GET /v1/public/accounts/{account_id}/billing/invoices/{invoice_id}/pdf",
+      "GET /v1/public/accounts/{account_id}/billing/credit-notes/{credit_note_id}/pdf",
+    ],
   },
-  ...(["mail.auth", "mail.recipient"] as const).map((name): LambdaSpec => ({
-    name,
-    file: fileOf(name),
-    access: "write",
-    uses: ["secrets", "mail_servers"],
-    triggers: [`GET /internal/mail/${name === "mail.auth" ? "auth" : "recipient"}`],
-  })),
+  mailDoor("GET", "auth", { access: "write", uses: ["secrets", "mail_servers"] }),
+  mailDoor("GET", "recipient", { access: "read", uses: ["mail_servers"] }),
+  mailDoor("GET", "sender", { access: "read", uses: ["secrets", "mail_servers"] }),
+  mailDoor("GET", "dkim", { access: "read", uses: ["secrets", "mail_servers"] }),
+  mailDoor("GET", "revocations", { access: "read", uses: ["mail_servers"] }),
+  mailDoor("POST", "usage", { access: "write", uses: ["mail_servers"], timeoutSeconds: 25 }),
+  mailDoor("POST", "events", { access: "write", uses: ["mail_servers"], timeoutSeconds: 25 }),
   {
     name: "docs",
     file: "functions/docs.ts",
@@ -89,6 +114,8 @@ export const lambdas: readonly LambdaSpec[] = [
       "GET /docs",
       "GET /docs/{proxy+}",
       "GET /verify",
+      "GET /checkout",
+      "GET /invitation",
     ],
   },
   { name: "fallback", file: "functions/fallback.ts", access: "none", triggers: ["$default"] },
@@ -97,12 +124,12 @@ export const lambdas: readonly LambdaSpec[] = [
 /** A Lambda function without requests: its source file, its access to the table, and its trigger. */
 export type WorkerSpec = {
   name: string;
-  /** The entry file, relative to the project; it exports `handler`. */
+  /** The file that exports `handler`, relative to the project. */
   file: string;
   access: LambdaSpec["access"];
-  /** The kinds of partitions that it may reach. Its role allows no others. Undefined allows all. */
+  /** The partitions that the role of the worker allows, with `*` for any characters. Undefined allows all. */
   keys?: readonly string[];
-  /** The providers that it uses besides the table. It may open secrets and write files. */
+  /** The providers that the worker uses besides the table. It may seal and open secrets, and write files. */
   uses?: LambdaSpec["uses"];
   /** The time limit of a call, by default a minute. */
   timeoutSeconds?: number;
@@ -115,32 +142,32 @@ export type WorkerSpec = {
  * - `events`: the events on the bus, of all types or of the listed ones, one event at a time.
  * - `every`: a schedule.
  */
-export type Source = "changes" | { events: "all" | readonly string[] } | { every: "minute" | "hour" | "day" };
+export type Source = "changes" | { events: "all" | readonly string[] } | { every: "minute" | "hour" };
 
-const spec = (name: string, given: Omit<WorkerSpec, "name" | "file">): WorkerSpec => ({
+const workerSpec = (name: string, settings: Omit<WorkerSpec, "name" | "file">): WorkerSpec => ({
   name,
   file: fileOf(name),
-  ...given,
+  ...settings,
 });
 
 /** Every worker of the product. */
 export const workers: readonly WorkerSpec[] = [
-  spec("workers.publish_changes", { access: "none", source: "changes" }),
-  spec("workers.dispatch_event", { access: "write", uses: ["secrets"], source: { events: "all" } }),
-  spec("workers.retry_deliveries", { access: "write", uses: ["secrets"], source: { every: "minute" } }),
-  spec("workers.index_journals", {
+  workerSpec("workers.publish_changes", { access: "none", source: "changes" }),
+  workerSpec("workers.dispatch_event", { access: "write", uses: ["secrets"], source: { events: "all" } }),
+  workerSpec("workers.retry_deliveries", { access: "write", uses: ["secrets"], source: { every: "minute" } }),
+  workerSpec("workers.index_journals", {
     access: "write",
     keys: ["ACCOUNT#*", "JOURNAL_DUE#*"],
     source: { every: "minute" },
   }),
-  spec("workers.make_mailbox_export", {
+  workerSpec("workers.make_mailbox_export", {
     access: "write",
     keys: ["ACCOUNT#*"],
     uses: ["files"],
     timeoutSeconds: 900,
     source: { events: ["mailbox_export.requested"] },
   }),
-  spec("workers.send_verification", {
+  workerSpec("workers.send_verification", {
     access: "write",
     keys: ["ACCOUNT#*", "VERIFICATION#*"],
     uses: ["mail"],
@@ -148,15 +175,52 @@ export const workers: readonly WorkerSpec[] = [
     timeoutSeconds: 30,
     source: { events: ["forwarding.verification_requested"] },
   }),
-  spec("workers.advance_domains", {
+  workerSpec("workers.send_notices", {
+    access: "write",
+    keys: ["ACCOUNT#*"],
+    uses: ["mail"],
+    // Shorter than the time reserved for the worker in shared/notices/send.ts.
+    timeoutSeconds: 30,
+    source: { events: noticeTypes },
+  }),
+  workerSpec("workers.send_invitation", {
+    access: "write",
+    keys: ["ACCOUNT#*", "INVITATION#*"],
+    uses: ["mail"],
+    // Shorter than the time reserved for the worker in shared/access/invitations/send.ts.
+    timeoutSeconds: 30,
+    source: { events: ["auth.invitation.created", "auth.invitation.replaced"] },
+  }),
+  workerSpec("workers.note_revocations", {
+    access: "write",
+    keys: ["REVOCATIONS#*"],
+    source: { events: revokingTypes },
+  }),
+  workerSpec("workers.advance_domains", {
     access: "write",
     uses: ["secrets", "registrar", "dns"],
     source: { every: "minute" },
   }),
-  spec("workers.advance_dedicated_ips", { access: "write", source: { every: "minute" } }),
-  spec("workers.ask_checkouts", { access: "write", uses: ["payments"], source: { every: "minute" } }),
-  spec("workers.run_billing_day", { access: "write", timeoutSeconds: 900, source: { every: "day" } }),
-  spec("workers.check_ledgers", { access: "read", keys: ["ACCOUNT#*", "ACCOUNTS"], source: { every: "hour" } }),
+  workerSpec("workers.advance_dedicated_ips", { access: "write", source: { every: "minute" } }),
+  workerSpec("workers.purge_mailboxes", {
+    access: "write",
+    keys: ["ACCOUNT#*", "USER#*", "MAILBOX_DUE#*"],
+    source: { every: "minute" },
+  }),
+  workerSpec("workers.end_grants", {
+    access: "write",
+    keys: ["ACCOUNT#*", "USER#*", "GRANT_DUE#*"],
+    source: { every: "minute" },
+  }),
+  workerSpec("workers.ask_checkouts", { access: "write", uses: ["payments"], source: { every: "minute" } }),
+  workerSpec("workers.watch_wallets", {
+    access: "write",
+    keys: ["ACCOUNT#*", "RECHARGE_DUE#*"],
+    source: { events: watchedTypes },
+  }),
+  workerSpec("workers.advance_recharges", { access: "write", uses: ["payments"], source: { every: "minute" } }),
+  workerSpec("workers.run_billing_day", { access: "write", timeoutSeconds: 300, source: { every: "minute" } }),
+  workerSpec("workers.check_ledgers", { access: "read", keys: ["ACCOUNT#*", "ACCOUNTS"], source: { every: "hour" } }),
 ];
 
 /** The requests that reach a Lambda: its triggers, and HEAD for every GET (RFC 9110 §9.3.2). */

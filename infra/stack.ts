@@ -3,14 +3,14 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "./config/config.ts";
-import { addDomain, addGateway, addInvokeRoles } from "./constructs/api.ts";
+import { addDomain, addGateway, addInvokeRoles, addWebGateway } from "./constructs/api.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
-import { addFunctions, type Common } from "./constructs/functions.ts";
+import { addFunctions, addWebFunction, type Common } from "./constructs/functions.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
 import { addWorkers } from "./constructs/workers.ts";
-import type { LambdaSpec, WorkerSpec } from "./entry-points.ts";
+import { type LambdaSpec, web, type WorkerSpec } from "./entry-points.ts";
 import { addAlarm, addAlarmTopic, addAlarms, sum } from "./monitoring/alarms.ts";
-import { addDashboard, ofTable } from "./monitoring/dashboard.ts";
+import { addDashboard, tableMetric } from "./monitoring/dashboard.ts";
 import { addLogAlarms, addLogGroup, addLogMetrics } from "./monitoring/logs.ts";
 
 /** The Lambdas of a stack: those that serve requests, and the workers. */
@@ -24,7 +24,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const { stage, logLevel } = config;
   const stack = new Stack(app, `hosted-mail-${stage}`, {
     description: "Public customer API for hosted mail",
-    // CloudFormation accepts templates of up to a megabyte.
+    // CloudFormation accepts templates of a megabyte at most.
     suppressTemplateIndentation: true,
     // CloudFormation applies these tags to everything that the stack creates.
     tags: { service: "hosted-mail", stage },
@@ -37,15 +37,17 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
     addEdge(app, config, config.edge);
     addOriginAuthorizer(stack, config.edge, common, functions);
   }
+  if (config.webHost !== undefined) functions.set(web.name, addWebFunction(stack, common));
   const invokeRoles = addInvokeRoles(stack, functions);
   const accessLogs = addLogGroup(stack, "AccessLogs", config.logRetentionDays);
   const gateway = addGateway(stack, lambdas, invokeRoles, accessLogs, config);
   addDomain(stack, gateway, config);
+  const webApi = config.webHost === undefined ? undefined : addWebGateway(stack, invokeRoles, accessLogs, config);
   const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
   const apiId = gateway.api.ref;
   const { latencyAlarmMs } = config;
   addAlarms(stack, { id: apiId, latencyAlarmMs }, topic);
-  const throttled = sum([ofTable(table, "ReadThrottleEvents"), ofTable(table, "WriteThrottleEvents")]);
+  const throttled = sum([tableMetric(table, "ReadThrottleEvents"), tableMetric(table, "WriteThrottleEvents")]);
   addAlarm(stack, "TableThrottled", "DynamoDB throttles the table", throttled, 10, topic);
   const logMetrics = addLogMetrics(stack, logGroup, stage);
   addLogAlarms(stack, logMetrics, workerFunctions.get("workers.check_ledgers"), topic);
@@ -54,6 +56,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const outputs = {
     ApiUrl: config.publicUrl ?? gateway.api.attrApiEndpoint,
     ApiId: apiId,
+    ...(webApi ? { WebUrl: webApi.attrApiEndpoint } : {}),
     TableName: table.tableName,
     FilesBucketName: common.resources.files.bucketName,
     SecretsKeyId: common.resources.secretsKey.keyId,
@@ -78,9 +81,13 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
       ISSUERS: config.issuers,
       LOG_LEVEL: config.logLevel,
       ALLOWED_ORIGINS: config.allowedOrigins.join(","),
+      ...(config.returnOrigins.length === 0 ? {} : { RETURN_ORIGINS: config.returnOrigins.join(",") }),
       NS_ZONE: config.nsZone,
       MAIL_ZONE: config.mailZone,
+      ...(config.webHost === undefined ? {} : { WEB_HOST: config.webHost }),
+      ...(config.webAddresses.length === 0 ? {} : { WEB_ADDRESSES: config.webAddresses.join(",") }),
       ...(config.planPrices.length === 0 ? {} : { PLAN_PRICES: JSON.stringify(config.planPrices) }),
+      ...(config.vat === undefined ? {} : { VAT: JSON.stringify(config.vat) }),
       ...(config.publicUrl === undefined ? {} : { PUBLIC_URL: config.publicUrl }),
       ...(config.readOnly === undefined ? {} : { READ_ONLY: config.readOnly }),
       ...(config.edge === undefined ? {} : { VIEWER_ADDRESS_HEADER: viewerAddressHeader }),
@@ -95,7 +102,7 @@ export function createApp(outdir: string): App {
     treeMetadata: false,
     context: {
       ...recommendedFlags,
-      // The CDK CLI sets these itself; `sam local` needs them to find the code of a function.
+      // `sam local` needs these to find the code of a function. Only the CDK CLI sets them by itself.
       "aws:cdk:enable-asset-metadata": true,
       "aws:cdk:enable-path-metadata": true,
     },

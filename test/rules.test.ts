@@ -50,12 +50,18 @@ const layers: Record<string, readonly string[]> = {
     "language/",
   ],
   shared: [
+    "limits/",
     "webhooks/",
+    "web/",
+    "notices/",
     "access/",
     "deletion/",
+    "domains/registration/",
     "domains/purchase/",
     "domains/renewal/",
+    "domains/dkim/",
     "domains/setup/",
+    "domains/health/",
     "billing/",
     "mail/",
     "dedicated-ips/",
@@ -65,6 +71,8 @@ const layers: Record<string, readonly string[]> = {
     "audit/",
     "workspaces/",
     "tags/",
+    "statistics/",
+    "letters/",
     "providers/",
     "http/",
     "grants/",
@@ -79,15 +87,17 @@ const layers: Record<string, readonly string[]> = {
   ],
   infra: [
     "app.ts",
+    "mail-server/",
     "operator/",
     "restore/",
     "smoke/",
     "client/",
     "lock-file/",
     "stack.ts",
-    "local/",
     "constructs/",
     "monitoring/",
+    // Below the constructs: the product starts without the CDK, which takes as long to load as all the rest.
+    "local/",
     "build/",
     "docs-pages/",
     "docs/",
@@ -102,7 +112,7 @@ const layers: Record<string, readonly string[]> = {
 /** A domain that could not be registered makes room for another try: adding and buying remove it, as a deletion does. */
 const upwards = new Set([
   "shared/domains/setup/add.ts → shared/deletion/domain.ts",
-  "shared/domains/purchase/purchase.ts → shared/deletion/domain.ts",
+  "shared/domains/purchase/order.ts → shared/deletion/domain.ts",
   "shared/domains/purchase/continue-batch.ts → shared/deletion/domain.ts",
 ]);
 

@@ -24,13 +24,36 @@ const additions: Record<string, string> = {
   "labels that domains can have": "tags.{list,add,delete}",
   "beyond the five specified functions of auth": `auth.groups.{list,get,update} · auth.groups.members.{list,add,remove} ·
     auth.role_assignments.{list,assign,revoke} · auth.service_accounts.{list,create,rotate,revoke}`,
+  "people and what they hold":
+    "auth.members.list · auth.invitations.{list,create,revoke,preview,accept} · me.permissions",
   "events at one's own servers": `webhooks.{list,add,get,update,delete,rotate_secret,test} ·
     webhooks.deliveries.{list,redeliver}`,
   "the audit log": "audit.list",
+  "keep one's own DNS": "domains.dns_setup.get",
   "a name for further years": "domains.renew",
+  "a deletion undone": "domains.restore",
+  "a name that another registrar has": "domains.transfer",
+  "a new key for the signatures of mail": "domains.dkim.rotate",
+  "a name at another registrar": "domains.auth_code.create",
+  "for whom a name is registered": "domains.contact.{get,update}",
   "zone files in and out": "dns_records.{import,export}",
   "what one reads before one changes it": "dns_records.get · credentials.get · forwarding.get",
+  "a password for one device": "mailboxes.app_passwords.{list,add,delete}",
+  "what it costs": "billing.plans.list · billing.usage.get · billing.invoices.get",
+  "invoices and VAT": "billing.profile.{get,update} · billing.credit_notes.{list,get}",
   "many at once": "mailboxes.bulk_delete",
+  "what a mailbox uses": "mailboxes.usage.get",
+  "addresses that get no mail": "suppressions.{list,add,delete}",
+  "a card for automatic recharges":
+    "billing.payment_method_session.create · billing.payment_method.{get,delete} · billing.auto_recharge.{get,update}",
+  "word before the wallet is empty": "billing.alerts.{get,update}",
+  "what became of sent mail": "statistics.get",
+  "what an account can have": "limits.get",
+  "mails to people about an account": "notices.{get,update}",
+  "roles of one's own": "auth.roles.{list,create,update,delete}",
+  "a new name": "tags.update · auth.service_accounts.update · dedicated_ips.update",
+  "what became of feedback": "feedback.list",
+  "what was deleted comes back": "mailboxes.deleted.list · mailboxes.restore",
   "an account with 100,000 mailboxes exports": "mailboxes.exports.get",
 };
 

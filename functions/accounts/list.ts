@@ -26,9 +26,9 @@ export const route = defineRoute({
     ...pageQuery,
   }),
   output: pageOf(AccountResponse, "accounts").meta({ id: "AccountListResponse", description: "A page of accounts." }),
-  run: async ({ query: { page, page_size, ...filter } }, { table, principal }) => {
-    const found = await visibleAccounts(table, principal, filter, { page, page_size });
-    return { ...found, page, page_size };
+  run: async ({ query: { page, page_size, ...filter } }, { table, principal, now }) => {
+    const visible = await visibleAccounts(table, principal, filter, { page, page_size }, now());
+    return { ...visible, page, page_size };
   },
 });
 

@@ -1,18 +1,26 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
-import { AuditEntry, auditQuery, listAuditEntries } from "../../shared/audit/audit.ts";
+import { auditEntriesForFile, AuditEntry, auditFile, auditQuery, listAuditEntries } from "../../shared/audit/audit.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
 export const route = defineRoute({
   name: "audit.list",
-  http: { method: "GET", path: "/v1/public/accounts/{account_id}/audit-log" },
+  http: {
+    method: "GET",
+    path: "/v1/public/accounts/{account_id}/audit-log",
+    file: {
+      type: "text/csv",
+      onlyIfPreferred: true,
+      of: (output) => auditFile((output as { items: AuditEntry[] }).items),
+    },
+  },
   summary: "List the changes in the account",
   synonyms: ["who", "log", "history", "activity", "deleted", "changed", "did", "when"],
   description:
-    "The audit log of the account, newest first: who changed what, when and from where. Entries are kept for 400 days. To filter by actor, action or resource, give a range of time that holds at most 20,000 entries.",
+    "The audit log of the account, newest first unless you turn the order around: who changed what, when and from where. Entries are kept for 400 days. To filter by actor, action or resource, give a range of time that holds at most 20,000 entries. With `Accept: text/csv` the answer is a CSV file of all entries that match, at most 1,000, and not only of a page. A cell that a spreadsheet would read as a formula begins with an apostrophe.",
   capability: "auth.manage",
   access: "read",
   limit: "search",
@@ -23,7 +31,7 @@ export const route = defineRoute({
     description: "A page of the audit log.",
   }),
   run: async ({ params, query }, context) => ({
-    ...(await listAuditEntries(params.account_id, query, context)),
+    ...(await (context.wantsFile ? auditEntriesForFile : listAuditEntries)(params.account_id, query, context)),
     page: query.page,
     page_size: query.page_size,
   }),

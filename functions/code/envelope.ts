@@ -106,7 +106,7 @@ const DryCall = z.object({
   ...call,
   line: z.int().meta({ description: "The line of the call, from 1." }),
   column: z.int().meta({ description: "The character in the line, from 1." }),
-  access: z.enum(["read", "write"]).meta({ description: "Whether the function only reads." }),
+  access: z.enum(["read", "write"]).meta({ description: "`read` if the function changes nothing." }),
   capability: z
     .string()
     .nullable()
@@ -147,7 +147,7 @@ export type NotKept = z.output<typeof NotKept>;
 export const CodeResponse = z
   .object({
     request_id: z.string().meta({ description: "The request's `request_id`." }),
-    status: z.enum(["completed", "failed"]).meta({ description: "`completed` if every call completed." }),
+    status: z.enum(["completed", "failed"]).meta({ description: "`completed` if the program ran without an error." }),
     result: z
       .object({
         last_value: z.unknown().meta({
@@ -162,7 +162,7 @@ export const CodeResponse = z
     }),
     complexity_score: z.number().min(0).meta({
       description:
-        "The sum over the calls: 1 for a call, 5 for one that uses an outside provider, page_size / 25 (at least 1) for a list. In a comprehension, multiplied by the number of items; of 200 calls at most.",
+        "The sum over the calls. A call counts 1. A call that uses an outside provider counts 5. A list counts page_size / 25, but at least 1. In a comprehension a call counts once for each item. At most 200 calls count.",
     }),
     dry_run: z
       .object({

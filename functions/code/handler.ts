@@ -7,11 +7,11 @@ import { catalogue } from "./catalogue.ts";
 import { a2a } from "./protocols/a2a/route.ts";
 import { checkPage, mcp, unreadable } from "./protocols/mcp/server.ts";
 
-const listed = catalogue.get("functions.list");
-if (!listed) throw new Error("functions.list is missing from the catalogue");
+const listFunction = catalogue.get("functions.list");
+if (!listFunction) throw new Error("functions.list is missing from the catalogue");
 
 /** `functions.list`, which is also a REST route. */
-export const functionsRoute = listed.route;
+export const functionsRoute = listFunction.route;
 
 const isMcp = ({ rawPath }: { rawPath: string }): boolean => rawPath.endsWith("/mcp");
 
@@ -21,8 +21,8 @@ const run = lambda("code", answer, {
 });
 
 /**
- * Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. Over MCP a
- * refusal is an error of the tool, so that clients can connect at any time.
+ * Charges 1 for every request, even an invalid one. The rest of a program's score is charged once it is known. Over MCP
+ * the rate limit refuses only calls of tools, by an error of the tool, so that clients can connect at any time.
  */
 async function answer(request: Request, context: InvocationContext): Promise<Response> {
   const { id: principalId } = await context.authenticate();

@@ -8,12 +8,14 @@ import {
   CredentialName,
   credentials,
   passwordRules,
+  validityMembers,
   weakness,
 } from "../../shared/mail/credentials/credential.ts";
 import { addCredential } from "../../shared/mail/credentials/manage.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
 import { aheadOfPlace } from "../../shared/mail/scoped/add.ts";
 import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";
+import { planRequired } from "../../shared/wallet/state.ts";
 
 const [shortest, longest] = [12, 256];
 
@@ -23,13 +25,13 @@ const Value = z
   .max(longest)
   .superRefine((value, context) => {
     const weak = weakness(value);
-    const isOfLength = value.length >= shortest && value.length <= longest;
-    if (!weak || !isOfLength) return;
+    const hasValidLength = value.length >= shortest && value.length <= longest;
+    if (!weak || !hasValidLength) return;
     const { message, type } = weak;
     context.addIssue({ code: "custom", message, params: { type } });
   })
   .meta({
-    description: `The password that you choose, instead of \`generate\`: 12 to 256 characters, ${passwordRules}. A password that is too simple is a 422 of the type \`password_too_simple\`.`,
+    description: `The password that you choose, instead of \`generate\`: 12 to 256 characters, ${passwordRules}. A password that is too simple gets a 422 with the error type \`password_too_simple\`.`,
   });
 
 export const route = defineRoute({
@@ -47,6 +49,7 @@ export const route = defineRoute({
   capability: "credential.manage",
   subject: scopeInBody,
   access: "write",
+  requires: planRequired,
   lambda: { uses: ["secrets"] },
   shownOnce: ["generated_secret"],
   limit: "sensitive",
@@ -56,6 +59,7 @@ export const route = defineRoute({
       name: CredentialName,
       generate: z.boolean().default(false).meta({ description: "Whether the service generates the password." }),
       value: Value.optional(),
+      ...validityMembers,
       ...scopeMembers,
     })
     .superRefine(({ generate, value }, context) => {
@@ -78,9 +82,9 @@ export const route = defineRoute({
   problems: ["domain_not_ready", "limit_reached", "upstream_unavailable"],
   ahead: (input, expected) => ({ keys: aheadOfPlace(credentials, input, expected), again: true }),
   run: async ({ params, body, found: scope }, context) => {
-    const { name, value } = body;
+    const { name, value, active, expires_at } = body;
     requireOneScope(body);
-    return addCredential(params.account_id, { name, scope, value }, context, loginWork());
+    return addCredential(params.account_id, { name, scope, value, active, expires_at }, context, loginWork());
   },
 });
 

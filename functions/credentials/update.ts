@@ -9,25 +9,46 @@ import {
   credentialInPath,
   credentialKind,
   credentials,
+  validityMembers,
 } from "../../shared/mail/credentials/credential.ts";
-import { renameCredential } from "../../shared/mail/credentials/manage.ts";
+import { updateCredential } from "../../shared/mail/credentials/manage.ts";
 import { aheadOfScoped } from "../../shared/mail/scoped/family.ts";
 
 export const route = defineRoute({
   name: "credentials.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/credentials/{credential_id}", etag: credentialKind },
-  summary: "Rename a master password",
-  synonyms: ["change", "edit", "SMTP", "login", "name"],
+  summary: "Update a master password's name and validity",
+  synonyms: [
+    "change",
+    "edit",
+    "update",
+    "SMTP",
+    "login",
+    "name",
+    "switch off",
+    "disable",
+    "enable",
+    "expire",
+    "expiry",
+  ],
+  description:
+    "Changes the name of a master password, switches it off and on, and sets or removes its expiry. Logins follow at once.",
   capability: "credential.manage",
   subject: credentialInPath,
   access: "write",
   params: CredentialParams,
   body: z
-    .strictObject({ name: CredentialName })
-    .meta({ id: "MasterPasswordUpdate", description: "The new name of a master password." }),
+    .strictObject({
+      name: CredentialName.optional(),
+      active: validityMembers.active,
+      expires_at: validityMembers.expires_at.meta({
+        description: "When the master password expires. Null removes the expiry.",
+      }),
+    })
+    .meta({ id: "MasterPasswordUpdate", description: "Changes to a master password." }),
   output: Credential,
   ahead: ({ params }, expected) => aheadOfScoped(credentials, params.account_id, params.credential_id, expected),
-  run: ({ params, body }, context) => renameCredential(params.account_id, params.credential_id, body.name, context),
+  run: ({ params, body }, context) => updateCredential(params.account_id, params.credential_id, body, context),
 });
 
 export const handler = http(route);

@@ -6,6 +6,7 @@ import { DedicatedIp, IpName } from "../../shared/dedicated-ips/dedicated-ip.ts"
 import { addHost, aheadOfHost } from "../../shared/dedicated-ips/register.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
+import { planRequired } from "../../shared/wallet/state.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.add",
@@ -18,9 +19,10 @@ export const route = defineRoute({
   summary: "Register your own host",
   synonyms: ["own", "server", "mail server", "bring", "address", "sending", "SMTP", "relay"],
   description:
-    "The addresses are the account's once the host is authorized with `dedicated_ips.authorize`. Until then other accounts can register them too. Once the host is `active`, outgoing mail of its assigned domains is handed to it over port 587. The connection has no TLS unless the deployment's proxy starts TLS.",
+    "The addresses belong to the account once the host is authorized with `dedicated_ips.authorize`. Until then other accounts can register them too. Once the host is `active`, outgoing mail of its assigned domains is sent through the host, over port 587. The connection has no TLS unless the deployment's proxy starts TLS.",
   capability: "ip.manage",
   access: "write",
+  requires: planRequired,
   params: AccountParams,
   body: z
     .strictObject({ name: IpName, ip_addresses: HostAddresses })

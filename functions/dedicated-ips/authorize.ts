@@ -5,6 +5,7 @@ import { ipInPath, IpParams } from "../../shared/dedicated-ips/find.ts";
 import { resolverHere } from "../../shared/dns/services.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
+import { secretsHere } from "../../shared/providers/secrets/factory.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.authorize",
@@ -12,24 +13,25 @@ export const route = defineRoute({
   summary: "Authorize a bring-your-own-host dedicated IP",
   synonyms: ["verify", "prove", "own", "server", "setup key", "activate"],
   description:
-    "The first call, and every call with `reissue`, creates a setup key. This answer shows the setup key. The key is not shown again. Publish the `setup_record` of each address, which has the hash of the key, and call this function again. The host is `active` once every address has forward-confirmed reverse DNS and its setup record. We also check this ourselves from time to time, for 30 days.",
+    "The first call, and every call with `reissue`, creates a setup key. This answer shows the setup key and the `relay_login` with which our mail servers hand mail over to your host. Neither is shown again. Publish the `setup_record` of each address, which has the hash of the key, and call this function again. The host is `active` once every address has forward-confirmed reverse DNS and its setup record. We repeat this check from time to time, for 30 days.",
   capability: "ip.manage",
   subject: ipInPath,
   access: "write",
-  shownOnce: ["setup_key"],
+  shownOnce: ["setup_key", "relay_login"],
+  lambda: { uses: ["secrets"] },
   limit: "outbound",
   params: IpParams,
   body: z
     .strictObject({
-      reissue: z
-        .boolean()
-        .default(false)
-        .meta({ description: "Whether to create another setup key. The old key then proves nothing." }),
+      reissue: z.boolean().default(false).meta({
+        description: "Whether to create another setup key and another relay login. The old ones then stop working.",
+      }),
     })
     .meta({ id: "DedicatedIpAuthorize", description: "How to authorize your own host." }),
   output: AuthorizedIp,
   problems: ["ip_not_ready", "ip_taken"],
-  run: ({ body, found }, context) => authorizeIp(found, body.reissue, context, resolverHere()),
+  run: ({ body, found }, context) =>
+    authorizeIp(found, body.reissue, context, { resolver: resolverHere(), secrets: secretsHere() }),
 });
 
 export const handler = http(route);

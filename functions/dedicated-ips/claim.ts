@@ -7,6 +7,7 @@ import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { OptionId } from "../../shared/dedicated-ips/options.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
+import { planRequired } from "../../shared/wallet/state.ts";
 
 export const route = defineRoute({
   name: "dedicated_ips.claim",
@@ -22,6 +23,7 @@ export const route = defineRoute({
     "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If that does not happen within a day, the dedicated IP is deleted and the hold is voided.",
   capability: "ip.manage",
   access: "write",
+  requires: planRequired,
   limit: "outbound",
   params: AccountParams,
   body: z

@@ -14,7 +14,7 @@ export const route = defineRoute({
   summary: "List dedicated IPs",
   synonyms: ["address", "own", "addresses", "show", "sending"],
   description:
-    "The dedicated IPs the caller may see, oldest first. If you can see only some domains of the account, you see only the dedicated IPs of those domains.",
+    "The dedicated IPs that you may see, oldest first. If you can see only some domains of the account, you see only the dedicated IPs of those domains.",
   capability: "ip.view",
   scope: "visible",
   access: "read",

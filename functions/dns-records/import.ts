@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
+import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInBody } from "../../shared/domains/find.ts";
 import { DomainRef } from "../../shared/domains/name.ts";
 import { aheadOfNewRecord } from "../../shared/domains/records/add.ts";
@@ -13,10 +14,10 @@ import { defineRoute } from "../../shared/http/route.ts";
 export const route = defineRoute({
   name: "dns_records.import",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/dns-records/import" },
-  summary: "Import a zone file",
-  synonyms: ["upload", "load", "bind", "copy", "migrate", "many", "entries"],
+  summary: "Import a zone file, or the records in the public DNS",
+  synonyms: ["upload", "load", "bind", "copy", "migrate", "many", "entries", "AXFR", "zone transfer", "old provider"],
   description:
-    "Adds the records of a zone file (RFC 1035, as BIND writes it) that the domain does not have. Existing records are not changed or deleted. Entries that cannot be imported, such as the records of the domain's former mail host, are skipped and listed with their line and the reason. Try it with `dry_run` first.",
+    "Adds the records of a zone file (RFC 1035, as BIND writes it) that the domain does not have. With the source `public_dns` it takes the records from the domain's present nameservers: by a zone transfer (AXFR) where they allow it, else by asking for some two hundred usual names. Existing records are not changed or deleted. Entries that cannot be imported, such as the records of the domain's former mail host, are skipped and listed with the reason. Try it with `dry_run` first.",
   capability: "dns.manage",
   subject: domainInBody,
   access: "write",
@@ -27,15 +28,20 @@ export const route = defineRoute({
   body: z
     .strictObject({
       domain: DomainRef,
-      zone_file: z.string().min(1).max(1_000_000).meta({ description: "The text of the zone file." }),
+      source: z.enum(["zone_file", "public_dns"]).default("zone_file").meta({
+        description: "Where the records come from.",
+      }),
+      zone_file: z.string().min(1).max(1_000_000).optional().meta({
+        description: "The text of the zone file. Required for the source `zone_file`, refused for the other.",
+      }),
       dry_run: z.boolean().default(false).meta({ description: "Whether to only report what would be imported." }),
     })
-    .meta({ id: "DnsImport", description: "A zone file for a domain." }),
+    .meta({ id: "DnsImport", description: "Records for a domain, from a zone file or the public DNS." }),
   output: ImportAnswer,
-  problems: ["domain_not_ready"],
+  problems: ["domain_not_ready", "dns_external"],
   ahead: ({ params, body }, expected) => aheadOfNewRecord(params.account_id, body.domain, expected),
   run: async ({ body, found }, context) => {
-    const { answer } = await importRecords(found, body, context);
+    const { answer } = await importRecords(found, body, context, resolverHere());
     const zone = body.dry_run ? undefined : await syncNow(found, context);
     const value = answer((record) => recordView(record, zone));
     return context.commit(async () => ({ value, writes: [], changes: [] }));

@@ -3,9 +3,10 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { resolverHere } from "../../shared/dns/services.ts";
-import { Domain } from "../../shared/domains/domain.ts";
+import { DnsMode, Domain } from "../../shared/domains/domain.ts";
 import { NewDomainName } from "../../shared/domains/registrable.ts";
 import { addDomain, aheadOfNewDomain } from "../../shared/domains/setup/add.ts";
+import { makeDkimNow } from "../../shared/domains/setup/dkim-now.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { workspaceInBody } from "../../shared/workspaces/workspace.ts";
@@ -21,23 +22,31 @@ export const route = defineRoute({
   summary: "Connect a domain you already own",
   synonyms: ["new", "use", "own", "bought elsewhere", "existing", "external", "website", "set up"],
   description:
-    "Set the `nameservers` of the answer at the domain's registrar. The domain is `active` once the parent zone delegates the domain to these nameservers. We check the delegation from time to time, and `domains.verify` checks it at once. If your account lost this name to another account, this call gives you the domain back with everything it had. This is possible if no account has the name, or if the name is delegated to your nameservers and the other account has not proved that the name is theirs.",
+    "Hosted: set the `nameservers` of the answer at the domain's registrar. The domain is `active` once the parent zone delegates the domain to them. External: publish the records of `domains.dns_setup.get` where the domain's DNS is. The domain is `active` once its TXT record is there. We check this from time to time, and `domains.verify` checks it at once. If your account deleted its connected domain of this name, or lost the name, this call gives you the domain back with everything it had, until the domain's `deletes_at`. This is possible if no account has the name, or if you prove the name by either way and the other account has not proved that the name is theirs.",
   capability: "domain.purchase",
   subject: workspaceInBody,
   access: "write",
+  lambda: { uses: ["secrets"] },
   limit: "search",
   params: AccountParams,
   body: z
     .strictObject({
       name: NewDomainName,
       workspace_id: Id.meta({ description: "The workspace for the domain." }),
+      dns_mode: DnsMode.default("hosted").meta({
+        description: "`hosted` to delegate the domain to our nameservers, `external` to keep its DNS where it is.",
+      }),
     })
     .meta({ id: "DomainCreate", description: "A domain to connect." }),
   output: Domain,
   problems: ["domain_exists", "domain_taken", "domain_not_ready"],
   ahead: ({ params, body }) => aheadOfNewDomain(params.account_id, body.name, body.workspace_id),
-  run: ({ params, body: { name, workspace_id } }, context) =>
-    addDomain(params.account_id, { name, workspaceId: workspace_id }, context, resolverHere()),
+  run: async ({ params, body: { name, workspace_id, dns_mode } }, context) => {
+    const given = { name, workspaceId: workspace_id, dnsMode: dns_mode };
+    const domain = await addDomain(params.account_id, given, context, resolverHere());
+    await makeDkimNow(params.account_id, domain, context);
+    return domain;
+  },
 });
 
 export const handler = http(route);

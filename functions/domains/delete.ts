@@ -1,5 +1,7 @@
+import * as z from "zod";
+
 import { Problem } from "../../shared/core/errors.ts";
-import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";
+import { advanceRelease, beginRelease } from "../../shared/deletion/domain.ts";
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams, aheadOfDomain } from "../../shared/domains/find.ts";
 import { dnsHere, registrarHere } from "../../shared/domains/setup/services.ts";
@@ -10,22 +12,30 @@ export const route = defineRoute({
   name: "domains.delete",
   http: { method: "DELETE", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Delete or release a domain",
-  synonyms: ["remove", "cancel", "give up", "get rid of", "drop"],
+  synonyms: ["remove", "cancel", "give up", "get rid of", "drop", "purge", "for good"],
   description:
-    "Deletes the domain's records and its zone. A registration that was purchased here is given up, and others can register the name. If a provider does not answer, the domain is `releasing` until the provider answers.",
+    "Deletes an empty domain. Its mail and its zone stop at once. A domain whose name was purchased here, or was ever verified, is `releasing` for 5 days: until `deletes_at` it keeps its records, rules and passwords, and `domains.restore` gets it back. Then it is gone, and a purchased name is given up: others can register it. Nothing is refunded. Any other domain is deleted at once. Deleting a domain that is `releasing` already changes nothing. With `purge=true` a domain is deleted at once and for good, also one that is `releasing`.",
   capability: "domain.delete",
   subject: domainInPath,
   access: "write",
   lambda: { uses: ["registrar", "dns"] },
   params: DomainParams,
+  query: z.strictObject({
+    release: z.boolean().default(false).meta({
+      description: "Whether to give up the name. A domain whose name was purchased here is deleted only with true.",
+    }),
+    purge: z.boolean().default(false).meta({
+      description:
+        "Whether to delete the domain at once and for good, without the 5 days in which it can be restored. A purchased name also needs `release`.",
+    }),
+  }),
   output: Empty,
-  problems: ["domain_not_empty", "domain_not_ready"],
+  problems: ["domain_not_empty", "domain_not_ready", "release_required"],
   ahead: ({ params }, expected) => aheadOfDomain(expected, params.account_id, params.domain),
-  run: async ({ params, found }, context) => {
-    await beginRelease(found, context);
+  run: async ({ query, found }, context) => {
+    const domain = await beginRelease(found, query, context);
     try {
-      const services = { dns: dnsHere(), registrar: registrarHere() };
-      await finishRelease(params.account_id, found.id, context, services);
+      await advanceRelease(domain, context, { dns: dnsHere(), registrar: registrarHere() });
     } catch (error) {
       if (!(error instanceof Problem) || error.status !== 503) throw error;
       context.log.info("release left to the worker", { domain_id: found.id, reason: error.message });

@@ -1,7 +1,7 @@
 import { resolverHere } from "../../shared/dns/services.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
-import { Health, healthOf } from "../../shared/domains/setup/health.ts";
-import { advisedInZone, aheadOfHealth, expectedRecords } from "../../shared/domains/setup/mail-checks.ts";
+import { Health, healthOf } from "../../shared/domains/health/health.ts";
+import { aheadOfHealth, expectedRecords } from "../../shared/domains/health/mail-checks.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -25,7 +25,7 @@ export const route = defineRoute({
     "check",
   ],
   description:
-    "Checks everything that the domain's mail needs in the public DNS, from the root servers down. Each check has the expected value, the value that was found, and the record to add.",
+    "Checks everything that the domain's mail needs in the public DNS, from the root servers down, and fetches its MTA-STS policy. Each check has the expected value, the value that was found, and the record to add.",
   capability: "domain.view",
   subject: domainInPath,
   access: "read",
@@ -34,8 +34,8 @@ export const route = defineRoute({
   output: Health,
   ahead: ({ params }, expected) => aheadOfHealth(params.account_id, params.domain, expected),
   run: async ({ found }, { table, now }) => {
-    const [expected, inZone] = await Promise.all([expectedRecords(table, found), advisedInZone(table, found)]);
-    return healthOf(found, expected, { resolver: resolverHere(), inZone, now: now() });
+    const expected = await expectedRecords(table, found);
+    return healthOf(found, expected, { resolver: resolverHere(), now: now() });
   },
 });
 

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { pageOf, pageQuery } from "../../shared/core/page.ts";
 import { Domain } from "../../shared/domains/domain.ts";
-import { aheadOfDomains, domainQuery, listDomains } from "../../shared/domains/list.ts";
+import { aheadOfDomains, domainOrder, domainQuery, listDomains } from "../../shared/domains/list.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -13,12 +13,12 @@ export const route = defineRoute({
   summary: "List domains",
   synonyms: ["my", "names", "web addresses", "websites", "expire", "show", "which"],
   description:
-    "The domains of the account that the caller may see, oldest first. The domains of one workspace are in the order in which they came into it. A filter by status, tag or text looks at 20,000 domains at most.",
+    "The domains of the account that the caller may see, oldest first unless you sort them. The domains of one workspace are in the order in which they came into it. Filters look at 20,000 domains at most.",
   capability: "domain.view",
   scope: "visible",
   access: "read",
   params: AccountParams,
-  query: z.strictObject({ ...pageQuery, ...domainQuery }),
+  query: z.strictObject({ ...pageQuery, ...domainQuery, ...domainOrder }),
   output: pageOf(Domain, "domains").meta({ id: "DomainListResponse", description: "A page of domains." }),
   ahead: ({ params, query }, expected) => aheadOfDomains(params.account_id, query, expected),
   run: async ({ params, query }, context) => {

@@ -1,7 +1,7 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { paymentsHere } from "../../shared/billing/services.ts";
-import { Purchase, PurchaseAnswer } from "../../shared/domains/purchase/purchase-view.ts";
 import { purchaseDomains } from "../../shared/domains/purchase/purchase.ts";
+import { PurchaseAnswer, PurchaseRequest } from "../../shared/domains/purchase/requests.ts";
 import { registrarHere } from "../../shared/domains/setup/services.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -21,7 +21,7 @@ export const route = defineRoute({
   lambda: { uses: ["registrar", "payments"] },
   limit: "outbound",
   params: AccountParams,
-  body: Purchase,
+  body: PurchaseRequest,
   output: PurchaseAnswer,
   problems: ["quote_changed", "upstream_unavailable"],
   run: ({ params, body }, context) =>

@@ -1,6 +1,5 @@
-import { domainInPath, DomainParams, aheadOfDomain } from "../../shared/domains/find.ts";
-import { Renew, renewDomain } from "../../shared/domains/renewal/renew.ts";
-import { DomainDetail } from "../../shared/domains/setup/detail.ts";
+import { domainInPath, DomainParams, aheadOfDomainOnce } from "../../shared/domains/find.ts";
+import { Renew, RenewAnswer, renewDomain } from "../../shared/domains/renewal/renew.ts";
 import { registrarHere } from "../../shared/domains/setup/services.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -11,7 +10,7 @@ export const route = defineRoute({
   summary: "Renew a domain",
   synonyms: ["extend", "prolong", "expire", "keep", "years", "restore", "redemption"],
   description:
-    "Adds years to the registration of a domain that was purchased here, paid from the wallet, at any time until `redemption_ends_at`. The price is held, captured when the registry has renewed the name, and voided if the registry refuses. A name in redemption also costs its restoration. The renewal takes a while: `renewal` has its result, and so have the events `domain.renewed` and `domain.renewal_failed`.",
+    "Adds years to the registration of a domain that was purchased here, paid from the wallet, at any time until `redemption_ends_at`. The price is held, captured when the registry has renewed the name, and voided if the registry refuses. Send an `Idempotency-Key`: without one, a repeated call can renew the name twice. A name in redemption also costs its restoration. The renewal takes a while: `renewal` has its result, and so have the events `domain.renewed` and `domain.renewal_failed`.",
   capability: "domain.purchase",
   subject: domainInPath,
   access: "write",
@@ -19,7 +18,7 @@ export const route = defineRoute({
   limit: "outbound",
   params: DomainParams,
   body: Renew,
-  output: DomainDetail,
+  output: RenewAnswer,
   problems: [
     "domain_not_ready",
     "insufficient_funds",
@@ -29,9 +28,7 @@ export const route = defineRoute({
     "too_many_years",
     "upstream_unavailable",
   ],
-  ahead: ({ params }, expected) => ({
-    keys: aheadOfDomain(expected, params.account_id, params.domain).keys.slice(0, 1),
-  }),
+  ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: ({ body, found }, context) => renewDomain(found, body, context, registrarHere()),
 });
 

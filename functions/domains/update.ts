@@ -1,7 +1,11 @@
+import { resolverHere } from "../../shared/dns/services.ts";
 import { domainKind } from "../../shared/domains/domain.ts";
 import { domainInPath, DomainParams } from "../../shared/domains/find.ts";
 import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { domainDetail, DomainDetail } from "../../shared/domains/setup/detail.ts";
+import { makeDkimNow } from "../../shared/domains/setup/dkim-now.ts";
+import { hasProtection, applyProtection } from "../../shared/domains/setup/protection.ts";
+import { registrarHere } from "../../shared/domains/setup/services.ts";
 import { DomainSettings, setDomain, aheadOfSettings } from "../../shared/domains/setup/settings.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -10,21 +14,36 @@ export const route = defineRoute({
   name: "domains.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/domains/{domain}", etag: domainKind },
   summary: "Update a domain's settings",
-  synonyms: ["change", "edit", "automatic renewal", "renew", "tag", "label", "DMARC", "turn on", "turn off"],
+  synonyms: [
+    "change",
+    "edit",
+    "automatic renewal",
+    "renew",
+    "lock",
+    "privacy",
+    "whois",
+    "tag",
+    "label",
+    "DMARC",
+    "turn on",
+    "turn off",
+  ],
   description:
-    "Members of the body that you leave out stay as they are. The DMARC record follows the two settings for DMARC.",
+    "Members of the body that you leave out stay as they are. The DMARC record follows the two settings for DMARC. The registrar is told `locked` and `privacy` at once, and takes a few minutes to do it: see `registration.registrar_status`.",
   capability: "domain.update",
   subject: domainInPath,
   access: "write",
-  lambda: { uses: ["dns"] },
+  lambda: { uses: ["dns", "registrar", "secrets"] },
   params: DomainParams,
   body: DomainSettings,
   output: DomainDetail,
-  problems: ["domain_not_ready", "upstream_unavailable"],
+  problems: ["domain_not_ready", "record_conflict", "redirects_unavailable", "upstream_unavailable"],
   ahead: ({ params, body }, expected) => aheadOfSettings(params, body, expected),
   run: async ({ body, found }, context) => {
-    const { after, isServed } = await setDomain(found, body, context);
+    const { after, isServed } = await setDomain(found, body, context, resolverHere());
     if (isServed) await syncNow(after, context);
+    if (body.dns_mode !== undefined) await makeDkimNow(after.account_id, after, context);
+    if (hasProtection(body)) await applyProtection(after, context, registrarHere());
     return context.answer(await domainDetail(after, context));
   },
 });

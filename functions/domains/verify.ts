@@ -1,5 +1,5 @@
 import { resolverHere } from "../../shared/dns/services.ts";
-import { domainInPath, DomainParams, aheadOfDomain } from "../../shared/domains/find.ts";
+import { domainInPath, DomainParams, aheadOfDomainOnce } from "../../shared/domains/find.ts";
 import { syncNow } from "../../shared/domains/records/sync-now.ts";
 import { Verification, verifyDomain } from "../../shared/domains/setup/verify.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -9,10 +9,10 @@ import { secretsHere } from "../../shared/providers/secrets/factory.ts";
 export const route = defineRoute({
   name: "domains.verify",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/verify" },
-  summary: "Verify nameserver delegation",
+  summary: "Verify a name by its delegation or its TXT record",
   synonyms: ["check", "nameservers", "switched", "connected", "pointed", "active", "pending", "prove", "own"],
   description:
-    "Asks the parent zone for the domain's delegation. If the parent zone delegates the domain to its `nameservers`, and to no others, the domain becomes `active` and gets its system records.",
+    "Hosted: if the parent zone delegates the domain to its `nameservers`, and to no others, the domain becomes `active` and gets its system records. External: the domain becomes `active` if its TXT record is in the public DNS, and mail can be sent from it once its SPF and DKIM records are right too.",
   capability: "domain.update",
   subject: domainInPath,
   access: "write",
@@ -21,13 +21,11 @@ export const route = defineRoute({
   params: DomainParams,
   output: Verification,
   problems: ["domain_not_ready"],
-  // Once, for `found`: what `run` reads after it has asked the parent zone has to be of that moment.
-  ahead: ({ params }, expected) => ({
-    keys: aheadOfDomain(expected, params.account_id, params.domain).keys.slice(0, 1),
-  }),
+  // Only for `found`. After `run` has asked the DNS, it has to read the present state.
+  ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: async ({ found }, context) => {
     const verification = await verifyDomain(found, context, { resolver: resolverHere(), secrets: secretsHere() });
-    if (verification.verified) await syncNow(found, context);
+    if (verification.verified && found.dns_mode === "hosted") await syncNow(found, context);
     return verification;
   },
 });

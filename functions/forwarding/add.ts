@@ -5,8 +5,8 @@ import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { addRule, aheadOfRule } from "../../shared/mail/forwarding/manage.ts";
 import { ForwardingRule } from "../../shared/mail/forwarding/rule.ts";
-import { TargetEmail } from "../../shared/mail/forwarding/target.ts";
-import { requireOneScope, scopeInBody, scopeMembers } from "../../shared/mail/scoped/family.ts";
+import { ruleScopeInBody, ruleScopeMembers, scopeFault } from "../../shared/mail/forwarding/scope.ts";
+import { givenTargets, targetMembers, targetsFault } from "../../shared/mail/forwarding/target.ts";
 
 export const route = defineRoute({
   name: "forwarding.add",
@@ -17,24 +17,45 @@ export const route = defineRoute({
     location: "/v1/public/accounts/{account_id}/forwarding/{id}",
   },
   summary: "Create a forwarding rule",
-  synonyms: ["redirect", "copy", "copies", "new", "send", "mail", "Gmail", "another address", "external"],
+  synonyms: ["redirect", "copy", "copies", "new", "send", "mail", "Gmail", "another address", "external", "alias"],
   description:
-    "Sends copies of the mail of a domain or a workspace to another address. Without a domain or a workspace, the rule copies the mail of the whole account. A target that is a mailbox of the account gets copies at once. Any other recipient gets a mail with a link and a code first, and must agree. An address gets one such mail a minute and five in 24 hours, and an account sends 200 a day. Beyond these limits the rule is created without a mail. Send the mail later with `forwarding.verification.send`. That mail covers all rules of the account that wait for the address.",
+    "Sends the mail of a domain, a workspace or a mailbox to other addresses. Mailboxes keep their mail, unless `keep_copy` is false. With `address`, the rule gets the mail of addresses that no mailbox has. Without a scope, the rule is for the mail of the whole account. A target that is a mailbox of the account gets copies at once. Any other recipient gets a mail with a link and a code first, and must agree. An address gets one such mail a minute and five in 24 hours, and an account sends 200 a day. Beyond these limits the rule is created without a mail. Send the mail later with `forwarding.verification.send`. That mail covers all rules of the account that wait for the address.",
   capability: "forwarding.manage",
-  subject: scopeInBody,
+  subject: ruleScopeInBody,
   access: "write",
   limit: "outbound",
   params: AccountParams,
   body: z
-    .strictObject({ target_email: TargetEmail, ...scopeMembers })
-    .meta({ id: "ForwardingRuleCreate", description: "A new forwarding rule." }),
+    .strictObject({
+      ...targetMembers,
+      ...ruleScopeMembers,
+      keep_copy: z.boolean().optional().meta({
+        description:
+          "Whether mailboxes keep the mail that the rule sends on. The default is true. With false, a mailbox still keeps its mail while no target can get it. Addresses without a mailbox keep nothing.",
+      }),
+    })
+    .superRefine((body, context) => {
+      const isWithoutTarget = body.target_email === undefined && body.target_emails === undefined;
+      const missing = { path: ["target_email"], message: "Give target_email or target_emails" };
+      const unkept = { path: ["keep_copy"], message: "No mailbox has the address, so that none can keep its mail" };
+      const faults = [
+        isWithoutTarget ? missing : undefined,
+        targetsFault(body),
+        scopeFault(body),
+        body.keep_copy === true && body.address !== undefined ? unkept : undefined,
+      ];
+      for (const fault of faults) if (fault) context.addIssue({ code: "custom", ...fault });
+    })
+    .meta({
+      id: "ForwardingRuleCreate",
+      description: "A new forwarding rule.",
+      examples: [{ target_email: "ada@example.org", mailbox: "ada@example.com" }],
+    }),
   output: ForwardingRule,
-  problems: ["domain_not_ready", "forwarding_exists", "forwarding_loop", "limit_reached"],
-  ahead: (input, expected) => aheadOfRule(input, expected),
-  run: ({ params, body, found: scope }, context) => {
-    requireOneScope(body);
-    return addRule(params.account_id, { scope, target: body.target_email }, context);
-  },
+  problems: ["address_taken", "domain_not_ready", "forwarding_exists", "forwarding_loop", "limit_reached"],
+  ahead: (input, expected) => aheadOfRule(input, givenTargets(input.body), expected),
+  run: ({ params, body, found: place }, context) =>
+    addRule(params.account_id, { place, given: givenTargets(body), keepCopy: body.keep_copy ?? true }, context),
 });
 
 export const handler = http(route);

@@ -2,30 +2,47 @@ import * as z from "zod";
 
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { retarget, aheadOfRetargeting } from "../../shared/mail/forwarding/manage.ts";
+import { aheadOfUpdate, updateRule } from "../../shared/mail/forwarding/manage.ts";
 import { ForwardingRule, ruleInPath, ruleKind, RuleParams } from "../../shared/mail/forwarding/rule.ts";
-import { TargetEmail } from "../../shared/mail/forwarding/target.ts";
+import { givenTargets, targetMembers, targetsFault } from "../../shared/mail/forwarding/target.ts";
 
 export const route = defineRoute({
   name: "forwarding.update",
   http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/forwarding/{forwarding_id}", etag: ruleKind },
   summary: "Update a forwarding rule",
-  synonyms: ["change", "edit", "redirect", "target", "address", "recipient"],
+  synonyms: ["change", "edit", "redirect", "target", "address", "recipient", "keep"],
   description:
-    "Changes the address that gets the copies. The new recipient must agree first, as for a new rule. Until then the rule sends no copies.",
+    "Changes the addresses that get the mail, or whether mailboxes keep it. `target_email` replaces the first target, and `target_emails` all targets. A new recipient must agree first, as for a new rule. Until then this recipient gets nothing. A target that stays keeps its agreement, and one that is taken out has to agree again when it comes back.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",
   limit: "outbound",
   params: RuleParams,
   body: z
-    .strictObject({ target_email: TargetEmail })
-    .meta({ id: "ForwardingRuleUpdate", description: "Changes to a forwarding rule." }),
+    .strictObject({
+      ...targetMembers,
+      keep_copy: z
+        .boolean()
+        .optional()
+        .meta({ description: "Whether mailboxes keep the mail that the rule sends on." }),
+    })
+    .superRefine((body, context) => {
+      const isEmpty = Object.values(body).every((given) => given === undefined);
+      const fault = isEmpty
+        ? { path: ["target_email"], message: "Give target_email, target_emails or keep_copy" }
+        : targetsFault(body);
+      if (fault) context.addIssue({ code: "custom", ...fault });
+    })
+    .meta({
+      id: "ForwardingRuleUpdate",
+      description: "Changes to a forwarding rule.",
+      examples: [{ target_email: "ada@example.org" }],
+    }),
   output: ForwardingRule,
   problems: ["forwarding_exists", "forwarding_loop"],
   ahead: ({ params, body }, expected) =>
-    aheadOfRetargeting(params.account_id, params.forwarding_id, body.target_email, expected),
-  run: ({ params, body }, context) => retarget(params.account_id, params.forwarding_id, body.target_email, context),
+    aheadOfUpdate(params.account_id, params.forwarding_id, givenTargets(body).emails, expected),
+  run: ({ params, body }, context) => updateRule(params.account_id, params.forwarding_id, body, context),
 });
 
 export const handler = http(route);

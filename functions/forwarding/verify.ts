@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Confirm a recipient by the token of a link",
   synonyms: ["click", "link", "agree", "accept", "confirmation"],
   description:
-    "Confirms that the recipient agrees, by the link in the mail to them. The link opens a page, and the page sends the link's token when the recipient presses the button. A token is valid for 48 hours and works once. The answer is the same for every token that is not valid.",
+    "Confirms the recipient's agreement by the link in the mail to the recipient. The link opens a page, and the page sends the link's token when the recipient presses the button. A token is valid for 48 hours and works once. The answer is the same for every token that is not valid.",
   capability: null,
   open: "The token in the mail is the credential, because only the recipient can read the mail.",
   public: true,

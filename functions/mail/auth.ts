@@ -1,19 +1,28 @@
-import { createHash } from "node:crypto";
-
 import type { Endpoint } from "../../shared/core/endpoint.ts";
-import { clientNetwork } from "../../shared/core/ip.ts";
+import { Problem } from "../../shared/core/errors.ts";
 import { relayOf } from "../../shared/dedicated-ips/relay.ts";
-import type { Response } from "../../shared/http/response.ts";
-import { readAddress } from "../../shared/mail/mailboxes/local-part.ts";
+import { holderKey } from "../../shared/domains/domain.ts";
+import { json, type Response } from "../../shared/http/response.ts";
 import { mailServerHandler, type MailRequest, type MailWork } from "../../shared/mail/servers/handler.ts";
-import { logIn, type LoggedIn, type Protocol } from "../../shared/mail/servers/log-in.ts";
+import { addressOf, logIn, type LoggedIn, type Protocol, protocols } from "../../shared/mail/servers/log-in.ts";
+import {
+  chargeAddress,
+  chargeSource,
+  lastLoginFrom,
+  loginSource,
+  noteLogin,
+  sourceKey,
+} from "../../shared/mail/servers/login-limits.ts";
 import { mailServers } from "../../shared/mail/servers/platform.ts";
-import { charge } from "../../shared/rate-limits/limiter.ts";
+import { batchReads } from "../../shared/table/batch-reads.ts";
+import { readAhead } from "../../shared/table/read-ahead.ts";
+import { SeenItems } from "../../shared/table/seen-items.ts";
 
-const longestUser = 1_000;
+/** The longest user name and the longest password, in characters. */
+const longestText = 1_000;
 
-/** nginx percent-encodes the values of its request headers. */
-function unescaped(text: string): string {
+/** Decodes a header, whose value nginx percent-encodes. Returns a malformed value unchanged. */
+function decodeHeader(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -21,95 +30,117 @@ function unescaped(text: string): string {
   }
 }
 
-const loginAnswer = (headers: Record<string, string>): Response => ({ statusCode: 200, headers });
+/** The attempts of one connection after which it is closed. nginx keeps memory for each attempt until then. */
+const mostAttempts = 10;
 
 /**
- * The delay before an answer, in seconds, to slow down guessing. It doubles with each attempt on a connection, up to 30.
+ * The header with the delay of a refusal in seconds, which slows down guessing. The delay doubles with each attempt on a
+ * connection, up to 30. Without the header nginx closes the connection after the refusal.
  */
-const waitSeconds = (attempt: number): number =>
-  Math.min(30, mailServers().loginWaitSeconds * 2 ** Math.min(attempt - 1, 4));
-
-/** The number of the attempt on its connection, from 1. */
-const attemptOf = (text = ""): number => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : 1);
-
-function refusedLogin(attempt: number): Response {
-  const wait = waitSeconds(attempt);
-  return loginAnswer({
-    "auth-status": "Invalid login or password",
-    "auth-error-code": "535 5.7.8",
-    ...(wait === 0 ? {} : { "auth-wait": String(wait) }),
-  });
+function waitHeader(firstSeconds: number, attempt: number): Record<string, string> {
+  const seconds = Math.min(30, firstSeconds * 2 ** Math.min(attempt - 1, 4));
+  return seconds === 0 || attempt >= mostAttempts ? {} : { "auth-wait": String(seconds) };
 }
 
-const tryLater = (): Response =>
-  loginAnswer({
-    "auth-status": "Temporary server problem, try again later",
-    "auth-error-code": "451 4.3.2",
-    "auth-wait": "3",
-  });
+/** The number of the attempt on its connection, from 1; 1 if the header is missing or malformed. */
+const attemptOf = ({ headers }: Pick<MailRequest, "headers">): number => {
+  const text = headers["auth-login-attempt"] ?? "";
+  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 1;
+};
 
-function accepted({ address }: LoggedIn, server: Endpoint): Response {
-  return loginAnswer({
+type Refusal = { words: string; smtp: string; imap: string; pop3: string; firstWait: number };
+
+/**
+ * The answer of a refusal. SMTP has its code in a header of its own. For IMAP and POP3 the text begins with a response
+ * code (RFC 5530 §3, RFC 3206 §4), which nginx passes on: by it mail programs know whether to ask for the password again.
+ */
+function refusal({ words, smtp, firstWait, ...codes }: Refusal, request: MailRequest): Response {
+  const protocol = request.headers["auth-protocol"];
+  const code = protocol === "imap" || protocol === "pop3" ? `[${codes[protocol]}] ` : "";
+  return {
+    statusCode: 200,
+    headers: {
+      "auth-status": `${code}${words}`,
+      "auth-error-code": smtp,
+      ...waitHeader(firstWait, attemptOf(request)),
+    },
+  };
+}
+
+const refusedLogin = (request: MailRequest): Response => {
+  const codes = { smtp: "535 5.7.8", imap: "AUTHENTICATIONFAILED", pop3: "AUTH" };
+  const firstWait = mailServers().loginWaitSeconds;
+  return refusal({ words: "Invalid login or password", ...codes, firstWait }, request);
+};
+
+const tryLater = (request: MailRequest): Response => {
+  const codes = { smtp: "451 4.3.2", imap: "UNAVAILABLE", pop3: "SYS/TEMP" };
+  const words = "Temporary server problem, try again later";
+  return refusal({ words, ...codes, firstWait: 3 }, request);
+};
+
+/** nginx reads the headers. Other mail servers can read the mailbox in the body. */
+function acceptedLogin({ address, accountId, mailbox: { id, quota } }: LoggedIn, server: Endpoint): Response {
+  const body = { mailbox_id: id, account_id: accountId, address, quota_bytes: quota };
+  return json(200, body, {
     "auth-status": "OK",
     "auth-server": server.address,
     "auth-port": String(server.port),
     "auth-user": address,
+    "x-mailbox-id": id,
+    "x-account-id": accountId,
+    "x-quota-bytes": String(quota),
   });
 }
 
-/** The server for a mailbox. Mail to send goes by the domain's dedicated IP, if it has an active one. */
-async function serverFor({ domain }: LoggedIn, protocol: Protocol, { table }: MailWork): Promise<Endpoint> {
-  const own = protocol === "smtp" ? await relayOf(table, domain) : undefined;
-  return own ?? mailServers()[protocol];
-}
-
-/** Normalizes the spelling of an address. */
-function canonicalUser(user: string): string {
-  const address = readAddress(user);
-  return address ? `${address.local}@${address.domain}` : user;
-}
-
 /**
- * Charges an attempt to its source and to its address, before any expensive work; throws 429. The source is charged
- * first, so that a source at its limit does not use up the address's room.
+ * The server to which nginx connects a login. For SMTP this is the relay of the domain's managed dedicated IP, if the
+ * domain has an active one.
  */
-async function chargeAttempt(user: string, source: string, { table, memory, log, now }: MailWork): Promise<void> {
-  const address = createHash("sha256").update(canonicalUser(user)).digest("hex").slice(0, 32);
-  const limiter = { table, memory, log, now };
-  await charge({ principalId: `login-from/${clientNetwork(source)}`, class: "login_source", cost: 1 }, limiter);
-  await charge({ principalId: `login/${address}`, class: "login_address", cost: 1 }, limiter);
+async function serverFor({ domain }: LoggedIn, protocol: Protocol, { table }: MailWork): Promise<Endpoint> {
+  const relay = protocol === "smtp" ? await relayOf(table, domain) : undefined;
+  return relay ?? mailServers()[protocol];
 }
 
-const protocolOf = (text: string | undefined): Protocol | undefined =>
-  text === "smtp" || text === "imap" ? text : undefined;
+const protocolOf = (text: string | undefined): Protocol | undefined => protocols.find((one) => one === text);
 
-async function answerLogin({ headers }: MailRequest, work: MailWork) {
+async function answerLogin(request: MailRequest, work: MailWork) {
+  const { headers } = request;
   const protocol = protocolOf(headers["auth-protocol"]);
-  const user = unescaped(headers["auth-user"] ?? "");
-  const password = unescaped(headers["auth-pass"] ?? "");
-  const attempt = attemptOf(headers["auth-login-attempt"]);
+  const user = decodeHeader(headers["auth-user"] ?? "");
+  const password = decodeHeader(headers["auth-pass"] ?? "");
   const isReadable =
     protocol !== undefined &&
     (headers["auth-method"] ?? "plain") === "plain" &&
     user !== "" &&
     password !== "" &&
-    user.length <= longestUser &&
-    password.length <= longestUser;
-  if (!isReadable) return { response: refusedLogin(attempt), fields: { outcome: "unreadable" } };
-  await chargeAttempt(user, headers["client-ip"] ?? "", work);
-  const loggedIn = await logIn({ user, password, protocol }, work);
-  if (!loggedIn) return { response: refusedLogin(attempt), fields: { outcome: "refused", protocol } };
+    user.length <= longestText &&
+    password.length <= longestText;
+  if (!isReadable) return { response: refusedLogin(request), fields: { outcome: "unreadable" } };
+  const source = loginSource(user, headers["client-ip"] ?? "");
+  await chargeSource(source, work);
+  // The source and the holder of the domain are read in one round trip.
+  const keys = [sourceKey(source), holderKey(addressOf(user).domain)];
+  const table = readAhead(batchReads(work.table, new SeenItems()), { keys });
+  const last = await lastLoginFrom(table, source, work.now());
+  if (!last) await chargeAddress(source, work);
+  const loggedIn = await logIn({ user, password, protocol }, { ...work, table });
+  if (!loggedIn) return { response: refusedLogin(request), fields: { outcome: "refused", protocol } };
+  // Who holds a master password must get no further guesses at the password of each mailbox.
+  if (!loggedIn.isByMaster) await noteLogin(source, last, work);
   return {
-    response: accepted(loggedIn, await serverFor(loggedIn, protocol, work)),
+    response: acceptedLogin(loggedIn, await serverFor(loggedIn, protocol, work)),
     fields: { outcome: "accepted", protocol, account_id: loggedIn.accountId, domain_id: loggedIn.domain.id },
   };
 }
 
 /**
- * Answers nginx's mail `auth_http` protocol: whether a password is valid for a mailbox by SMTP or IMAP, and which
- * server to use. The answer is in the headers of a 200, as nginx requires, unless the request did not come from a mail
- * server.
+ * Answers nginx's mail `auth_http` protocol: whether a password is valid for a mailbox by SMTP, IMAP or POP3, and
+ * which server to use. The answer is in the headers of a 200, as nginx requires. Only a request that does not come from
+ * a mail server gets 401.
  */
-export const handler = mailServerHandler("mail.auth", answerLogin, (problem, requestId) =>
-  problem.status === 401 ? { statusCode: 401, headers: { "x-request-id": requestId } } : tryLater(),
+export const handler = mailServerHandler("mail.auth", answerLogin, (problem, requestId, request) =>
+  problem instanceof Problem && problem.status === 401
+    ? { statusCode: 401, headers: { "x-request-id": requestId } }
+    : tryLater(request),
 );

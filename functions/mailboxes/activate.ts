@@ -2,8 +2,8 @@ import * as z from "zod";
 
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { changeMailbox } from "../../shared/mail/mailboxes/change.ts";
-import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../shared/mail/mailboxes/find.ts";
+import { aheadOfChange, changeMailbox } from "../../shared/mail/mailboxes/change.ts";
+import { mailboxInPath, MailboxParams } from "../../shared/mail/mailboxes/find.ts";
 import { Mailbox, mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
 
 export const route = defineRoute({
@@ -34,7 +34,7 @@ export const route = defineRoute({
     .meta({ id: "MailboxActivate", description: "The new state of a mailbox." }),
   output: Mailbox,
   problems: ["mailbox_not_ready"],
-  ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
+  ahead: ({ params }, expected) => aheadOfChange(expected, params.account_id, params.mailbox),
   run: ({ body, found }, context) =>
     changeMailbox(found, { status: body.active ? "active" : "paused" }, body.active ? "resumed" : "paused", context),
 });

@@ -7,6 +7,7 @@ import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 import { BulkAnswer, BulkItem, addMailboxes } from "../../shared/mail/mailboxes/bulk.ts";
 import { loginWork } from "../../shared/mail/mailboxes/services.ts";
+import { planRequired } from "../../shared/wallet/state.ts";
 
 export const route = defineRoute({
   name: "mailboxes.bulk",
@@ -18,6 +19,7 @@ export const route = defineRoute({
   capability: "mailbox.create",
   subject: domainInBody,
   access: "write",
+  requires: planRequired,
   resumes: true,
   lambda: { heavy: true, uses: ["secrets"] },
   limit: "outbound",

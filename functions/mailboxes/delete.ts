@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Delete a mailbox",
   synonyms: ["remove", "close", "left", "leaver", "email address", "inbox", "user", "employee", "account"],
   description:
-    "Deletes the mailbox with its aliases, its password and the grants on it. Its addresses are free at once.",
+    "Deletes the mailbox. Its addresses are free at once, and nobody can log in to it. For 7 days `mailboxes.restore` brings it back; then it is purged with its mail and the grants on it.",
   capability: "mailbox.delete",
   subject: mailboxInPath,
   access: "write",

@@ -1,7 +1,7 @@
 import { notFound } from "../../shared/core/errors.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
-import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../shared/mail/mailboxes/find.ts";
+import { mailboxOrAliasInPath, MailboxOrAliasParams, aheadOfMailbox } from "../../shared/mail/mailboxes/find.ts";
 import { Mailbox, mailboxKind } from "../../shared/mail/mailboxes/mailbox.ts";
 import { mailboxViewsIn } from "../../shared/mail/mailboxes/view.ts";
 
@@ -11,9 +11,9 @@ export const route = defineRoute({
   summary: "Read a mailbox",
   synonyms: ["show", "details", "email address", "inbox", "user", "full", "space", "storage", "quota", "size"],
   capability: "mailbox.view",
-  subject: mailboxInPath,
+  subject: mailboxOrAliasInPath,
   access: "read",
-  params: MailboxParams,
+  params: MailboxOrAliasParams,
   output: Mailbox,
   ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
   run: async ({ params, found }, { table }) => {

@@ -8,7 +8,7 @@ export const route = defineRoute({
   name: "mailboxes.reveal_credentials",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/reveal-credentials" },
   summary: "Reveal credentials for one-time display",
-  synonyms: ["password", "show", "see", "login", "sign in", "what is"],
+  synonyms: ["show me the password", "password", "show", "see", "login", "sign in", "what is"],
   description:
     "Shows the mailbox's password once. The same request destroys the stored copy, so the password cannot be shown again.",
   capability: "mailbox.reveal",

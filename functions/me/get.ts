@@ -13,7 +13,10 @@ export const route = defineRoute({
   open: "The answer is about the caller only.",
   access: "read",
   output: IdentityProfile,
-  run: async (_, { table, principal }) => ({ ...principal, is_super_admin: await isSuperAdmin(table, principal) }),
+  run: async (_, { table, principal, now }) => ({
+    ...principal,
+    is_super_admin: await isSuperAdmin(table, principal, now()),
+  }),
 });
 
 export const handler = http(route);

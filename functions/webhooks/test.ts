@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Send a test event to a webhook",
   synonyms: ["try", "ping", "check", "notification", "callback"],
   description:
-    "Sends a `webhook.test` event with the webhook as its data, and returns the delivery. The webhook gets the event whatever its event types are, and also while the webhook is disabled. If the receiver does not accept it, the delivery's status is `failed`. A test is not retried.",
+    "Sends a `webhook.test` event with the webhook as its data, and returns the delivery. The webhook gets the event whatever its event types are, and also while the webhook is disabled. If the receiver does not accept the event, the delivery's status is `failed`. A test is not retried.",
   capability: "webhook.manage",
   access: "write",
   lambda: { uses: ["secrets"] },

@@ -1,57 +1,99 @@
-import { advanceRelease } from "../../shared/deletion/detach.ts";
-import { batchQueue, domainKey, domainQueue, isRenewing } from "../../shared/domains/domain.ts";
+import { advanceRelease } from "../../shared/deletion/domain.ts";
+import { retireZone } from "../../shared/deletion/zone.ts";
+import { advanceDkim } from "../../shared/domains/dkim/advance.ts";
+import {
+  batchQueue,
+  dkimQueue,
+  domainKey,
+  domainQueue,
+  isRenewing,
+  transferQueue,
+  type StoredDomain,
+} from "../../shared/domains/domain.ts";
 import { domainById } from "../../shared/domains/find.ts";
+import { advanceRegistration } from "../../shared/domains/purchase/advance-registration.ts";
+import { advanceTransfer } from "../../shared/domains/purchase/advance-transfer.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
-import { advanceRegistration } from "../../shared/domains/purchase/registration.ts";
 import { syncZone } from "../../shared/domains/records/sync.ts";
 import { advanceLife, advanceRenewal } from "../../shared/domains/renewal/advance.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
-import type { DomainWork } from "../../shared/domains/setup/work.ts";
+import { systemMover, type DomainWork } from "../../shared/domains/setup/work.ts";
 import { type StoredZone, getZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
-import { type Bounds, type SweepResult, dueKey, dueTasks, forgetDue, sweepTasks } from "../../shared/table/due.ts";
+import {
+  type Bounds,
+  type Queue,
+  type SweepResult,
+  dueKey,
+  dueTasks,
+  forgetDue,
+  sweepTasks,
+} from "../../shared/table/due.ts";
 
-/** Runs the task of a domain that is due at a given time. A failed task stays due and is retried. */
+/**
+ * Runs the task of a domain that was queued for the time `at`. Removes the queue entry if the domain is due at another
+ * time. A task that fails stays due and is retried.
+ */
 export async function advanceDomain(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const domain = await domainById(work.table, accountId, id);
-  if (domain?.due_at !== at) return forget(accountId, id, at, work);
+  if (domain?.due_at !== at) return forget(domainQueue, dueAt, [accountId, id, at], work);
   if (isRenewing(domain)) return advanceRenewal(domain, work);
   switch (domain.status) {
     case "pending_registration":
       return advanceRegistration(domain, work);
     case "releasing":
-      return advanceRelease(domain, work);
+      return advanceRelease(domain, systemMover(work, accountId), work);
     case "pending_delegation":
     case "active":
     case "degraded":
-    case "expired":
-      return advanceLife(domain, work);
+    case "expired": {
+      const current = await retireZone(domain, work);
+      return current && advanceLife(current, work);
+    }
     default:
       await work.table.attempt({ delete: dueKey(domainQueue, [accountId, id], at) });
   }
 }
 
-/** Removes a queue entry whose domain is not due at that time any more. */
-const forget = (accountId: string, id: string, at: string, { table }: DomainWork): Promise<void> =>
-  forgetDue(table, dueKey(domainQueue, [accountId, id], at), async () => {
+/** Runs the task of a transfer that was queued for the time `at`, as `advanceDomain` does. */
+export async function advanceDueTransfer(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
+  const domain = await domainById(work.table, accountId, id);
+  if (domain?.transfer?.due_at !== at) return forget(transferQueue, transferDueAt, [accountId, id, at], work);
+  return advanceTransfer(domain, work);
+}
+
+type DueAt = (domain: StoredDomain | undefined) => string | null | undefined;
+const dueAt: DueAt = (domain) => domain?.due_at;
+const transferDueAt: DueAt = (domain) => domain?.transfer?.due_at;
+
+/** Removes a queue entry, if its domain is still not due at the time of the entry. */
+const forget = (
+  queue: Queue,
+  dueAtOf: DueAt,
+  [accountId, id, at]: readonly [string, string, string],
+  { table }: DomainWork,
+): Promise<void> =>
+  forgetDue(table, dueKey(queue, [accountId, id], at), async () => {
     const domain = await domainById(table, accountId, id);
     return {
-      isDue: domain?.due_at === at,
+      isDue: dueAtOf(domain) === at,
       unchanged: { check: domainKey(accountId, id), if: domain ? { id, version: domain.version } : "absent" },
     };
   });
 
-/** Runs the due tasks of purchases, domains and zones through `sweepTasks`. */
+/** Runs the due tasks of purchases, transfers, domains, zones and rotations of DKIM keys through `sweepTasks`. */
 export async function sweepDomains(work: DomainWork, bounds: Bounds = {}): Promise<SweepResult> {
   const tasks = await Promise.all([
     dueTasks(batchQueue, continueBatch, work),
+    dueTasks(transferQueue, advanceDueTransfer, work),
     dueTasks(domainQueue, advanceDomain, work),
-    dueTasks(zoneQueue, bringUp, work),
+    dueTasks(zoneQueue, synchronizeZone, work),
+    dueTasks(dkimQueue, advanceDkim, work),
   ]);
   return sweepTasks(tasks.flat(), work.log, bounds);
 }
 
 /** Synchronizes a zone, or removes its queue entry if the zone is gone or due at another time. */
-async function bringUp(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
+async function synchronizeZone(accountId: string, id: string, at: string, work: DomainWork): Promise<void> {
   const zone = await getZone(work.table, accountId, id);
   if (isDue(zone, at)) return void (await syncZone(accountId, id, work));
   await forgetDue(work.table, zoneDueKey(zone ?? { account_id: accountId, domain_id: id }, at), async () => {
@@ -63,7 +105,7 @@ async function bringUp(accountId: string, id: string, at: string, work: DomainWo
 
 const isDue = (zone: StoredZone | undefined, at: string): boolean => zone?.wanted === true && zone.due_at === at;
 
-/** Runs the due tasks of purchases, domains and zones. Scheduled every minute. */
+/** Runs the due tasks of purchases, transfers, domains, zones and rotations of DKIM keys. Scheduled every minute. */
 export async function handler(): Promise<void> {
   const work = domainWork("advance_domains");
   const startedMs = performance.now();

@@ -11,14 +11,24 @@ import { walletOf } from "../../shared/wallet/wallet.ts";
 type CheckContext = { table: Reader; log: Log; now: () => Date };
 type Bounds = { most?: number; atOnce?: number; budgetMs?: number };
 
-/** How many accounts there are (`total`), how many were checked (`accounts`), and the results of the checks. */
-type LedgersChecked = { total: number; accounts: number; violations: number; unsettled: number; failed: number };
+type LedgersChecked = {
+  /** All accounts. */
+  total: number;
+  /** The accounts of this run. */
+  accounts: number;
+  /** The accounts whose ledger has problems. */
+  violations: number;
+  /** The accounts whose ledger kept changing during the check. */
+  unsettled: number;
+  /** The accounts whose ledger could not be read. */
+  failed: number;
+};
 
 const hoursOfDay = 24;
 
 /**
- * The accounts to check in an hour, at most `most`. Every account has its turn once a day. If a day has too few turns
- * for all accounts, a round takes several days.
+ * The accounts to check in the hour of `now`, at most `most`. Each account is checked once a day. If that needs more
+ * than `most` accounts in an hour, a round of all accounts takes several days.
  */
 export function turnAt(now: Date, total: number, most: number): { skip: number; take: number } {
   const turns = Math.max(hoursOfDay, Math.ceil(total / most));

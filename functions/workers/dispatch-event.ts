@@ -20,20 +20,20 @@ const Detail: z.ZodType<PublishedEvent> = z.object({
 });
 
 /**
- * Delivers one event from the bus to the webhooks subscribed to it. Rejects if a delivery was lost, so that the event
- * is sent again.
+ * Delivers one event from the bus to the webhooks that subscribe to its type. Rejects if a delivery was lost, so that
+ * the bus sends the event again.
  */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const work = openWork("dispatch_event");
   const startedMs = performance.now();
   const event = Detail.parse(detail);
-  const turns = await dispatch(event, work);
-  work.log[turns.length > 0 ? "info" : "debug"]("dispatched", {
+  const results = await dispatch(event, work);
+  work.log[results.length > 0 ? "info" : "debug"]("dispatched", {
     account_id: event.account_id,
     event_id: event.id,
     event_type: event.type,
-    deliveries: turns.length,
-    succeeded: turns.filter((turn) => turn === "succeeded").length,
+    deliveries: results.length,
+    succeeded: results.filter((result) => result === "succeeded").length,
     duration_ms: Math.round(performance.now() - startedMs),
   });
 }

@@ -9,5 +9,6 @@ export async function handler(): Promise<void> {
   const { env, client } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "index_journals" }, env.LOG_FORMAT);
   const swept = await sweepJournals({ table: openTable(client, env.TABLE_NAME), log, now: clock });
+  // At a terminal, lines about the indexing would hide the lines that a person looks for.
   log[swept.due > 0 && env.LOG_FORMAT !== "text" ? "info" : "debug"]("swept", { ...swept });
 }

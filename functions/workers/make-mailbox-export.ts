@@ -21,30 +21,33 @@ const permissionsOf = ({ everything, grants }: StoredExport["permissions"]): Per
   grants,
 });
 
+/** The number of rows after which the progress is stored. */
 const progressEvery = 5_000;
 
-/** The lines of an export as bytes. Stores the progress at the start and every 5,000 rows. */
-async function* content(stored: StoredExport, table: Table, counted: { rows: number }): AsyncGenerator<Buffer> {
+/**
+ * The CSV of an export. Counts its rows in `counted`, and stores the progress at the start and after every 5,000 rows.
+ */
+async function* csvOf(stored: StoredExport, table: Table, counted: { rows: number }): AsyncGenerator<Buffer> {
   const { account_id, id, filter } = stored;
   yield Buffer.from(csvHeader());
-  let noted = Number.NEGATIVE_INFINITY;
-  const asker = { table, permissions: permissionsOf(stored.permissions) };
-  for await (const mailboxes of eachMailbox(account_id, filter, asker)) {
+  let storedRows = Number.NEGATIVE_INFINITY;
+  const reader = { table, permissions: permissionsOf(stored.permissions) };
+  for await (const mailboxes of eachMailbox(account_id, filter, reader)) {
     counted.rows += mailboxes.length;
     yield Buffer.from(csvLines(mailboxes));
-    if (counted.rows - noted < progressEvery) continue;
-    noted = counted.rows;
+    if (counted.rows - storedRows < progressEvery) continue;
+    storedRows = counted.rows;
     await table.attempt({
       update: exportKey(account_id, id),
-      set: { row_count: noted, status: "running" },
-      // Another worker with the same export may have finished it meanwhile.
+      set: { row_count: storedRows, status: "running" },
+      // Another worker may have finished the same export meanwhile.
       if: { id, version: stored.version },
     });
   }
 }
 
 /**
- * Writes the file of an export. Does nothing when the export is done already; after a failure it starts from the
+ * Writes the file of an export. Does nothing if the export is done already. A call after a failure starts from the
  * beginning.
  */
 export async function runExport(
@@ -56,7 +59,7 @@ export async function runExport(
   if (!stored || stored.status === "done") return;
   const key = `exports/${accountId}/${id}.csv`;
   const counted = { rows: 0 };
-  await files.putStream(key, content(stored, table, counted), "text/csv; charset=utf-8");
+  await files.putStream(key, csvOf(stored, table, counted), "text/csv; charset=utf-8");
   const author = { action: "system: mailbox export", actor: { type: "system" as const, id: "exports" }, requestId: id };
   const commit = recorder({ table, accountId, author, now });
   await commit(async () => {

@@ -1,15 +1,16 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { handlePayment } from "../../shared/billing/payments.ts";
+import { handleProviderEvent } from "../../shared/billing/recharges/provider-events.ts";
+import { paymentsHere } from "../../shared/billing/services.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import type { Log, LogFields } from "../../shared/core/log.ts";
-import { internalHandler, type InternalWork } from "../../shared/http/internal.ts";
+import { internalHandler, type InternalContext } from "../../shared/http/internal.ts";
 import { failureResponse, json } from "../../shared/http/response.ts";
 import { payments } from "../../shared/providers/payments/factory.ts";
 
 const bodyLimitBytes = 262_144;
 
-/** The body exactly as sent, since the signature covers its bytes. Throws 413. */
+/** The body exactly as sent, because the signature covers its bytes. Throws 413 if the body is too large. */
 function rawBody({ body = "", isBase64Encoded }: APIGatewayProxyEventV2): string {
   if (Buffer.byteLength(body, isBase64Encoded ? "base64" : "utf8") > bodyLimitBytes) {
     throw new Problem("body_too_large", `The body is too large. It can have ${bodyLimitBytes} bytes at most.`, {
@@ -23,26 +24,27 @@ const sendAgain = (): Problem =>
   new Problem("upstream_unavailable", "The event could not be handled. Send it again.", { retry_after: 30 });
 
 /**
- * The problem to answer an error with. An error that is not the sender's fault becomes a 503, so that the provider
- * sends the event again, for up to three days.
+ * The problem with which an error is answered. An error that is not the sender's fault becomes a 503, so that the
+ * provider sends the event again, for up to three days.
  */
 function problemFor(error: unknown, log: Log): Problem {
   if (error instanceof Problem && (error.status === 400 || error.status === 413)) return error;
-  const expected = error instanceof Problem && error.status === 503;
-  if (!expected) log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
-  return expected ? error : sendAgain();
+  const isUnavailable = error instanceof Problem && error.status === 503;
+  if (!isUnavailable) log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
+  return isUnavailable ? error : sendAgain();
 }
 
 /** Handles an event of the payment provider. Returns its outcome, with fields for the log. */
 async function handleEvent(
   event: APIGatewayProxyEventV2,
-  work: InternalWork,
+  work: InternalContext,
 ): Promise<LogFields & { outcome: string }> {
   const payment = await payments(work.table).readEvent(rawBody(event), event.headers, work.now());
   if (payment === undefined) return { outcome: "ignored" };
-  const { id, type, checkoutId, accountId } = payment;
-  const outcome = await handlePayment(payment, work);
-  return { outcome, event_id: id, event_type: type, checkout_id: checkoutId, account_id: accountId };
+  const { id, type, accountId } = payment;
+  const outcome = await handleProviderEvent(payment, { ...work, ...paymentsHere() });
+  const ids = "checkoutId" in payment ? { checkout_id: payment.checkoutId } : {};
+  return { outcome, event_id: id, event_type: type, ...ids, account_id: accountId };
 }
 
 /**

@@ -11,11 +11,11 @@ export type StreamHandler = (event: DynamoDBStreamEvent) => Promise<DynamoDBBatc
 
 type Services = { publish: EventPublisher; log: Log };
 
-type Read = { record: DynamoDBRecord; event: Event };
+type ReadRecord = { record: DynamoDBRecord; event: Event };
 
 /**
  * Builds the handler that publishes the changes in a stream's records, in order per resource and at least once.
- * - Reports the first record that must be retried: one that was not published or cannot be read. The records after an
+ * - Reports the first record that must be retried, because it was not published or cannot be read. The records after an
  *   unreadable record wait.
  * - Rejects a batch that begins with an unreadable record. Lambda then splits the batch, until only the unreadable
  *   record goes to the dead letters.
@@ -43,12 +43,12 @@ export function publishChanges(open: () => Services): StreamHandler {
   };
 }
 
-/** The events before the first unreadable record, with their records, and that record if there is one. */
+/** The events before the first unreadable record, with their records, and the unreadable record if there is one. */
 function readUntilUnreadable(
   records: readonly DynamoDBRecord[],
   log: Log,
-): { read: Read[]; unreadable?: DynamoDBRecord } {
-  const read: Read[] = [];
+): { read: ReadRecord[]; unreadable?: DynamoDBRecord } {
+  const read: ReadRecord[] = [];
   for (const record of records.filter(isChange)) {
     const event = readEvent(record, log);
     if (event === undefined) return { read, unreadable: record };
@@ -77,7 +77,7 @@ function readEvent({ dynamodb = {} }: DynamoDBRecord, log: Log): Event | undefin
 
 const errorName = (error: unknown): string => (error instanceof Error ? error.name : "unknown");
 
-/** The string and number attributes of an image. A change's row has no others. */
+/** The string and number attributes of an image. The row of a change has only such attributes. */
 const scalarsOf = (image: Record<string, AttributeValue>): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(image).flatMap(([name, { S, N }]): [string, string | number][] =>

@@ -7,7 +7,7 @@ export async function handler(): Promise<void> {
   const work = openWork("retry_deliveries");
   const startedMs = performance.now();
   const swept = await sweep(work);
-  // The metrics read every line with due deliveries; a person at a terminal only wants to see changes.
+  // Metrics are made from every line with due deliveries. A person at a terminal wants to see only changes.
   const hasChanged = Object.keys(swept).some((name) => name !== "due" && name !== "pending");
   const isNews = runtime().env.LOG_FORMAT === "text" ? hasChanged : swept.due > 0;
   work.log[isNews ? "info" : "debug"]("swept", {

@@ -1,21 +1,18 @@
 import { randomUUID } from "node:crypto";
 
-import { runAll } from "../../shared/billing/run.ts";
+import { sweepBilling } from "../../shared/billing/sweep.ts";
 import { createLog } from "../../shared/core/log.ts";
-import { clock, dayOf, plusDays } from "../../shared/core/time.ts";
+import { clock } from "../../shared/core/time.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 import { openTable } from "../../shared/table/table.ts";
 
 /**
- * Closes yesterday's billing for every account. Rejects if some accounts failed, so that it is called again; closed
- * accounts are then skipped.
+ * Closes the billing days of the accounts that are due, for four minutes at most. Scheduled every minute. Several runs at
+ * the same time share the work.
  */
 export async function handler(): Promise<void> {
   const { env, client } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "run_billing_day" }, env.LOG_FORMAT);
   const table = openTable(client, env.TABLE_NAME);
-  const day = plusDays(dayOf(clock()), -1);
-  const { accounts, failed } = await runAll(day, { table, now: clock, log, requestId: randomUUID() });
-  log.info("billing day closed", { day, accounts, failed });
-  if (failed > 0) throw new Error(`${failed} of ${accounts} accounts could not be billed.`);
+  await sweepBilling({ table, now: clock, log, requestId: randomUUID() });
 }

@@ -12,8 +12,8 @@ import { openTable } from "../../shared/table/table.ts";
 const Detail = z.object({ account_id: z.string(), resource: z.object({ id: z.string() }) });
 
 /**
- * Sends the mail that asks the recipient of a forwarding rule for consent. Triggered by its event. Rejects if the mail
- * cannot be sent now, so that it is called again.
+ * Sends the mail that asks the recipient of a forwarding rule for consent. Triggered by an event of the rule. Rejects
+ * if the mail cannot be sent now, so that the worker is called again.
  */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const { account_id, resource } = Detail.parse(detail);

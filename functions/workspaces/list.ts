@@ -11,7 +11,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/workspaces" },
   summary: "List workspaces",
   synonyms: ["teams", "departments", "projects", "folders", "spaces", "show"],
-  description: "The workspaces of the account that the caller may see, oldest first.",
+  description: "The workspaces of the account that you may see, oldest first.",
   capability: "workspace.view",
   scope: "visible",
   access: "read",

@@ -5,12 +5,13 @@ import { dirname, join, relative, resolve } from "node:path";
 
 import { version, type Metafile } from "esbuild";
 
-/** Everything of this project that a bundle may depend on: the sources, the code that bundles, and what is installed. */
+/** The files on which a bundle may depend: the sources, the code that bundles, and the lists of installed packages. */
 const ownFolders = ["functions", "shared", "infra"];
 const ownFiles = ["package.json", "package-lock.json", "node_modules/.package-lock.json", "tsconfig.json"];
 
 const isOwn = (path: string): boolean => ownFolders.some((folder) => path.startsWith(`${folder}/`));
 
+/** Adds the path and the content of a file to a hash. A missing file counts as missing. */
 async function addFile(hash: Hash, root: string, path: string): Promise<void> {
   const content = await readFile(join(root, path)).catch(() => undefined);
   hash.update(`${path}\0${content?.length ?? "missing"}\0`).update(content ?? "");
@@ -28,7 +29,7 @@ async function hashOfProject(root: string, options: unknown): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The `package.json` of the package that has a file: it decides which file an import means. */
+/** The `package.json` of the package to which a file belongs. It decides which file an import of the package loads. */
 function packageFileOf(root: string, path: string): string | undefined {
   for (let folder = dirname(path); folder.includes("node_modules"); folder = dirname(folder)) {
     const file = join(folder, "package.json");
@@ -46,45 +47,45 @@ async function hashOfPackages(root: string, inputs: readonly string[]): Promise<
 }
 
 const ownRoot = resolve(import.meta.dirname, "../..");
-const ownPlaces = { root: ownRoot, cache: join(ownRoot, "node_modules/.cache/lambda") };
+const ownPaths = { root: ownRoot, cache: join(ownRoot, "node_modules/.cache/lambda") };
 
-/** What a kept bundling was made of. */
-type Made = { project: string; packages: string; inputs: string[] };
+/** The inputs of the cached bundles: the hashes of the project and of the packages, and the files of the packages. */
+type CachedInputs = { project: string; packages: string; inputs: string[] };
 
 /**
- * Bundles into the empty folder `outdir` with `bundle`, or copies what the last call made of the same inputs: the files of
- * this project, the files of packages in the bundles, esbuild's version and the `options`. `bundle` writes its report to
- * `meta.json`. Keeps one bundling, in the folder `cache`.
+ * Fills the empty folder `outdir` by `bundle`, which writes the bundles and their report `meta.json`. If the inputs are
+ * those of the last call, copies its bundles instead. The inputs are the files of this project, the files of packages
+ * in the bundles, esbuild's version and the `options`. The folder `cache` keeps the bundles of the last call.
  */
 export async function bundleOnce(
   outdir: string,
   options: unknown,
   bundle: () => Promise<Metafile>,
-  { root, cache } = ownPlaces,
+  { root, cache } = ownPaths,
 ): Promise<Metafile> {
   const project = await hashOfProject(root, options);
-  const made = await readFile(join(cache, "made.json"), "utf8")
-    .then((text) => JSON.parse(text) as Made)
+  const cached = await readFile(join(cache, "made.json"), "utf8")
+    .then((text) => JSON.parse(text) as CachedInputs)
     .catch(() => undefined);
-  if (made?.project === project && made.packages === (await hashOfPackages(root, made.inputs))) {
+  if (cached?.project === project && cached.packages === (await hashOfPackages(root, cached.inputs))) {
     await cp(join(cache, "files"), outdir, { recursive: true });
     return JSON.parse(await readFile(join(outdir, "meta.json"), "utf8")) as Metafile;
   }
   const metafile = await bundle();
   const inputs = Object.keys(metafile.inputs).filter((path) => !isOwn(path));
-  const kept = { project, packages: await hashOfPackages(root, inputs), inputs };
-  // A file that changed meanwhile may be in some bundles and not in others.
-  if ((await hashOfProject(root, options)) === project) await keep(cache, outdir, kept);
+  const inputsNow = { project, packages: await hashOfPackages(root, inputs), inputs };
+  // If a file changed meanwhile, the bundles may have different versions of the file. They are not cached.
+  if ((await hashOfProject(root, options)) === project) await storeInCache(cache, outdir, inputsNow);
   return metafile;
 }
 
 /** Replaces the cached bundles. If the cache cannot be written, nothing is cached, and every call bundles. */
-async function keep(cache: string, outdir: string, made: Made): Promise<void> {
+async function storeInCache(cache: string, outdir: string, inputs: CachedInputs): Promise<void> {
   const unfinished = `${cache}.${process.pid}`;
   try {
     await mkdir(unfinished, { recursive: true });
     await cp(outdir, join(unfinished, "files"), { recursive: true });
-    await writeFile(join(unfinished, "made.json"), JSON.stringify(made));
+    await writeFile(join(unfinished, "made.json"), JSON.stringify(inputs));
     await rm(cache, { recursive: true, force: true });
     await rename(unfinished, cache);
   } catch {

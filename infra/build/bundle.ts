@@ -3,21 +3,21 @@ import { join, relative, resolve } from "node:path";
 
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
-import { invoiceFontFiles } from "../../shared/billing/invoice-fonts.ts";
+import { invoiceFontFiles } from "../../shared/billing/invoices/fonts.ts";
 import { writeAssets, type Asset } from "../assets.ts";
 import { docsAssets, fallbackAssets } from "../docs-pages/site.ts";
-import { type LambdaSpec, lambdas, originAuthorizer, workers } from "../entry-points.ts";
+import { type LambdaSpec, lambdas, originAuthorizer, web, workers } from "../entry-points.ts";
 import { bundleOnce } from "./bundle-cache.ts";
 
 type BundleEntry = Pick<LambdaSpec, "name" | "file">;
 
 type BundleOptions = {
   format?: "cjs" | "esm";
-  /** Where the SDK finds credentials: in Lambda's environment only, or anywhere that a machine may have them. */
+  /** Where the SDK looks for credentials: in the environment only, as on Lambda, or in every place of a machine. */
   credentials?: "environment" | "anywhere";
-  /** The assets by the name of their Lambda; called while esbuild works. */
+  /** Returns the assets by the name of their Lambda. Called while esbuild works. */
   assets?: () => Promise<Record<string, readonly Asset[]>>;
-  /** Whether the last bundling of the same inputs may be used again. */
+  /** Whether the last bundles may be used again if their inputs are the same. */
   isCached?: boolean;
 };
 
@@ -26,8 +26,8 @@ const root = resolve(import.meta.dirname, "../..");
 const lambdaCredentials = join(root, "infra/build/lambda-credentials.ts");
 
 /**
- * The Lambdas that find files next to their code by `import.meta.url`. The support would add 2 kB to every bundle;
- * esbuild warns when another Lambda needs it.
+ * The Lambdas that find files beside their code by `import.meta.url`. Only their bundles get its value, which takes 2
+ * kB. esbuild warns when another Lambda needs it.
  */
 const usesImportMetaUrl = new Set(["billing.invoices.download"]);
 
@@ -37,8 +37,8 @@ const withImportMetaUrl: BuildOptions = {
 };
 
 /**
- * The AWS SDK's client of the table. It has a file of its own beside the bundles, because the lane needs it for few
- * calls, and in a bundle it would be parsed at every start.
+ * The AWS SDK's client of DynamoDB, in a file of its own beside the bundles. In a bundle it would be parsed at every
+ * start, but few calls need it: most go through the product's own client, `shared/table/lane.ts`.
  */
 const tableSdk = { from: "shared/table/sdk.ts", to: "table-sdk" };
 
@@ -54,8 +54,8 @@ const leaveTableSdkOut: Plugin = {
 };
 
 /**
- * Switches off zod's compiler before the first schema is made. To compile the schemas of the first request takes 4 ms of a
- * cold start, and the requests after it are no faster.
+ * Switches off zod's compiler before the first schema is made. Compiling the schemas of the first request takes 4 ms of
+ * a cold start, and makes later requests no faster.
  */
 const interpretZod: Plugin = {
   name: "interpreted-zod",
@@ -71,13 +71,15 @@ const interpretZod: Plugin = {
   },
 };
 
-/** A constant at the top level of a formatted file whose value is an object, a list or made by a call. */
-const madeConstant =
+/**
+ * Matches a constant at the top level of a formatted file, if its value is an object, a list or the result of a call.
+ */
+const constantPattern =
   /^((?:export )?const \w+(?:: [^=\n]+)? =)(\s+(?:[{[]|(?:new )?\w[\w.]*(?:[(<]|\n\s+\.))[^]*?);$(?!\n[ \t)}\]])/gm;
 
 /**
- * Lets esbuild leave out constants that a bundle does not use. It would keep those that are made by calls, such as the
- * schemas of other routes, because a call can have an effect. Ours have none: importing a file has no side effect.
+ * Lets esbuild leave out constants that a bundle does not use. esbuild keeps the result of a call, such as the schema
+ * of another route, because a call can have a side effect. Our calls have none: importing a file has no side effect.
  */
 const leaveUnusedOut: Plugin = {
   name: "unused-constants",
@@ -85,7 +87,7 @@ const leaveUnusedOut: Plugin = {
     bundling.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       if (!/^(?:functions|shared)\//.test(relative(root, path))) return undefined;
       const text = await readFile(path, "utf8");
-      return { contents: text.replaceAll(madeConstant, "$1 /* @__PURE__ */ (() => ($2))();"), loader: "ts" };
+      return { contents: text.replaceAll(constantPattern, "$1 /* @__PURE__ */ (() => ($2))();"), loader: "ts" };
     });
   },
 };
@@ -137,10 +139,10 @@ async function bundleCode(
     ...(format === "esm" ? withRequire : {}),
     ...(credentials === "environment" ? { alias: { "@aws-sdk/credential-provider-node": lambdaCredentials } } : {}),
   };
-  const isLocated = ({ name }: BundleEntry): boolean => format === "cjs" && usesImportMetaUrl.has(name);
+  const needsImportMetaUrl = ({ name }: BundleEntry): boolean => format === "cjs" && usesImportMetaUrl.has(name);
   const building = Promise.all([
-    buildAll(entriesOf(specs.filter((spec) => !isLocated(spec))), settings),
-    buildAll(entriesOf(specs.filter(isLocated)), { ...settings, ...withImportMetaUrl }),
+    buildAll(entriesOf(specs.filter((spec) => !needsImportMetaUrl(spec))), settings),
+    buildAll(entriesOf(specs.filter(needsImportMetaUrl)), { ...settings, ...withImportMetaUrl }),
   ]);
   const [metafiles, sdk] = await Promise.all([building, buildAll([{ in: tableSdk.from, out: tableSdk.to }], settings)]);
   const metafile: Metafile = {
@@ -157,16 +159,16 @@ type Entries = { in: string; out: string }[];
 const entriesOf = (specs: readonly BundleEntry[]): Entries =>
   specs.map(({ name, file }) => ({ in: file, out: `${name}/index` }));
 
-/** Moves the table's SDK beside every bundle that may load it, and adds it to the report. */
+/** Copies the table's SDK beside every bundle that may load it, and adds its inputs to the report. */
 async function shareTableSdk(outdir: string, metafile: Metafile, sdk: Metafile): Promise<void> {
   const [[built, report] = []] = Object.entries(sdk.outputs);
   if (built === undefined || report === undefined) throw new Error("The table's SDK was not built");
   const file = `${tableSdk.to}.js`;
-  const using = Object.entries(metafile.outputs).filter(([, { imports }]) =>
+  const importing = Object.entries(metafile.outputs).filter(([, { imports }]) =>
     imports.some(({ path }) => path === `./${file}`),
   );
   Object.assign(metafile.inputs, sdk.inputs);
-  await Promise.all(using.map(([path]) => copyFile(join(root, built), join(root, path, "..", file))));
+  await Promise.all(importing.map(([path]) => copyFile(join(root, built), join(root, path, "..", file))));
   await rm(join(outdir, file));
 }
 
@@ -191,8 +193,8 @@ async function buildAll(entryPoints: Entries, settings: BuildOptions): Promise<M
 }
 
 /**
- * The package.json of a bundle. Without it Node would take the module type from the project's package.json here, and
- * guess it on Lambda.
+ * The package.json of a bundle, which names its module type. Without it Node takes the type from the project's
+ * package.json on this machine, and guesses it on Lambda.
  */
 const packageOf: Record<"cjs" | "esm", Asset> = {
   cjs: { to: "package.json", content: '{"type":"commonjs"}' },
@@ -200,8 +202,9 @@ const packageOf: Record<"cjs" | "esm", Asset> = {
 };
 
 /**
- * The module that Lambda loads. It lets the handler work ahead during the init, and waits for that, as only an ES module
- * can. The code is loaded by `require`: an `import` of CommonJS reads the whole text for names of exports first.
+ * The module that Lambda loads. During the init it waits for `prime`, by which a handler prepares for its first
+ * request. Only an ES module can wait here. It loads the code by `require`, because an `import` of CommonJS first
+ * searches the whole text for the names of exports.
  */
 const initFile: Asset = {
   to: "init.mjs",
@@ -217,7 +220,7 @@ export const invoiceAssets: readonly Asset[] = Object.values(invoiceFontFiles).m
   from: `node_modules/${font}`,
 }));
 
-/** The files next to the product's Lambdas and workers, by the name of the function. */
+/** The files beside the product's Lambdas and workers, by the name of the function. */
 export const productAssets = async (): Promise<Record<string, readonly Asset[]>> => ({
   docs: await docsAssets(),
   fallback: fallbackAssets(lambdas),
@@ -225,10 +228,10 @@ export const productAssets = async (): Promise<Record<string, readonly Asset[]>>
 });
 
 /**
- * Bundles the product's Lambdas and workers, with the files next to them, into `bundleDir`. Bundles of the same inputs are
- * made once.
+ * Bundles the product's Lambdas and workers, with the files beside them, into `bundleDir`. The bundles of the last call
+ * are used again if their inputs are the same.
  */
 export const bundleProduct = (): Promise<Metafile> =>
-  bundleLambdas([...lambdas, ...workers, originAuthorizer], bundleDir, { assets: productAssets, isCached: true });
+  bundleLambdas([...lambdas, ...workers, originAuthorizer, web], bundleDir, { assets: productAssets, isCached: true });
 
 if (import.meta.main) await bundleProduct();

@@ -12,8 +12,8 @@ import { openApiDocument } from "../openapi/document.ts";
 const typescript6 = createRequire(join(import.meta.dirname, "typescript-6/package.json")).resolve("typescript");
 
 /**
- * Makes the generator import TypeScript 6, because it needs the compiler's API, which TypeScript 7 does not have. The
- * returned function undoes this.
+ * Makes the generator import TypeScript 6, because the generator needs the compiler's API, which TypeScript 7 does not
+ * have. The returned function ends this.
  */
 function useTypescript6(): () => void {
   const hooks = registerHooks({
@@ -26,7 +26,7 @@ function useTypescript6(): () => void {
 const root = resolve(import.meta.dirname, "../..");
 const source = join(import.meta.dirname, "package");
 
-/** The folder to which `npm run client` writes the package, and in which `#client` finds it. */
+/** The folder to which `npm run client` writes the package. `#client` imports the package from there. */
 export const clientFolder = join(root, "dist/client");
 
 const stamp = "generated-from.txt";
@@ -105,7 +105,7 @@ const manifest = (version: string): object => ({
 });
 
 /**
- * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Returns false when the
+ * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Returns false if the
  * folder already has the package of the same sources.
  */
 export async function generateClient(folder: string): Promise<boolean> {

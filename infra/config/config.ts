@@ -13,8 +13,8 @@ export type Config = Settings & {
 };
 
 /**
- * Issuers for a synthesis without an identity provider. Every token is refused, because `.invalid` resolves nowhere (RFC
- * 2606).
+ * Issuers for a synthesis without an identity provider. Every token is refused, because `.invalid` resolves nowhere
+ * (RFC 2606).
  */
 const placeholderIssuers = JSON.stringify([
   {
@@ -37,8 +37,8 @@ export const settingFrom = (key: string, context: Context, env: Variables): unkn
 
 /**
  * Reads the settings of a deployment: from CDK context, else from the environment, else from the stage's file. Throws
- * `BadConfig` with every malformed setting. Also throws it when the CDK CLI uses an AWS account and no issuer is
- * configured.
+ * `BadConfig` for settings that are unknown, malformed or contradictory. Also throws `BadConfig` if the CDK CLI uses an
+ * AWS account and no issuer is configured.
  */
 export function readConfig(context: Context, env: Variables, file: Record<string, unknown> = {}): Config {
   const unknown = Object.keys(file).filter((key) => key === "stage" || !Object.hasOwn(Settings.shape, key));
@@ -76,10 +76,11 @@ const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
 
 const functionNames = new Set(lambdas.map(({ name }) => name));
 
-/** Combinations of settings that are not possible. */
+/** Combinations of settings that are not allowed, each with a message that says why. */
 const problems: readonly { when: (settings: Settings) => boolean; message: string }[] = [
   {
-    // The gateway's definition names the functions, so CloudFormation cannot tell them the gateway's address.
+    // CloudFormation cannot give the gateway's address to the functions, because the gateway's definition needs the
+    // functions.
     when: ({ paymentsSecretName, publicUrl }) => paymentsSecretName !== undefined && publicUrl === undefined,
     message:
       "paymentsSecretName needs publicUrl (such as the output ApiUrl) or domainName, because the checkout leads back to the API.",
@@ -110,6 +111,10 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
   {
     when: ({ domainName, publicUrl }) => domainName !== undefined && new URL(publicUrl ?? "").host !== domainName,
     message: "Leave publicUrl out if you give domainName, because the API has only that name then.",
+  },
+  {
+    when: ({ webHost, webAddresses }) => webHost === undefined && webAddresses.length > 0,
+    message: "webAddresses needs webHost, because domains that redirect have records of both.",
   },
   {
     when: ({ issuers = "[]" }) => issuers.includes('"issuer":"http:'),

@@ -5,8 +5,9 @@ import { readEndpoint } from "../../shared/core/endpoint.ts";
 import { ReadOnlyReason, type Issuer } from "../../shared/core/environment.ts";
 import { MailSender } from "../../shared/providers/mail/sender.ts";
 import { PriceLists } from "../../shared/wallet/catalogue.ts";
+import { VatSettings } from "../../shared/wallet/vat.ts";
 
-/** An issuer in a stage's file; shared/core/environment.ts describes and checks its members. */
+/** An issuer in a stage's file. shared/core/environment.ts describes and checks its members. */
 type IssuerSetting = Pick<Issuer, "issuer" | "audience" | "algorithms"> & Partial<Issuer>;
 
 /** The origins as a list, or as one string with commas. */
@@ -21,6 +22,11 @@ const Origins = z
     ),
   ])
   .pipe(z.array(z.string().regex(/^https?:\/\/[a-z0-9.-]+(:\d+)?$/, "an origin must be scheme://host[:port]")));
+
+/** IP addresses as a list, or as one string with commas. */
+const Addresses = z
+  .union([z.array(z.string()), z.string().transform((text) => text.split(","))])
+  .pipe(z.array(z.union([z.ipv4(), z.ipv6()], { error: "an IP address" })));
 
 function parseJson(text: string, context: z.RefinementCtx): unknown {
   try {
@@ -55,7 +61,7 @@ const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
 
 /** CloudFront with AWS WAF in front of the gateway: docs/deploy.md. */
 const Edge = z.strictObject({
-  /** The gateway's own name, which only CloudFront calls; customers call `domainName`. */
+  /** The name of the gateway, which only CloudFront calls. Customers call `domainName`. */
   originDomainName: HostName,
   /** The certificate for `domainName`, in us-east-1, as CloudFront requires. */
   certificateArn: CertificateArn.regex(/:acm:us-east-1:/, "CloudFront needs a certificate of us-east-1"),
@@ -65,12 +71,12 @@ const Edge = z.strictObject({
   secretName: SecretName,
   /** The name of the value that CloudFront sends to the gateway. The gateway accepts every value of the secret. */
   secretKey: z.string().regex(/^[a-z0-9_-]{1,32}$/, "the name of a value in the secret"),
-  /** The most requests of one address in five minutes; checked before any of the API's own limits. */
+  /** The most requests of one address in five minutes. This limit comes before the API's own limits. */
   requestsPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
 });
 export type Edge = z.output<typeof Edge>;
 
-/** Every setting of a deployment; docs/deploy.md has a table of them. */
+/** Every setting of a deployment. docs/deploy.md has a table of the settings. */
 export const Settings = z.object({
   /** Names the deployment; the stack is `hosted-mail-<stage>`. */
   stage: z
@@ -83,11 +89,15 @@ export const Settings = z.object({
     .optional(),
   /** The web origins that may call the API from a browser. Without any, CORS is off. */
   allowedOrigins: Origins.default([]),
+  /** The web origins to which payers may be led after a checkout. Without any, `return_url` is refused. */
+  returnOrigins: Origins.refine((origins) => origins.every((origin) => origin.startsWith("https://")), {
+    error: "an origin to which payers return must be https",
+  }).default([]),
   /** The name under which customers reach the API, instead of API Gateway's. */
   domainName: HostName.optional(),
   /** The certificate for the gateway's name, in the stack's region. */
   certificateArn: CertificateArn.optional(),
-  /** The zone in Route 53 that gets the DNS records of the name; without it you create the records yourself. */
+  /** The zone in Route 53 that gets the DNS records of the name; without a zone you create the records yourself. */
   hostedZoneId: z
     .string()
     .regex(/^Z[A-Z0-9]{1,31}$/, "the id of a hosted zone, such as Z0123456789ABC")
@@ -98,7 +108,7 @@ export const Settings = z.object({
   publicUrl: z.url({ protocol: /^https$/ }).optional(),
   logLevel: z.enum(["debug", "info", "error"]).default("info"),
   /**
-   * Refuses every change, by REST and code mode, with this text for callers; reads and workers continue. For incidents.
+   * For incidents: refuses every change by REST and code mode, and tells callers this text. Reads and workers continue.
    */
   readOnly: ReadOnlyReason,
   /** How long logs are kept: one of the retentions that CloudWatch Logs offers. */
@@ -107,7 +117,7 @@ export const Settings = z.object({
   trace: Switch.default(false),
   /** The address that gets the alarms. Without an address, no mail is sent for an alarm. */
   alarmEmail: z.email().optional(),
-  /** The p99 latency of the gateway over 15 minutes that raises an alarm. */
+  /** An alarm goes off if the p99 latency of the gateway reaches this in three periods of five minutes in a row. */
   latencyAlarmMs: z.coerce.number<number | string>().int().positive().default(5_000),
   /** The limits of all callers together; the limit of each principal is in the code. */
   throttleRatePerSecond: PerSecond.default(500),
@@ -125,35 +135,46 @@ export const Settings = z.object({
    * begun must not change.
    */
   planPrices: orJson(PriceLists).default([]),
-  /** A secret in Secrets Manager with Stripe's keys (docs/deploy.md). Without it top-ups answer an error. */
+  /** The VAT that is charged, with the rates of the EU's countries: docs/billing.md. Without it no VAT is charged. */
+  vat: orJson(VatSettings).optional(),
+  /** A secret in Secrets Manager with Stripe's keys (docs/deploy.md). Without this secret top-ups fail. */
   paymentsSecretName: SecretName.optional(),
-  /** The page that payers return to when a checkout names none. */
+  /** The page to which payers return, if a checkout names no page. */
   paymentsReturnUrl: z.url({ protocol: /^https$/ }).optional(),
-  /** The zone of the nameservers that domains are delegated to; docs/domains.md lists the names that it needs. */
+  /**
+   * The zone of the nameservers to which domains are delegated. docs/deploy.md lists the names that the zone needs.
+   */
   nsZone: HostName.default("dns.hosted-mail.example"),
-  /** The zone of the mail hosts that the records of domains point to. */
+  /** The zone of the mail hosts to which the records of domains point. */
   mailZone: HostName.default("hosted-mail.example"),
+  /**
+   * The host that customers' websites and MTA-STS policies are served at: the target of the CNAME records of domains. A TLS
+   * proxy has this name, and asks the API at the output `WebUrl`: docs/deploy.md. Without it there is no such API.
+   */
+  webHost: HostName.optional(),
+  /** The addresses of that proxy, for the A and AAAA records of domains that redirect: a list, or a text with commas. */
+  webAddresses: Addresses.default([]),
   /** A reusable delegation set of Route 53, whose nameservers serve all zones. */
   delegationSetId: z
     .string()
     .regex(/^[A-Z0-9]{1,32}$/, "the id of a reusable delegation set, such as N1PA6795SAMPLE")
     .optional(),
   /**
-   * A secret in Secrets Manager: at least 16 characters, which mail servers send in `X-Mail-Key`; without it they get
-   * errors.
+   * A secret in Secrets Manager: at least 16 characters, which mail servers send in `X-Mail-Key`. For a day after a
+   * rotation the version before it is valid too. Without this secret mail servers get errors.
    */
   mailSecretName: SecretName.optional(),
   /**
-   * The sender of the API's own mail, such as `Hosted Mail <no-reply@example.com>`; by default no-reply in the mail
-   * zone.
+   * The sender of the API's own mail, such as `Hosted Mail <no-reply@example.com>`. The default is
+   * no-reply in the mail zone.
    */
   mailFrom: z
     .string()
     .refine((text) => MailSender.safeParse(text).success, "write it as: Hosted Mail <no-reply@example.com>")
     .optional(),
   /**
-   * A secret in Secrets Manager: the URL of an SMTP server (shared/providers/mail/smtp-url.ts) for that mail, instead
-   * of SES.
+   * A secret in Secrets Manager: the URL of an SMTP server (shared/providers/mail/smtp-url.ts) that sends the API's own
+   * mail instead of SES.
    */
   smtpSecretName: SecretName.optional(),
   /** The configuration set of SES for the API's own mail. */
@@ -162,11 +183,12 @@ export const Settings = z.object({
     .regex(/^[A-Za-z0-9_-]{1,64}$/, "the name of a configuration set")
     .optional(),
   /**
-   * The relay that sends mail and the server with the mailboxes, at the addresses that the mail proxy uses:
+   * The relay that sends mail, and the IMAP and POP3 servers of the mailboxes, at the addresses that the mail proxy uses:
    * `10.0.0.5:25`.
    */
   smtpRelay: Server.optional(),
   imapServer: Server.optional(),
+  popServer: Server.optional(),
 });
 export type Settings = z.output<typeof Settings>;
 

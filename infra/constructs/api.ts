@@ -8,37 +8,9 @@ import type { Construct } from "constructs";
 
 import { chunk } from "../../shared/core/concurrency.ts";
 import type { Config } from "../config/config.ts";
-import { type LambdaSpec, originAuthorizer, requestsTo } from "../entry-points.ts";
+import { corsRules } from "../config/cors.ts";
+import { type LambdaSpec, originAuthorizer, requestsTo, web } from "../entry-points.ts";
 import { functionId } from "./functions.ts";
-
-/** The CORS rules of the gateway, deployed and local, in the form of API Gateway's `CorsConfiguration`. */
-export const corsRules = {
-  allowMethods: ["GET", "POST", "PATCH", "DELETE"],
-  allowHeaders: [
-    "a2a-version",
-    "authorization",
-    "content-type",
-    "idempotency-key",
-    "if-match",
-    "mcp-method",
-    "mcp-name",
-    "mcp-protocol-version",
-    "x-request-id",
-  ],
-  exposeHeaders: [
-    "allow",
-    "content-disposition",
-    "etag",
-    "idempotency-replayed",
-    "location",
-    "ratelimit",
-    "ratelimit-policy",
-    "retry-after",
-    "www-authenticate",
-    "x-request-id",
-  ],
-  maxAgeSeconds: 3600,
-} as const;
 
 /** The gateway's own name. With an edge this is not `domainName`, which belongs to CloudFront. */
 const gatewayName = ({ domainName, edge }: Pick<Config, "domainName" | "edge">): string | undefined =>
@@ -96,7 +68,21 @@ export function addGateway(
       ...(config.allowedOrigins.length > 0 ? { "x-amazon-apigateway-cors": cors(config.allowedOrigins) } : {}),
     },
   });
-  const stage = new CfnStage(scope, "Stage", {
+  const throttles = throttlesOf(lambdas, config);
+  return { api, stage: addStage(scope, "Stage", { api, accessLogs, config, throttles }) };
+}
+
+type StageOptions = {
+  api: CfnApi;
+  accessLogs: LogGroup;
+  config: Config;
+  /** The limits of single routes. */
+  throttles?: Record<string, unknown>;
+};
+
+/** Adds the `$default` stage of an HTTP API, with the limits of the settings for all callers together. */
+const addStage = (scope: Construct, id: string, { api, accessLogs, config, throttles = {} }: StageOptions): CfnStage =>
+  new CfnStage(scope, id, {
     apiId: api.ref,
     stageName: "$default",
     autoDeploy: true,
@@ -105,9 +91,28 @@ export function addGateway(
       throttlingRateLimit: config.throttleRatePerSecond,
       throttlingBurstLimit: config.throttleBurst,
     },
-    ...(Object.keys(config.routeThrottles).length > 0 ? { routeSettings: throttlesOf(lambdas, config) } : {}),
+    ...(Object.keys(throttles).length > 0 ? { routeSettings: throttles } : {}),
   });
-  return { api, stage };
+
+/**
+ * Adds the HTTP API for requests to customers' domains, which come through a TLS proxy. It is an API of its own, so that
+ * visitors of websites and callers of the API do not share a limit.
+ */
+export function addWebGateway(
+  scope: Construct,
+  invokeRoles: ReadonlyMap<string, Role>,
+  accessLogs: LogGroup,
+  config: Config,
+): CfnApi {
+  const api = new CfnApi(scope, "WebApi", {
+    body: {
+      openapi: "3.0.1",
+      info: { title: `hosted-mail-${config.stage}-web`, version: "1" },
+      paths: pathsOf([web], invokeRoles, {}),
+    },
+  });
+  addStage(scope, "WebStage", { api, accessLogs, config });
+  return api;
 }
 
 /** The limits of single routes, by API Gateway's name of the route. CloudFormation passes these names on unchanged. */
@@ -124,7 +129,7 @@ const throttlesOf = (lambdas: readonly LambdaSpec[], { routeThrottles }: Config)
     }),
   );
 
-/** Turns API Gateway's own name for the API off. */
+/** Turns off API Gateway's own name for the API, so that the API has only `name`. */
 const withoutDefaultEndpoint = (name: string): Record<string, unknown> => ({
   servers: [
     { url: `https://${name}`, "x-amazon-apigateway-endpoint-configuration": { disableExecuteApiEndpoint: true } },
@@ -136,8 +141,8 @@ const scheme = "origin";
 const originSecretHeader = "x-origin-secret";
 
 /**
- * Makes the gateway ask the authorizer whether a request came through CloudFront, once in five minutes for each value of
- * the header.
+ * Makes the gateway ask the authorizer whether a request came through CloudFront, once in five minutes for each value
+ * of the header.
  */
 const originScheme = (credentials: string): Record<string, unknown> => ({
   type: "apiKey",
@@ -157,7 +162,7 @@ const originScheme = (credentials: string): Record<string, unknown> => ({
 function pathsOf(
   lambdas: readonly LambdaSpec[],
   roles: ReadonlyMap<string, Role>,
-  common: Record<string, unknown>,
+  security: Record<string, unknown>,
 ): Record<string, PathItem> {
   const paths: Record<string, PathItem> = {};
   for (const { name, triggers } of lambdas) {
@@ -165,15 +170,15 @@ function pathsOf(
       const { path, method } = endpointOf(trigger);
       const item = (paths[path] ??= {});
       if (method in item) throw new Error(`Two Lambdas have the trigger ${trigger}. The second one is ${name}.`);
-      item[method] = { ...operation(path, name, roles.get(name)?.roleArn), ...common };
+      item[method] = { ...operation(path, name, roles.get(name)?.roleArn), ...security };
     }
   }
   return paths;
 }
 
 /**
- * The path and method of a trigger. `$default` has no slash, as in SAM: API Gateway imports both forms, `sam local`
- * only this one.
+ * The path and method of a trigger. The path `$default` has no slash: API Gateway imports it with or without a slash,
+ * `sam local` only without.
  */
 function endpointOf(trigger: string): { path: string; method: string } {
   if (trigger === "$default") return { path: "$default", method: "x-amazon-apigateway-any-method" };
@@ -183,7 +188,7 @@ function endpointOf(trigger: string): { path: string; method: string } {
 
 const lambdaPath = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions";
 
-/** `sam local start-api` finds the function by this exact form. */
+/** The address at which the gateway invokes a function. `sam local start-api` needs this exact form. */
 const uriOf = (name: string): string => `${lambdaPath}/\${${functionId(name)}.Arn}/invocations`;
 
 const operation = (path: string, name: string, credentials: string | undefined): Record<string, unknown> => ({
@@ -209,7 +214,7 @@ const cors = (allowOrigins: readonly string[]): Record<string, unknown> => {
   return { allowOrigins, allowMethods, allowHeaders, exposeHeaders, maxAge: maxAgeSeconds };
 };
 
-/** The log has the route, not the path, because a path can contain a mail address. */
+/** The access log has the route and not the path, because a path can contain a mail address. */
 const accessLogFormat = JSON.stringify({
   time_epoch_ms: "$context.requestTimeEpoch",
   gateway_request_id: "$context.requestId",
@@ -229,7 +234,7 @@ const accessLogFormat = JSON.stringify({
 const functionsPerRole = 80;
 
 /**
- * Adds the roles under which the gateway invokes functions, by the function's name. They may invoke only these
+ * Adds the roles under which the gateway invokes functions, by the function's name. Each role may invoke only its
  * functions.
  */
 export function addInvokeRoles(scope: Construct, functions: ReadonlyMap<string, IFunction>): Map<string, Role> {

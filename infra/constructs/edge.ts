@@ -16,13 +16,13 @@ import { allow, readSecret, secretArnOf } from "./permissions.ts";
 /** The header with the caller's address, set by CloudFront: the gateway itself sees only CloudFront's addresses. */
 export const viewerAddressHeader = "x-viewer-address";
 
-/** The hosted zone in which Route 53 has all CloudFront distributions. */
+/** The id of the hosted zone that Route 53 uses for all CloudFront distributions. */
 const distributionsZone = "Z2FDTNDATAQYW2";
 
 /**
- * CloudFront with AWS WAF under the customers' name, because AWS WAF cannot protect an HTTP API directly. It is a stack
- * of its own: CloudFront and AWS WAF have to be in us-east-1. The two stacks share only names in the configuration, so
- * neither waits for the other.
+ * Adds CloudFront with AWS WAF under the name that customers call, because AWS WAF cannot protect an HTTP API directly.
+ * They are a stack of their own, because both have to be in us-east-1. The two stacks share only names in the
+ * configuration, so neither waits for the other.
  */
 export function addEdge(app: App, { stage, domainName = "", hostedZoneId }: Config, edge: Edge): Stack {
   const stack = new Stack(app, `hosted-mail-${stage}-edge`, {
@@ -60,7 +60,7 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
         protocolPolicy: cloudfront.OriginProtocolPolicy.HTTPS_ONLY,
         originSslProtocols: [cloudfront.OriginSslPolicy.TLS_V1_2],
         readTimeout: Duration.seconds(30),
-        // CloudFormation reads the value when it deploys; the template contains only its name.
+        // CloudFormation reads the secret when it deploys. The template contains only the name of the secret.
         customHeaders: { "x-origin-secret": secret.unsafeUnwrap() },
       }),
       allowedMethods: cloudfront.AllowedMethods.ALLOW_ALL,
@@ -68,7 +68,7 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
       originRequestPolicy: cloudfront.OriginRequestPolicy.ALL_VIEWER_EXCEPT_HOST_HEADER,
       viewerProtocolPolicy: cloudfront.ViewerProtocolPolicy.HTTPS_ONLY,
       functionAssociations: [
-        { eventType: cloudfront.FunctionEventType.VIEWER_REQUEST, function: addAddressNote(stack) },
+        { eventType: cloudfront.FunctionEventType.VIEWER_REQUEST, function: addViewerAddress(stack) },
       ],
     },
   });
@@ -83,7 +83,7 @@ function addDistribution(stack: Stack, domainName: string, edge: Edge, webAclId:
 }
 
 /** Replaces the caller's value of the header by the address that CloudFront saw. */
-const addAddressNote = (scope: Construct): cloudfront.Function =>
+const addViewerAddress = (scope: Construct): cloudfront.Function =>
   new cloudfront.Function(scope, "NoteViewer", {
     comment: "Adds the viewer's address as a header",
     runtime: cloudfront.FunctionRuntime.JS_2_0,
@@ -92,23 +92,23 @@ const addAddressNote = (scope: Construct): cloudfront.Function =>
     ),
   });
 
-const seen = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
+const visibility = (metricName: string): CfnWebACL.VisibilityConfigProperty => ({
   cloudWatchMetricsEnabled: true,
   sampledRequestsEnabled: true,
   metricName,
 });
 
-const managed = (priority: number, name: string): CfnWebACL.RuleProperty => ({
+const managedRule = (priority: number, name: string): CfnWebACL.RuleProperty => ({
   name,
   priority,
   overrideAction: { none: {} },
   statement: { managedRuleGroupStatement: { vendorName: "AWS", name } },
-  visibilityConfig: seen(name),
+  visibilityConfig: visibility(name),
 });
 
 /**
- * Matches requests of mail servers, which come from the few addresses of the mail proxies, present a secret, and have
- * limits of their own by network and address.
+ * Matches requests of mail servers. The limit of one address does not hold for them, because they all come from the few
+ * addresses of the mail proxies. They present a secret, and have limits of their own.
  */
 const ofMailServers: CfnWebACL.StatementProperty = {
   byteMatchStatement: {
@@ -120,9 +120,8 @@ const ofMailServers: CfnWebACL.StatementProperty = {
 };
 
 /**
- * Refuses floods from one address, addresses that AWS knows as attackers, and requests that are known exploits. Leaves
- * out AWS's common rules: they refuse bodies over 8 KB and text that looks like HTML, both of which are valid requests
- * here.
+ * Refuses floods from one address, addresses that AWS knows as attackers, and requests that are known exploits. AWS's
+ * common rules are left out: they refuse bodies over 8 KB and text that looks like HTML, which are both valid here.
  */
 function addFirewall(scope: Construct, { requestsPer5Minutes }: Edge): CfnWebACL {
   const flood: CfnWebACL.RuleProperty = {
@@ -137,17 +136,17 @@ function addFirewall(scope: Construct, { requestsPer5Minutes }: Edge): CfnWebACL
         scopeDownStatement: { notStatement: { statement: ofMailServers } },
       },
     },
-    visibilityConfig: seen("OneAddress"),
+    visibilityConfig: visibility("OneAddress"),
   };
   return new CfnWebACL(scope, "Firewall", {
     scope: "CLOUDFRONT",
     defaultAction: { allow: {} },
     rules: [
       flood,
-      managed(1, "AWSManagedRulesAmazonIpReputationList"),
-      managed(2, "AWSManagedRulesKnownBadInputsRuleSet"),
+      managedRule(1, "AWSManagedRulesAmazonIpReputationList"),
+      managedRule(2, "AWSManagedRulesKnownBadInputsRuleSet"),
     ],
-    visibilityConfig: seen("All"),
+    visibilityConfig: visibility("All"),
   });
 }
 

@@ -7,7 +7,7 @@ import * as lambda from "aws-cdk-lib/aws-lambda";
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 
-import type { LambdaSpec } from "../entry-points.ts";
+import { type LambdaSpec, web } from "../entry-points.ts";
 import { setLogicalId } from "./logical-id.ts";
 import {
   type ProviderResources,
@@ -18,7 +18,7 @@ import {
   providerPolicies,
 } from "./permissions.ts";
 
-/** The properties that all functions share. `bundleDir` holds a folder for each function's name. */
+/** The properties that all functions share. `bundleDir` has a folder with the name of each function. */
 export type Common = {
   table: Table;
   resources: ProviderResources;
@@ -56,7 +56,8 @@ const pascalCase = (name: string): string =>
     .join("");
 
 /**
- * One function with any kind of trigger. `policies` adds permissions beyond its providers, its table access and its log.
+ * One function with any kind of trigger. `policies` adds permissions to those for its providers, its table access and
+ * its log.
  */
 export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   side: Side;
@@ -68,30 +69,64 @@ export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   policies?: Record<string, PolicyDocument>;
 };
 
-/** Adds one function per Lambda, each with its own role that allows only what the Lambda declares. */
-export const addFunctions = (
+/** The rights of a Lambda that answers requests, as the name of its role: `read`, `write.registrar.secrets`. */
+export const rightsOf = ({ access, uses = [] }: Pick<LambdaSpec, "access" | "uses">): string =>
+  [access, ...uses.toSorted()].join(".");
+
+/**
+ * Adds one function per Lambda, with a role that allows only what the Lambda declares. Functions that declare the same
+ * share a role: CloudFormation allows 500 resources in a stack, and a template of 1 MB.
+ */
+export function addFunctions(
   scope: Construct,
   lambdas: readonly LambdaSpec[],
   common: Common,
-): Map<string, lambda.Function> =>
-  new Map(
+): Map<string, lambda.Function> {
+  const roles = new Map<string, Role>();
+  return new Map(
     lambdas.map(({ name, access, uses = [], timeoutSeconds = 10, memoryMb, triggers }) => {
-      const spec: FunctionSpec = {
-        name,
-        access,
-        uses,
-        side: "request",
-        description: triggers.join(", "),
-        timeoutSeconds,
-        memoryMb,
-        ...(access === "read" ? { policies: { callers: allowNotingCallers(common.table.tableArn) } } : {}),
-      };
-      return [name, addFunction(scope, spec, common)];
+      const description = triggers.join(", ");
+      const spec: FunctionSpec = { name, access, uses, side: "request", description, timeoutSeconds, memoryMb };
+      const rights = rightsOf(spec);
+      const policies = access === "read" ? { callers: allowCallerUpdates(common.table.tableArn) } : {};
+      const role = roles.get(rights) ?? addRole(scope, { ...spec, name: rights, policies }, common);
+      roles.set(rights, role);
+      return [name, addFunction(scope, spec, common, role)];
     }),
   );
+}
 
-/** Adds a function with its own role. */
-export function addFunction(scope: Construct, spec: FunctionSpec, common: Common): lambda.Function {
+/** The header in which the TLS proxy for customers' domains writes the host that a client asked for. */
+const webHostHeader = "x-web-host";
+
+/**
+ * Adds the function that answers HTTP requests to customers' domains. Anybody can call it, so it may read only, and only
+ * accounts and names.
+ */
+export function addWebFunction(scope: Construct, common: Common): lambda.Function {
+  const { name, access, timeoutSeconds = 10 } = web;
+  const description = "HTTP requests to customers' domains";
+  const spec: FunctionSpec = {
+    name,
+    access,
+    side: "request",
+    description,
+    timeoutSeconds,
+    keys: ["ACCOUNT#*", "DOMAIN#*"],
+  };
+  return addFunction(scope, spec, {
+    ...common,
+    environment: { ...common.environment, WEB_HOST_HEADER: webHostHeader },
+  });
+}
+
+/** Adds a function, by default with a role of its own. */
+export function addFunction(
+  scope: Construct,
+  spec: FunctionSpec,
+  common: Common,
+  role: Role = addRole(scope, spec, common),
+): lambda.Function {
   const added = new lambda.Function(scope, spec.name, {
     description: spec.description,
     code: lambda.Code.fromAsset(join(common.bundleDir, spec.name)),
@@ -101,22 +136,23 @@ export function addFunction(scope: Construct, spec: FunctionSpec, common: Common
     memorySize: spec.memoryMb ?? 512,
     timeout: Duration.seconds(spec.timeoutSeconds),
     environment: { ...common.environment, ...providerEnvironment(spec.uses ?? [], common.resources) },
-    role: addRole(scope, spec, common),
+    role,
     logGroup: common.logGroup,
-    // With JSON, Lambda passes on the lines of shared/core/log.ts unchanged; LOG_LEVEL alone decides which are written.
+    // With JSON, Lambda passes on the lines of shared/core/log.ts unchanged; LOG_LEVEL alone decides which lines are
+    // written.
     loggingFormat: lambda.LoggingFormat.JSON,
     applicationLogLevelV2: lambda.ApplicationLogLevel.TRACE,
     // We write one line per request ourselves, so the platform logs only time-outs and crashes.
     systemLogLevelV2: lambda.SystemLogLevel.WARN,
   });
   // The construct's own `tracing` property attaches an extra policy to every role.
-  if (common.trace) cfn(added).addPropertyOverride("TracingConfig.Mode", "Active");
+  if (common.trace) resourceOf(added).addPropertyOverride("TracingConfig.Mode", "Active");
   return setLogicalId(added, functionId(spec.name));
 }
 
 const traceActions = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
 
-const cfn = (added: lambda.Function): lambda.CfnFunction => added.node.defaultChild as lambda.CfnFunction;
+const resourceOf = (added: lambda.Function): lambda.CfnFunction => added.node.defaultChild as lambda.CfnFunction;
 
 function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGroup, trace }: Common): Role {
   const { side, uses = [] } = spec;
@@ -140,8 +176,8 @@ function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGr
 }
 
 /**
- * Allows table actions, limited to partition keys if given. DynamoDB checks the keys of single items, of every item of
- * a batch and of every part of a transaction.
+ * Allows table actions: on all partitions, or only on those with these keys. DynamoDB checks the keys of single items,
+ * of every item of a batch and of every part of a transaction.
  */
 const allowTable = (actions: readonly string[], tableArn: string, keys: readonly string[] | undefined) =>
   new PolicyDocument({
@@ -158,7 +194,7 @@ const allowTable = (actions: readonly string[], tableArn: string, keys: readonly
 
 /**
  * Lets a function with read access charge its caller's rate limit and record the last use of a service account's token.
- * Each takes one update outside of any transaction; the function can write no other item.
+ * Each is one update outside of any transaction. The function can write no other kind of item.
  */
-const allowNotingCallers = (tableArn: string): PolicyDocument =>
+const allowCallerUpdates = (tableArn: string): PolicyDocument =>
   allowTable(["dynamodb:UpdateItem"], tableArn, ["TOKEN#*", "RATE#*"]);

@@ -21,14 +21,21 @@ export type Side = "request" | "worker";
 
 const registrarActions = [
   "CheckDomainAvailability",
+  "CheckDomainTransferability",
   "DeleteDomain",
   "DisableDomainAutoRenew",
+  "DisableDomainTransferLock",
+  "EnableDomainTransferLock",
   "GetDomainDetail",
   "GetOperationDetail",
   "ListOperations",
   "ListPrices",
   "RegisterDomain",
   "RenewDomain",
+  "RetrieveDomainAuthCode",
+  "TransferDomain",
+  "UpdateDomainContact",
+  "UpdateDomainContactPrivacy",
   "UpdateDomainNameservers",
 ].map((name) => `route53domains:${name}`);
 
@@ -48,17 +55,19 @@ const fileKinds = ["exports/*"];
 
 /** The rights and variables that a function gets for a provider. */
 type Grant = {
-  /** Its rights in AWS; undefined when it needs none. */
+  /** The function's rights in AWS; undefined if it needs none. */
   policy: (provided: ProviderResources, side: Side) => PolicyDocument | undefined;
-  /** Its environment variables. An undefined variable is left out. */
+  /** The function's environment variables. An undefined variable is left out. */
   environment: (provided: ProviderResources) => Record<string, string | undefined>;
 };
 
-/** A function for requests seals secrets and signs the URLs of files. A worker opens secrets and writes files. */
+/**
+ * The grant for each provider. With `secrets`, every function seals and opens secrets. With `files`, a function for requests
+ * signs the URLs of files, and a worker writes files.
+ */
 const grants: Record<ProviderName, Grant> = {
   secrets: {
-    policy: ({ secretsKey }, side) =>
-      allow(side === "request" ? ["kms:Decrypt", "kms:Encrypt"] : ["kms:Decrypt"], secretsKey.keyArn),
+    policy: ({ secretsKey }) => allow(["kms:Decrypt", "kms:Encrypt"], secretsKey.keyArn),
     environment: ({ secretsKey }) => ({ SECRETS_KEY_ID: secretsKey.keyArn }),
   },
   payments: {
@@ -91,6 +100,7 @@ const grants: Record<ProviderName, Grant> = {
       MAIL_SECRET_NAME: config.mailSecretName,
       MAIL_SMTP_RELAY: config.smtpRelay,
       MAIL_IMAP_SERVER: config.imapServer,
+      MAIL_POP_SERVER: config.popServer,
     }),
   },
 };
@@ -118,15 +128,15 @@ export const providerEnvironment = (
       .filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
 
-/** Allows reading a secret, if it has a name. */
+/** Allows reading the secret `name`; undefined without a name. */
 function secretPolicy(scope: Construct, name: string | undefined): PolicyDocument | undefined {
   const secret = secretArnOf(scope, name);
   return secret === undefined ? undefined : allow(readSecret, secret);
 }
 
 /**
- * Allows sending by SES under the sender's domain, or reading the SMTP server's secret when there is one. Mail contains
- * links to the API, so no mail is sent without the API's address.
+ * Allows sending by SES under the sender's domain. If mail is sent by an SMTP server, allows reading its secret
+ * instead. Mail contains links to the API, so no mail is sent without the API's address.
  */
 function sendingPolicy({ files, config }: ProviderResources): PolicyDocument | undefined {
   const { publicUrl, mailFrom, mailZone, smtpSecretName, sesConfigurationSet } = config;
@@ -142,7 +152,7 @@ function sendingPolicy({ files, config }: ProviderResources): PolicyDocument | u
   );
 }
 
-/** Secrets Manager ends a secret's ARN with a hyphen and six characters of its own. */
+/** A pattern for the ARN of a secret. Secrets Manager adds a hyphen and six characters of its own to the name. */
 export function secretArnOf(scope: Construct, name: string): string;
 export function secretArnOf(scope: Construct, name: string | undefined): string | undefined;
 export function secretArnOf(scope: Construct, name: string | undefined): string | undefined {

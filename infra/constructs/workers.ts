@@ -32,19 +32,19 @@ function addDeadLetters(scope: Construct, worker: string, alarmDescription: stri
 }
 
 /**
- * Makes a queue the destination of a function's failed calls. Not SqsDlq or SqsDestination, because each attaches its
- * own policy to the role.
+ * Makes a queue the destination of a function's failed calls. The CDK's SqsDlq and SqsDestination would attach a policy
+ * of their own to the role.
  */
 const destination = (queue: Queue): { bind: () => { destination: string } } => ({
   bind: () => ({ destination: queue.queueArn }),
 });
 
-const retries = 6;
+const streamRetries = 6;
 const iteratorAgeLimit = Duration.minutes(5);
 
 /** Adds the function that publishes the changes in the table's stream to the bus, with the alarms for its failures. */
-function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: WorkerPlace): lambda.Function {
-  const { table, logLevel, topic } = place;
+function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, context: WorkerContext): lambda.Function {
+  const { table, logLevel, topic } = context;
   const deadLetters = addDeadLetters(
     scope,
     spec.name,
@@ -61,7 +61,7 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: 
       timeoutSeconds: 60,
       policies: { stream: allowStream(table, bus, deadLetters) },
     },
-    { ...place, environment: { EVENT_BUS: bus.eventBusName, LOG_LEVEL: logLevel } },
+    { ...context, environment: { EVENT_BUS: bus.eventBusName, LOG_LEVEL: logLevel } },
   );
   mapStream(scope, spec.name, { table, added, deadLetters });
   const age = added.metric("IteratorAge", { period, statistic: "Maximum" });
@@ -77,8 +77,8 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, place: 
 }
 
 /**
- * Reads one batch of a shard at a time. With several, Lambda would keep the order only within one item, and every change
- * is an item of its own.
+ * Reads one batch of a shard at a time, so that the order is kept. With several batches Lambda keeps the order only
+ * within one item, and every change is an item of its own.
  */
 function mapStream(
   scope: Construct,
@@ -99,7 +99,7 @@ function mapStream(
     maxBatchingWindow: Duration.seconds(0),
     parallelizationFactor: 1,
     bisectBatchOnError: true,
-    retryAttempts: retries,
+    retryAttempts: streamRetries,
     maxRecordAge: Duration.hours(6),
     reportBatchItemFailures: true,
     onFailure: destination(deadLetters),
@@ -128,14 +128,13 @@ function streamArnOf({ tableStreamArn }: Table): string {
   return tableStreamArn;
 }
 
-/**
- * How a worker is called, and the numbers of retries: EventBridge repeats a call that Lambda did not accept, and Lambda
- * repeats a call that failed.
- */
-type Calls = {
+/** How a worker is called, and how often a call is repeated. */
+type CallSettings = {
   description: string;
   maxEventAge: Duration;
+  /** How often EventBridge repeats a call that Lambda did not accept. */
   handoverRetries: number;
+  /** How often Lambda repeats a call that failed. */
   runRetries: number;
 };
 
@@ -143,27 +142,30 @@ type RuleSource = Exclude<Source, "changes">;
 
 const persistent = { maxEventAge: Duration.hours(6), handoverRetries: 60, runRetries: 2 };
 
-function callsOf(source: RuleSource): Calls {
+/** Names the events of a source for a description, which has at most 256 characters. */
+function eventNames(events: "all" | readonly string[]): string {
+  if (events === "all") return "every event";
+  return events.length > 3 ? `events of ${events.length} types` : `every ${events.join(" and ")}`;
+}
+
+function callSettingsOf(source: RuleSource): CallSettings {
   if ("events" in source) {
-    const which = source.events === "all" ? "every event" : `every ${source.events.join(" and ")}`;
-    return { description: `Called with ${which} on the bus`, ...persistent };
+    return { description: `Called with ${eventNames(source.events)} on the bus`, ...persistent };
   }
-  if (source.every === "day") return { description: "Called every day at 00:20 UTC", ...persistent };
   if (source.every === "hour") {
-    // The next hour brings another call.
+    // Few retries are enough, because the next hour brings another call.
     return { description: "Called every hour", maxEventAge: Duration.minutes(30), handoverRetries: 10, runRetries: 1 };
   }
-  // The next minute brings another call.
+  // No retries are needed, because the next minute brings another call.
   return { description: "Called every minute", maxEventAge: Duration.minutes(1), handoverRetries: 0, runRetries: 0 };
 }
 
 const schedules = {
   minute: Schedule.rate(Duration.minutes(1)),
   hour: Schedule.cron({ minute: "40" }),
-  day: Schedule.cron({ hour: "0", minute: "20" }),
 };
 
-const whenOf = (source: RuleSource, eventBus: EventBus): RuleProps =>
+const triggerOf = (source: RuleSource, eventBus: EventBus): RuleProps =>
   "every" in source
     ? { schedule: schedules[source.every] }
     : {
@@ -179,11 +181,11 @@ function addRuleWorker(
   scope: Construct,
   spec: WorkerSpec & { source: RuleSource },
   bus: EventBus,
-  place: WorkerPlace,
+  context: WorkerContext,
 ): lambda.Function {
   const { name, access, keys, source, uses = [], timeoutSeconds = 60 } = spec;
-  const { description, maxEventAge, runRetries } = callsOf(source);
-  const deadLetters = addDeadLetters(scope, name, `Some calls of ${name} failed. See docs/events.md`, place.topic);
+  const { description, maxEventAge, runRetries } = callSettingsOf(source);
+  const deadLetters = addDeadLetters(scope, name, `Some calls of ${name} failed. See docs/events.md`, context.topic);
   const added = addFunction(
     scope,
     {
@@ -196,7 +198,7 @@ function addRuleWorker(
       timeoutSeconds,
       policies: { dead_letters: allow(["sqs:SendMessage"], deadLetters.queueArn) },
     },
-    place,
+    context,
   );
   new lambda.EventInvokeConfig(scope, `${name}.invocations`, {
     function: added,
@@ -204,25 +206,26 @@ function addRuleWorker(
     retryAttempts: runRetries,
     onFailure: destination(deadLetters),
   });
-  addRule(scope, spec, { ...place, bus, added, deadLetters });
+  addRule(scope, spec, { ...context, bus, added, deadLetters });
   return added;
 }
 
-type Ends = Pick<WorkerPlace, "topic" | "stage"> & { bus: EventBus; added: lambda.Function; deadLetters: Queue };
+type RuleParts = Pick<WorkerContext, "topic" | "stage"> & { bus: EventBus; added: lambda.Function; deadLetters: Queue };
 
-/** Adds the rule, and an alarm for when it could not call its function, with or without a dead letter. */
+/** Adds the rule, and an alarm that goes off if the rule could not call its function, with or without a dead letter. */
 function addRule(
   scope: Construct,
   { name, source }: { name: string; source: RuleSource },
-  { bus, added, deadLetters, topic, stage }: Ends,
+  { bus, added, deadLetters, topic, stage }: RuleParts,
 ): void {
-  const { maxEventAge, handoverRetries: retryAttempts } = callsOf(source);
-  // For a rule on a bus other than the default one, `Ref` is more than the rule name that metrics use.
+  const { maxEventAge, handoverRetries: retryAttempts } = callSettingsOf(source);
+  // The rule is named here because metrics need the name, and `Ref` has more than the name for a rule on a bus of its
+  // own.
   const ruleName = `${stage}-${name}`;
   new Rule(scope, `${name}.rule`, {
     ruleName,
     description: `Calls ${name}`,
-    ...whenOf(source, bus),
+    ...triggerOf(source, bus),
     targets: [new LambdaFunction(added, { deadLetterQueue: deadLetters, maxEventAge, retryAttempts })],
   });
   const failed = new Metric({
@@ -235,25 +238,25 @@ function addRule(
   addAlarm(scope, `${name}.not_called`, `EventBridge could not call ${name}`, failed, 1, topic);
 }
 
-/** The properties that all workers share, and the topic for their alarms. */
-type WorkerPlace = Common & { stage: string; logLevel: string; topic: Topic | undefined };
+/** The properties that all workers share, and the topic for the alarms of workers. */
+type WorkerContext = Common & { stage: string; logLevel: string; topic: Topic | undefined };
 
 /** Adds the event bus of the stage, and one function per worker with its trigger. */
 export function addWorkers(
   scope: Construct,
   workers: readonly WorkerSpec[],
-  place: WorkerPlace,
+  context: WorkerContext,
 ): Map<string, lambda.Function> {
   if (workers.length === 0) return new Map();
-  const bus = new EventBus(scope, "EventBus", { eventBusName: `hosted-mail-${place.stage}` });
+  const bus = new EventBus(scope, "EventBus", { eventBusName: `hosted-mail-${context.stage}` });
   new CfnOutput(scope, "EventBusName", { value: bus.eventBusName });
   return new Map(
     workers.map((spec) => {
       const { source } = spec;
       const added =
         source === "changes"
-          ? addPublisher(scope, spec, bus, place)
-          : addRuleWorker(scope, { ...spec, source }, bus, place);
+          ? addPublisher(scope, spec, bus, context)
+          : addRuleWorker(scope, { ...spec, source }, bus, context);
       return [spec.name, added];
     }),
   );

@@ -1,6 +1,6 @@
 import type { ProblemCode } from "../../shared/core/errors.ts";
 
-/** The meaning of each problem and its solution, for the page of errors. */
+/** What to do about each problem, as HTML for the page of errors. */
 export const errorGuidance: Record<ProblemCode, string> = {
   malformed_json: "Send one JSON document and nothing after it.",
   malformed_request: "The request could not be read at all. Check how your client builds it.",
@@ -13,6 +13,13 @@ export const errorGuidance: Record<ProblemCode, string> = {
   account_suspended: "You can read the account, but not change it. Its owner can pay what is due, or contact us.",
   origin_not_allowed:
     "A web page called the API from an origin that is not configured. Call the API from a server, or ask the operator to add the origin.",
+  invitation_not_yours:
+    "The invitation is for another address than the one that you are signed in with. Sign in with the invited address, or ask to be invited with yours.",
+  email_not_verified:
+    "Your identity provider tells no verified e-mail address of yours. Verify it there, and sign in again.",
+  invitation_used: "The invitation was accepted. To take the access away, revoke the grants and roles of its user.",
+  invitation_ended:
+    "<code>reason</code> says why: the invitation was <code>revoked</code> or has <code>expired</code>, or its inviter no longer has the access to give (<code>not_held</code>). Ask for a new invitation.",
   would_escalate:
     "You can grant only capabilities that you hold. <code>missing</code> names those that you do not hold.",
   not_found: "The resource does not exist, or you may not see it. Check the id and the account.",
@@ -20,15 +27,19 @@ export const errorGuidance: Record<ProblemCode, string> = {
   account_closed: "A closed account cannot be opened again.",
   workspace_name_taken:
     "Names of workspaces are unique in an account, ignoring case. Choose another name, or use the workspace in <code>conflicts_with</code>.",
-  workspace_not_empty: "Move or delete the workspace's domains first.",
+  workspace_not_empty:
+    "Move or delete the workspace's domains first. A domain that is <code>releasing</code> counts too: delete it with <code>purge=true</code> to end this at once.",
   tag_name_taken: "Names of tags are unique in an account, ignoring case. Use the tag in <code>conflicts_with</code>.",
   domain_taken:
-    "A domain can be in one account only. If the domain is yours, delegate it to the <code>nameservers</code> of the answer, then add it again.",
-  domain_exists: "Read it with <code>domains.get</code>.",
+    "A domain can be in one account only. If the domain is yours, publish a TXT record at <code>txt_name</code> with the text <code>txt_value</code>, or delegate the domain to the <code>nameservers</code> of the answer, then add it again.",
+  domain_exists: "Read the domain with <code>domains.get</code>.",
   domain_not_empty: "Delete the domain's mailboxes first.",
+  release_required:
+    "Deleting the domain gives up its registration after 5 days. If you agree, send the request again with <code>release=true</code>.",
   domain_not_ready:
     "<code>domain_status</code> is the domain's status. Wait until the status changes, or do what the status needs, such as the delegation.",
   mailbox_not_ready: "<code>mailbox_status</code> is the mailbox's status.",
+  mailbox_ambiguous: "Name one of the mailboxes in `mailbox_ids`.",
   address_taken: "Choose another address, or use the mailbox in <code>conflicts_with</code>.",
   out_of_stock: "Claim another option of <code>dedicated_ips.available_options</code>, or try again later.",
   ip_in_use:
@@ -41,7 +52,14 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "The domain in <code>domain</code> sends from the dedicated IP in <code>dedicated_ip_id</code>. Unassign the domain there first. The other domains of the request were not changed either.",
   quote_changed:
     "<code>estimated_total</code> is the present price. If you agree, send the request again with a higher <code>max_total</code>.",
-  not_registered_here: "Renew the name at the registrar where it is registered.",
+  not_registered_here: "Manage the registration at the registrar of the name.",
+  transfer_locked:
+    "Unlock the name with <code>domains.update</code> and <code>locked: false</code>. The registry takes a few minutes.",
+  transfer_too_soon:
+    "Registries lock a name for 60 days after its registration. Try again at <code>transferable_at</code>.",
+  redirects_unavailable:
+    "Ask the operator for <code>webHost</code> and <code>webAddresses</code>. Other settings work without them.",
+  rotation_running: "<code>dkim_keys</code> in the domain shows the rotation. Wait until the domain has one key again.",
   renewal_running: "<code>domains.get</code> shows the renewal. Wait until it ends.",
   too_many_years:
     "A name is registered for at most ten years. <code>max_years</code> is the number of years that you can add at present.",
@@ -53,23 +71,33 @@ export const errorGuidance: Record<ProblemCode, string> = {
   verification_not_needed: "The recipient agreed already, or the target is a mailbox of the account.",
   record_exists: "<code>conflicts_with</code> is the id of the record.",
   record_conflict: "Change or delete the record in <code>conflicts_with</code> first.",
+  dns_external:
+    "Change the record where the domain's DNS is. Or set <code>dns_mode</code> to <code>hosted</code> with <code>domains.update</code>: then the record can be added, and is served once the domain is delegated to us.",
   below_delegation:
     "The nameservers in the NS records of <code>delegation</code> answer for all names below it. The zone can have only the A and AAAA records of these nameservers there. <code>conflicts_with</code> has the ids of the NS records, or of the records that a new NS record would hide. Add the record at these nameservers, or delete the records in <code>conflicts_with</code> first.",
   system_managed: "The domain's settings create this record. Change the settings with <code>domains.update</code>.",
   last_owner: "Make somebody else an owner first.",
-  service_account_expired: "Its <code>expires_at</code> has passed. Create another service account.",
+  service_account_expired: "The service account's <code>expires_at</code> has passed. Create another service account.",
   group_name_taken: "Names of groups are unique in an account, ignoring case. Choose another name.",
+  role_built_in: "Create a role of your own with the capabilities that you need.",
+  role_in_use:
+    "Find the assignments with <code>auth.role_assignments.list</code> and its <code>role_key</code>, and revoke them first.",
+  role_key_taken: "Choose another key. <code>auth.roles.list</code> shows the keys that are taken.",
   group_not_empty: "Delete or move the groups in <code>subgroup_ids</code> first.",
   group_cycle: "You cannot move a group into itself or into a group inside of it. Choose another parent.",
-  limit_reached: "The limit on the number of these is reached. Remove some first.",
+  limit_reached: "The limit on the number of such resources is reached. Remove some first.",
   insufficient_funds:
-    "<code>available</code> is the free amount in the wallet, and <code>missing</code>, where there is one, the amount that it lacks. Top up the wallet and try again.",
+    "<code>required</code> is the amount that the call needs, <code>available</code> the free amount in the wallet, and <code>missing</code> the rest. Top up the wallet by at least <code>missing</code> and try again.",
   plan_unchanged: "There is nothing to change.",
   plan_cancelled:
     "The account has no plan, or its plan is cancelled. The plan cannot be cancelled again, and the account cannot claim dedicated IPs. To have a plan, call <code>billing.plan.change</code>.",
+  plan_required:
+    "Without a plan nothing can be added or sent. To resume, call <code>billing.plan.change</code> with one of <code>plans</code>. Everything comes back at once.",
   plan_in_use:
     "Delete the account's <code>dedicated_ip_count</code> managed dedicated IPs first, or change to another plan. The plan pays for the dedicated IPs as long as they exist.",
   payment_due: "Top up the wallet. The invoice is paid from the wallet at once. Then try again.",
+  payment_method_required:
+    "Save a card with <code>billing.payment_method_session.create</code>. Then switch on automatic recharges.",
   idempotency_in_flight:
     "Wait for <code>Retry-After</code> seconds and send the same request again. You then get the answer of the first request.",
   secret_already_shown: "The secret was in the first answer, and is not stored. If you have lost it, create a new one.",

@@ -22,17 +22,22 @@ export const groups: readonly Group[] = [
       page("pagination", "Pagination"),
       page("idempotency", "Idempotency"),
       page("promises", "API guarantees"),
+      page("limits", "Limits"),
       page("authorization", "Authorization"),
     ],
   },
   {
     title: "Mail",
     pages: [
-      page("domains", "Domains and DNS"),
+      page("domains", "Domains"),
+      page("registration", "Registration"),
+      page("dns", "DNS and mail settings"),
       page("mailboxes", "Mailboxes"),
       page("forwarding", "Forwarding"),
       page("dedicated-ips", "Dedicated IPs"),
+      page("deliverability", "Deliverability"),
       page("billing", "Billing"),
+      page("notices", "Notices"),
     ],
   },
   {
@@ -53,6 +58,7 @@ export const docsPages: readonly DocsPage[] = groups.flatMap(({ pages }) => page
 export const unpublished: ReadonlySet<string> = new Set([
   "architecture",
   "local",
+  "mail-servers",
   "deploy",
   "operations",
   "benchmarks",
@@ -65,7 +71,9 @@ const appPages = new Map([
   ["/docs/playground", "playground"],
 ]);
 
-/** The path and title under which the site shows a file of the project or a path; undefined if it does not. */
+/**
+ * The path and title of the page that shows `target`: a file of the project, or a path. Undefined if no page shows it.
+ */
 export function shownAs(target: string): { path: string; title: string } | undefined {
   const title = appPages.get(target);
   if (title !== undefined) return { path: target, title };

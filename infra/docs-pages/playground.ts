@@ -8,41 +8,41 @@ import type { BuiltinEntry, Catalogue, Shape } from "../docs/playground/value-sh
 
 type Schema = z.core.JSONSchema.BaseSchema;
 
-/** Assigns a number to each distinct shape of a result. 0 is a shape without members. */
+/** Gives a number to each distinct shape of a result. 0 stands for a value without known members or items. */
 class Shapes {
   readonly all: (Shape | null)[] = [null];
-  readonly #known = new Map<string, number>();
+  readonly #numbers = new Map<string, number>();
 
   /**
-   * The number of a schema's shape. If the schema has alternatives, it is the number of the first shape with members or
+   * The number of a schema's shape. If the schema has alternatives: the number of the first one that has members or
    * items.
    */
-  of(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): number {
+  numberOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): number {
     if (typeof schema !== "object") return 0;
-    if (schema.$ref !== undefined) return this.of(definitions[schema.$ref.replace("#/$defs/", "")], definitions);
+    if (schema.$ref !== undefined) return this.numberOf(definitions[schema.$ref.replace("#/$defs/", "")], definitions);
     const choices = schema.anyOf ?? schema.oneOf;
-    if (choices) return choices.map((choice) => this.of(choice, definitions)).find((shape) => shape !== 0) ?? 0;
+    if (choices) return choices.map((choice) => this.numberOf(choice, definitions)).find((shape) => shape !== 0) ?? 0;
     const { properties, items } = schema;
     if (schema.type === "array" && typeof items === "object" && !Array.isArray(items)) {
-      return this.#numberOf({ items: this.of(items, definitions) });
+      return this.#numberOfShape({ items: this.numberOf(items, definitions) });
     }
     if (schema.type !== "object" || !properties) return 0;
-    const members = Object.entries(properties).map(([name, member]) => [name, this.of(member, definitions)]);
-    return this.#numberOf({ members: Object.fromEntries(members) });
+    const members = Object.entries(properties).map(([name, member]) => [name, this.numberOf(member, definitions)]);
+    return this.#numberOfShape({ members: Object.fromEntries(members) });
   }
 
-  #numberOf(shape: Shape): number {
+  #numberOfShape(shape: Shape): number {
     const key = JSON.stringify(shape);
-    const known = this.#known.get(key) ?? this.all.push(shape) - 1;
-    this.#known.set(key, known);
-    return known;
+    const number = this.#numbers.get(key) ?? this.all.push(shape) - 1;
+    this.#numbers.set(key, number);
+    return number;
   }
 }
 
 function builtinEntry(builtin: Builtin): BuiltinEntry {
   const [receiver] = builtin.isMethod ? (builtin.parameters[0]?.types ?? []) : [];
-  const of = receiver === "list" || receiver === "dict" || receiver === "string" ? receiver : null;
-  return { name: builtin.name, form: formOf(builtin), of };
+  const owner = receiver === "list" || receiver === "dict" || receiver === "string" ? receiver : null;
+  return { name: builtin.name, form: formOf(builtin), of: owner };
 }
 
 /** The catalogue for the playground's completion: functions, parameters, builtins, and shapes of results. */
@@ -59,7 +59,7 @@ export function playgroundFunctions(): Catalogue {
         required,
         description,
       })),
-      answer: shapes.of(output, output.$defs ?? {}),
+      answer: shapes.numberOf(output, output.$defs ?? {}),
     };
   });
   const all = [...builtins.values(), ...builtinMethods.values()];

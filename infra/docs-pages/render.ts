@@ -6,7 +6,9 @@ import { productName } from "../../shared/core/product.ts";
 import { escapeHtml } from "../../shared/core/text.ts";
 import { type DocsPage, groups, shownAs } from "./pages.ts";
 
-/** The anchor that GitHub gives a heading, so that links work on both sites. */
+/**
+ * The anchor that GitHub gives a heading, so that links work on both sites. `taken` has the anchors of the same page.
+ */
 export function slugOf(heading: string, taken: Set<string> = new Set()): string {
   const slug = heading
     .toLowerCase()
@@ -38,7 +40,7 @@ function linkToPage(text: string): string | undefined {
 
 /**
  * Renders a document of the project as HTML. HTML in a document is shown as text, although the documents are trusted.
- * Links may lead to web pages, mail addresses and pages of the site; a link to any other file becomes plain text.
+ * Links may lead to web pages, mail addresses and pages of the site. A link to any other file becomes plain text.
  */
 export function renderMarkdown(markdown: string, file: string): string {
   const taken = new Set<string>();
@@ -51,7 +53,7 @@ export function renderMarkdown(markdown: string, file: string): string {
       image: ({ text }) => escapeHtml(text),
       heading({ tokens, depth }) {
         const html = this.parser.parseInline(tokens);
-        const id = slugOf(unescaped(plain(html)), taken);
+        const id = slugOf(unescapeHtml(plain(html)), taken);
         if (depth === 2) sections.push({ id, html });
         // The address of the page itself leads to its main heading.
         const anchor = depth === 1 ? "" : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
@@ -82,7 +84,7 @@ export function renderMarkdown(markdown: string, file: string): string {
 
 type Section = { id: string; html: string };
 
-/** The heading of the section for operators, the last one of a page. */
+/** The heading of the section for operators, which is the last section of a page. */
 export const operatorsHeading = "For operators";
 
 const operatorsId = slugOf(operatorsHeading);
@@ -93,22 +95,23 @@ const fewSections = 4;
 /** Adds a table of contents to a long page, and marks the section for operators. */
 function withSections(html: string, sections: readonly Section[]): string {
   const [before, ...rest] = html.split(`<h2 id="${operatorsId}">`);
-  const apart =
+  const divided =
     rest.length === 0
       ? html
       : `${before}<section class="operators" aria-labelledby="${operatorsId}">\n<h2 id="${operatorsId}">${rest.join("")}</section>\n`;
   const [first] = sections;
-  if (first === undefined || sections.length <= fewSections) return apart;
+  if (first === undefined || sections.length <= fewSections) return divided;
   const items = sections.map(({ id, html: title }) => `<li><a href="#${id}">${withoutLinks(title)}</a></li>`);
   const list = `<details class="sections">\n<summary>On this page</summary>\n<nav aria-label="On this page"><ul>\n${items.join("\n")}\n</ul></nav>\n</details>\n`;
-  const start = apart.indexOf(first.id === operatorsId ? '<section class="operators"' : `<h2 id="${first.id}">`);
-  return apart.slice(0, start) + list + apart.slice(start);
+  const start = divided.indexOf(first.id === operatorsId ? '<section class="operators"' : `<h2 id="${first.id}">`);
+  return divided.slice(0, start) + list + divided.slice(start);
 }
 
 const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g, "");
 
 const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
-const unescaped = (html: string): string => html.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (one) => entities[one] ?? one);
+const unescapeHtml = (html: string): string =>
+  html.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (one) => entities[one] ?? one);
 
 const ariaCurrent = (isHere: boolean): string => (isHere ? ' aria-current="page"' : "");
 

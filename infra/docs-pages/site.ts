@@ -15,7 +15,7 @@ import { layOut, renderMarkdown } from "./render.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** Adds a row for each problem code; the `type` member of an error body links to it. */
+/** Adds a row for each problem code. The `type` member of an error body links to the row. */
 function withProblems(page: string): string {
   const rows = problemCodes.map((code) => {
     const { status, title } = problemOf(code);
@@ -30,7 +30,7 @@ const articleOf = (source: string, file: string): string =>
 const notFound = `<h1>This page does not exist</h1>
 <p>Start with the <a href="/docs/overview">overview</a>, or look up a function in the <a href="/docs">reference</a>.</p>`;
 
-/** The pages besides the reference as they are served, and the page for unknown paths. */
+/** The pages besides the reference, and the page for unknown paths, as HTML files. */
 const pageAssets = (): Asset[] => [
   ...docsPages.map((page) => ({
     to: `docs/${page.name}.html`,
@@ -39,17 +39,20 @@ const pageAssets = (): Asset[] => [
   { to: "not-found.html", content: layOut({ name: "", title: "Page not found" }, notFound) },
 ];
 
-const pages = resolve(import.meta.dirname, "../docs");
-const viewer = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+const sourceFolder = resolve(import.meta.dirname, "../docs");
+const viewerFolder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
 
 /**
  * The files that the `docs` Lambda serves: the OpenAPI document, the agent card, the reference page with its viewer,
- * the playground, the other pages, and the page that confirms a forwarding.
+ * the playground, the other pages, the pages that confirm a forwarding and accept an
+ * invitation, and the result page of checkouts.
  */
 export async function docsAssets(): Promise<Asset[]> {
   // esbuild runs in its own process, so it can work while the rest is written.
   const script = playgroundScript();
   const verify = ["verify.html", "verify.js", "verify.css"];
+  const invitation = ["invitation.html", "invitation.js"];
+  const checkout = ["checkout.html", "checkout.js", "checkout.css"];
   const names = [
     "index.html",
     "docs.js",
@@ -60,17 +63,19 @@ export async function docsAssets(): Promise<Asset[]> {
     "playground.html",
     "playground.css",
     ...verify,
+    ...invitation,
+    ...checkout,
   ];
-  const local = names.map((name) => ({ to: `docs/${name}`, from: join(pages, name) }));
-  const served = ["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"];
+  const ownFiles = names.map((name) => ({ to: `docs/${name}`, from: join(sourceFolder, name) }));
+  const viewerFiles = ["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"];
   return [
     { to: "openapi.json", content: JSON.stringify(openApiDocument()) },
     { to: "agent-card.json", content: JSON.stringify(agentCard()) },
     { to: "docs/functions.json", content: JSON.stringify(playgroundFunctions()) },
     { to: "docs/playground.js", content: await script },
     ...pageAssets(),
-    ...local,
-    ...served.map((name) => ({ to: `docs/${name}`, from: join(viewer, name) })),
+    ...ownFiles,
+    ...viewerFiles.map((name) => ({ to: `docs/${name}`, from: join(viewerFolder, name) })),
   ];
 }
 

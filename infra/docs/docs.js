@@ -1,4 +1,4 @@
-// The viewer has dark colours of its own, by a class.
+// The viewer switches to its own dark colours by a class.
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", paint);

@@ -1,4 +1,4 @@
-// Each block of code gets a button that copies it, where the browser lets a page do that.
+// Each block of code gets a button that copies it, if the browser lets a page write to the clipboard.
 async function copy(text, button) {
   try {
     await navigator.clipboard.writeText(text);
@@ -15,9 +15,9 @@ if (navigator.clipboard) {
     button.type = "button";
     button.textContent = "Copy";
     button.addEventListener("click", () => void copy(pre.textContent.trimEnd(), button));
-    const place = document.createElement("div");
-    place.className = "copied";
-    pre.replaceWith(place);
-    place.append(pre, button);
+    const wrapper = document.createElement("div");
+    wrapper.className = "copied";
+    pre.replaceWith(wrapper);
+    wrapper.append(pre, button);
   }
 }

@@ -1,44 +1,44 @@
-const place = (id) => document.getElementById(id);
+const byId = (id) => document.getElementById(id);
 
-// The fragment is not sent to any server; from here on it is not in the address bar and the history either.
+// Browsers send the fragment to no server. `replaceState` removes it from the address bar and the history too.
 let token = location.hash.slice(1);
 history.replaceState(null, "", location.pathname);
 
-/** Whether a press may have confirmed without our having heard of it. */
+/** Whether an earlier try may have confirmed, although its answer was lost or an error. */
 let isUnsure = false;
 
-function tell(text, isFailure = false) {
-  place("outcome").toggleAttribute("data-failed", isFailure);
-  place("outcome").textContent = text;
-  place("outcome").scrollIntoView({ block: "nearest" });
+function showStatus(text, isFailure = false) {
+  byId("outcome").toggleAttribute("data-failed", isFailure);
+  byId("outcome").textContent = text;
+  byId("outcome").scrollIntoView({ block: "nearest" });
 }
 
-/** The last thing there is to say. */
-function end(title, text, isFailure = false) {
+/** Shows the final result in place of the question. */
+function showResult(title, text, isFailure = false) {
   token = "";
-  place("question").hidden = true;
-  place("title").textContent = title;
+  byId("question").hidden = true;
+  byId("title").textContent = title;
   document.title = `${title} · Hosted Mail`;
-  tell(text, isFailure);
-  place("title").focus();
+  showStatus(text, isFailure);
+  byId("title").focus();
 }
 
-function endUnknown() {
+function showInvalidLink() {
   if (isUnsure) {
-    end(
+    showResult(
       "This link was used",
       "Your first try probably worked, but its answer did not arrive. If you get no copies, ask the sender of the copies for a new mail.",
     );
     return;
   }
-  end(
+  showResult(
     "This link is not valid",
     "A link works once, and for a limited time. If you still want the copies, ask their sender for a new mail.",
     true,
   );
 }
 
-const soon = (response) => {
+const retryTimeOf = (response) => {
   const seconds = Number(response.headers.get("retry-after"));
   return seconds > 90 ? `in ${Math.ceil(seconds / 60)} minutes` : "in a minute";
 };
@@ -46,12 +46,15 @@ const soon = (response) => {
 async function show(response) {
   if (response.ok) {
     const { target_email } = await response.json();
-    end("Thank you, you have confirmed", `Copies can come to ${target_email} from now on. You can close this page.`);
-  } else if (response.status === 404 || response.status === 422) endUnknown();
-  else if (response.status === 429) tell(`There were too many tries. Try again ${soon(response)}.`, true);
+    showResult(
+      "Thank you, you have confirmed",
+      `Copies can come to ${target_email} from now on. You can close this page.`,
+    );
+  } else if (response.status === 404 || response.status === 422) showInvalidLink();
+  else if (response.status === 429) showStatus(`There were too many tries. Try again ${retryTimeOf(response)}.`, true);
   else {
     isUnsure = true;
-    tell("Something went wrong on our side. Try again in a minute.", true);
+    showStatus("Something went wrong on our side. Try again in a minute.", true);
   }
 }
 
@@ -67,33 +70,33 @@ async function confirm() {
     await show(response);
   } catch {
     isUnsure = true;
-    tell("We got no answer from our server. Check your connection, and try again.", true);
+    showStatus("We got no answer from our server. Check your connection, and try again.", true);
   }
 }
 
-let isAtIt = false;
+let isConfirming = false;
 
 async function press() {
-  isAtIt = true;
-  place("confirm").setAttribute("aria-disabled", "true");
-  tell("One moment…");
+  isConfirming = true;
+  byId("confirm").setAttribute("aria-disabled", "true");
+  showStatus("One moment…");
   await confirm();
-  place("confirm").removeAttribute("aria-disabled");
-  isAtIt = false;
+  byId("confirm").removeAttribute("aria-disabled");
+  isConfirming = false;
 }
 
-// Nothing is confirmed by opening the page, as programs open the links of mails too.
-place("form").addEventListener("submit", (event) => {
+// Opening the page confirms nothing, because programs open the links of mails too.
+byId("form").addEventListener("submit", (event) => {
   event.preventDefault();
-  if (!isAtIt && token !== "") void press();
+  if (!isConfirming && token !== "") void press();
 });
 
-// Another mail's link, opened in this tab.
+// The link of another mail was opened in this tab.
 window.addEventListener("hashchange", () => location.reload());
 
 if (token === "") {
-  end(
+  showResult(
     "A part of the link is missing",
     "Open the whole link in the mail that we sent you. If you have no such mail, there is nothing to do.",
   );
-} else place("question").hidden = false;
+} else byId("question").hidden = false;

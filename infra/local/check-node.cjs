@@ -1,8 +1,9 @@
-// Loaded before anything of TypeScript, and by whatever Node there is: it says in words what would else be a stack.
-const least = 24;
-if (Number(process.versions.node.split(".")[0]) < least) {
+// This file runs before any TypeScript, and on any version of Node, so that the user gets a message and not a stack
+// trace.
+const requiredMajor = 24;
+if (Number(process.versions.node.split(".")[0]) < requiredMajor) {
   process.stderr.write(
-    `\nThis needs Node ${least}, which "npm ci" installs. This is Node ${process.versions.node} (${process.execPath}).\n` +
+    `\nThis needs Node ${requiredMajor}, which "npm ci" installs. This is Node ${process.versions.node} (${process.execPath}).\n` +
       'Run "npm ci" with its install scripts and development packages, then "npm start".\n\n',
   );
   process.exit(1);

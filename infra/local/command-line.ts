@@ -2,10 +2,10 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import { parseArgs } from "node:util";
 
-/** An error that the person who started the product can fix; the message says how. */
+/** An error that the person who started the product can fix. The message says how. */
 export class StartProblem extends Error {}
 
-/** The text for an error of another library. */
+/** The message of any error. */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message || error.name : String(error);
 
@@ -28,7 +28,7 @@ export function startProblemOf(error: unknown): StartProblem | undefined {
 
 export type StartArguments = { help: boolean; reset: boolean; yes: boolean; seed: "big" | undefined };
 
-/** The command line is invalid; the message says why. */
+/** Thrown if the command line is invalid. The message says why. */
 export class Misuse extends Error {}
 
 export const usage = `Usage: npm start [-- options]
@@ -90,6 +90,6 @@ const shellQuoted = (word: string): string =>
  * The command to start the product on this data folder again, ready to paste: `DATA_DIR=/tmp/x npm start -- --reset`.
  */
 export function startCommand(dataDir: string, ...flags: readonly string[]): string {
-  const before = resolve(dataDir) === defaultDataDir ? "" : `DATA_DIR=${shellQuoted(dataDir)} `;
-  return `${before}npm start${flags.length === 0 ? "" : ` -- ${flags.join(" ")}`}`;
+  const assignment = resolve(dataDir) === defaultDataDir ? "" : `DATA_DIR=${shellQuoted(dataDir)} `;
+  return `${assignment}npm start${flags.length === 0 ? "" : ` -- ${flags.join(" ")}`}`;
 }

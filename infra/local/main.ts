@@ -24,21 +24,23 @@ import { type Settings, readSettings } from "./start/settings.ts";
 import { localTableName } from "./table/lock.ts";
 
 /**
- * npm forwards Ctrl-C a moment after the terminal has sent it; a second signal within this time is the same key press.
+ * npm forwards Ctrl-C a moment after the terminal has sent it. A second signal within this time is the same key press.
  */
 const sameKeyPressMs = 500;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const complain = (text: string): void => void process.stderr.write(`${text}\n`);
 
-/** Writes the files that are next to the bundle on Lambda, for the functions that serve the docs and the 405s. */
+/**
+ * Writes the files that the functions `docs` and `fallback` find beside their bundles on Lambda. Returns the folder.
+ */
 async function prepareDocs(dataDir: string): Promise<string> {
   const folder = join(dataDir, "docs");
   await writeAssets(folder, [...(await docsAssets()), ...fallbackAssets(lambdas)]);
   return folder;
 }
 
-/** Adds what the big account lacks, and shows the progress. */
+/** Adds the missing domains and mailboxes of the big account, and shows the progress. */
 async function seedBigHere(signal: AbortSignal): Promise<void> {
   const table = openTable(new TableClient(), localTableName);
   const { id: accountId } = bigAccount;
@@ -70,13 +72,13 @@ process.umask(0o077);
 async function startProduct(settings: Settings, { reset, yes, seed }: StartArguments): Promise<void> {
   if (reset) await resetData(settings, yes);
   const isQuiet = process.env["LOG_LEVEL"] === "silent";
-  // Functions that use the table log their own requests, with the capacity units consumed.
-  const logging = new Set(lambdas.filter(({ access }) => access !== "none").map(({ name }) => name));
+  // Functions that use the table log their own requests, with the capacity units. The gateway does not log these again.
+  const loggedByFunction = new Set(lambdas.filter(({ access }) => access !== "none").map(({ name }) => name));
   const runtime = await startRuntime(
     settings,
-    { lambdas, prepareDocs, seedDemo: (place) => seedDemo({ ...place, withBig: seed === "big" }) },
+    { lambdas, prepareDocs, seedDemo: (options) => seedDemo({ ...options, withBig: seed === "big" }) },
     {
-      onServed: (served) => isQuiet || logging.has(served.by ?? "") || say(servedLine(served, new Date())),
+      onServed: (served) => isQuiet || loggedByFunction.has(served.by ?? "") || say(servedLine(served, new Date())),
       onError: (name, error) => complain(`${name}: ${error instanceof Error ? error.stack : String(error)}`),
     },
   );
@@ -96,6 +98,7 @@ async function startProduct(settings: Settings, { reset, yes, seed }: StartArgum
       ...settings,
       database,
       dnsPort: runtime.dnsPort,
+      webPort: runtime.webPort,
       hasOutbox: process.env["MAIL_PROVIDER"] === "embedded",
       mailKey: process.env["MAIL_SECRET"],
       ...(seed === "big" ? { big: runtime.demo.accounts.findIndex(({ id }) => id === bigAccount.id) } : {}),
@@ -117,10 +120,10 @@ async function resetData({ dataDir, endpoint }: Settings, yes: boolean): Promise
 }
 
 async function main(): Promise<void> {
-  const given = readArguments(process.argv.slice(2));
-  if (given.help) return say(usage);
+  const args = readArguments(process.argv.slice(2));
+  if (args.help) return say(usage);
   checkEnvironment(process.env);
-  await startProduct(readSettings(process.env), given);
+  await startProduct(readSettings(process.env), args);
 }
 
 try {

@@ -5,12 +5,13 @@ import * as z from "zod";
 
 import { TableClient } from "../../shared/table/client.ts";
 import { openTable, type Table } from "../../shared/table/table.ts";
-import type { LambdaSpec } from "../entry-points.ts";
+import { type LambdaSpec, web } from "../entry-points.ts";
 import { StartProblem } from "./command-line.ts";
 import { openDns } from "./dns/dns.ts";
 import { startWorkers, type Workers } from "./events/workers.ts";
 import { eventPaths } from "./pages/events.ts";
 import { providerPaths } from "./pages/index.ts";
+import { signInPaths } from "./pages/sign-in.ts";
 import { type GatewayOptions, type Served, startGateway } from "./server/gateway.ts";
 import type { Handler } from "./server/invoke.ts";
 import type { LambdaFunction } from "./server/respond.ts";
@@ -21,14 +22,14 @@ import { freePortAbove, holderOf } from "./start/port-holder.ts";
 import type { Settings } from "./start/settings.ts";
 import { prepareDataDir } from "./table/data-version.ts";
 import { ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
-import { freePort, leaveEngineNote, localTableName } from "./table/lock.ts";
+import { freePort, writeEngineAddress, localTableName } from "./table/lock.ts";
 
-/** The product's functions, and the steps that the runtime runs for the docs and the demo. */
+/** The product's functions, and the steps by which the runtime prepares the docs and the demo. */
 export type Parts<Demo> = {
   lambdas: readonly LambdaSpec[];
-  /** Writes the files of the docs and fallback functions; returns their folder, for DOCS_DIR. */
+  /** Writes the files of the functions `docs` and `fallback`. Returns their folder, for DOCS_DIR. */
   prepareDocs: (dataDir: string) => string | Promise<string>;
-  seedDemo: (place: { table: Table; issuer: TokenIssuer; dataDir: string; baseUrl: string }) => Promise<Demo>;
+  seedDemo: (options: { table: Table; issuer: TokenIssuer; dataDir: string; baseUrl: string }) => Promise<Demo>;
 };
 
 export type Runtime<Demo> = {
@@ -36,6 +37,8 @@ export type Runtime<Demo> = {
   endpoint: string;
   /** The port of the local DNS server for the zones; undefined if there is none on this machine. */
   dnsPort: number | undefined;
+  /** The port of the server for the websites and mail settings of domains. */
+  webPort: number;
   demo: Demo;
   /** Lets requests finish, then ends the engine. */
   stop: () => Promise<void>;
@@ -54,6 +57,21 @@ async function loadFunction({ name, file, triggers }: LambdaSpec): Promise<Lambd
   return { name, triggers, handler: data.handler };
 }
 
+/**
+ * Starts the server for the websites and mail settings of domains, on another free port if its own is taken. Health checks
+ * ask it for MTA-STS policies.
+ */
+async function openWeb(port: number, onError: GatewayOptions["onError"]): ReturnType<typeof startGateway> {
+  const options = {
+    functions: [await loadFunction(web)],
+    allowedHosts: "any",
+    ...(onError ? { onError } : {}),
+  } as const;
+  const gateway = await startGateway({ ...options, port }).catch(() => startGateway({ ...options, port: 0 }));
+  process.env["MTA_STS_SERVER"] ??= `127.0.0.1:${gateway.port}`;
+  return gateway;
+}
+
 async function openGateway(options: GatewayOptions): ReturnType<typeof startGateway> {
   try {
     return await startGateway(options);
@@ -69,11 +87,16 @@ async function openGateway(options: GatewayOptions): ReturnType<typeof startGate
 
 async function portTaken(port: number): Promise<StartProblem> {
   const [holder, other] = await Promise.all([holderOf(port), freePortAbove(port)]);
-  const who = holder === undefined ? "taken. Stop the program that has it" : `taken by ${holder}. Stop that program`;
-  return new StartProblem(`Port ${port} is ${who}, or choose another: PORT=${other} npm start`);
+  const state = holder === undefined ? "taken. Stop the program that has it" : `taken by ${holder}. Stop that program`;
+  return new StartProblem(`Port ${port} is ${state}, or choose another: PORT=${other} npm start`);
 }
 
 /** The paths under `/_local` for events, embedded providers and the clock. */
+const issuerPaths = (issuer: TokenIssuer, demo: () => unknown) => [
+  ...tokenPaths(issuer, demo),
+  ...signInPaths(issuer, demo),
+];
+
 async function otherLocalPaths(table: Table, dataDir: string, { wake, onClockMoved }: Workers) {
   return [...eventPaths(dataDir), ...providerPaths(table, wake), ...(await clockPaths(dataDir, onClockMoved))];
 }
@@ -87,9 +110,9 @@ const wakeAfterChange =
   };
 
 /**
- * Starts the product on one machine: engine, table, handlers, gateway, demo. It sets the environment of this process,
- * because the handlers read their settings from there. On an error it stops everything and throws; `StartProblem` if
- * the user can fix it.
+ * Starts the product on one machine: engine, table, handlers, gateway, demo. Sets the environment of this process,
+ * because the handlers read their settings from it. On an error, stops everything and throws: `StartProblem` if the
+ * user can fix the error.
  */
 export async function startRuntime<Demo>(
   settings: Settings,
@@ -112,7 +135,7 @@ export async function startRuntime<Demo>(
     await setEnvironment(engine, issuer, { dataDir, baseUrl });
     process.env["ALLOWED_ORIGINS"] = settings.corsOrigins.join(",");
     await ensureTable(engine.endpoint, localTableName);
-    running.push(await leaveEngineNote(dataDir, { endpoint: engine.endpoint, pid: process.pid }));
+    running.push(await writeEngineAddress(dataDir, { endpoint: engine.endpoint, pid: process.pid }));
     process.env["DOCS_DIR"] = await parts.prepareDocs(dataDir);
     const functions = await Promise.all(parts.lambdas.map(loadFunction));
     let demo: Demo | undefined;
@@ -122,14 +145,16 @@ export async function startRuntime<Demo>(
     running.push(dns.stop);
     const workers = await startWorkers({ table, dataDir, onError });
     running.push(workers.stop);
-    const localPaths = [...tokenPaths(issuer, () => demo), ...(await otherLocalPaths(table, dataDir, workers))];
+    const localPaths = [...issuerPaths(issuer, () => demo), ...(await otherLocalPaths(table, dataDir, workers))];
     const served = wakeAfterChange(workers, onServed);
     const { corsOrigins, allowedHosts } = settings;
     const options = { port, functions, localPaths, corsOrigins, allowedHosts, onError, onServed: served };
     const gateway = await openGateway(options);
     running.push(gateway.stop);
+    const { port: webPort, stop: stopWeb } = await openWeb(settings.webPort, onError);
+    running.push(stopWeb);
     demo = await parts.seedDemo({ table, issuer, dataDir, baseUrl });
-    return { baseUrl, endpoint: engine.endpoint, dnsPort: dns.port, demo, stop, died: engine.died };
+    return { baseUrl, endpoint: engine.endpoint, dnsPort: dns.port, webPort, demo, stop, died: engine.died };
   } catch (error) {
     await stop();
     throw error;

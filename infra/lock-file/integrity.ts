@@ -1,19 +1,19 @@
-/** An entry of `packages` in package-lock.json, as far as it matters here. */
+/** The members of an entry of `packages` in package-lock.json that are used here. */
 type LockEntry = { version?: string; integrity?: string; link?: boolean; inBundle?: boolean };
 
 export type LockFile = { packages: Record<string, LockEntry> };
 
-/** The name of the package at a place in the tree, such as `node_modules/a/node_modules/@b/c`. */
-const nameAt = (place: string): string => place.split("node_modules/").at(-1) ?? place;
+/** The name of the package at a path in the tree, such as `node_modules/a/node_modules/@b/c`. */
+const nameAt = (path: string): string => path.split("node_modules/").at(-1) ?? path;
 
-/** The places of packages that npm installs from the registry without knowing their hash. */
+/** The paths of packages that npm installs from the registry without a hash to check. */
 export const withoutIntegrity = ({ packages }: LockFile): string[] =>
   Object.entries(packages)
-    .filter(([place, { integrity, link, inBundle }]) => {
-      const isFromRegistry = place.includes("node_modules/") && link !== true && inBundle !== true;
+    .filter(([path, { integrity, link, inBundle }]) => {
+      const isFromRegistry = path.includes("node_modules/") && link !== true && inBundle !== true;
       return isFromRegistry && integrity === undefined;
     })
-    .map(([place]) => place);
+    .map(([path]) => path);
 
 /**
  * Adds missing hashes to the lock file, and returns the names of the packages without a hash in the registry. Versions
@@ -25,11 +25,11 @@ export async function addIntegrity<L extends LockFile>(
 ): Promise<{ lock: L; unknown: string[] }> {
   const packages = { ...lock.packages };
   const unknown: string[] = [];
-  for (const place of withoutIntegrity(lock)) {
-    const { version = "", ...rest } = packages[place] ?? {};
-    const integrity = await lookUp(nameAt(place), version);
-    if (integrity === undefined) unknown.push(`${nameAt(place)}@${version}`);
-    else packages[place] = { version, integrity, ...rest };
+  for (const path of withoutIntegrity(lock)) {
+    const { version = "", ...rest } = packages[path] ?? {};
+    const integrity = await lookUp(nameAt(path), version);
+    if (integrity === undefined) unknown.push(`${nameAt(path)}@${version}`);
+    else packages[path] = { version, integrity, ...rest };
   }
   return { lock: { ...lock, packages }, unknown };
 }

@@ -17,11 +17,12 @@ import type { Construct } from "constructs";
 export const period = Duration.minutes(5);
 
 /** When an alarm goes off. By default it goes off when one period reaches the threshold. */
-type When = { periods?: number; isBelow?: boolean };
+type AlarmCondition = { periods?: number; isBelow?: boolean };
 
 /**
- * Adds the alarms of the stack. A 5xx answer that a function returns is not a crash: only the gateway's alarm counts
- * it. CloudWatch bills each metric of an alarm, so one metric covers all functions. An alarm goes off when:
+ * Adds the alarms of the gateway and the functions. A 5xx answer that a function returns is not a crash: only the
+ * gateway's alarm counts it. CloudWatch bills each metric of an alarm, so one metric covers all functions. An alarm
+ * goes off when:
  * - a function crashes, times out or is throttled even once in 5 minutes;
  * - the gateway answers 5xx five times;
  * - the gateway is slow for a quarter of an hour.
@@ -50,9 +51,11 @@ export function sum(metrics: readonly IMetric[]): MathExpression {
 }
 
 /**
- * Adds an alarm `<stack>.<id>`. It notifies the topic if there is one.
- * - It goes off when the metric reaches the threshold in `periods` periods in a row. Missing data does not count.
- * - With `isBelow` it goes off when the metric is below the threshold in these periods. Missing data counts as below.
+ * Adds an alarm `<stack>.<id>`, which notifies the topic if there is one.
+ * - The alarm goes off when the metric reaches the threshold in `periods` periods in a row. A period without data does
+ *   not count.
+ * - With `isBelow` the alarm goes off when the metric is below the threshold in these periods. A period without data
+ *   counts as below.
  */
 export function addAlarm(
   scope: Construct,
@@ -61,7 +64,7 @@ export function addAlarm(
   metric: IMetric,
   threshold: number,
   topic: Topic | undefined,
-  { periods = 1, isBelow = false }: When = {},
+  { periods = 1, isBelow = false }: AlarmCondition = {},
 ): void {
   const alarm = new Alarm(scope, id, {
     alarmName: `${Stack.of(scope).stackName}.${id}`,
@@ -77,7 +80,7 @@ export function addAlarm(
   if (topic) alarm.addAlarmAction(new SnsAction(topic));
 }
 
-/** Mails the alarms of this AWS account, over TLS only. The recipient has to confirm the subscription once. */
+/** Adds a topic that mails the alarms of this AWS account. The recipient has to confirm the subscription once. */
 export function addAlarmTopic(scope: Construct, email: string): Topic {
   const topic = new Topic(scope, "AlarmTopic", { enforceSSL: true });
   topic.addSubscription(new EmailSubscription(email));

@@ -17,7 +17,7 @@ import type { Construct } from "constructs";
 import { functionsMetric, gatewayMetric, period } from "./alarms.ts";
 import type { LogMetrics } from "./logs.ts";
 
-type Watched = {
+type DashboardSources = {
   stage: string;
   apiId: string;
   table: Table;
@@ -33,8 +33,8 @@ const graph = (title: string, left: IMetric[], right: IMetric[] = []): GraphWidg
   new GraphWidget({ title, left, right, width, height });
 
 /** Adds the dashboard of a stage: requests, functions, the table, postponed work and the ledger. */
-export function addDashboard(scope: Construct, watched: Watched): void {
-  const { stage, apiId, table, logGroup, logMetrics, publisher } = watched;
+export function addDashboard(scope: Construct, sources: DashboardSources): void {
+  const { stage, apiId, table, logGroup, logMetrics, publisher } = sources;
   const dashboard = new Dashboard(scope, "Dashboard", { dashboardName: `hosted-mail-${stage}` });
   const gateway = (name: string, statistic: string) => gatewayMetric(apiId, name, statistic);
   const percentiles = ["p50", "p90", "p99"].map((one) => gateway("Latency", one));
@@ -47,18 +47,22 @@ export function addDashboard(scope: Construct, watched: Watched): void {
       [functionsMetric("Errors", "Sum"), functionsMetric("Throttles", "Sum")],
     ),
     graph("Functions: concurrent calls", [functionsMetric("ConcurrentExecutions", "Maximum")]),
-    graph("Table, units", [ofTable(table, "ConsumedReadCapacityUnits"), ofTable(table, "ConsumedWriteCapacityUnits")]),
-    graph("Table, throttled", [ofTable(table, "ReadThrottleEvents"), ofTable(table, "WriteThrottleEvents")]),
+    graph("Table, units", [
+      tableMetric(table, "ConsumedReadCapacityUnits"),
+      tableMetric(table, "ConsumedWriteCapacityUnits"),
+    ]),
+    graph("Table, throttled", [tableMetric(table, "ReadThrottleEvents"), tableMetric(table, "WriteThrottleEvents")]),
     graph(
       "Age of the changes to publish, ms",
       publisher ? [publisher.metric("IteratorAge", { statistic: "Maximum", period })] : [],
     ),
     graph("Dead letters", deadLetters(scope)),
     graph("Webhooks", [logMetrics.webhooksDue], [logMetrics.webhooksGivenUp]),
+    graph("Billing", [logMetrics.billingFailed, logMetrics.billingBehind]),
     graph("Errors in the log", [logMetrics.errors]),
     new SingleValueWidget({ title: "Ledger violations", metrics: [logMetrics.ledgerViolations], width, height }),
-    byRoute(logGroup),
-    crashes(logGroup),
+    routesWidget(logGroup),
+    crashesWidget(logGroup),
   );
 }
 
@@ -72,7 +76,7 @@ const deadLetters = (scope: Construct): IMetric[] =>
     });
 
 /** A DynamoDB metric of the table. */
-export const ofTable = ({ tableName }: Table, metricName: string): Metric =>
+export const tableMetric = ({ tableName }: Table, metricName: string): Metric =>
   new Metric({
     namespace: "AWS/DynamoDB",
     metricName,
@@ -91,7 +95,7 @@ const logTable = (logGroup: LogGroup, title: string, queryLines: string[]): LogQ
     queryLines,
   });
 
-const byRoute = (logGroup: LogGroup): LogQueryWidget =>
+const routesWidget = (logGroup: LogGroup): LogQueryWidget =>
   logTable(logGroup, "Routes, slowest first", [
     'filter message = "request"',
     "stats count(*) as requests, pct(duration_ms, 99) as p99_ms, avg(read_units) as reads, avg(write_units) as writes by route",
@@ -103,7 +107,7 @@ const byRoute = (logGroup: LogGroup): LogQueryWidget =>
  * Lists the functions that caused the alarm `Errors`. Reads the lines at level WARN that Lambda logs for a crash or a
  * time-out.
  */
-const crashes = (logGroup: LogGroup): LogQueryWidget =>
+const crashesWidget = (logGroup: LogGroup): LogQueryWidget =>
   logTable(logGroup, "Crashes and time-outs, by function", [
     'filter type in ["platform.runtimeDone", "platform.initRuntimeDone"] and record.status != "success"',
     "parse @logStream /(?<lambda>[^\\/]+)\\[/",

@@ -8,25 +8,32 @@ import type { Construct } from "constructs";
 import { addAlarm, period } from "./alarms.ts";
 
 /**
- * Adds a log group whose lines expire. All functions share one group; the name of a stream begins with its function's
- * name.
+ * Adds a log group whose lines expire. All functions share one group. The name of a stream begins with the name of its
+ * function.
  */
 export const addLogGroup = (scope: Construct, id: string, retention: RetentionDays): LogGroup =>
   new LogGroup(scope, id, { retention, removalPolicy: RemovalPolicy.RETAIN });
 
 /** The metrics that are counted from the functions' log lines. */
-export type LogMetrics = { errors: Metric; webhooksGivenUp: Metric; webhooksDue: Metric; ledgerViolations: Metric };
+export type LogMetrics = {
+  errors: Metric;
+  webhooksGivenUp: Metric;
+  webhooksDue: Metric;
+  ledgerViolations: Metric;
+  billingFailed: Metric;
+  billingBehind: Metric;
+};
 
-/** Matches the runs of the webhook sweep that report more than zero of a member. */
-const swept = (member: string): IFilterPattern =>
+/** Matches the log lines of a worker, if the number in `member` is above 0. */
+const swept = (member: string, worker = "retry_deliveries"): IFilterPattern =>
   FilterPattern.all(
-    FilterPattern.stringValue("$.worker", "=", "retry_deliveries"),
+    FilterPattern.stringValue("$.worker", "=", worker),
     FilterPattern.numberValue(`$.${member}`, ">", 0),
   );
 
 /**
- * Counts events that only the log shows. CloudWatch reads the functions' log lines anyway, so this costs the functions
- * nothing. Powertools' metrics would slow every cold start: docs/deploy.md has the figures.
+ * Adds metrics of events that only the log shows. CloudWatch counts the log lines, so the metrics cost the functions no
+ * time. Powertools' metrics would slow every cold start: docs/deploy.md has the figures.
  */
 export function addLogMetrics(scope: Construct, logGroup: LogGroup, stage: string): LogMetrics {
   const count = (metricName: string, filterPattern: IFilterPattern, metricValue = "1"): Metric =>
@@ -42,15 +49,18 @@ export function addLogMetrics(scope: Construct, logGroup: LogGroup, stage: strin
     webhooksGivenUp: count("WebhooksGivenUp", swept("failed"), "$.failed"),
     webhooksDue: count("WebhooksDue", swept("due"), "$.due"),
     ledgerViolations: count("LedgerViolations", FilterPattern.stringValue("$.message", "=", "ledger violation")),
+    billingFailed: count("BillingFailed", swept("failed", "run_billing_day"), "$.failed"),
+    billingBehind: count("BillingBehind", swept("behind", "run_billing_day"), "$.behind"),
   };
 }
 
-const checksEvery = Duration.hours(3);
+/** The ledgers are checked every hour. An alarm goes off after this time without a check. */
+const longestWithoutCheck = Duration.hours(3);
 
-/** Adds the alarms on the log metrics, and one for when the ledgers are not checked any more. */
+/** Adds the alarms on the log metrics, and an alarm that goes off if the ledgers are not checked. */
 export function addLogAlarms(
   scope: Construct,
-  { errors, webhooksGivenUp, webhooksDue, ledgerViolations }: LogMetrics,
+  { errors, webhooksGivenUp, webhooksDue, ledgerViolations, billingFailed, billingBehind }: LogMetrics,
   checker: IFunction | undefined,
   topic?: Topic,
 ): void {
@@ -60,8 +70,10 @@ export function addLogAlarms(
     periods: 3,
   });
   addAlarm(scope, "LedgerViolations", "The ledger of an account has errors", ledgerViolations, 1, topic);
+  addAlarm(scope, "BillingFailed", "The days of an account could not be closed", billingFailed, 1, topic);
+  addAlarm(scope, "BillingBehind", "Billing is behind by more than a day", billingBehind, 1, topic);
   if (checker === undefined) return;
-  const runs = checker.metricInvocations({ period: checksEvery, statistic: "Sum" });
+  const runs = checker.metricInvocations({ period: longestWithoutCheck, statistic: "Sum" });
   addAlarm(scope, "LedgersUnchecked", "The worker that checks the ledgers does not run", runs, 1, topic, {
     isBelow: true,
   });

@@ -14,7 +14,7 @@ const A2aMessage = z
     method: z.string().meta({ description: "`SendMessage` to run a program.", example: "SendMessage" }),
     params: z.looseObject({}).optional().meta({
       description:
-        "For `SendMessage`: a `message` with one part. The part is either `data` with the members of a `CodeRequest`, or the program as `text`. The `messageId` is the request's id and the `contextId` is the session's id, unless `data` gives others.",
+        "For `SendMessage`: a `message` with one part. The part is either `data` with the members of a `CodeRequest`, or the program as `text`. The `messageId` is the request's id and the `contextId` is the session's id, unless `data` has other ids.",
     }),
   })
   .meta({ id: "A2aMessage", description: "A request of the A2A protocol, version 1.0, in its JSON-RPC binding." });
@@ -37,7 +37,7 @@ const A2aAnswer = z
   })
   .meta({ id: "A2aAnswer", description: "An answer of the A2A protocol, version 1.0." });
 
-/** The A2A endpoint in the document: it answers the specified envelope or the A2A protocol. */
+/** The A2A endpoint in the document. It answers the specified envelope and the A2A protocol. */
 export const a2aRoute: Route = { ...route, output: z.union([route.output, A2aAnswer]) };
 export const a2aBody = z.union([route.body, A2aMessage]);
 
@@ -65,7 +65,7 @@ export const mcpHeaders = z.object({
   }),
 });
 
-/** The MCP endpoint in the document. It speaks JSON-RPC, so it is not in the list of routes. */
+/** The MCP endpoint in the document. It is not in the list of routes, because its bodies are JSON-RPC. */
 export const mcpRoute = defineRoute({
   name: "code.mcp",
   http: { method: "POST", path: "/v1/public/mcp" },
@@ -98,7 +98,7 @@ export const mcpRoute = defineRoute({
                 .meta({ description: "The client's capabilities." }),
             })
             .optional()
-            .meta({ description: "The members that revision 2026-07-28 requires: both of these." }),
+            .meta({ description: "Data about the request. Revision 2026-07-28 requires both members." }),
         })
         .optional()
         .meta({ description: "The method's parameters." }),

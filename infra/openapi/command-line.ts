@@ -6,8 +6,8 @@ function end(text: string, code: 0 | 2): never {
 }
 
 /**
- * Reads the words of a command that has only the flag `--help` and takes at most `atMost` words. Otherwise prints the
- * usage and exits: with 0 for `--help`, with 2 for an invalid command line.
+ * Reads the words of a command that has only the flag `--help` and takes at most `atMost` words. For `--help` and for
+ * an invalid command line, prints the usage and exits: with 0 or with 2.
  */
 export function readWords(usage: string, atMost = 0): string[] {
   try {

@@ -15,22 +15,24 @@ import { isPortable } from "./portable-pattern.ts";
 import { responsesOf } from "./responses.ts";
 import { families, specifiedRoutes } from "./routes.ts";
 
-const needs = ({ capability, open }: Route): string =>
+const capabilityNote = ({ capability, open }: Route): string =>
   capability === null ? `Needs no capability. ${open ?? ""}`.trim() : `Needs the capability \`${capability}\`.`;
 
 /** The functions that are REST routes. */
 const functions: readonly Route[] = [...routes, functionsRoute];
 
-/** Tells whether a route is an extension. Code mode and MCP call functions but are not functions themselves. */
+/**
+ * Tells whether a route is an extension. The endpoints of code mode call functions, and are not functions themselves.
+ */
 const isExtension = (route: Route): boolean =>
   functions.includes(route) && specifiedRoutes[route.name] !== `${route.http.method} ${route.http.path}`;
 
 function operation(route: Route): ZodOpenApiOperationObject {
   const hasBody = Object.keys(route.body.shape).length > 0;
-  const facts = { isFunction: functions.includes(route), isRpc: route === mcpRoute, functions };
+  const facts = { isFunction: functions.includes(route), isMcp: route === mcpRoute, functions };
   const notes = [
     isExtension(route) ? "An extension of the specification." : "",
-    needs(route),
+    capabilityNote(route),
     `Rate limit: \`${route.limit}\`.`,
     facts.isFunction ? `Code mode: \`${route.name}\`.` : "",
   ];
@@ -44,8 +46,8 @@ function operation(route: Route): ZodOpenApiOperationObject {
     requestParams: {
       path: route.params,
       query: route.query,
-      header: requestHeaders(route, facts.isFunction, route.http.method === "POST" && !facts.isRpc).extend(
-        facts.isRpc ? mcpHeaders.shape : route === a2aRoute ? a2aHeaders.shape : {},
+      header: requestHeaders(route, facts.isFunction, route.http.method === "POST" && !facts.isMcp).extend(
+        facts.isMcp ? mcpHeaders.shape : route === a2aRoute ? a2aHeaders.shape : {},
       ),
     },
     ...(hasBody ? { requestBody: { required: needsBody(route), ...jsonBody(route) } } : {}),
@@ -53,7 +55,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
   };
 }
 
-/** Tells whether a request needs a body. It does not if an empty object would be valid. */
+/** Tells whether a request needs a body: not if an empty object is valid. */
 const needsBody = (route: Route): boolean => !route.body.safeParse({}).success;
 
 const jsonBody = (route: Route) => ({
@@ -69,8 +71,8 @@ function paths(): Record<string, Record<string, ZodOpenApiOperationObject>> {
 }
 
 /**
- * Rejects patterns that only JavaScript understands, because tools in other languages refuse the whole document for one
- * of them.
+ * Rejects a pattern that only JavaScript can read, because one such pattern makes tools in other languages refuse the
+ * whole document.
  */
 function requirePortable(pattern: string | undefined): void {
   if (pattern === undefined || isPortable(pattern)) return;

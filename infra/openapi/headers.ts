@@ -59,14 +59,17 @@ const sometimes = ".sometimes";
 
 const reference = (name: AnswerHeader, suffix: string) => ({ $ref: `#/components/headers/${name}${suffix}` });
 
-/** The header fields that an answer always has, and those it has only in the cases their descriptions name. */
+/** Header fields that an answer `always` has, and fields that it has only in the cases that their descriptions name. */
 export const headersWith = (always: readonly AnswerHeader[], maybe: readonly AnswerHeader[] = []): Headers =>
   Object.fromEntries([
     ...["X-Request-Id" as const, ...always].map((name) => [name, reference(name, "")]),
     ...maybe.map((name) => [name, reference(name, sometimes)]),
   ]) as Headers;
 
-/** The header fields of an answer. All are optional, because the gateway can send this answer too, without them. */
+/**
+ * The header fields of an answer whose status the gateway can send too. All are optional: the gateway sends none of
+ * them.
+ */
 export const headersBesideGateway = (headers: readonly AnswerHeader[]): Headers =>
   headersWith([], ["X-Request-Id", ...headers]);
 
@@ -115,7 +118,7 @@ const fields = {
   "If-None-Match": z.string(),
 };
 
-/** The request header fields that a route honours. `isFunction` tells functions from the endpoints of code mode. */
+/** The request header fields that a route honours. `isFunction` is false for the endpoints of code mode. */
 export function requestHeaders(route: Route, isFunction: boolean, takesKey: boolean): z.ZodObject {
   const conditional = {
     "If-Match": `${route.http.method === "GET" ? "Answer" : "Change"} the resource only if it still has one of these entity tags (RFC 9110 §13.1.1). Otherwise the answer is 412 \`precondition_failed\`. Write \`*\` for any tag, or tags in quotes as in \`ETag\`, separated by commas. Any other value is a 422. Without this header the last write wins.`,

@@ -5,7 +5,7 @@ const characterClass = String.raw`\[(?!\^\])\^?(?:${escape}|[^\\[\]&~|])+\]`;
 
 const group = String.raw`\((?:\?:|(?!\?))|\)`;
 
-/** RE2 allows 1,000 repetitions; this takes up to 999. */
+/** A count of up to 999. RE2 refuses more than 1,000 repetitions. */
 const count = String.raw`\{\d{1,3}(?:,\d{0,3})?\}`;
 
 const tokenPattern = `${escape}|${characterClass}|${group}|${count}|[*+?|^$.]|${String.raw`[^\\()[\]{}*+?|^$.]`}`;
@@ -13,8 +13,8 @@ const tokenPattern = `${escape}|${characterClass}|${group}|${count}|[*+?|^$.]|${
 const portable = new RegExp(`^(?:${tokenPattern})*$`);
 
 /**
- * Tells whether JavaScript, RE2 (Go) and Python's `re` can all read a pattern. On text outside ASCII their `\d`, `\w`
- * and `\s` may differ, and before a final line break their `$`.
+ * Tells whether JavaScript, RE2 (Go) and Python's `re` can all read a pattern. They may still differ on what `\d`, `\w`
+ * and `\s` match outside ASCII, and on whether `$` matches before a final line break.
  * - Allowed: characters, character classes, groups, counts and alternatives.
  * - Not allowed: properties (`\p`), look-around, names, references and Unicode escapes.
  */

@@ -6,24 +6,24 @@ import type { Route } from "../../shared/http/route.ts";
 import { mayReplay } from "../../shared/http/shown-once.ts";
 import { headersBesideGateway, headersWith, rateLimit } from "./headers.ts";
 
-/** API Gateway's own answer, if a request reaches no function or gets no answer from it. */
+/** API Gateway's own answer, if a request reaches no function, or if the function does not answer. */
 const GatewayAnswer = z.object({ message: z.string().meta({ description: "The gateway's message." }) }).meta({
   id: "GatewayAnswer",
   description:
     "An answer of the gateway in front of the API. It has no `X-Request-Id`, and is not in the format of a problem.",
 });
 
-const notes: Record<string, string> = {
+const gatewayCases: Record<string, string> = {
   400: "for a path or query with malformed percent-escapes",
   413: "for a body that is too large to pass on",
   429: "when the whole API gets too many requests",
-  500: "when it cannot pass on the answer",
+  500: "when it cannot pass on the answer of the API",
   503: "when a request takes too long. The request may have taken effect: read before you repeat it, or repeat it with its `Idempotency-Key`",
 };
 
 /** A sentence about when the gateway answers with this status; undefined if it never does. */
 const gatewayNote = (status: string): string | undefined =>
-  notes[status] && `The gateway answers \`{"message": …}\` ${notes[status]}.`;
+  gatewayCases[status] && `The gateway answers \`{"message": …}\` ${gatewayCases[status]}.`;
 
 const Problem = z
   .object({
@@ -59,34 +59,39 @@ const HTTPValidationError = z
 
 /** Facts about an operation besides its route. */
 type OperationFacts = {
-  /** Whether the route is a function; the endpoints of code mode are not. */
+  /** Whether the route is a function. The endpoints of code mode are not. */
   isFunction: boolean;
-  /** Whether it speaks JSON-RPC, answers notifications with 202 and checks `Origin`. */
-  isRpc: boolean;
+  /** Whether the route is the MCP endpoint, which answers notifications with 202 and checks `Origin`. */
+  isMcp: boolean;
   /** All functions, as targets of links. */
   functions: readonly Route[];
 };
 
-const takesKey = ({ http: { method } }: Route, isRpc: boolean): boolean => method === "POST" && !isRpc;
+const takesKey = ({ http: { method } }: Route, isMcp: boolean): boolean => method === "POST" && !isMcp;
 
 /** The problem codes that a route may answer besides 422. */
-function problemsOf(route: Route, { isFunction, isRpc }: OperationFacts): ProblemCode[] {
+function problemsOf(route: Route, { isFunction, isMcp }: OperationFacts): ProblemCode[] {
   const inAccount = !route.public && "account_id" in route.params.shape;
   const always: ProblemCode[] = [
     ...(route.public ? [] : (["unauthenticated", "token_expired", "token_revoked"] as const)),
     ...(["malformed_json", "body_too_large", "unsupported_media_type", "precondition_failed"] as const),
     ...(["rate_limited", "internal", "busy", "upstream_unavailable"] as const),
   ];
-  const when: [boolean, ProblemCode][] = [
+  const conditional: [boolean, ProblemCode][] = [
     [route.capability !== null && route.capability !== "account.view", "forbidden"],
     [inAccount && route.access === "write", "account_suspended"],
     [inAccount, "not_found"],
     [route.access === "write", "read_only"],
-    [isRpc, "origin_not_allowed"],
-    [takesKey(route, isRpc), "idempotency_in_flight"],
-    [takesKey(route, isRpc) && (route.shownOnce.length > 0 || !isFunction), "secret_already_shown"],
+    [isMcp, "origin_not_allowed"],
+    [takesKey(route, isMcp), "idempotency_in_flight"],
+    [takesKey(route, isMcp) && (route.shownOnce.length > 0 || !isFunction), "secret_already_shown"],
   ];
-  const codes = new Set([...always, ...when.flatMap(([holds, code]) => (holds ? [code] : [])), ...route.problems]);
+  const codes = new Set([
+    ...always,
+    ...conditional.flatMap(([holds, code]) => (holds ? [code] : [])),
+    ...route.problems,
+    ...(route.requires ? [route.requires.code] : []),
+  ]);
   return problemCodes.filter((code) => codes.has(code));
 }
 
@@ -119,23 +124,23 @@ const invalid = {
 function failures(route: Route, facts: OperationFacts): ZodOpenApiOperationObject["responses"] {
   const byStatus = Map.groupBy(problemsOf(route, facts), (code) => String(problemOf(code).status));
   const responses = [...byStatus].map(([status, codes]) => {
-    const ours = codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`);
+    const titles = codes.map((code) => `\`${code}\`: ${problemOf(code).title}.`);
     return [
       status,
       {
-        description: [...ours, gatewayNote(status) ?? []].flat().join(" "),
+        description: [...titles, gatewayNote(status) ?? []].flat().join(" "),
         headers: failureHeaders(status, codes),
-        content: { "application/problem+json": { schema: Problem }, ...besideProblems(route, facts, status) },
+        content: { "application/problem+json": { schema: Problem }, ...otherFormats(route, facts, status) },
       },
     ];
   });
   return Object.fromEntries([...responses, ["422", invalid]]);
 }
 
-/** The formats of a failure besides a problem: the gateway's answer, or a JSON-RPC answer. */
-function besideProblems(route: Route, { isRpc }: OperationFacts, status: string): ZodOpenApiResponseObject["content"] {
+/** The formats of a failure that is not sent as a problem: an answer of the gateway, or a JSON-RPC answer. */
+function otherFormats(route: Route, { isMcp }: OperationFacts, status: string): ZodOpenApiResponseObject["content"] {
   const schemas = [
-    ...(isRpc && status === "400" ? [route.output] : []),
+    ...(isMcp && status === "400" ? [route.output] : []),
     ...(gatewayNote(status) === undefined ? [] : [GatewayAnswer]),
   ];
   const [only, ...more] = schemas;
@@ -143,7 +148,7 @@ function besideProblems(route: Route, { isRpc }: OperationFacts, status: string)
   return { "application/json": { schema: more.length > 0 ? z.union(schemas) : only } };
 }
 
-function success(route: Route, { isRpc, functions }: OperationFacts): ZodOpenApiResponseObject {
+function success(route: Route, { isMcp, functions }: OperationFacts): ZodOpenApiResponseObject {
   const hasTag = route.http.etag && route.http.method !== "DELETE";
   const always = [
     ...rateLimit,
@@ -151,7 +156,7 @@ function success(route: Route, { isRpc, functions }: OperationFacts): ZodOpenApi
     ...(hasTag ? (["ETag"] as const) : []),
   ];
   const maybe = [
-    ...(takesKey(route, isRpc) && mayReplay(route) ? (["Idempotency-Replayed"] as const) : []),
+    ...(takesKey(route, isMcp) && mayReplay(route) ? (["Idempotency-Replayed"] as const) : []),
     ...(route.http.file ? (["Content-Disposition"] as const) : []),
   ];
   return {
@@ -159,7 +164,7 @@ function success(route: Route, { isRpc, functions }: OperationFacts): ZodOpenApi
     headers: headersWith(always, maybe),
     content: {
       ...(route.http.file ? { [route.http.file.type]: { schema: z.string() } } : {}),
-      ...(isRpc ? { "text/event-stream": { schema: z.string() } } : {}),
+      ...(isMcp ? { "text/event-stream": { schema: z.string() } } : {}),
       "application/json": { schema: route.output },
     },
     ...(route.http.location === undefined ? {} : { links: linksOf(route, functions) }),
@@ -177,7 +182,7 @@ export function responsesOf(route: Route, facts: OperationFacts): ZodOpenApiOper
   return {
     [String(route.http.status)]: success(route, facts),
     ...(route.http.later ? { "202": acceptedResponse(route) } : {}),
-    ...(facts.isRpc
+    ...(facts.isMcp
       ? { "202": { description: "The notification was accepted. It gets no answer.", headers: headersWith(rateLimit) } }
       : {}),
     ...(route.http.etag && route.http.method === "GET"
@@ -189,12 +194,13 @@ export function responsesOf(route: Route, facts: OperationFacts): ZodOpenApiOper
         }
       : {}),
     ...failures(route, facts),
-    ...(facts.isRpc ? { "404": unknownMethod(route) } : {}),
+    ...(facts.isMcp ? { "404": unknownMethod(route) } : {}),
   };
 }
 
 const unknownMethod = (route: Route): ZodOpenApiResponseObject => ({
-  description: "Revision 2026-07-28 does not have this method. The answer is the JSON-RPC error -32601.",
+  description:
+    "Revision 2026-07-28 of MCP does not have the method of the message. The answer is the JSON-RPC error -32601.",
   headers: headersWith(rateLimit),
   content: { "application/json": { schema: route.output } },
 });
@@ -207,7 +213,10 @@ const namesIn = (path: string): string[] => [...path.matchAll(placeholder)].map(
 
 const shapeOf = (path: string): string => path.replaceAll(placeholder, "{}");
 
-/** The OpenAPI link from a route that creates a resource to the route that reads it. The link has the name of the latter. */
+/**
+ * The OpenAPI link from a route that creates a resource to the route that reads it. The link has the name of the route
+ * that reads.
+ */
 function linksOf(created: Route, routes: readonly Route[]): Record<string, Link> {
   const { location } = created.http;
   if (location === undefined) return {};

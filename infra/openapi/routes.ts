@@ -1,4 +1,4 @@
-/** The families of functions, in the order a reader meets them; a family is the first part of a function's name. */
+/** The families of functions, in the order of the reference. A family is the first part of a function's name. */
 export const families = [
   { name: "accounts", title: "Accounts", description: "The accounts you can see." },
   { name: "me", title: "Who you are", description: "Who you are." },
@@ -21,6 +21,12 @@ export const families = [
     description: "Rules that send copies of mail to other addresses. The recipients must agree first.",
   },
   {
+    name: "suppressions",
+    title: "Suppressions",
+    description: "Addresses to which no mail is sent, because it bounced, was reported as spam, or you said so.",
+  },
+  { name: "statistics", title: "Statistics", description: "What became of the mail that your domains sent." },
+  {
     name: "dedicated_ips",
     title: "Dedicated IPs",
     description: "IP addresses from which only your domains send mail: managed addresses, and your own hosts.",
@@ -29,6 +35,8 @@ export const families = [
   { name: "auth", title: "Authorization", description: "Who may do what: grants, roles, groups and service accounts." },
   { name: "webhooks", title: "Webhooks", description: "Events of an account, posted to your own servers." },
   { name: "billing", title: "Billing", description: "The wallet and its transactions, plans and invoices." },
+  { name: "notices", title: "Notices", description: "The mails to people about an account." },
+  { name: "limits", title: "Limits", description: "How much an account can have, and how many requests you can send." },
   { name: "feedback", title: "Feedback", description: "Your feedback about the product." },
   { name: "audit", title: "Audit log", description: "The log of who changed what." },
   { name: "functions", title: "Functions", description: "The functions of code mode, and how to call them." },

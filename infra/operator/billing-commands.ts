@@ -4,6 +4,7 @@ import * as z from "zod";
 
 import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
+import { planCreditNote } from "../../shared/billing/invoices/credit-note.ts";
 import { runAccount, runAll } from "../../shared/billing/run.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
@@ -30,20 +31,20 @@ async function runBilling(table: Table, date: string | undefined, accountId: str
   const today = dayOf(clock());
   const last = date ?? plusDays(today, -1);
   if (last >= today) throw new Error(`${last} is not over. The last day that you can close is ${plusDays(today, -1)}.`);
-  const work = { table, now: clock, requestId: randomUUID() };
+  const services = { table, now: clock, requestId: randomUUID() };
   if (accountId !== undefined) {
     await getAccount(table, accountId);
-    await runAccount(accountId, last, work);
+    await runAccount(accountId, last, services);
     return { closed_day: last, accounts: 1, failed: 0 };
   }
   const log = createLog("error", {}, "text");
-  const result = await runAll(last, { ...work, log, onProgress: showProgress });
+  const result = await runAll(last, { ...services, log, onProgress: showProgress });
   if (result.failed > 0)
     throw new Error(`${result.failed} of ${result.accounts} accounts could not be billed. The errors are above.`);
   return { closed_day: last, ...result };
 }
 
-/** Credits a wallet, for example for a payment by bank transfer. The same id is credited only once. */
+/** Credits a wallet, such as for a payment by bank transfer. The same id is credited only once. */
 async function credit(table: Table, accountId: string, amountText: string, id: string, reason: string) {
   await getAccount(table, accountId);
   const amount = minorUnits(amountText) ?? 0;
@@ -77,6 +78,23 @@ async function credit(table: Table, accountId: string, amountText: string, id: s
   return { account_id: accountId, credited: existed ? "already" : money(amount), balance: money(posted) };
 }
 
+const LineNumbers = z.string().regex(/^[1-9]\d{0,2}(,[1-9]\d{0,2})*$/, "numbers of lines, such as 1,3");
+
+/** Makes a credit note on an invoice, and credits the wallet. The same id makes one credit note. */
+async function creditNote(table: Table, options: Record<string, string | undefined>) {
+  const { account = "", invoice = "", id = "", reason = "", amount, lines } = options;
+  await getAccount(table, account);
+  if (amount !== undefined && lines !== undefined) throw new Error("Give --amount or --lines, not both.");
+  const now = clock();
+  const credit = {
+    ...(amount === undefined ? {} : { amount: minorUnits(amount) ?? 0 }),
+    ...(lines === undefined ? {} : { lines: [...new Set(lines.split(",").map(Number))] }),
+  };
+  const commit = operatorCommit(table, account, "billing credit-note", now);
+  const note = await commit(() => planCreditNote(table, account, { id, invoiceId: invoice, reason, ...credit }, now));
+  return { account_id: account, credit_note: note.number, invoice: note.invoice_number, credited: note.amount };
+}
+
 /** Checks the ledgers of all accounts, or of one. Throws an error that lists every problem. */
 async function checkLedgers(table: Table, accountId: string | undefined) {
   const ids: string[] = accountId === undefined ? [] : [(await getAccount(table, accountId)).id];
@@ -106,6 +124,28 @@ export const billingCommands: Record<string, Command> = {
     summary: "Check the ledgers: balances, and the newest entries with their movements. Changes nothing.",
     options: { account: { description: "Only this account.", schema: Id.optional() } },
     run: (table, { account: accountId }) => checkLedgers(table, accountId),
+  },
+  "billing credit-note": {
+    summary:
+      "Correct an invoice by a credit note, which credits the wallet. Without an amount or lines, all that is left.",
+    options: {
+      account: accountOption,
+      invoice: { description: "The invoice's id.", schema: Id },
+      id: {
+        description: "Your id for the credit note. The same id makes one credit note.",
+        schema: z.string().regex(/^[\w.-]{1,64}$/),
+      },
+      reason: {
+        description: "The reason that the customer reads.",
+        schema: line({ most: 200, description: "The reason that the customer reads." }),
+      },
+      amount: { description: "The amount with VAT, such as 12.30.", schema: Amount.optional() },
+      lines: {
+        description: "The lines to credit, by their numbers from 1 on, such as 1,3.",
+        schema: LineNumbers.optional(),
+      },
+    },
+    run: (table, options) => creditNote(table, options),
   },
   "billing credit": {
     summary: "Credit a wallet.",

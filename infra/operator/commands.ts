@@ -1,12 +1,21 @@
-import type * as z from "zod";
+import * as z from "zod";
 
 import { createAccount, createClient, getClient, setAccountStatus } from "../../shared/access/operate-accounts.ts";
+import { isOwner } from "../../shared/accounts/standing.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
+import { closeAccount } from "../../shared/billing/close.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { notFound } from "../../shared/core/errors.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { line } from "../../shared/core/text.ts";
-import { getAssignment, planAssignments, planRevocation } from "../../shared/grants/assignments.ts";
+import { clock } from "../../shared/core/time.ts";
+import {
+  getAssignment,
+  getAssignments,
+  planAssignments,
+  planNewEnd,
+  planRevocation,
+} from "../../shared/grants/assignments.ts";
 import { planSuperAdmin, readHeld } from "../../shared/grants/holders.ts";
 import type { Table } from "../../shared/table/table.ts";
 
@@ -17,20 +26,22 @@ export const accountOption = { description: "The account's id.", schema: Id };
 export type Command = {
   summary: string;
   options: Record<string, { description: string; schema: z.ZodType<string | undefined> }>;
-  run: (table: Table, options: Record<string, string>, place: TableLocation) => Promise<Record<string, unknown>>;
+  /** The option whose value can stand after the name of the command, without the name of the option. */
+  argument?: string;
+  run: (table: Table, options: Record<string, string>, location: TableLocation) => Promise<Record<string, unknown>>;
 };
 
-/** The location of the table: a local table also has a data folder. */
+/** The data folder of a local table. A deployed table has none. */
 export type TableLocation = { dataDir?: string };
 
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";
 
-const user = { description: "The user's id: the `id` that GET /v1/public/me shows them.", schema: Id };
+const user = { description: "The user's id: the `id` in the user's answer of GET /v1/public/me.", schema: Id };
 
 /**
- * Makes a user an owner of an account, unless they are one. The operator needs no permission, so it only checks that the
- * account exists.
+ * Makes a user an owner of an account, unless the user is one already. Only the account's existence is checked, because
+ * the operator needs no permission.
  */
 async function addOwner(table: Table, accountId: string, userId: string): Promise<Record<string, unknown>> {
   await getAccount(table, accountId);
@@ -43,7 +54,13 @@ async function addOwner(table: Table, accountId: string, userId: string): Promis
     now,
   )(async () => {
     const held = await readHeld(table, accountId, subject);
-    if (held?.owner_grant_id !== undefined) return { value: undefined, writes: [], changes: [] };
+    if (held?.owner_grant_id !== undefined && held.owner_expires_at === undefined) {
+      return { value: undefined, writes: [], changes: [] };
+    }
+    if (held && isOwner(held, now.toISOString())) {
+      const [owned] = await getAssignments(table, accountId, [held.owner_grant_id ?? ""]);
+      if (owned) return { value: undefined, ...(await planNewEnd(table, accountId, owned, undefined)) };
+    }
     const author = { by: "operator", now };
     return {
       value: undefined,
@@ -72,10 +89,10 @@ async function removeOwner(table: Table, accountId: string, userId: string): Pro
 /** The mark of the operator among the grants that make a user a super admin. */
 const operatorGrant = "operator";
 
-async function setSuperAdmin(table: Table, userId: string, isOne: boolean): Promise<Record<string, unknown>> {
-  const change = (grants: string[]) => (isOne ? [...new Set([...grants, operatorGrant])] : []);
+async function setSuperAdmin(table: Table, userId: string, isSuperAdmin: boolean): Promise<Record<string, unknown>> {
+  const change = (grants: string[]) => (isSuperAdmin ? [...new Set([...grants, operatorGrant])] : []);
   await table.commit(async () => ({ value: undefined, writes: [await planSuperAdmin(table, userId, change)] }));
-  return { user_id: userId, is_super_admin: isOne };
+  return { user_id: userId, is_super_admin: isSuperAdmin };
 }
 
 const accountResult = ({
@@ -104,12 +121,20 @@ export const commands: Record<string, Command> = {
     options: {
       client: { description: "The client's id.", schema: Id },
       name: named("The account's display name."),
-      owner: { description: "The first owner's user id: the `id` that GET /v1/public/me shows them.", schema: Id },
+      owner: {
+        description: "The first owner's user id: the `id` in the user's answer of GET /v1/public/me.",
+        schema: Id,
+      },
+      "owner-email": {
+        description: "The first owner's e-mail address, for mails until the owner uses the account.",
+        schema: z.email().optional(),
+      },
     },
     run: async (table, options) => {
       const client = await getClient(table, option(options, "client"));
       const ownerId = option(options, "owner");
-      const created = await createAccount(table, { client, name: option(options, "name"), ownerId }, new Date());
+      const input = { client, name: option(options, "name"), ownerId, ownerEmail: options["owner-email"] };
+      const created = await createAccount(table, input, new Date());
       return { ...accountResult(created), owner_id: ownerId };
     },
   },
@@ -143,6 +168,15 @@ export const commands: Record<string, Command> = {
     options: { account: accountOption },
     run: async (table, options) =>
       accountResult(await setAccountStatus(table, option(options, "account"), "suspended", new Date())),
+  },
+  "account close": {
+    summary:
+      "Close an account for good: make and charge its final invoices, and tell what is owed and what is in the wallet.",
+    options: { account: accountOption },
+    run: async (table, options) => {
+      const closed = await closeAccount(table, option(options, "account"), clock());
+      return { ...accountResult(await getAccount(table, option(options, "account"))), ...closed };
+    },
   },
   "account reopen": {
     summary: "Open a suspended account again.",

@@ -14,42 +14,46 @@ import { ensureTable, foreignEngine, startEngine } from "../local/table/engine.t
 import { engineAddressFile, localTableName } from "../local/table/lock.ts";
 import type { TableLocation } from "./commands.ts";
 
-/** A table to operate on, a description of its location, and the function that closes it. */
-export type Connection = TableLocation & { table: Table; place: string; close: () => Promise<void> };
+/** A table to operate on, a description of where the table is, and the function that closes the connection. */
+export type Connection = TableLocation & { table: Table; description: string; close: () => Promise<void> };
 
 const open = (name: string): Table => openTable(new TableClient(), name);
 
 /**
  * Connects to the named table where the AWS SDK finds it: in AWS, or at the endpoint in AWS_ENDPOINT_URL_DYNAMODB.
  * Without a name connects to the local table: at that endpoint, or else in the running product, or else in an engine
- * that it starts for the command.
+ * that is started for the command.
  */
 export async function connect(tableName: string | undefined): Promise<Connection> {
-  if (tableName !== undefined) return { table: open(tableName), place: `table ${tableName}`, close: async () => {} };
+  if (tableName !== undefined)
+    return { table: open(tableName), description: `table ${tableName}`, close: async () => {} };
   const { dataDir, endpoint } = readSettings(process.env);
-  const known = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
-  if (known === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
+  const existing = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
+  if (existing === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
+  // A pid of 0 makes `setTableEnvironment` treat the engine of the running product as an embedded one.
   const engine =
-    known === undefined
+    existing === undefined
       ? await startEngine({ dbPath: join(dataDir, "table.db") })
-      : { ...foreignEngine(known), pid: endpoint === undefined ? 0 : null };
+      : { ...foreignEngine(existing), pid: endpoint === undefined ? 0 : null };
   setTableEnvironment(engine);
   await restoreClock(dataDir);
   await ensureTable(engine.endpoint, localTableName);
-  const place = endpoint === undefined ? `local table in ${dataDir}` : `local table at ${endpoint}`;
-  return { table: open(localTableName), place, dataDir, close: engine.stop };
+  const description = endpoint === undefined ? `local table in ${dataDir}` : `local table at ${endpoint}`;
+  return { table: open(localTableName), description, dataDir, close: engine.stop };
 }
 
-const Note = z.object({ endpoint: z.url(), pid: z.int() });
+const EngineAddress = z.object({ endpoint: z.url(), pid: z.int() });
 
-/** The endpoint in the note of the running product; undefined when there is no note, or its process has ended. */
+/**
+ * The endpoint that the running product has written to `file`. Undefined without the file, or if the process has ended.
+ */
 async function runningEndpoint(file: string): Promise<string | undefined> {
   const text = await readFile(file, "utf8").catch(() => undefined);
   if (text === undefined) return undefined;
   try {
-    const note = Note.parse(JSON.parse(text));
-    process.kill(note.pid, 0);
-    return note.endpoint;
+    const engine = EngineAddress.parse(JSON.parse(text));
+    process.kill(engine.pid, 0);
+    return engine.endpoint;
   } catch {
     return undefined;
   }

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { accountIds } from "../../shared/accounts/account.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
-import { changeRows } from "../../shared/changes/history.ts";
+import { readChangePages } from "../../shared/changes/history.ts";
 import { eventOf, type Event, StoredChange } from "../../shared/changes/record.ts";
 import { Id } from "../../shared/core/ids.ts";
 import { eventBridgePublisher, type EventPublisher } from "../../shared/providers/events/events.ts";
@@ -21,7 +21,7 @@ const Time = z
   })
   .refine((text) => !Number.isNaN(Date.parse(text)), { error: "This time does not exist" });
 
-const complain = (what: string, detail: unknown): void => void process.stderr.write(`${what}: ${String(detail)}\n`);
+const complain = (source: string, detail: unknown): void => void process.stderr.write(`${source}: ${String(detail)}\n`);
 
 /**
  * Publishes to the named bus, or else to the event log in the local data folder and the local product's event queue.
@@ -44,7 +44,7 @@ function readEvent(row: Item): Event[] {
 
 type Counts = { accounts: number; published: number; unreadable: number };
 
-/** Publishes an account's changes again, oldest first. Throws when a change cannot be published. */
+/** Publishes an account's changes again, oldest first. Throws if a change cannot be published. */
 async function replayAccount(
   table: Table,
   accountId: string,
@@ -52,7 +52,7 @@ async function replayAccount(
   { publish, counts }: { publish: EventPublisher; counts: Counts },
 ): Promise<void> {
   counts.accounts += 1;
-  for await (const rows of changeRows(table, accountId, span)) {
+  for await (const rows of readChangePages(table, accountId, span)) {
     const events = rows.flatMap(readEvent);
     counts.unreadable += rows.length - events.length;
     const failed = await publishInOrder(publish, events);
@@ -70,10 +70,13 @@ async function replayAccount(
 async function replay(
   table: Table,
   options: Record<string, string>,
-  place: TableLocation,
+  location: TableLocation,
 ): Promise<Record<string, unknown>> {
   const { since = "", until, account, bus } = options;
-  const publish = publisherFor(place, bus ?? (place.dataDir === undefined ? process.env["EVENT_BUS"] : undefined));
+  const publish = publisherFor(
+    location,
+    bus ?? (location.dataDir === undefined ? process.env["EVENT_BUS"] : undefined),
+  );
   const span = { sinceMs: Date.parse(since), untilMs: until === undefined ? Infinity : Date.parse(until) };
   const counts: Counts = { accounts: 0, published: 0, unreadable: 0 };
   const ids = account === undefined ? accountIds(table) : [(await getAccount(table, account)).id];
@@ -109,6 +112,6 @@ export const eventCommands: Record<string, Command> = {
   "events dead-letters": {
     summary: "List the changes that the local runtime could not publish.",
     options: {},
-    run: (_table, _options, place) => listDeadLetters(place),
+    run: (_table, _options, location) => listDeadLetters(location),
   },
 };

@@ -4,7 +4,8 @@ import { Id } from "../../shared/core/ids.ts";
 import { lines } from "../../shared/core/text.ts";
 import { clock } from "../../shared/core/time.ts";
 import { FeedbackStatus, longestText } from "../../shared/feedback/feedback.ts";
-import { getFeedback, listFeedback, setFeedbackStatus } from "../../shared/feedback/operate.ts";
+import { listFeedback } from "../../shared/feedback/list.ts";
+import { getFeedback, setFeedbackStatus } from "../../shared/feedback/operate.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Command } from "./commands.ts";
 
@@ -19,7 +20,7 @@ const id = { description: "The feedback's id.", schema: Id };
 async function showPage(table: Table, { status, account, page = "1" }: Record<string, string>) {
   const filter = { account, status: Status.optional().parse(status) };
   const span = { page: Number(page), page_size: pageSize };
-  const { items, total } = await listFeedback(table, filter, span);
+  const { items, total } = await listFeedback(table, filter, { ...span, order: "desc" });
   return {
     feedback: items.map(
       ({ id: feedbackId, account_id, created_at, status: now, category, title, submitter_email: by }) => ({

@@ -78,7 +78,7 @@ export const ipCommands: Record<string, Command> = {
     run: async (table, { address: ip = "" }) => ({ withdrawn: (await withdrawStock(table, ip)).ip }),
   },
   "ip suspend": {
-    summary: "Suspend an account's dedicated IP. No mail leaves from it until it is resumed.",
+    summary: "Suspend an account's dedicated IP. No mail is sent from a suspended dedicated IP.",
     options: {
       account: accountOption,
       id,
@@ -94,7 +94,7 @@ export const ipCommands: Record<string, Command> = {
     },
   },
   "ip resume": {
-    summary: "Resume a suspended dedicated IP. It gets its earlier status back.",
+    summary: "Resume a suspended dedicated IP, which gets its earlier status back.",
     options: { account: accountOption, id },
     run: async (table, { account: accountId = "", id: ipId = "" }) => {
       await getAccount(table, accountId);

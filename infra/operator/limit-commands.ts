@@ -40,7 +40,7 @@ export const limitCommands: Record<string, Command> = {
     },
   },
   "limits set": {
-    summary: "Set an account's own rate limit. It takes effect within a minute.",
+    summary: "Set an account's own rate limit. The new limit takes effect within a minute.",
     options: {
       account: accountOption,
       class: limitClass,

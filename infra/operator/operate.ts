@@ -10,6 +10,7 @@ import { eventCommands } from "./event-commands.ts";
 import { feedbackCommands } from "./feedback-commands.ts";
 import { ipCommands } from "./ip-commands.ts";
 import { limitCommands } from "./limit-commands.ts";
+import { mailCommands } from "./mail-commands.ts";
 
 const commands: Record<string, Command> = {
   ...accountCommands,
@@ -18,6 +19,7 @@ const commands: Record<string, Command> = {
   ...feedbackCommands,
   ...ipCommands,
   ...eventCommands,
+  ...mailCommands,
 };
 
 const usageText = `Usage: npm run operator -- <command> [options]
@@ -31,7 +33,7 @@ ${Object.entries(commands)
   )
   .join("\n")}
 
-Everywhere:
+With every command:
     --table NAME    A deployed table (or TABLE_NAME), which needs AWS credentials; the local table in DATA_DIR by default.
     --json          Prints the answer as one line of JSON.
     --help          Shows this text.
@@ -39,7 +41,7 @@ Everywhere:
 Exit codes: 0 done, 1 refused or failed, 2 the command line is not valid.
 `;
 
-/** Thrown for an invalid command line; the message gives the reason. */
+/** Thrown for an invalid command line. The message gives the reason. */
 class Misuse extends Error {}
 
 type Parsed = { command: Command; options: Record<string, string>; tableName: string | undefined; json: boolean };
@@ -48,16 +50,29 @@ function parseCommand(argv: readonly string[]): Parsed | "help" {
   const names = [...new Set(Object.values(commands).flatMap(({ options }) => Object.keys(options)))];
   const { values, positionals } = parseLeniently(argv, ["table", ...names]);
   if (values["help"] === true || positionals[0] === "help") return "help";
-  const name = positionals.join(" ");
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!command) throw new Misuse(name === "" ? "Name a command." : `There is no command "${name}".`);
+  const { command, argument } = findCommand(positionals);
   const table = values["table"] ?? process.env["TABLE_NAME"];
   return {
     command,
-    options: checkedOptions(command, values),
+    options: checkedOptions(command, { ...argument, ...values }),
     tableName: typeof table === "string" && table !== "" ? table : undefined,
     json: values["json"] === true,
   };
+}
+
+const commandNamed = (name: string): Command | undefined =>
+  Object.hasOwn(commands, name) ? commands[name] : undefined;
+
+/** The command that some words name. The last word can be the value of the option that is the command's argument. */
+function findCommand(words: readonly string[]): { command: Command; argument?: Record<string, string> } {
+  const whole = commandNamed(words.join(" "));
+  if (whole) return { command: whole };
+  const command = commandNamed(words.slice(0, -1).join(" "));
+  const [value] = words.slice(-1);
+  if (command?.argument !== undefined && value !== undefined) {
+    return { command, argument: { [command.argument]: value } };
+  }
+  throw new Misuse(words.length === 0 ? "Name a command." : `There is no command "${words.join(" ")}".`);
 }
 
 function parseLeniently(
@@ -80,8 +95,8 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
   const schema = z.strictObject(
     Object.fromEntries(Object.entries(options).map(([name, { schema: type }]) => [name, type])),
   );
-  const given = Object.entries(values).filter(([name]) => !["table", "json", "help"].includes(name));
-  const result = schema.safeParse(Object.fromEntries(given), { reportInput: true });
+  const commandValues = Object.entries(values).filter(([name]) => !["table", "json", "help"].includes(name));
+  const result = schema.safeParse(Object.fromEntries(commandValues), { reportInput: true });
   if (result.success) {
     return Object.fromEntries(
       Object.entries(result.data).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
@@ -101,7 +116,7 @@ const asText = (value: unknown): string =>
   typeof value === "object" && value !== null ? JSON.stringify(value) : String(value);
 
 /** Escapes control characters as JSON does, because customers' texts could otherwise control the terminal. */
-const harmless = (text: string): string =>
+const escapeControls = (text: string): string =>
   text.replaceAll(/(?![\n\t])\p{Cc}/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;
     return `\\u${code.toString(16).padStart(4, "0")}`;
@@ -114,8 +129,8 @@ async function runCommand({ command, options, tableName, json }: Parsed): Promis
     const lines = Object.entries(answer).flatMap(([name, value]) =>
       Array.isArray(value) ? value.map((one) => JSON.stringify(one)) : `${name.padEnd(12)} ${asText(value)}`,
     );
-    const text = json ? JSON.stringify(answer) : `${lines.join("\n")}\n(${connection.place})`;
-    return `${harmless(text)}\n`;
+    const text = json ? JSON.stringify(answer) : `${lines.join("\n")}\n(${connection.description})`;
+    return `${escapeControls(text)}\n`;
   } finally {
     await connection.close();
   }
@@ -134,7 +149,7 @@ function complaintOf(error: unknown): string {
 /** The result of a command: its exit code, and its text on both outputs. */
 export type CommandResult = { code: number; out: string; err: string };
 
-/** Runs a command line, as the usage text describes it; never throws. */
+/** Runs a command line, as the usage text describes it. Never throws. */
 export async function operate(argv: readonly string[]): Promise<CommandResult> {
   try {
     const parsed = parseCommand(argv);

@@ -1,35 +1,40 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { AccountPointer, accountsMatching } from "../../shared/accounts/account.ts";
-import { changeRows } from "../../shared/changes/history.ts";
+import { readChangePages } from "../../shared/changes/history.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import { readBalance, readEntries } from "../../shared/ledger/ledger.ts";
 import { readRows } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 
-/** A table, and a copy of it restored to the time `at`. */
+/** A table, and its copy that was restored to the time `at`. */
 export type Pair = { source: Table; restored: Table; at: Date };
 
 /** The numbers of accounts, compared accounts and changes, and the problems in words. */
 export type Comparison = { accounts: number; compared: number; changes: number; problems: string[] };
 
-/** Changes within this time before `at` are not compared, because a change may be committed later than its time. */
+/**
+ * Changes within this time before `at` are not compared, because a change is committed some seconds after the time that
+ * it has.
+ */
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;
 
 const lists = ["workspaces", "domains", "dns_records", "mailboxes", "transactions", "invoices"];
 
 /**
- * Compares a restored table with its source, for up to `sample` accounts spread over all. It compares records that never
- * change: the changes of the 30 days before `at`, and the ledger's entries. In the restored table it also checks that
- * ledgers are balanced, and that lists have as many rows as they count.
+ * Compares a restored table with its source, for up to `sample` accounts spread over all accounts. Only rows that never
+ * change are compared: the changes of the 30 days before `at`, and the ledger's entries. In the restored table, also
+ * checks that ledgers are balanced and that each list has as many rows as it counts. Rejects before the next account if
+ * `signal` is aborted.
  */
-export async function compare(pair: Pair, sample: number): Promise<Comparison> {
+export async function compare(pair: Pair, sample: number, signal: AbortSignal): Promise<Comparison> {
   const { total } = await readRows(pair.restored, accountsMatching({}), { skip: 0, take: 0 });
   const compared = Math.min(sample, total);
   const result: Comparison = { accounts: total, compared, changes: 0, problems: [] };
   for (let index = 0; index < compared; index++) {
+    signal.throwIfAborted();
     const skip = Math.floor((index * total) / compared);
     const { rows } = await readRows(pair.restored, accountsMatching({}), { skip, take: 1 });
     const id = AccountPointer.parse(rows[0]).account_id;
@@ -58,13 +63,13 @@ async function compareAccount(pair: Pair, id: string): Promise<{ changes: number
 async function compareChanges({ source, restored, at }: Pair, id: string) {
   const untilMs = at.getTime() - marginMs;
   const span = { sinceMs: untilMs - lookBackMs, untilMs };
-  const [known, found] = await Promise.all([keysOf(source, id, span), keysOf(restored, id, span)]);
-  const missing = known.filter((key) => !new Set(found).has(key)).length;
-  const surplus = found.length - (known.length - missing);
+  const [sourceKeys, restoredKeys] = await Promise.all([keysOf(source, id, span), keysOf(restored, id, span)]);
+  const missing = sourceKeys.filter((key) => !new Set(restoredKeys).has(key)).length;
+  const surplus = restoredKeys.length - (sourceKeys.length - missing);
   return {
-    count: found.length,
+    count: restoredKeys.length,
     problems: [
-      ...(missing > 0 ? [`${missing} of ${known.length} changes are missing`] : []),
+      ...(missing > 0 ? [`${missing} of ${sourceKeys.length} changes are missing`] : []),
       ...(surplus > 0 ? [`${surplus} changes are not in the source table`] : []),
     ],
   };
@@ -72,7 +77,7 @@ async function compareChanges({ source, restored, at }: Pair, id: string) {
 
 async function keysOf(table: Table, id: string, span: { sinceMs: number; untilMs: number }): Promise<string[]> {
   const keys: string[] = [];
-  for await (const rows of changeRows(table, id, span)) keys.push(...rows.map(({ SK }) => SK));
+  for await (const rows of readChangePages(table, id, span)) keys.push(...rows.map(({ SK }) => SK));
   return keys;
 }
 
@@ -80,10 +85,10 @@ async function compareEntries({ source, restored }: Pair, id: string): Promise<s
   const ledger = walletOf(id);
   const { entries } = await readBalance(restored, ledger, "wallet");
   const [from, to] = [Math.max(0, entries - 200), entries - 1];
-  const [known, found] = await Promise.all(
+  const [expected, actual] = await Promise.all(
     [source, restored].map((one) => readEntries(one, ledger, "wallet", from, to)),
   );
-  return isDeepStrictEqual(known, found) ? [] : ["the wallet's entries differ from the source table"];
+  return isDeepStrictEqual(expected, actual) ? [] : ["the wallet's entries differ from the source table"];
 }
 
 async function checkLists(table: Table, id: string): Promise<string[]> {

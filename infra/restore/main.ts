@@ -11,7 +11,7 @@ only read. A rehearsal takes minutes to hours, and costs what DynamoDB charges f
 
     --table NAME    The deployed table, from the stack's output TableName.
     --sample N      The number of accounts to compare, spread over all accounts; 20 by default.
-    --at TIME       The time to restore to (RFC 3339); the latest possible time by default.
+    --at TIME       The time to restore (RFC 3339); the latest possible time by default.
     --keep          Keeps the scratch table, for inspection.
     --help          Shows this text.
 

@@ -13,14 +13,14 @@ import { TableClient } from "../../shared/table/client.ts";
 import { openTable } from "../../shared/table/table.ts";
 import { type Comparison, compare } from "./compare.ts";
 
-/** How to wait for DynamoDB, which takes from minutes to hours to restore a table. */
-type Waiting = { pollMs: number; signal: AbortSignal; onWait: (status: string) => void };
+/** How to wait for DynamoDB, which takes minutes to hours to restore a table. */
+type WaitOptions = { pollMs: number; signal: AbortSignal; onWait: (status: string) => void };
 
 /**
- * The requested time, or else the latest time that a table can be restored to. Throws if the table cannot be restored
+ * The requested time, or else the latest time to which a table can be restored. Throws if the table cannot be restored
  * to the requested time.
  */
-async function restorePoint(client: DynamoDBClient, table: string, asked: Date | undefined): Promise<Date> {
+async function restorePoint(client: DynamoDBClient, table: string, requested: Date | undefined): Promise<Date> {
   const { ContinuousBackupsDescription } = await client.send(
     new DescribeContinuousBackupsCommand({ TableName: table }),
   );
@@ -29,12 +29,12 @@ async function restorePoint(client: DynamoDBClient, table: string, asked: Date |
   if (recovery?.PointInTimeRecoveryStatus !== "ENABLED" || !earliest || !latest) {
     throw new Error(`The table ${table} cannot be restored, because point-in-time recovery is not enabled.`);
   }
-  if (asked !== undefined && (asked < earliest || asked > latest)) {
+  if (requested !== undefined && (requested < earliest || requested > latest)) {
     throw new Error(
       `Choose a time from ${earliest.toISOString()} to ${latest.toISOString()}. The table cannot be restored to another time.`,
     );
   }
-  return asked ?? latest;
+  return requested ?? latest;
 }
 
 /** Begins to restore a table, as it was at a given time, to a new table. */
@@ -44,8 +44,8 @@ async function beginRestore(client: DynamoDBClient, source: string, target: stri
   );
 }
 
-/** Waits until the table is ready. Throws when the wait is aborted. */
-async function untilActive(client: DynamoDBClient, table: string, waiting: Waiting): Promise<void> {
+/** Waits until the table is ready. Throws if the wait is aborted. */
+async function untilActive(client: DynamoDBClient, table: string, waiting: WaitOptions): Promise<void> {
   for (;;) {
     waiting.signal.throwIfAborted();
     const { Table } = await client.send(new DescribeTableCommand({ TableName: table }));
@@ -56,7 +56,9 @@ async function untilActive(client: DynamoDBClient, table: string, waiting: Waiti
   }
 }
 
-/** Deletes the table; false when DynamoDB cannot delete it yet because it is still being restored. */
+/**
+ * Deletes the table. Returns false if DynamoDB cannot delete the table yet, because it is still restoring the table.
+ */
 async function remove(client: DynamoDBClient, table: string): Promise<boolean> {
   try {
     await client.send(new DeleteTableCommand({ TableName: table }));
@@ -71,9 +73,9 @@ type Rehearsal = {
   table: string;
   /** How many accounts to compare. */
   sample: number;
-  /** The time to restore to; by default the latest possible time. */
+  /** The time to which the table is restored; by default the latest possible time. */
   at?: Date | undefined;
-  /** Keeps the restored table. */
+  /** Whether the restored table is kept. */
   keep: boolean;
   pollMs: number;
   signal: AbortSignal;
@@ -83,13 +85,18 @@ type Rehearsal = {
 
 type Rehearsed = Comparison & { at: Date; scratch: string; seconds: number };
 
-/** The name of the temporary table, used by nothing else: `hosted-mail-…-rehearsal-20261122T093000Z`. */
+/**
+ * The name of the temporary table: `hosted-mail-…-rehearsal-20261122T093000Z`. The table's own name is cut, because a
+ * name has 255 characters at most.
+ */
 const scratchName = (table: string, now: Date): string =>
   `${table.slice(0, 220)}-rehearsal-${now.toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
 
 /**
- * Restores a table to a new table, compares the two, and always deletes the new one. Reports each step. Only reads the
- * source. Rejects when the table cannot be restored, and when the rehearsal is aborted.
+ * Restores a table to a new table, and compares the two. Reports each step. Only reads the source.
+ * - Deletes the new table, also after a failure, unless `keep` is set or DynamoDB is still restoring the table. In both
+ *   cases it says how to delete the table.
+ * - Rejects if the table cannot be restored, and if `signal` aborts the wait or the comparison.
  */
 export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
   const { table, say, now, sample } = rehearsal;
@@ -108,16 +115,17 @@ export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
       say(`Restored after ${seconds} s. Comparing up to ${sample} accounts.`);
       const documents = new TableClient();
       const [source, restored] = [openTable(documents, table), openTable(documents, scratch)];
-      return { ...(await compare({ source, restored, at }, sample)), at, scratch, seconds };
+      const compared = await compare({ source, restored, at }, sample, rehearsal.signal);
+      return { ...compared, at, scratch, seconds };
     } finally {
-      await letGo(client, scratch, rehearsal);
+      await deleteOrKeep(client, scratch, rehearsal);
     }
   } finally {
     client.destroy();
   }
 }
 
-async function letGo(client: DynamoDBClient, scratch: string, { keep, say }: Rehearsal): Promise<void> {
+async function deleteOrKeep(client: DynamoDBClient, scratch: string, { keep, say }: Rehearsal): Promise<void> {
   const command = `aws dynamodb delete-table --table-name ${scratch}`;
   if (keep) say(`${scratch} is kept, and its storage costs money. Delete it with: ${command}`);
   else if (await remove(client, scratch)) say(`Deleted ${scratch}.`);

@@ -4,26 +4,28 @@ import { Misuse, readOptions, usage } from "./options.ts";
 import { type CheckResult, runChecks } from "./run.ts";
 import { Scene } from "./scene.ts";
 
-const word = { ok: "ok", failed: "FAILED", skipped: "skipped" };
+const stateWords = { ok: "ok", failed: "FAILED", skipped: "skipped" };
 
 const lineOf = ({ name, state, ms, note }: CheckResult): string =>
-  [word[state].padEnd(8), `${ms.toFixed(0).padStart(6)} ms  `, note === "" ? name : `${name.padEnd(34)} ${note}`].join(
-    "",
-  );
+  [
+    stateWords[state].padEnd(8),
+    `${ms.toFixed(0).padStart(6)} ms  `,
+    note === "" ? name : `${name.padEnd(34)} ${note}`,
+  ].join("");
 
 const onOutcome = (outcome: CheckResult): void => void process.stdout.write(`${lineOf(outcome)}\n`);
 
-/** Ends the run at the first signal, with a clean-up; a second signal ends it at once, without one. */
+/** Ends the run at the first signal, and then deletes what was created. A second signal ends the process at once. */
 function stopOnSignal(): AbortSignal {
   const stopping = new AbortController();
   let firstAt: number | undefined;
   const onSignal = (): void => {
-    // npm passes a Ctrl-C on a moment after the terminal did, so a second signal within half a second is the same key
-    // press.
+    // npm forwards Ctrl-C a moment after the terminal has sent it, so a second signal within half a second is the same
+    // key press.
     if (firstAt !== undefined && performance.now() - firstAt > 500) process.exit(130);
     if (firstAt !== undefined) return;
     firstAt = performance.now();
-    process.stdout.write("Stopping and deleting what was created. Press Ctrl-C again to leave it.\n");
+    process.stdout.write("Stopping and deleting what was created. Press Ctrl-C again to stop without deleting.\n");
     stopping.abort();
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);

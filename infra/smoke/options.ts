@@ -17,7 +17,7 @@ export type SmokeOptions = {
   writeFeedback: boolean;
 };
 
-/** Thrown for a command line that is invalid or names no product; the message says what to do. */
+/** Thrown for a command line that is invalid or names no product. The message says what to do. */
 export class Misuse extends Error {}
 
 export const usage = `Usage: npm run smoke -- [options]
@@ -60,7 +60,7 @@ const Demo = z.object({
 });
 
 /** The product on this machine, with the token of its demo's first owner. */
-async function here(environment: NodeJS.ProcessEnv): Promise<Pick<SmokeOptions, "url" | "token" | "account">> {
+async function localProduct(environment: NodeJS.ProcessEnv): Promise<Pick<SmokeOptions, "url" | "token" | "account">> {
   const file = join(readSettings(environment).dataDir, "demo.json");
   try {
     const { base_url, accounts } = Demo.parse(JSON.parse(await readFile(file, "utf8")));
@@ -84,13 +84,13 @@ export async function readOptions(
   const token = values.token ?? (values.url === undefined ? undefined : environment["SMOKE_TOKEN"]);
   if ((values.url === undefined) !== (token === undefined)) throw new Misuse("Give both --url and --token.");
   if (values.url !== undefined && !URL.canParse(values.url)) throw new Misuse(`--url is not a URL: ${values.url}`);
-  const place =
+  const product =
     values.url === undefined || token === undefined
-      ? await here(environment)
+      ? await localProduct(environment)
       : { url: values.url, token, account: undefined };
   return {
-    ...place,
-    account: values.account ?? place.account,
+    ...product,
+    account: values.account ?? product.account,
     readOnly: values["read-only"],
     writeFeedback: values["write-feedback"],
   };

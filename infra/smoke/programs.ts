@@ -10,7 +10,7 @@ const programOf = ({ path, name }: Scene): string =>
     `tags.delete(account_id="${path.account_id}", tag_id=made.id)`,
   ].join("\n");
 
-const reading = "mine = me.get()\nmine.id";
+const readingProgram = "mine = me.get()\nmine.id";
 
 type Envelope = {
   status: string;
@@ -29,8 +29,8 @@ function checkEnvelope(scene: Scene, envelope: Envelope): void {
 /** Deletes, by its name, a tag that an interrupted program left behind. */
 async function removeTags({ api, path, name }: Scene): Promise<void> {
   const { items } = (await api.tags.list({ path, query: { page_size: 100 } })).data;
-  for (const { id, name: its } of items) {
-    if (its === `${name} in a program`) await api.tags.delete({ path: { ...path, tag_id: id } });
+  for (const { id, name: tagName } of items) {
+    if (tagName === `${name} in a program`) await api.tags.delete({ path: { ...path, tag_id: id } });
   }
 }
 
@@ -55,22 +55,22 @@ async function callTool({ api }: Scene, name: string, code: string): Promise<Env
 export const programReads: readonly Check[] = [
   {
     name: "code mode: a program that reads",
-    run: async (scene) => checkEnvelope(scene, await runProgram(scene, reading)),
+    run: async (scene) => checkEnvelope(scene, await runProgram(scene, readingProgram)),
   },
   {
     name: "code mode: a program with a mistake does nothing",
     run: async (scene) => {
-      const { status, responses } = await runProgram(scene, `${reading}\nme.gett()`);
+      const { status, responses } = await runProgram(scene, `${readingProgram}\nme.gett()`);
       expect(status === "failed" && responses.every((one) => one.status !== "completed"), "the program ran");
     },
   },
   {
     name: "mcp: service_query",
-    run: async (scene) => checkEnvelope(scene, await callTool(scene, "service_query", reading)),
+    run: async (scene) => checkEnvelope(scene, await callTool(scene, "service_query", readingProgram)),
   },
 ];
 
-const writing = (name: string, send: (scene: Scene, code: string) => Promise<Envelope>): Check => ({
+const writingCheck = (name: string, send: (scene: Scene, code: string) => Promise<Envelope>): Check => ({
   name,
   writes: true,
   run: async (scene) => {
@@ -84,6 +84,6 @@ const writing = (name: string, send: (scene: Scene, code: string) => Promise<Env
 
 /** The checks of code mode that write, through the A2A envelope and MCP. */
 export const programWrites: readonly Check[] = [
-  writing("code mode: a program that writes", runProgram),
-  writing("mcp: service_execute", (scene, code) => callTool(scene, "service_execute", code)),
+  writingCheck("code mode: a program that writes", runProgram),
+  writingCheck("mcp: service_execute", (scene, code) => callTool(scene, "service_execute", code)),
 ];

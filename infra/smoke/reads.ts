@@ -5,7 +5,7 @@ type Listed = { data: { total: number } };
 const totalText = ({ data }: Listed): string => `${data.total} in all`;
 
 /** The checks of everything that the product shows without a token. */
-const open: Check[] = [
+const withoutToken: Check[] = [
   {
     name: "openapi: the document",
     run: async (scene) => {
@@ -19,7 +19,7 @@ const open: Check[] = [
   {
     name: "docs: reference and pages",
     run: async (scene) => {
-      const pages = ["/docs", "/docs/overview", "/docs/errors", "/docs/playground"];
+      const pages = ["/checkout", "/docs", "/docs/overview", "/docs/errors", "/docs/playground"];
       for (const page of pages) {
         const { ok, status, headers } = await scene.ask(page);
         expect(ok, `${page} answers ${status}`);
@@ -92,7 +92,7 @@ const self: Check[] = [
   },
 ];
 
-/** The checks of every family of functions; each needs only the right to view it. */
+/** The checks of every family of functions. A check needs only the right to view the resources of its family. */
 const families: Check[] = [
   { name: "workspaces.list", run: async ({ api, path }) => totalText(await api.workspaces.list({ path })) },
   { name: "domains.list", run: async ({ api, path }) => totalText(await api.domains.list({ path })) },
@@ -107,6 +107,25 @@ const families: Check[] = [
   { name: "mailboxes.list", run: async ({ api, path }) => totalText(await api.mailboxes.list({ path })) },
   { name: "credentials.list", run: async ({ api, path }) => totalText(await api.credentials.list({ path })) },
   { name: "forwarding.list", run: async ({ api, path }) => totalText(await api.forwarding.list({ path })) },
+  {
+    name: "limits.get",
+    run: async ({ api, path }) => `${(await api.limits.get({ path })).data.limits.length} limits`,
+  },
+  {
+    name: "notices.get",
+    run: async ({ api, path }) => `${(await api.notices.get({ path })).data.recipients.length} recipients`,
+  },
+  { name: "suppressions.list", run: async ({ api, path }) => totalText(await api.suppressions.list({ path })) },
+  {
+    name: "statistics.get",
+    run: async ({ api, path }) => {
+      const [domain] = (await api.domains.list({ path, query: { page_size: 1 } })).data.items;
+      if (!domain) throw new Skip("the account has no domain yet");
+      const { data } = await api.statistics.get({ path, query: { domain: domain.name } });
+      expect(data.days.length === 30, `the statistics have ${data.days.length} days, not 30`);
+      return `${data.total.sent} mails sent`;
+    },
+  },
   { name: "dedicated_ips.list", run: async ({ api, path }) => totalText(await api.dedicated_ips.list({ path })) },
   {
     name: "dedicated_ips.available_options",
@@ -124,8 +143,28 @@ const families: Check[] = [
     run: async ({ api, path }) => void (await api.billing.current_plan.get({ path })),
   },
   {
+    name: "billing.plans.list",
+    run: async ({ api, path }) => `${(await api.billing.plans.list({ path })).data.plans.length} plans`,
+  },
+  {
+    name: "billing.usage.get",
+    run: async ({ api, path }) => `${(await api.billing.usage.get({ path })).data.total} until now`,
+  },
+  {
     name: "billing.transactions.list",
     run: async ({ api, path }) => totalText(await api.billing.transactions.list({ path })),
+  },
+  {
+    name: "billing.auto_recharge.get",
+    run: async ({ api, path }) => {
+      const { data } = await api.billing.auto_recharge.get({ path });
+      return `automatic recharges are ${data.state}`;
+    },
+  },
+  { name: "billing.alerts.get", run: async ({ api, path }) => void (await api.billing.alerts.get({ path })) },
+  {
+    name: "billing.payment_method.get",
+    run: async ({ api, path }) => void (await api.billing.payment_method.get({ path })),
   },
   { name: "billing.invoices.list", run: async ({ api, path }) => totalText(await api.billing.invoices.list({ path })) },
   {
@@ -133,10 +172,20 @@ const families: Check[] = [
     run: async ({ api, path }) => `${(await api.auth.authorizations.list({ path })).data.length} grants`,
   },
   { name: "auth.groups.list", run: async ({ api, path }) => totalText(await api.auth.groups.list({ path })) },
+  { name: "auth.members.list", run: async ({ api, path }) => totalText(await api.auth.members.list({ path })) },
+  { name: "auth.invitations.list", run: async ({ api, path }) => totalText(await api.auth.invitations.list({ path })) },
+  {
+    name: "me.permissions",
+    run: async ({ api, path: { account_id } }) => {
+      const { data } = await api.me.permissions({ query: { account_id } });
+      return `${data.capability_keys.length} capabilities`;
+    },
+  },
   {
     name: "auth.role_assignments.list",
     run: async ({ api, path }) => `${(await api.auth.role_assignments.list({ path })).data.length} assignments`,
   },
+  { name: "auth.roles.list", run: async ({ api, path }) => totalText(await api.auth.roles.list({ path })) },
   {
     name: "auth.service_accounts.list",
     run: async ({ api, path }) => `${(await api.auth.service_accounts.list({ path })).data.length} service accounts`,
@@ -151,4 +200,4 @@ const families: Check[] = [
 ];
 
 /** The checks that create nothing. */
-export const reads: readonly Check[] = [...open, ...self, ...families];
+export const reads: readonly Check[] = [...withoutToken, ...self, ...families];

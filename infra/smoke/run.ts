@@ -11,7 +11,8 @@ export type Check = {
   /** Whether the run ends when this check fails. */
   essential?: true;
   /**
-   * Runs the check; may answer a remark. Throws when the check fails, and throws `Skip` when it is not possible here.
+   * Runs the check, and may return a note. Throws if the check fails, and throws `Skip` if the check is not possible
+   * here.
    */
   run: (scene: Scene) => Promise<string | void>;
 };
@@ -20,9 +21,9 @@ export type CheckResult = { name: string; state: "ok" | "failed" | "skipped"; ms
 
 export type RunOptions = {
   readOnly: boolean;
-  /** Called with each outcome as soon as it is known. */
+  /** Called with the outcome of each check. */
   onOutcome: (outcome: CheckResult) => void;
-  /** Ends the run before the next check; everything created is still removed. */
+  /** Ends the run before the next check. Everything that was created is still removed. */
   signal: AbortSignal;
 };
 
@@ -81,11 +82,11 @@ export async function runChecks(
   { readOnly, onOutcome, signal }: RunOptions,
 ): Promise<CheckResult[]> {
   const outcomes: CheckResult[] = [];
-  const note = (outcome: CheckResult): void => {
+  const report = (outcome: CheckResult): void => {
     outcomes.push(outcome);
     onOutcome(outcome);
   };
-  const skip = (name: string, why: string): void => note({ name, state: "skipped", ms: 0, note: why });
+  const skip = (name: string, why: string): void => report({ name, state: "skipped", ms: 0, note: why });
   for (const check of checks) {
     if (signal.aborted) break;
     if (readOnly && check.writes) {
@@ -93,12 +94,12 @@ export async function runChecks(
       continue;
     }
     const outcome = await outcomeOfRunning(check, scene);
-    note(outcome);
+    report(outcome);
     if (check.essential && outcome.state !== "ok") {
       skip("everything else", `the other checks need "${check.name}"`);
       break;
     }
   }
-  for (const outcome of await tidyUp(scene)) note(outcome);
+  for (const outcome of await tidyUp(scene)) report(outcome);
   return outcomes;
 }

@@ -2,12 +2,13 @@ import { randomBytes } from "node:crypto";
 
 import { ApiError, connect, type HostedMail } from "#client";
 
-/** Thrown by a check that is not possible here; the message gives the reason. */
+/** Thrown by a check that is not possible here. The message gives the reason. */
 export class Skip extends Error {}
 
 /** Thrown by a check that finds a fault. */
 class Fault extends Error {}
 
+/** Throws a fault with the message `otherwise` unless `holds`. */
 export function expect(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Fault(otherwise);
 }
@@ -21,7 +22,7 @@ export class Scene {
   readonly url: string;
   /** The prefix in the names of everything that this run creates. */
   readonly name = `smoke-${randomBytes(5).toString("hex")}`;
-  /** The account to check, as soon as it is known. */
+  /** The account to check. The id is empty until the account is known. */
   path: { account_id: string };
   workspaceId: string | undefined;
   domain: string | undefined;
@@ -50,8 +51,8 @@ export class Scene {
   }
 
   /**
-   * Registers a resource for removal before it is created, so that it is removed even if the answer is lost. If the
-   * creation is finally refused, nothing is removed.
+   * Registers a resource for removal before it is created, so that the resource is removed even if the answer is lost.
+   * If the creation is refused for good, nothing is removed.
    */
   async making<T>(what: string, remove: () => Promise<unknown>, make: () => Promise<T>) {
     const done = this.made(what, remove);
@@ -83,15 +84,15 @@ export class Scene {
 }
 
 /**
- * Removes the items that carry a name of this run. If an answer was lost, or contained a secret and is not repeated,
- * the id of the item is unknown, so the item has to be found by its name.
+ * Removes the items that have a name of this run. They are found by name, because the id of an item is unknown if the
+ * answer was lost, or if the answer had a secret and is not repeated.
  */
 export async function removeNamed<Item extends { id: string }>(
   items: readonly Item[],
-  isIt: (item: Item) => boolean,
+  isMatch: (item: Item) => boolean,
   remove: (id: string) => Promise<unknown>,
 ): Promise<void> {
-  for (const item of items) if (isIt(item)) await remove(item.id);
+  for (const item of items) if (isMatch(item)) await remove(item.id);
 }
 
 /** The error of a refused call. */
@@ -105,7 +106,7 @@ export async function errorOf(call: Promise<unknown>): Promise<ApiError> {
   throw new Fault("the request was not refused");
 }
 
-/** Checks that something deleted is gone for its readers, too. */
+/** Checks that a deleted resource cannot be read any more. */
 export async function expectGone(call: Promise<unknown>): Promise<void> {
   const { status } = await errorOf(call);
   expect(status === 404, `the deleted resource still answers ${status}`);

@@ -9,7 +9,7 @@ import { type Scene, expect, expectGone, errorOf, removeNamed } from "./scene.ts
 /** The time that the removal of a domain and of its workspace may take together. */
 const removalMs = 30_000;
 
-/** Deletes a workspace, with retries: it is not empty until its domain is removed. */
+/** Deletes a workspace. Tries again while the domain in the workspace is being removed. */
 async function deleteWorkspace({ api, path }: Scene, workspace_id: string): Promise<void> {
   for (const until = performance.now() + removalMs; ;) {
     try {
@@ -23,8 +23,8 @@ async function deleteWorkspace({ api, path }: Scene, workspace_id: string): Prom
   }
 }
 
-/** The checks that create the workspace and domain for all others; both stay until the end. */
-const places: Check[] = [
+/** The checks that create the workspace and the domain for all other checks. Both stay until the end of the run. */
+const containers: Check[] = [
   {
     name: "workspaces: add, get, update",
     writes: true,
@@ -89,12 +89,47 @@ const inDomain: Check[] = [
       const remove = scene.made(`mailbox ${primary_email}`, () => api.mailboxes.delete({ path: at }));
       const { alias } = (await api.mailboxes.aliases.create({ path: at, body: { alias: "smoke-too" } })).data;
       await api.mailboxes.aliases.delete({ path: { ...at, alias } });
+      const phone = { name: "Smoke", protocols: ["imap" as const] };
+      const { id: app_password_id } = (await api.mailboxes.app_passwords.add({ path: at, body: phone })).data;
+      await api.mailboxes.app_passwords.delete({ path: { ...at, app_password_id } });
+      const { total } = (await api.mailboxes.app_passwords.list({ path: at })).data;
+      expect(total === 0, "the app password is still listed");
       await api.mailboxes.activate({ path: at, body: { active: false } });
       const { status } = (await api.mailboxes.get({ path: at })).data;
       expect(status === "paused", `the mailbox is ${status}, not paused`);
+      const { sent } = (await api.mailboxes.usage.get({ path: at })).data;
+      expect(sent.length === 30, `the usage has ${sent.length} days, not 30`);
       await revealOnce(scene, mailbox);
       await remove();
       await expectGone(api.mailboxes.get({ path: at }));
+    },
+  },
+  {
+    name: "suppressions: add, list, delete",
+    writes: true,
+    run: async (scene) => {
+      const { api, path } = scene;
+      const { email, id: suppression } = (await api.suppressions.add({ path, body: { email: "smoke@example.com" } }))
+        .data;
+      const remove = scene.made(`suppression ${email}`, () =>
+        api.suppressions.delete({ path: { ...path, suppression } }),
+      );
+      const { items } = (await api.suppressions.list({ path, query: { email } })).data;
+      expect(items[0]?.id === suppression, "the suppression is not listed");
+      await remove();
+    },
+  },
+  {
+    name: "notices: get, update",
+    writes: true,
+    run: async (scene) => {
+      const { api, path } = scene;
+      const { muted } = (await api.notices.get({ path })).data;
+      const restore = scene.made("muted notices", () => api.notices.update({ path, body: { muted } }));
+      const body = { muted: ["domain_health" as const] };
+      const changed = (await api.notices.update({ path, body })).data.muted;
+      expect(changed[0] === "domain_health", "the category is not muted");
+      await restore();
     },
   },
   {
@@ -152,12 +187,12 @@ async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> 
 }
 
 /** The checks that create a workspace and a domain, and that work in them. */
-export const writes: readonly Check[] = [...places, ...inDomain];
+export const writes: readonly Check[] = [...containers, ...inDomain];
 
 /** A public address of ICANN, for a host that is never authorized. Nothing is sent to such a host. */
 const someHost = "192.0.46.8";
 
-const people: Check[] = [
+const accessChecks: Check[] = [
   {
     name: "auth.groups, members, grants, roles",
     writes: true,
@@ -172,6 +207,22 @@ const people: Check[] = [
       await grantAndRevoke(scene, group_id);
       await remove();
       await expectGone(api.auth.groups.get({ path: at }));
+    },
+  },
+  {
+    name: "auth.roles: create, change, delete",
+    writes: true,
+    run: async (scene) => {
+      const { api, path } = scene;
+      const key = `smoke_${randomUUID().replaceAll("-", "")}`;
+      const body = { key, name: scene.name, capability_keys: ["domain.view" as const] };
+      await api.auth.roles.create({ path, body });
+      const at = { ...path, role: key };
+      const remove = scene.made(`role ${key}`, () => api.auth.roles.delete({ path: at }));
+      const changed = await api.auth.roles.update({ path: at, body: { capability_keys: ["dns.view"] } });
+      expect(changed.data.capability_keys.join() === "dns.view", "the role did not change");
+      await remove();
+      await expectGone(api.auth.roles.update({ path: at, body: { name: scene.name } }));
     },
   },
   {
@@ -204,8 +255,9 @@ const people: Check[] = [
 
 async function grantAndRevoke({ api, path }: Scene, group: string): Promise<void> {
   const subject = { subject_id: group, subject_type: "group" } as const;
-  // The narrowest grant possible. Deleting the group ends it, even if the run stops before it revokes the grant.
-  const body = { ...subject, grant_kind: "capability", capability_key: "account.view" } as const;
+  // The narrowest grant possible. If the run stops before it revokes the grant, deleting the group ends the grant.
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const body = { ...subject, grant_kind: "capability", capability_key: "account.view", expires_at } as const;
   const { id: grant_id } = (await api.auth.authorizations.grant({ path, body })).data;
   await api.auth.authorizations.revoke({ path: { ...path, grant_id } });
   const role = { ...subject, role_key: "viewer" } as const;
@@ -213,7 +265,7 @@ async function grantAndRevoke({ api, path }: Scene, group: string): Promise<void
   await api.auth.role_assignments.revoke({ path: { ...path, assignment_id } });
 }
 
-const things: Check[] = [
+const resourceChecks: Check[] = [
   {
     name: "tags: add, send again, delete",
     writes: true,
@@ -269,4 +321,4 @@ const things: Check[] = [
 ];
 
 /** The checks that concern the account as a whole. */
-export const accountWrites: readonly Check[] = [...people, ...things];
+export const accountWrites: readonly Check[] = [...accessChecks, ...resourceChecks];

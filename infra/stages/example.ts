@@ -16,6 +16,7 @@ export const settings: StageSettings = {
     },
   ],
   allowedOrigins: ["https://app.example.com"],
+  returnOrigins: ["https://app.example.com"],
 
   domainName: "api.example.com",
   certificateArn: "arn:aws:acm:eu-west-1:123456789012:certificate/00000000-0000-0000-0000-000000000000",
@@ -43,6 +44,8 @@ export const settings: StageSettings = {
   nsZone: "dns.example.net",
   mailZone: "mail.example.net",
   delegationSetId: "N1PA6795SAMPLE",
+  webHost: "web.example.net",
+  webAddresses: ["192.0.2.80", "2001:db8::80"],
 
   planPrices: [
     {
@@ -61,4 +64,40 @@ export const settings: StageSettings = {
   mailSecretName: "hosted-mail/example/mail-servers",
   smtpRelay: "10.0.0.5:25",
   imapServer: "10.0.0.6:143",
+  popServer: "10.0.0.6:110",
+
+  vat: {
+    seller_country: "IE",
+    seller_vat_id: "IE6433435F",
+    rates: {
+      AT: 20,
+      BE: 21,
+      BG: 20,
+      CY: 19,
+      CZ: 21,
+      DE: 19,
+      DK: 25,
+      EE: 24,
+      ES: 21,
+      FI: 25.5,
+      FR: 20,
+      GR: 24,
+      HR: 25,
+      HU: 27,
+      IE: 23,
+      IT: 22,
+      LT: 21,
+      LU: 17,
+      LV: 21,
+      MT: 18,
+      NL: 21,
+      PL: 23,
+      PT: 23,
+      RO: 21,
+      SE: 25,
+      SI: 22,
+      SK: 23,
+    },
+    register: "vies",
+  },
 };

@@ -1,16 +1,21 @@
 import type * as z from "zod";
 
-import { ResourceType, type Scope, type HeldGrant } from "../auth/permissions.ts";
-import { notFound } from "../core/errors.ts";
+import { noRoles, type RolesRecord } from "../accounts/standing.ts";
+import { RoleKey } from "../auth/capabilities.ts";
+import { isLive, ResourceType, type HeldGrant, type Scope } from "../auth/permissions.ts";
+import { InvalidInput, notFound } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
+import { clock, FutureTime, yearsAfter } from "../core/time.ts";
 import type { Assignment } from "../grants/assignment.ts";
 import {
   getAssignment,
   getAssignments,
   planAssignments,
+  planNewEnd,
   planRevocation,
   type Grantable,
   assignmentKey,
+  capabilitiesGiven,
   requireEffect,
 } from "../grants/assignments.ts";
 import { readHeld, superAdminGrants, type Subject, aheadOfHolder } from "../grants/holders.ts";
@@ -18,7 +23,8 @@ import { forSubject, noSuch } from "../grants/references.ts";
 import type { Context, Expected } from "../http/route.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
-import { requireToHold, type Handed } from "./escalation.ts";
+import { heldNow, requireToHold, type Permission } from "./escalation.ts";
+import { readRoles, rolesWrite } from "./roles.ts";
 import { locate, aheadOfScope } from "./scopes.ts";
 
 /**
@@ -35,7 +41,7 @@ export const resourceMembers = {
 };
 type ResourceMembers = { resource_type?: ResourceType | null | undefined; resource_id?: string | null | undefined };
 
-/** Adds an issue if only one of the two members is given. */
+/** Adds an issue if only one of the two members is set. */
 export function checkResource({ resource_type, resource_id }: ResourceMembers, context: z.RefinementCtx): void {
   if ((resource_type ?? undefined) === undefined && resource_id) {
     context.addIssue({ code: "custom", path: ["resource_type"], message: "Give resource_type with resource_id" });
@@ -45,7 +51,7 @@ export function checkResource({ resource_type, resource_id }: ResourceMembers, c
   }
 }
 
-/** The scope that the members name; undefined for the whole account. */
+/** The scope of `resource_type` and `resource_id`; undefined for the whole account. */
 export function scopeOf(accountId: string, { resource_type, resource_id }: ResourceMembers): Scope | undefined {
   if (!resource_type || !resource_id) return undefined;
   return resource_type === "account" && resource_id === accountId
@@ -53,82 +59,139 @@ export function scopeOf(accountId: string, { resource_type, resource_id }: Resou
     : { type: resource_type, id: resource_id };
 }
 
-const grantMatches = ({ capability, role, scope }: Omit<HeldGrant, "id">, given: Grantable): boolean =>
-  capability === ("capability" in given ? given.capability : undefined) &&
-  role === ("role" in given ? given.role : undefined) &&
-  scope?.id === ("scope" in given ? given.scope?.id : undefined) &&
-  scope?.type === ("scope" in given ? given.scope?.type : undefined);
+/** The longest time for which something can be given with an end. */
+const longestYears = 10;
 
-const isSameAssignment = (assignment: Assignment, given: Grantable): boolean =>
-  assignment.kind === given.kind && grantMatches(assignment, given);
+/** The time at which a grant or the assignment of a role ends by itself. */
+export const GrantEnd = FutureTime.refine((at) => Date.parse(at) <= yearsAfter(clock(), longestYears).getTime(), {
+  error: `Write a time within ${longestYears} years`,
+})
+  .nullish()
+  .meta({
+    description: `When the access ends by itself, at most ${longestYears} years from now. It does not end without this.`,
+  });
 
-function handedAs(given: Grantable): Handed {
-  switch (given.kind) {
-    case "capability":
-      return { capability: given.capability, ...(given.scope ? { scope: given.scope } : {}) };
-    case "role":
-      return { role: given.role, ...(given.scope ? { scope: given.scope } : {}) };
-    default:
-      return given.kind;
-  }
+/** The role of this key: one of the product, or one that the account has made. */
+export const roleOf = (key: string): { kind: "role"; role: RoleKey } | { kind: "custom_role"; custom_role: string } => {
+  const role = RoleKey.safeParse(key).data;
+  return role === undefined ? { kind: "custom_role", custom_role: key } : { kind: "role", role };
+};
+
+/** Whether a held grant gives the same as `grantable`. Their ends can differ. */
+const isSameAssignment = (
+  assignment: Omit<HeldGrant, "id"> & Pick<Assignment, "kind">,
+  grantable: Grantable,
+): boolean => {
+  const { kind, capability, role, custom_role, scope } = { ...emptyGrant, ...grantable };
+  return (
+    assignment.kind === kind &&
+    assignment.capability === capability &&
+    assignment.role === role &&
+    assignment.custom_role === custom_role &&
+    assignment.scope?.id === scope?.id &&
+    assignment.scope?.type === scope?.type
+  );
+};
+
+/** Whether a held grant gives the same as `grantable`. */
+export const grantMatches = (grant: Omit<HeldGrant, "id">, grantable: Grantable): boolean =>
+  isSameAssignment({ ...grant, kind: grantable.kind }, grantable);
+const emptyGrant = { capability: undefined, role: undefined, custom_role: undefined, scope: undefined };
+
+/** The permission that a giver of `grantable` has to hold. */
+export function permissionOf(grantable: Grantable): Permission {
+  const { expires_at } = grantable;
+  if (grantable.kind === "account_owner" || grantable.kind === "super_admin")
+    return { rank: grantable.kind, expires_at };
+  const { kind: _, scope, ...given } = grantable;
+  return { ...given, ...(scope ? { scope } : {}), ...(expires_at === undefined ? {} : { expires_at }) };
 }
 
 /** The items that `assign` reads. */
-export function aheadOfGrant(accountId: string, subject: Subject, given: Grantable, expected: Expected): Ahead {
-  const scope = "scope" in given ? given.scope : undefined;
+export function aheadOfGrant(accountId: string, subject: Subject, grantable: Grantable, expected: Expected): Ahead {
+  const scope = "scope" in grantable ? grantable.scope : undefined;
   const located = scope ? aheadOfScope(accountId, scope, expected) : [];
   return { keys: [...located, ...located, ...aheadOfHolder(accountId, subject, { times: 2 })] };
 }
 
 /**
- * Gives a capability, role or ownership to a subject, and returns the view of the assignment. If the subject has the
- * same assignment already, nothing changes. Throws:
- * - 403 `would_escalate` if the caller does not hold the same permissions;
+ * Gives a capability, a role, ownership or super admin to a subject, and returns the view of the assignment. If the
+ * subject has the same assignment already, it gets the end that is given now. Throws:
+ * - 403 `would_escalate` if the caller does not hold the permission, or not for as long;
+ * - 409 `last_owner` if the last user who owns the account without an end would get one;
  * - 409 `limit_reached` if the subject holds too many grants, or the account has too many owners;
- * - 422 for a group, service account or resource that the account does not have;
+ * - 422 for a group, service account, resource or role that the account does not have;
  * - 422 for a capability or role that allows nothing on the resource.
  */
 export async function assign<V>(
   accountId: string,
   subject: Subject,
-  given: Grantable,
+  grantable: Grantable,
   context: Context,
-  view: (assignment: Assignment) => V,
+  view: (assignment: Assignment, own: RolesRecord) => V,
 ): Promise<V> {
   const { table, commit, principal, now } = context;
-  const scope = "scope" in given ? given.scope : undefined;
-  requireEffect(given);
+  const scope = "scope" in grantable ? grantable.scope : undefined;
+  requireEffect(grantable, capabilitiesGiven(grantable, await namedRoles(table, accountId, grantable)));
   if (scope && !(await locate(table, accountId, scope))) throw noSuch("resource_id", scope.type);
-  await requireToHold(context, accountId, [handedAs(given)]);
+  await requireToHold(context, accountId, [permissionOf(grantable)]);
   return commit(async () => {
     const located = scope && (await locate(table, accountId, scope));
     if (scope && !located) throw noSuch("resource_id", scope.type);
-    // Plans first, then looks for the same assignment. If another request adds the assignment in between, the conditions
-    // of the plan fail.
+    const own = await namedRoles(table, accountId, grantable);
+    // Plans first, and then looks for the same assignment. If another request adds the assignment in between, the
+    // conditions of the plan fail.
     const author = { by: principal.id, now: now() };
-    const planned = planAssignments(table, accountId, subject, [given], author);
+    const planned = planAssignments(table, accountId, subject, [grantable], author);
     const { assignments, writes, changes } = await forSubject(subject, planned);
-    const existing = await findSame(table, accountId, subject, given);
-    if (existing) return { value: view(existing), writes: [], changes: [] };
+    const existing = await findSame(table, accountId, subject, grantable, now());
+    // A role is deleted only if nobody has been given it since the deletion has begun.
+    const inUse = grantable.kind === "custom_role" ? [rolesWrite(accountId, own, own.roles)] : [];
+    if (existing?.expires_at === grantable.expires_at && existing) {
+      return { value: view(existing, own), writes: [], changes: [] };
+    }
+    if (existing) {
+      const plan = await planNewEnd(table, accountId, existing, grantable.expires_at);
+      return { value: view(plan.assignment, own), writes: [...plan.writes, ...inUse], changes: plan.changes };
+    }
     const [assignment] = assignments;
     if (!assignment) throw new Error("nothing was planned");
-    return { value: view(assignment), writes: [...writes, ...(located?.present ? [located.present] : [])], changes };
+    return {
+      value: view(assignment, own),
+      writes: [...writes, ...(located?.present ? [located.present] : []), ...inUse],
+      changes,
+    };
   });
 }
 
-/** The subject's assignment that gives the same as `given`; undefined if it has none. */
+/** The roles of the account if the grantable names one of them. Throws 422 if it names one that the account lacks. */
+async function namedRoles(table: Reader, accountId: string, grantable: Grantable): Promise<RolesRecord> {
+  if (grantable.kind !== "custom_role") return noRoles;
+  const own = await readRoles(table, accountId);
+  if (!Object.hasOwn(own.roles, grantable.custom_role)) {
+    const keys = [...RoleKey.options, ...Object.keys(own.roles).toSorted()];
+    const msg = `There is no such role in this account. The roles are: ${keys.join(", ")}`;
+    throw new InvalidInput([{ loc: ["body", "role_key"], msg, type: "not_found" }]);
+  }
+  return own;
+}
+
+/** The subject's assignment that gives the same permission as `grantable` now; undefined if there is none. */
 async function findSame(
   table: Reader,
   accountId: string,
   subject: Subject,
-  given: Grantable,
+  grantable: Grantable,
+  now: Date,
 ): Promise<Assignment | undefined> {
   const held = await readHeld(table, accountId, subject);
   const ownerIds = held?.owner_grant_id === undefined ? [] : [held.owner_grant_id];
-  const rankIds = given.kind === "super_admin" ? await superAdminGrants(table, subject.id) : ownerIds;
-  const grants = held?.grants.filter((grant) => grantMatches(grant, given)) ?? [];
+  const rankIds = grantable.kind === "super_admin" ? await superAdminGrants(table, subject.id) : ownerIds;
+  const grants = held?.grants.filter((grant) => grantMatches(grant, grantable)) ?? [];
   const ids = [...grants.map(({ id }) => id), ...rankIds];
-  return (await getAssignments(table, accountId, ids)).find((assignment) => isSameAssignment(assignment, given));
+  return (await getAssignments(table, accountId, ids)).find(
+    (assignment) => isSameAssignment(assignment, grantable) && isLive(assignment.expires_at, now.toISOString()),
+  );
 }
 
 /** The items that `revoke` reads first. */
@@ -137,8 +200,8 @@ export const aheadOfRevocation = (accountId: string, id: string): Ahead => ({
 });
 
 /**
- * Revokes an assignment of one of `kinds`. Throws 404 and 409 `last_owner`. Throws 403 `would_escalate` for ownership
- * if the caller is neither an owner nor a super admin, and for super admin if the caller is no super admin.
+ * Revokes an assignment of one of `kinds`. Throws 404, also for one that has ended by itself, and 409 `last_owner`. Only owners and super admins can revoke
+ * ownership, and only super admins can revoke super admin: throws 403 `would_escalate`.
  */
 export async function revoke(
   accountId: string,
@@ -147,12 +210,18 @@ export async function revoke(
   context: Context,
 ): Promise<void> {
   const { table, commit, now } = context;
-  const found = await getAssignment(table, accountId, id);
-  if (!kinds.includes(found.kind)) throw notFound();
-  if (found.kind === "account_owner" || found.kind === "super_admin")
-    await requireToHold(context, accountId, [found.kind]);
-  await commit(async () => {
+  const read = async (): Promise<Assignment> => {
     const assignment = await getAssignment(table, accountId, id);
+    if (!isLive(assignment.expires_at, now().toISOString())) throw notFound();
+    return assignment;
+  };
+  const { kind } = await read();
+  if (!kinds.includes(kind)) throw notFound();
+  if (kind === "account_owner" || kind === "super_admin") {
+    await requireToHold(context, accountId, [heldNow(kind, now())]);
+  }
+  await commit(async () => {
+    const assignment = await read();
     return { value: undefined, ...(await planRevocation(table, accountId, [assignment], now())) };
   });
 }

@@ -3,81 +3,171 @@ import {
   AccessRecord,
   groupsKey,
   GroupsRecord,
-  isSuperAdmin,
+  isOwner,
   noGroups,
+  noRoles,
+  rolesKey,
+  RolesRecord,
+  superAdminOf,
   withAncestors,
+  type GrantHolder,
 } from "../accounts/standing.ts";
-import { capabilitiesOf, covers, type HeldGrant, type Permissions } from "../auth/permissions.ts";
+import type { Capability } from "../auth/capabilities.ts";
+import {
+  capabilitiesOf,
+  covers,
+  isLive,
+  lastingUntil,
+  type EffectiveGrant,
+  type Permissions,
+} from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { locate } from "./scopes.ts";
 
-/** A permission that a caller wants to give: a capability or role on a scope, ownership, or super admin. */
-export type Handed = Pick<HeldGrant, "capability" | "role" | "scope"> | "account_owner" | "super_admin";
-
-type Giver = { permissions: Permissions; principal: Principal; table: Reader };
+type Rank = "account_owner" | "super_admin";
 
 /**
- * Throws 403 `would_escalate`, naming what is missing, unless the giver holds all of `handed` on scopes at least as
- * wide. Only owners and super admins give ownership. Only super admins give super admin.
+ * A permission to give or revoke: a capability or role on a scope, ownership, or super admin. It ends at `expires_at`.
+ * Without `expires_at`, or as the name of a rank alone, it does not end.
  */
-export async function requireToHold(giver: Giver, accountId: string, handed: readonly Handed[]): Promise<void> {
-  const missing = new Set<string>();
-  for (const one of handed) for (const name of await missingOf(giver, accountId, one)) missing.add(name);
-  if (missing.size === 0 || giver.permissions.superAdmin) return;
-  if (await isSuperAdmin(giver.table, giver.principal)) return;
-  const names = [...missing].toSorted();
+export type Permission =
+  | Pick<EffectiveGrant, "capability" | "role" | "custom_role" | "capabilities" | "scope" | "expires_at">
+  | Rank
+  | { rank: Rank; expires_at?: string | undefined };
+
+type Giver = { permissions: Permissions; principal: Principal; table: Reader; now: () => Date };
+
+const endOf = (permission: Permission): string | undefined =>
+  typeof permission === "string" ? undefined : permission.expires_at;
+
+const rankOf = (permission: Permission): Rank | undefined =>
+  typeof permission === "string" ? permission : "rank" in permission ? permission.rank : undefined;
+
+/**
+ * Requires that the giver holds all `permissions`, on the same scopes or on wider scopes, and for as long. Only owners
+ * and super admins hold ownership, only super admins hold super admin. Throws 403 `would_escalate`, which names the
+ * missing permissions.
+ */
+export async function requireToHold(
+  giver: Giver,
+  accountId: string,
+  permissions: readonly Permission[],
+): Promise<void> {
+  const missing: { permission: Permission; names: readonly string[] }[] = [];
+  for (const permission of permissions) {
+    const names = await missingNames(giver, accountId, permission);
+    if (names.length > 0) missing.push({ permission, names });
+  }
+  if (missing.length === 0) return;
+  const rank = await superAdminOf(giver.table, giver.principal, giver.now());
+  const lacked = rank ? missing.filter(({ permission }) => !isWithin(endOf(permission), rank.until)) : missing;
+  if (lacked.length === 0) return;
+  const names = [...new Set(lacked.flatMap((one) => one.names))].toSorted();
+  const isEnded = names.every((name) => hasForNow(giver.permissions, name));
   throw new Problem(
     "would_escalate",
-    `You do not hold ${names.join(", ")} on this scope or on a wider one, so you cannot give it to others.`,
+    isEnded
+      ? `Your own ${names.join(", ")} ends sooner, so you cannot give it to others for longer.`
+      : `You do not hold ${names.join(", ")} on this scope or on a wider one, so you cannot give it to others.`,
     {
       missing: names,
     },
   );
 }
 
-async function missingOf({ permissions, table }: Giver, accountId: string, handed: Handed): Promise<string[]> {
-  if (handed === "super_admin") return permissions.superAdmin ? [] : [handed];
+/** Whether something that ends at `end` ends at `limit` at the latest. Undefined: never. */
+const isWithin = (end: string | undefined, limit: string | undefined): boolean =>
+  limit === undefined || (end !== undefined && end <= limit);
+
+/** Whether a capability of this name on the whole account, ownership or super admin is held at all. */
+function hasForNow(permissions: Permissions, name: string): boolean {
+  if (name === "super_admin") return permissions.superAdmin;
+  const held = permissions.grants.some((grant) => !grant.scope && capabilitiesOf(grant).some((one) => one === name));
+  return permissions.everything || held;
+}
+/** Whether the giver holds a permission, on the same scope or on a wider one. */
+export const isHeld = async (giver: Giver, accountId: string, permission: Permission): Promise<boolean> =>
+  (await missingNames(giver, accountId, permission)).length === 0;
+
+/** The capabilities of a permission that the giver does not hold; for ownership and super admin their own name. */
+async function missingNames(giver: Giver, accountId: string, permission: Permission): Promise<readonly string[]> {
+  const { table } = giver;
+  const permissions = lastingUntil(giver.permissions, endOf(permission));
+  const rank = rankOf(permission);
+  if (rank === "super_admin") return permissions.superAdmin ? [] : [rank];
   if (permissions.everything) return [];
-  if (handed === "account_owner") return [handed];
-  const located = handed.scope ? await locate(table, accountId, handed.scope) : { scopes: [] };
-  // A grant on a resource that no longer exists gives nothing.
+  if (rank !== undefined) return [rank];
+  if (typeof permission === "string" || "rank" in permission) return [];
+  const located = permission.scope ? await locate(table, accountId, permission.scope) : { scopes: [] };
+  // A grant on a deleted resource gives nothing.
   if (!located) return [];
-  return capabilitiesOf(handed).filter((capability) => !covers(permissions, capability, located.scopes));
+  return (await allCapabilities(table, accountId, permission)).filter(
+    (capability) => !covers(permissions, capability, located.scopes),
+  );
 }
 
-/** The permissions that a member of a group gets: those of the group itself and of all groups above it. */
-export function handedByGroup(groups: GroupsRecord, groupId: string): Handed[] {
-  return withAncestors(groups, [groupId]).flatMap((id): Handed[] => {
+/** The capabilities of a permission. Reads the role if the account has made it. */
+async function allCapabilities(
+  table: Reader,
+  accountId: string,
+  permission: Exclude<Permission, Rank | { rank: Rank }>,
+): Promise<readonly Capability[]> {
+  const { custom_role: key } = permission;
+  if (key === undefined) return capabilitiesOf(permission);
+  const { roles } = (await table.get(rolesKey(accountId), RolesRecord)) ?? noRoles;
+  return Object.hasOwn(roles, key) ? (roles[key]?.capabilities ?? []) : [];
+}
+
+/** The grants and the ownership of a holder that have not ended at a time. */
+function permissionsIn(holder: GrantHolder, at: string): Permission[] {
+  const { grants, owner_expires_at: expires_at } = holder;
+  const ownership: Permission = expires_at === undefined ? "account_owner" : { rank: "account_owner", expires_at };
+  return [...grants.filter((grant) => isLive(grant.expires_at, at)), ...(isOwner(holder, at) ? [ownership] : [])];
+}
+
+/** The permissions that a member of a group gets: the permissions of the group and of all groups above it. */
+export function permissionsOfGroup(groups: GroupsRecord, groupId: string, now: Date): Permission[] {
+  return withAncestors(groups, [groupId]).flatMap((id): Permission[] => {
     const holder = groups.groups[id];
-    return holder ? [...holder.grants, ...(holder.owner_grant_id === undefined ? [] : ["account_owner" as const])] : [];
+    return holder ? permissionsIn(holder, now.toISOString()) : [];
   });
 }
 
-/** The ownership in `handed`, if it is there. Only owners and super admins can give or revoke it. */
-export const ownershipIn = (handed: readonly Handed[]): Handed[] => handed.filter((one) => one === "account_owner");
+/**
+ * The ownership in `permissions`, if they have it, as a permission that only has to be held now. Only owners and super
+ * admins can take ownership away.
+ */
+export const ownershipIn = (permissions: readonly Permission[], now: Date): Permission[] =>
+  permissions.some((permission) => rankOf(permission) === "account_owner") ? [heldNow("account_owner", now)] : [];
 
-/** All permissions of a service account, and the writes that make a transaction fail if they have changed since. */
-export async function handedByServiceAccount(
+/** A rank that only has to be held now, for taking it away. */
+export const heldNow = (rank: Rank, now: Date): Permission => ({ rank, expires_at: now.toISOString() });
+
+/**
+ * All permissions of a service account, and the writes that make a transaction fail if the permissions have changed
+ * since. Throws 404.
+ */
+export async function permissionsOfServiceAccount(
   table: Reader,
   accountId: string,
   id: string,
-): Promise<{ handed: Handed[]; unchanged: Write[] }> {
+  now: Date,
+): Promise<{ permissions: Permission[]; unchanged: Write[] }> {
   const key = accessKey(accountId, { type: "service_account", id });
   const record = await table.get(key, AccessRecord);
   if (!record) throw notFound();
   const isMember = record.groups.length > 0;
   const groups = (isMember ? await table.get(groupsKey(accountId), GroupsRecord) : undefined) ?? noGroups;
-  const handed = [
-    ...record.grants,
-    ...(record.owner_grant_id === undefined ? [] : ["account_owner" as const]),
-    ...record.groups.flatMap((group) => handedByGroup(groups, group)),
+  const permissions = [
+    ...permissionsIn(record, now.toISOString()),
+    ...record.groups.flatMap((group) => permissionsOfGroup(groups, group, now)),
   ];
-  const inGroups: Write[] = [{ check: groupsKey(accountId), if: { version: groups.version } }];
+  const unchangedGroups: Write[] = [{ check: groupsKey(accountId), if: { version: groups.version } }];
   return {
-    handed,
-    unchanged: [{ check: key, if: { version: record.version } }, ...(isMember ? inGroups : [])],
+    permissions,
+    unchanged: [{ check: key, if: { version: record.version } }, ...(isMember ? unchangedGroups : [])],
   };
 }

@@ -13,9 +13,12 @@ import {
 } from "../accounts/account.ts";
 import { enlist, planAccountStatus } from "../accounts/status.ts";
 import { getAccount } from "../accounts/visible.ts";
+import { closeAccount } from "../billing/close.ts";
+import { firstClosing } from "../billing/due.ts";
 import { change } from "../changes/kind.ts";
 import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
+import { dayOf } from "../core/time.ts";
 import { planAssignments } from "../grants/assignments.ts";
 import { readHeads } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
@@ -24,7 +27,7 @@ type Client = z.output<typeof AccountClientSummary>;
 
 const StoredClient = z.object({ id: z.string(), name: z.string() });
 
-/** Registers a client, the customer that accounts belong to. */
+/** Registers a client: a customer, who has accounts. */
 export async function createClient(table: Table, name: string): Promise<Client> {
   const client = { id: randomUUID(), name };
   return table.commit(async () => ({
@@ -33,17 +36,17 @@ export async function createClient(table: Table, name: string): Promise<Client> 
   }));
 }
 
-/** The client. Throws 404. */
+/** Reads a client. Throws 404. */
 export async function getClient(table: Reader, clientId: string): Promise<Client> {
   const client = await table.get(clientKey(clientId), StoredClient);
   if (!client) throw notFound();
   return client;
 }
 
-/** Creates an active account with its first owner, all in one transaction. */
+/** Creates an active account with its first owner, in one transaction. `ownerEmail` is for the mails to the owner. */
 export async function createAccount(
   table: Table,
-  input: { id?: string; client: Client; name: string; ownerId: string },
+  input: { id?: string; client: Client; name: string; ownerId: string; ownerEmail?: string | undefined },
   now: Date,
 ): Promise<StoredAccount> {
   const id = input.id ?? randomUUID();
@@ -65,18 +68,25 @@ export async function createAccount(
     const { writes, ordinals } = enlist(await readHeads(table, listsOf(account)), id);
     const stored: StoredAccount = { ...account, ordinals, version: 1 };
     const subject = { type: "user" as const, id: input.ownerId };
-    const owner = await planAssignments(table, id, subject, [{ kind: "account_owner" }], { by: "operator", now });
+    const author = { by: "operator", now };
+    const profile = input.ownerEmail === undefined ? {} : { email: input.ownerEmail };
+    const owner = await planAssignments(table, id, subject, [{ kind: "account_owner" }], author, profile);
     return {
       value: stored,
-      writes: [{ put: { ...accountKey(id), ...stored }, if: "absent" }, ...writes, ...owner.writes],
+      writes: [
+        { put: { ...accountKey(id), ...stored }, if: "absent" },
+        firstClosing(id, dayOf(now)),
+        ...writes,
+        ...owner.writes,
+      ],
       changes: [change(accountKind, "created", id, { after: stored }), ...owner.changes],
     };
   });
 }
 
 /**
- * Moves an account to another status. If it has that status already nothing happens, except that a suspension becomes
- * the operator's own, which a payment does not lift.
+ * Moves an account to another status. Closing an account also makes its final invoices (`closeAccount`). If the account has that status already, nothing happens. But a suspension for a
+ * debt becomes a suspension by the operator, which a payment does not lift.
  */
 export async function setAccountStatus(
   table: Table,
@@ -84,6 +94,10 @@ export async function setAccountStatus(
   status: AccountStatus,
   now: Date,
 ): Promise<StoredAccount> {
+  if (status === "closed") {
+    await closeAccount(table, accountId, now);
+    return getAccount(table, accountId);
+  }
   return operatorCommit(
     table,
     accountId,

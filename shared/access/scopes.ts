@@ -12,20 +12,20 @@ import type { Write, Key } from "../table/writes.ts";
 import { findWorkspace, workspaceKey } from "../workspaces/workspace.ts";
 
 /**
- * The scopes of a resource, itself first, and the write that makes a transaction fail if the resource is deleted
- * meanwhile.
+ * The scopes of a resource: the resource itself first, then those around it. The write `present` makes a transaction
+ * fail if the resource is deleted meanwhile.
  */
 type Located = { scopes: Scope[]; present?: Write };
 type Resolver = (table: Reader, accountId: string, id: string) => Promise<Located | undefined>;
 
-const scoped =
+const scopedResolver =
   <T extends Scoped>(family: Family<T>): Resolver =>
   async (table, accountId, id) => {
-    const found = await locateScoped(family, table, accountId, id);
-    return found && { scopes: found.scopes, present: { check: scopedKey(family, accountId, id), if: { id } } };
+    const located = await locateScoped(family, table, accountId, id);
+    return located && { scopes: located.scopes, present: { check: scopedKey(family, accountId, id), if: { id } } };
   };
 
-/** The way to find a resource, for each type that exists. Every family of resources adds its own. */
+/** Finds the scopes of a resource, by the type of the resource. */
 const resolvers: Partial<Record<ResourceType, Resolver>> = {
   account: async (_, accountId, id) => (id === accountId ? { scopes: [] } : undefined),
   workspace: async (table, accountId, id) => {
@@ -37,11 +37,11 @@ const resolvers: Partial<Record<ResourceType, Resolver>> = {
     return domain && { scopes: scopesOfDomain(domain), present: { check: domainKey(accountId, id), if: { id } } };
   },
   mailbox: async (table, accountId, id) => {
-    const found = await mailboxByRef(table, accountId, id);
-    return found && { scopes: scopesOfMailbox(found), present: { check: mailboxKey(accountId, id), if: { id } } };
+    const mailbox = await mailboxByRef(table, accountId, id);
+    return mailbox && { scopes: scopesOfMailbox(mailbox), present: { check: mailboxKey(accountId, id), if: { id } } };
   },
-  credential: scoped(credentials),
-  forwarding: scoped(rules),
+  credential: scopedResolver(credentials),
+  forwarding: scopedResolver(rules),
 };
 
 /** The items that `locate` reads. */

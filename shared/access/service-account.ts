@@ -1,11 +1,12 @@
 import * as z from "zod";
 
 import { AccountParams } from "../accounts/account.ts";
-import { accessKey } from "../accounts/standing.ts";
+import { accessKey, isOwner } from "../accounts/standing.ts";
 import { type MintedToken, lastUses, mintServiceToken, planTokenEnds, tokenWrite } from "../auth/service-token.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
 import { Problem, notFound } from "../core/errors.ts";
 import { Id, timeOrderedId } from "../core/ids.ts";
+import { line } from "../core/text.ts";
 import { Timestamp } from "../core/time.ts";
 import { getAssignments, planRevocation } from "../grants/assignments.ts";
 import { readHeld, aheadOfHolder, planForgotten, type HolderChange } from "../grants/holders.ts";
@@ -13,7 +14,7 @@ import type { Context } from "../http/route.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { handedByServiceAccount, requireToHold } from "./escalation.ts";
+import { heldNow, permissionsOfServiceAccount, requireToHold } from "./escalation.ts";
 import { leaveGroups, planLeaving } from "./groups/members.ts";
 
 export const ServiceAccountParams = AccountParams.extend({
@@ -29,7 +30,7 @@ export const ServiceAccount = z
     token_last4: z.string().meta({ description: "The end of the token." }),
     token_public_id: z.string().meta({ description: "The part of the token that is not secret." }),
     created_at: Timestamp.meta({ description: "When the service account was created." }),
-    created_by_user_id: Id.meta({ description: "The user or service account that created it." }),
+    created_by_user_id: Id.meta({ description: "The user or service account that created this service account." }),
     expires_at: Timestamp.nullable().meta({ description: "When the token expires. Null if it never expires." }),
     last_used_at: Timestamp.nullable().meta({
       description: "When one of its tokens was last used, accurate to an hour.",
@@ -42,10 +43,12 @@ export const ServiceAccount = z
 
 export const serviceAccountKind = defineKind({
   name: "auth.service_account",
-  verbs: ["created", "rotated", "revoked"],
+  verbs: ["created", "updated", "rotated", "revoked"],
   view: ServiceAccount,
   seenWith: "auth.manage",
 });
+
+export const ServiceAccountName = line({ most: 120, description: "The service account's name." });
 
 export const ServiceAccountWithToken = ServiceAccount.extend({
   token: z.string().meta({ description: "The access token. It is shown only once. Only its hash is stored." }),
@@ -54,16 +57,16 @@ export const ServiceAccountWithToken = ServiceAccount.extend({
 /*
  * Access patterns
  *   service accounts of an account, oldest first, and one by id   ACCOUNT#<id> / SERVICE_ACCOUNT#<id>
- *   the grants and groups of one                                  its access record (shared/accounts/standing.ts)
- *   its tokens                                                    TOKEN#<public id> (shared/auth/service-token.ts)
+ *   the grants and groups of a service account                    its access record (shared/accounts/standing.ts)
+ *   the tokens of a service account                               TOKEN#<public id> (shared/auth/service-token.ts)
  */
-const serviceAccountKey = (accountId: string, id: string): Key => ({
+export const serviceAccountKey = (accountId: string, id: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `SERVICE_ACCOUNT#${id}`,
 });
 
 const Stored = ServiceAccount.extend({
-  /** The last use before the last rotation. Later uses are stored with its tokens. */
+  /** The last use before the last rotation. Later uses are stored with the tokens. */
   last_used_at: ServiceAccount.shape.last_used_at.default(null),
   /** The public ids of the tokens that may still work, the newest last. */
   public_ids: z.array(z.string()),
@@ -85,7 +88,8 @@ async function readServiceAccount(table: Reader, accountId: string, id: string):
   return stored;
 }
 
-const put = (stored: Stored): Write => ({
+/** The write that stores a new version of a service account. It fails unless the stored version is the one before. */
+const putWrite = (stored: Stored): Write => ({
   put: { ...serviceAccountKey(stored.account_id, stored.id), ...stored },
   if: stored.version === 1 ? "absent" : { version: stored.version - 1 },
 });
@@ -99,7 +103,7 @@ type NewServiceAccount = {
   id?: string;
 };
 
-/** The writes of a new service account that holds nothing, with its first token. */
+/** The writes of a new service account without permissions, and of its first token. */
 export function planServiceAccount(input: NewServiceAccount, minted: MintedToken): { stored: Stored; writes: Write[] } {
   const { accountId, name, by, now, id = timeOrderedId(now), expiresAt = null } = input;
   const stored: Stored = {
@@ -119,10 +123,10 @@ export function planServiceAccount(input: NewServiceAccount, minted: MintedToken
     put: { ...accessKey(accountId, { type: "service_account", id }), grants: [], groups: [], version: 1 },
     if: "absent",
   };
-  return { stored, writes: [put(stored), record, tokenWrite({ id, accountId, minted, expiresAt })] };
+  return { stored, writes: [putWrite(stored), record, tokenWrite({ id, accountId, minted, expiresAt })] };
 }
 
-/** Creates a service account without permissions. Its token is in the answer and stored nowhere else. */
+/** Creates a service account without permissions. Only this answer has its token; the table stores only a hash. */
 export async function createServiceAccount(
   accountId: string,
   input: { name: string; expires_at?: string | null | undefined },
@@ -137,47 +141,74 @@ export async function createServiceAccount(
   return commit(async () => ({ value: { ...stored, token: minted.token }, writes, changes }));
 }
 
-const rangeOf = (accountId: string): { partition: string; from: string; to: string } => ({
+/** The range of the service accounts of an account. */
+export const serviceAccountRange = (accountId: string): { partition: string; from: string; to: string } => ({
   partition: serviceAccountKey(accountId, "").PK,
   from: serviceAccountKey(accountId, "").SK,
   to: serviceAccountKey(accountId, "~").SK,
 });
 
 /** The items that `listServiceAccounts` reads first. */
-export const aheadOfServiceAccounts = (accountId: string): Ahead => ({ ranges: [rangeOf(accountId)] });
+export const aheadOfServiceAccounts = (accountId: string): Ahead => ({ ranges: [serviceAccountRange(accountId)] });
 
-/** The items that `rotateServiceAccount` and `revokeServiceAccount` read first, with the record for three reads. */
+/**
+ * The items that `rotateServiceAccount` and `revokeServiceAccount` read first. They read the access record three times.
+ */
 export const aheadOfServiceAccount = (accountId: string, id: string): Ahead => ({
   keys: [serviceAccountKey(accountId, id), ...aheadOfHolder(accountId, { type: "service_account", id }, { times: 3 })],
 });
 
-/** All service accounts of an account, oldest first, the revoked ones too. */
+/** All service accounts of an account, also the revoked ones, oldest first. */
 export async function listServiceAccounts(accountId: string, { table }: Context): Promise<ServiceAccountView[]> {
-  const { partition, from, to } = rangeOf(accountId);
+  const { partition, from, to } = serviceAccountRange(accountId);
   const items = await table.between(partition, from, to);
   const stored = items.map((item) => Stored.parse(item));
   const used = await lastUses(
     table,
     stored.flatMap(({ public_ids }) => public_ids),
   );
-  return stored.map((one) => ({ ...one, last_used_at: lastUse(one, used) }));
+  return stored.map((account) => ({ ...account, last_used_at: lastUse(account, used) }));
 }
 
-/** When any token of a service account was last used. `used` has the last uses of its present tokens. */
+/** When a token of a service account was last used; null if never. `used` has the last uses of the present tokens. */
 function lastUse({ public_ids, last_used_at }: Stored, used: ReadonlyMap<string, string>): string | null {
   const uses = [...(last_used_at === null ? [] : [last_used_at]), ...public_ids.flatMap((id) => used.get(id) ?? [])];
   return uses.toSorted().at(-1) ?? null;
 }
 
-/** The number of tokens that may work at the same time, so that one transaction can end them all. */
-const liveLimit = 20;
+/** The item that `renameServiceAccount` reads first. */
+export const aheadOfRenaming = (accountId: string, id: string): Ahead => ({ keys: [serviceAccountKey(accountId, id)] });
+
+/** Renames a service account. Throws 404 for an unknown or revoked one. */
+export function renameServiceAccount(
+  accountId: string,
+  id: string,
+  name: string,
+  { table, commit }: Context,
+): Promise<ServiceAccountView> {
+  return commit(async () => {
+    const before = await readServiceAccount(table, accountId, id);
+    if (before.revoked_at !== null) throw notFound();
+    const last_used_at = lastUse(before, await lastUses(table, before.public_ids));
+    if (before.name === name) return { value: { ...before, last_used_at }, writes: [], changes: [] };
+    const after = { ...before, name, version: before.version + 1 };
+    return {
+      value: { ...after, last_used_at },
+      writes: [putWrite(after)],
+      changes: [change(serviceAccountKind, "updated", id, { before, after })],
+    };
+  });
+}
+
+/** The most tokens of a service account that work at the same time. One transaction must be able to end all of them. */
+export const liveLimit = 20;
 
 /**
- * Creates a new token. The old ones stay valid for `overlapSeconds`; with 0 they end at once. Throws:
+ * Creates a new token. The old tokens stay valid for `overlapSeconds`; with 0 they end at once. Throws:
  * - 403 `would_escalate` unless the caller holds all permissions of the service account;
  * - 404 for an unknown or revoked service account;
  * - 409 `limit_reached` while too many old tokens still work;
- * - 409 `service_account_expired` if it has expired.
+ * - 409 `service_account_expired` if the service account has expired.
  */
 export async function rotateServiceAccount(
   accountId: string,
@@ -190,8 +221,8 @@ export async function rotateServiceAccount(
   return commit(async () => {
     const old = await readServiceAccount(table, accountId, id);
     if (old.revoked_at !== null) throw notFound();
-    const { handed, unchanged } = await handedByServiceAccount(table, accountId, id);
-    await requireToHold(context, accountId, handed);
+    const { permissions, unchanged } = await permissionsOfServiceAccount(table, accountId, id, now());
+    await requireToHold(context, accountId, permissions);
     const at = now();
     if (old.expires_at !== null && old.expires_at <= at.toISOString()) {
       throw new Problem(
@@ -208,7 +239,7 @@ export async function rotateServiceAccount(
     if (kept.length >= liveLimit) {
       throw new Problem(
         "limit_reached",
-        `The service account already has ${liveLimit} working tokens. Rotate with overlap_seconds 0 to end them.`,
+        `The service account already has ${liveLimit} working tokens. Rotate with overlap_seconds 0 to end the old tokens.`,
       );
     }
     const rotated: Stored = {
@@ -221,23 +252,25 @@ export async function rotateServiceAccount(
     const token = tokenWrite({ id, accountId, minted, expiresAt: old.expires_at });
     return {
       value: { ...rotated, token: minted.token },
-      writes: [put(rotated), token, ...writes, ...unchanged],
+      writes: [putWrite(rotated), token, ...writes, ...unchanged],
       changes: [change(serviceAccountKind, "rotated", id, { before: old, after: rotated })],
     };
   });
 }
 
 /**
- * Revokes a service account, its tokens, its grants and its memberships, from the next request on. Throws 404, and 403
- * `would_escalate` if the service account owns the account and the caller does not.
+ * Revokes a service account, its tokens, its grants and its memberships. The revocation applies from the next request
+ * on. Throws 404. Throws 403 `would_escalate` if the service account owns the account and the caller does not.
  */
 export async function revokeServiceAccount(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
   const held = await readHeld(table, accountId, { type: "service_account", id });
-  if (held?.owner_grant_id !== undefined) await requireToHold(context, accountId, ["account_owner"]);
+  if (held && isOwner(held, now().toISOString()))
+    await requireToHold(context, accountId, [heldNow("account_owner", now())]);
   const isPurged = await commit(async () => {
     const old = await readServiceAccount(table, accountId, id);
-    // An earlier revocation may have ended half-way. This one removes the rest.
+    // An earlier revocation ended half-way if a revoked service account has an access record. This call removes the
+    // rest.
     if (old.revoked_at !== null && held) return { value: false, writes: [], changes: [] };
     if (old.revoked_at !== null) throw notFound();
     const revoked = { ...old, revoked_at: now().toISOString(), version: old.version + 1 };
@@ -247,24 +280,22 @@ export async function revokeServiceAccount(accountId: string, id: string, contex
     ]);
     return {
       value: purge !== undefined,
-      writes: [put(revoked), ...writes, ...(purge?.writes ?? [])],
+      writes: [putWrite(revoked), ...writes, ...(purge?.writes ?? [])],
       changes: [change(serviceAccountKind, "revoked", id, { before: old, after: revoked }), ...(purge?.changes ?? [])],
     };
   });
   if (!isPurged) await purgeServiceAccount(context, accountId, id);
 }
 
-/**
- * The number of assignments that one transaction revokes. Each takes up to four of the hundred writes of a transaction.
- */
+/** The most assignments that one transaction revokes. A revocation takes up to four of the 100 writes. */
 const revocationsPerTransaction = 20;
 
-/** How many grants and groups one transaction removes together with the service account itself. */
-const [fewGrants, fewGroups] = [12, 4];
+/** The most grants and groups that one transaction removes together with the service account itself. */
+const [maxPurgedGrants, maxPurgedGroups] = [12, 4];
 
 /**
  * Plans the revocation of all permissions of a service account, its removal from its groups, and the deletion of its
- * record; undefined if this does not fit into one transaction.
+ * access record; undefined if the plan does not fit into one transaction.
  */
 async function planPurge(
   table: Reader,
@@ -276,23 +307,23 @@ async function planPurge(
   const held = await readHeld(table, accountId, subject);
   if (!held) return { writes: [], changes: [] };
   const { grants, groups, owner_grant_id } = held;
-  if (grants.length > fewGrants || groups.length > fewGroups) return undefined;
+  if (grants.length > maxPurgedGrants || groups.length > maxPurgedGroups) return undefined;
   const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
-  const [left, assignments] = await Promise.all([
+  const [leaving, assignments] = await Promise.all([
     planLeaving(table, accountId, subject, groups),
     getAssignments(table, accountId, ids),
   ]);
-  const forgotten: HolderChange = { subject, change: left.holder, forget: true };
-  const revoked = await planRevocation(table, accountId, assignments, now, [forgotten]);
+  const recordChange: HolderChange = { subject, change: leaving.holder, forget: true };
+  const revocation = await planRevocation(table, accountId, assignments, now, [recordChange]);
   const { SK } = accessKey(accountId, subject);
-  // Its grants were read twice. If it got another grant in between, this plan would not remove everything.
-  if (!revoked.writes.some((write) => "delete" in write && write.delete.SK === SK)) return undefined;
-  return { writes: [...left.writes, ...revoked.writes], changes: [...left.changes, ...revoked.changes] };
+  // `planRevocation` reads the access record again. If a grant was added in between, the record is not deleted.
+  if (!revocation.writes.some((write) => "delete" in write && write.delete.SK === SK)) return undefined;
+  return { writes: [...leaving.writes, ...revocation.writes], changes: [...leaving.changes, ...revocation.changes] };
 }
 
 /**
- * Revokes all permissions of a service account, removes it from its groups and deletes its record, in several
- * transactions. Its tokens are invalid already, so the remaining grants give no access.
+ * Revokes all permissions of a service account, removes it from its groups and deletes its access record, in several
+ * transactions. The tokens of the service account are revoked already, so its remaining grants give no access.
  */
 async function purgeServiceAccount(
   { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
@@ -306,13 +337,13 @@ async function purgeServiceAccount(
       if (!held) return { value: true, writes: [], changes: [] };
       const grants = held.grants.map((grant) => grant.id);
       const ids = held.owner_grant_id === undefined ? grants : [...grants, held.owner_grant_id];
-      const some = await getAssignments(table, accountId, ids.slice(0, revocationsPerTransaction));
-      if (some.length > 0) return { value: false, ...(await planRevocation(table, accountId, some, now())) };
+      const batch = await getAssignments(table, accountId, ids.slice(0, revocationsPerTransaction));
+      if (batch.length > 0) return { value: false, ...(await planRevocation(table, accountId, batch, now())) };
       const writes = await planForgotten(table, accountId, subject);
       return { value: writes.length > 0, writes, changes: [], housekeeping: true };
     });
     const held = isForgotten ? undefined : await readHeld(table, accountId, subject);
-    // Groups are left last, when the record is short, because leaving one rewrites it.
+    // Leaves the groups last, because leaving a group rewrites the access record, and a short record costs less.
     if (held?.grants.length === 0) await leaveGroups({ table, commit }, accountId, subject, held.groups);
   }
 }

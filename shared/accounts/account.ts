@@ -12,14 +12,14 @@ import type { Key } from "../table/writes.ts";
  *   account by id                         ACCOUNT#<id> / ACCOUNT
  *   all accounts, for a super admin       ACCOUNTS / LIST#all
  *     … by client, by status, by both     ACCOUNTS / LIST#client/<id>, LIST#status/<status>, LIST#client/<id>/status/<status>
- *   accounts a user belongs to            USER#<id> / LIST#accounts
+ *   accounts to which a user belongs      USER#<id> / LIST#accounts
  *   client by id                          CLIENT#<id> / CLIENT
  */
 export const accountKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "ACCOUNT" });
 export const clientKey = (clientId: string): Key => ({ PK: `CLIENT#${clientId}`, SK: "CLIENT" });
 export const accountsOfUser = (userId: string): List => ({ partition: `USER#${userId}`, name: "accounts" });
 
-/** The list of the accounts that match the filter. Every account stores its ordinal in each list that contains it. */
+/** The list of the accounts that match the filter. An account stores its ordinals in these lists (`ordinals`). */
 export function accountsMatching(filter: { client_id?: string | undefined; status?: string | undefined }): List {
   const parts = [
     ...(filter.client_id === undefined ? [] : [`client/${filter.client_id}`]),

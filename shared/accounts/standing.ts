@@ -1,7 +1,8 @@
 import * as z from "zod";
 
-import { HeldGrant, type Permissions } from "../auth/permissions.ts";
-import type { Principal } from "../auth/principal.ts";
+import { Capability } from "../auth/capabilities.ts";
+import { type EffectiveGrant, HeldGrant, isLive, latestEnd, type Permissions } from "../auth/permissions.ts";
+import { Profile, type Principal } from "../auth/principal.ts";
 import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Key } from "../table/writes.ts";
@@ -9,37 +10,49 @@ import { accountKey, StoredAccount } from "./account.ts";
 
 /*
  * Access patterns
- *   all that a user or service account holds in an account   ACCOUNT#<id> / ACCESS#<subject type>#<subject id>
- *   all that the groups of an account hold, and their nesting ACCOUNT#<id> / GROUPS
- *   whether a user is a super admin                           USER#<id> / USER
+ *   the grants and groups of a user or service account   ACCOUNT#<id> / ACCESS#<subject type>#<subject id>
+ *   the grants and parents of all groups of an account   ACCOUNT#<id> / GROUPS
+ *   the roles that an account has made                   ACCOUNT#<id> / ROLES
+ *   whether a user is a super admin, and the accounts    USER#<id> / USER
+ *   in which all access of the user ends
  */
 export const accessKey = (accountId: string, subject: { type: string; id: string }): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `ACCESS#${subject.type}#${subject.id}`,
 });
 export const groupsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "GROUPS" });
+export const rolesKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "ROLES" });
 export const userKey = (userId: string): Key => ({ PK: `USER#${userId}`, SK: "USER" });
 
 /** The ownership and the grants of one user, service account or group. */
-export const GrantHolder = z.object({ owner_grant_id: z.string().optional(), grants: z.array(HeldGrant) });
+export const GrantHolder = z.object({
+  owner_grant_id: z.string().optional(),
+  /** When the ownership ends; undefined if it does not end. */
+  owner_expires_at: z.string().optional(),
+  grants: z.array(HeldGrant),
+});
 export type GrantHolder = z.output<typeof GrantHolder>;
 
 /**
- * The stored grants and groups of one user or service account in one account. Every transaction that changes them
- * updates this item.
+ * The stored grants and groups of one user or service account in one account. Every change of a grant or membership of
+ * the subject updates this item.
  */
 export const AccessRecord = GrantHolder.extend({
+  /** The name and the e-mail address of a user, as the user's token had them; undefined until it is known. */
+  ...Profile.shape,
+  /** When a token last changed the profile. */
+  profile_at: z.string().optional(),
   /** The groups to which the subject was explicitly added. */
   groups: z.array(z.string()).default([]),
-  /** The account's ordinal in the user's own list of accounts. */
+  /** For a user: the ordinal of the account in the user's list of accounts. */
   listed_at: z.int().optional(),
   version: z.int(),
 });
 export type AccessRecord = z.output<typeof AccessRecord>;
 
 /**
- * The grants and the nesting of all groups of an account, in one item, so that a member of twenty groups costs one
- * read.
+ * The grants and parents of all groups of an account. They are one item, so that a request reads one item also for a
+ * principal who is in many groups.
  */
 export const GroupsRecord = z.object({
   groups: z.record(z.string(), GrantHolder.extend({ parent_id: z.string().optional() })),
@@ -48,58 +61,101 @@ export const GroupsRecord = z.object({
 export type GroupsRecord = z.output<typeof GroupsRecord>;
 export const noGroups: GroupsRecord = { groups: {}, version: 0 };
 
-const StoredUser = z.object({ super_admin_grants: z.array(z.string()) });
+/** The roles that an account has made, by their keys. They are one item, which only requests with such a role read. */
+export const RolesRecord = z.object({
+  roles: z.record(
+    z.string(),
+    z.object({
+      name: z.string(),
+      description: z.string().nullable(),
+      capabilities: z.array(Capability),
+      created_at: z.string(),
+      created_by: z.string(),
+      version: z.int(),
+    }),
+  ),
+  version: z.int(),
+});
+export type RolesRecord = z.output<typeof RolesRecord>;
+export const noRoles: RolesRecord = { roles: {}, version: 0 };
 
-/** Whether the principal is a super admin; only users can be. */
-export async function isSuperAdmin(table: Reader, principal: Principal): Promise<boolean> {
-  if (principal.type !== "user") return false;
+export const StoredUser = z.object({
+  super_admin_grants: z.array(z.string()),
+  /** When grants of super admin end, by their ids. A grant without an end is absent. */
+  super_admin_ends: z.record(z.string(), z.string()).default({}),
+  /** When all access of the user to an account ends, by the id of the account. Accounts without an end are absent. */
+  access_ends: z.record(z.string(), z.string()).default({}),
+});
+
+/** Whether the principal is a super admin, and until when. A service account never is. */
+export async function superAdminOf(
+  table: Reader,
+  principal: Principal,
+  now: Date,
+): Promise<{ until: string | undefined } | undefined> {
+  if (principal.type !== "user") return undefined;
   const key = userKey(principal.id);
   const user = await table.get(key, StoredUser);
-  const isSuper = user !== undefined && user.super_admin_grants.length > 0;
-  if (isSuper) table.seen?.note({ ...key, ...user });
-  return isSuper;
+  const ends = user?.super_admin_grants.map((id) => user.super_admin_ends[id]) ?? [];
+  const live = ends.filter((end) => isLive(end, now.toISOString()));
+  if (live.length === 0) return undefined;
+  table.seen?.note({ ...key, ...user });
+  return { until: latestEnd(live) };
 }
 
+/** Whether the principal is a super admin. A service account never is. */
+export const isSuperAdmin = async (table: Reader, principal: Principal, now: Date): Promise<boolean> =>
+  (await superAdminOf(table, principal, now)) !== undefined;
+
 /**
- * The permissions that a principal probably has in an account, and the keys by which they were decided before, beside
- * those that are always read. Everything, and no keys, if this process has not seen the principal, or if the permissions
- * were for the whole account.
+ * Guesses from the items that this process has seen, to read ahead: the permissions that a principal has in an account,
+ * and the keys of the items that authorization will read besides the access record. Without a seen record, or with a
+ * record for the whole account only, the guess is all permissions.
  */
 export function expectedStanding(
   seen: Seen,
   principal: Principal,
   accountId: string,
+  now: Date,
 ): { permissions: Permissions; keys: Key[] } {
   const record = AccessRecord.safeParse(seen.recall(accessKey(accountId, principal))).data;
   const user = userKey(principal.id);
   const isSuper = seen.recall(user) !== undefined;
-  const isAsked = isSuper || (principal.type === "user" && isNarrow(record));
+  const roles = RolesRecord.safeParse(seen.recall(rolesKey(accountId))).data;
+  const isInGroups = (record?.groups.length ?? 0) > 0 || claimedGroups(principal, accountId).length > 0;
+  const mayReadRoles = hasCustomRole(record?.grants ?? []) || (roles !== undefined && isInGroups);
+  const willReadUser = isSuper || (principal.type === "user" && isNarrow(record));
   const keys = [
-    ...(isAsked ? [user] : []),
+    ...(willReadUser ? [user] : []),
     ...(isSuper ? [accountKey(accountId)] : []),
     ...(record && record.groups.length > 0 ? [groupsKey(accountId)] : []),
+    ...(mayReadRoles ? [rolesKey(accountId)] : []),
   ];
-  const permissions = isNarrow(record) && !isSuper ? permissionsOf(record, noGroups, []) : everyPermission;
+  const known = { groups: noGroups, roles: roles ?? noRoles };
+  const permissions = isNarrow(record) && !isSuper ? permissionsOf(record, known, [], now) : everyPermission;
   return { permissions, keys };
 }
 
 const everyPermission: Permissions = { member: true, everything: true, superAdmin: false, grants: [] };
 
-/** Whether a record changes which items are read for its principal. A very long one would take too much memory. */
+/** Whether a record changes the guess of `expectedStanding`. A very long record would take too much memory. */
 const isWorthNoting = (record: AccessRecord): boolean =>
-  (isNarrow(record) || record.groups.length > 0) && record.grants.length <= 100;
+  (isNarrow(record) || record.groups.length > 0 || hasCustomRole(record.grants)) && record.grants.length <= 100;
 
-/** Whether a record allows something on a part of the account only. */
+const hasCustomRole = (grants: readonly Pick<HeldGrant, "custom_role">[]): boolean =>
+  grants.some(({ custom_role }) => custom_role !== undefined);
+
+/** Whether a record without ownership has a grant on a part of the account. */
 const isNarrow = (record: AccessRecord | undefined): boolean =>
   record !== undefined && record.owner_grant_id === undefined && record.grants.some(({ scope }) => scope !== undefined);
 
 /**
- * The name of a group in the `groups` claim of a token. It consists of the ids of account and group, so that no other
- * group ever has the same name.
+ * The name of a group in the `groups` claim of a token. The name consists of the ids of the account and the group, so
+ * that no other group ever gets the same name.
  */
 export const idpNameOf = (accountId: string, groupId: string): string => `${accountId}/${groupId}`;
 
-/** The account's id in the name of a group in a token; undefined for a name that is not in our form. */
+/** The account's id in the name of a group in a token; undefined for a name in another form than `idpNameOf`. */
 export const accountOfGroup = (idpName: string): string | undefined =>
   /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\/[0-9a-f-]{36}$/.exec(idpName)?.[1];
 
@@ -109,18 +165,16 @@ export function claimedGroups(principal: Principal, accountId: string): string[]
   return principal.groups.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 }
 
-/**
- * The existing groups among `ids`, and all groups that contain them. Ends even if groups contain each other.
- */
+/** The existing groups among `ids`, and all groups above them. Ends also if groups contain each other. */
 export function withAncestors({ groups }: GroupsRecord, ids: readonly string[]): string[] {
-  const found = new Set<string>();
-  const walk = (id: string | undefined): void => {
-    if (id === undefined || found.has(id) || !Object.hasOwn(groups, id)) return;
-    found.add(id);
-    walk(groups[id]?.parent_id);
+  const lineage = new Set<string>();
+  const addWithParents = (id: string | undefined): void => {
+    if (id === undefined || lineage.has(id) || !Object.hasOwn(groups, id)) return;
+    lineage.add(id);
+    addWithParents(groups[id]?.parent_id);
   };
-  ids.forEach(walk);
-  return [...found];
+  ids.forEach(addWithParents);
+  return [...lineage];
 }
 
 /** The number of nesting levels from a group down to its deepest subgroup; 1 for a group without subgroups. */
@@ -129,20 +183,29 @@ export function heightOf(record: GroupsRecord, id: string): number {
   return Math.max(1, ...levels);
 }
 
-/** The permissions of a principal in an account, and for a write the status of the account. */
-export type Standing = { permissions: Permissions; accountStatus?: StoredAccount["status"] };
+/**
+ * The permissions of a principal in an account, the principal's access record if there is one, and the status of the
+ * account if it was read.
+ */
+export type Standing = {
+  permissions: Permissions;
+  record?: AccessRecord | undefined;
+  accountStatus?: StoredAccount["status"];
+};
 
 /**
- * Reads the permissions of a principal in an account: its own, and those of its groups.
- * - One round trip reads the principal's own record, the groups if its token names any, and the account if the request
- *   writes.
- * - A second round trip reads the groups if only the record names groups.
+ * Reads the permissions of a principal in an account: the permissions of the principal and of the principal's groups.
+ * - One round trip reads the access record, the groups if the token names groups, and the account if `withStatus`.
+ * - A second round trip reads the groups if only the access record names groups, and the account's own roles if the
+ *   principal holds one. A third reads the roles if only a group names one.
+ * What has ended at `now` gives nothing.
  */
 export async function standingOf(
   table: Reader,
   principal: Principal,
   accountId: string,
   withStatus: boolean,
+  now: Date,
 ): Promise<Standing> {
   const claimed = claimedGroups(principal, accountId);
   const [accessItem, accountItem, groupsItem] = await readSome(table, [
@@ -152,43 +215,100 @@ export async function standingOf(
   ]);
   const record = accessItem && AccessRecord.parse(accessItem);
   if (accessItem && record && isWorthNoting(record)) table.seen?.note(accessItem);
-  const named = [...claimed, ...(record?.groups ?? [])];
-  const missing = groupsItem === undefined && record !== undefined && record.groups.length > 0;
-  const groups = groupsItem ?? (missing ? (await table.getMany([groupsKey(accountId)]))[0] : undefined);
-  const permissions = permissionsOf(record, groups ? GroupsRecord.parse(groups) : noGroups, named);
-  return { permissions, ...(accountItem ? { accountStatus: StoredAccount.parse(accountItem).status } : {}) };
+  const groupIds = [...claimed, ...(record?.groups ?? [])];
+  const needsGroups = groupsItem === undefined && record !== undefined && record.groups.length > 0;
+  const [laterGroups, rolesItem] = await readSome(table, [
+    needsGroups ? groupsKey(accountId) : undefined,
+    hasCustomRole(record?.grants ?? []) ? rolesKey(accountId) : undefined,
+  ]);
+  const storedGroups = groupsItem ?? laterGroups;
+  const groups = storedGroups ? GroupsRecord.parse(storedGroups) : noGroups;
+  const inherited = withAncestors(groups, groupIds).flatMap((id) => groups.groups[id]?.grants ?? []);
+  const roles = rolesItem ? RolesRecord.parse(rolesItem) : await rolesOf(table, accountId, inherited);
+  if (rolesItem) table.seen?.note(rolesItem);
+  const permissions = permissionsOf(record, { groups, roles }, groupIds, now);
+  return { permissions, record, ...(accountItem ? { accountStatus: StoredAccount.parse(accountItem).status } : {}) };
 }
 
-/** Gives a super admin every permission in an account that exists; any other principal keeps `standing`. */
+/** Reads the roles that an account has made, if one of these grants names such a role. */
+export async function rolesOf(
+  table: Reader,
+  accountId: string,
+  grants: readonly Pick<HeldGrant, "custom_role">[],
+): Promise<RolesRecord> {
+  if (!hasCustomRole(grants)) return noRoles;
+  const [item] = await table.getMany([rolesKey(accountId)]);
+  if (item) table.seen?.note(item);
+  return item ? RolesRecord.parse(item) : noRoles;
+}
+
+/** The grants that have not ended at a time, with the capabilities of the account's own roles. */
+export const effectiveGrants = (grants: readonly HeldGrant[], { roles }: RolesRecord, at: string): EffectiveGrant[] =>
+  grants
+    .filter(({ expires_at }) => isLive(expires_at, at))
+    .map((grant) => {
+      const { custom_role: key } = grant;
+      if (key === undefined) return grant;
+      return { ...grant, capabilities: Object.hasOwn(roles, key) ? (roles[key]?.capabilities ?? []) : [] };
+    });
+
+/** Whether the holder owns the account at a time. */
+export const isOwner = ({ owner_grant_id, owner_expires_at }: GrantHolder, at: string): boolean =>
+  owner_grant_id !== undefined && isLive(owner_expires_at, at);
+
+/**
+ * Returns `standing`, with all permissions and the account's status if the principal is a super admin and the account
+ * exists.
+ */
 export async function asSuperAdmin(
   table: Reader,
   principal: Principal,
   accountId: string,
   standing: Standing,
+  now: Date,
 ): Promise<Standing> {
-  if (!(await isSuperAdmin(table, principal))) return standing;
+  const rank = await superAdminOf(table, principal, now);
+  if (!rank) return standing;
   const read = async () => (await table.get(accountKey(accountId), StoredAccount))?.status;
   const accountStatus = standing.accountStatus ?? (await read());
   if (accountStatus === undefined) return standing;
-  return { permissions: { ...everyPermission, superAdmin: true }, accountStatus };
+  const { member, everything, grants, ends = {} } = standing.permissions;
+  const everythingEnd = latestEnd([rank.until, ...(everything ? [ends.everything] : [])]);
+  const memberEnd = latestEnd([everythingEnd, ...(member ? [ends.member] : [])]);
+  const later = endsOf({ member: memberEnd, everything: everythingEnd, superAdmin: rank.until });
+  return { permissions: { ...everyPermission, superAdmin: true, grants, ...later }, accountStatus };
 }
 
-/** Reads the given keys in one round trip. An undefined key gives undefined at its place. */
+/** Reads items in one round trip, in the order of `keys`. An undefined key gives undefined. */
 async function readSome(table: Reader, keys: readonly (Key | undefined)[]): Promise<(Item | undefined)[]> {
-  const wanted = keys.filter((key) => key !== undefined);
-  const items = (await table.getMany(wanted)).values();
+  const presentKeys = keys.filter((key) => key !== undefined);
+  if (presentKeys.length === 0) return keys.map(() => undefined);
+  const items = (await table.getMany(presentKeys)).values();
   return keys.map((key) => (key === undefined ? undefined : items.next().value));
 }
 
-function permissionsOf(record: AccessRecord | undefined, groups: GroupsRecord, named: readonly string[]): Permissions {
-  const memberOf = withAncestors(groups, named);
+/** `ids` are the groups that the access record and the token name. */
+function permissionsOf(
+  record: AccessRecord | undefined,
+  { groups, roles }: { groups: GroupsRecord; roles: RolesRecord },
+  ids: readonly string[],
+  now: Date,
+): Permissions {
+  const at = now.toISOString();
+  const memberOf = withAncestors(groups, ids);
   const holders: GrantHolder[] = [...(record ? [record] : []), ...memberOf.flatMap((id) => groups.groups[id] ?? [])];
-  const owner = holders.some(({ owner_grant_id }) => owner_grant_id !== undefined);
-  const grants = holders.flatMap((holder) => holder.grants);
+  const ownerEnds = holders.flatMap((holder) => (isOwner(holder, at) ? [holder.owner_expires_at] : []));
+  const grants = holders.flatMap((holder) => effectiveGrants(holder.grants, roles, at));
+  // Membership of a group does not end.
+  const memberEnds = [...ownerEnds, ...grants.map(({ expires_at }) => expires_at), ...memberOf.map(() => undefined)];
   return {
-    member: owner || grants.length > 0 || memberOf.length > 0,
-    everything: owner,
+    member: memberEnds.length > 0,
+    everything: ownerEnds.length > 0,
     superAdmin: false,
     grants,
+    ...endsOf({ member: latestEnd(memberEnds), everything: latestEnd(ownerEnds) }),
   };
 }
+
+const endsOf = (ends: NonNullable<Permissions["ends"]>): Pick<Permissions, "ends"> =>
+  Object.values(ends).every((end) => end === undefined) ? {} : { ends };

@@ -13,8 +13,8 @@ function ordinalIn({ id, ordinals }: StoredAccount, list: string): number {
 }
 
 /**
- * Plans the change of an account's status, and the account's move between the lists by status. Plans no writes if the
- * account has the status already. Throws 409 `account_closed` for a closed account.
+ * Plans the change of an account's status, and the move of the account between the lists by status. Plans no writes if
+ * the account has the status already. Throws 409 `account_closed` for any other status of a closed account.
  */
 export async function planAccountStatus(
   table: Reader,

@@ -1,3 +1,4 @@
+import { isLive } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import { notFound } from "../core/errors.ts";
 import { type PageQuery, type RowSource, spanOf } from "../core/page.ts";
@@ -19,8 +20,9 @@ import {
   claimedGroups,
   GroupsRecord,
   groupsKey,
-  isSuperAdmin,
   standingOf,
+  StoredUser,
+  superAdminOf,
   withAncestors,
   userKey,
 } from "./standing.ts";
@@ -28,7 +30,7 @@ import {
 type Filter = { client_id?: string | undefined; status?: string | undefined };
 type VisibleAccounts = { items: StoredAccount[]; total: number };
 
-/** The account. Throws 404. */
+/** Reads an account. Throws 404. */
 export async function getAccount(table: Reader, accountId: string): Promise<StoredAccount> {
   const account = await table.get(accountKey(accountId), StoredAccount);
   if (!account) throw notFound();
@@ -38,35 +40,46 @@ export async function getAccount(table: Reader, accountId: string): Promise<Stor
 /**
  * A page of the accounts that the principal may see.
  * - A super admin: all accounts, oldest first. The page costs the same with every filter.
- * - Another user: first the accounts that the user belongs to directly, oldest membership first. Then, by id, those to
- *   which only the groups in the token give access. A filtered page reads all accounts of the user.
- * - A service account: its own account.
+ * - Another user: first the accounts with an access record of the user, in the order in which the user got access.
+ *   Then, by id, the accounts to which only the groups in the token give access. A filtered page reads all accounts of
+ *   the user, and so does every page while the access to one of them has ended and is not cleared away yet.
+ * - A service account: the account that has it.
  */
 export async function visibleAccounts(
   table: Reader,
   principal: Principal,
   filter: Filter,
   page: PageQuery,
+  now: Date,
 ): Promise<VisibleAccounts> {
   const { skip, take } = spanOf(page);
   if (filter.status !== undefined && !AccountStatus.safeParse(filter.status).success) return { items: [], total: 0 };
   const filtered = filter.client_id !== undefined || filter.status !== undefined;
-  if (principal.account_id !== undefined) return sliced(await ownAccount(table, principal), filter, page);
+  if (principal.account_id !== undefined) return filteredPage(await ownAccount(table, principal, now), filter, page);
   const early = readerAhead(table, aheadOfAccounts(table, principal, filter, { skip, take }));
-  const isSuper = await isSuperAdmin(table, principal);
+  const [isSuper, ended] = await Promise.all([
+    superAdminOf(early, principal, now),
+    endedAccounts(early, principal, now),
+  ]);
   return atOneMoment(early, async (moment) => {
     if (isSuper) {
       const { rows, total } = await moment.page(await matchingSources(moment, table, filter), skip, take);
       return { items: rows, total };
     }
-    const sources = await ownSources(moment, table, principal);
-    if (filtered) return sliced((await moment.page(sources, 0, Infinity)).rows, filter, page);
+    const { own, claimed } = await ownSources(moment, table, principal, ended);
+    const sources = [...own, ...claimed];
+    if (ended.size > 0) {
+      const [listed, others] = [await moment.page(own, 0, Infinity), await moment.page(claimed, 0, Infinity)];
+      const live = listed.rows.filter(({ id }) => !ended.has(id));
+      return filteredPage([...live, ...others.rows], filter, page);
+    }
+    if (filtered) return filteredPage((await moment.page(sources, 0, Infinity)).rows, filter, page);
     const { rows, total } = await moment.page(sources, skip, take);
     return { items: rows, total };
   });
 }
 
-/** The list that is probably read, by whether this process has seen that the principal is a super admin. */
+/** The list that will probably be read. A principal counts as a super admin if this process has seen that before. */
 function aheadOfAccounts(
   { seen }: Reader,
   principal: Principal,
@@ -87,33 +100,51 @@ const matchingSources = (moment: Moment, table: Reader, filter: Filter): Promise
     },
   ]);
 
-/** The accounts of a user who is no super admin, in the order of `visibleAccounts`. */
-async function ownSources(moment: Moment, table: Reader, principal: Principal): Promise<RowSource<StoredAccount>[]> {
+/** The accounts with an access record of the user in which all access has ended, until a worker clears them away. */
+async function endedAccounts(table: Reader, { id }: Principal, now: Date): Promise<ReadonlySet<string>> {
+  const ends = Object.entries((await table.get(userKey(id), StoredUser))?.access_ends ?? {});
+  return new Set(ends.filter(([, end]) => !isLive(end, now.toISOString())).map(([accountId]) => accountId));
+}
+
+/**
+ * The accounts of a user who is no super admin: those with an access record, also if the access has ended, and those
+ * to which only the groups in the token give access.
+ */
+async function ownSources(
+  moment: Moment,
+  table: Reader,
+  principal: Principal,
+  ended: ReadonlySet<string>,
+): Promise<{ own: RowSource<StoredAccount>[]; claimed: RowSource<StoredAccount>[] }> {
   const own = await moment.open([
     { list: accountsOfUser(principal.id), resolve: (rows: unknown[]) => readAccounts(table, rows) },
   ]);
-  if (principal.groups.length === 0) return own;
-  const claimed = await claimedAccounts(table, principal);
+  if (principal.groups.length === 0) return { own, claimed: [] };
+  const claimed = await claimedAccounts(table, principal, ended);
   const read = (skip: number, take: number) => readAccounts(table, claimed.slice(skip, skip + take));
-  return [...own, { total: claimed.length, read }];
+  return { own, claimed: [{ total: claimed.length, read }] };
 }
 
-/** The accounts with a group that the token names, without those that the user belongs to directly. */
-async function claimedAccounts(table: Reader, principal: Principal): Promise<{ account_id: string }[]> {
+/** The accounts with a group that the token names, without accounts that have a live access record of the user. */
+async function claimedAccounts(
+  table: Reader,
+  principal: Principal,
+  ended: ReadonlySet<string>,
+): Promise<{ account_id: string }[]> {
   const ids = [...new Set(principal.groups.flatMap((name) => accountOfGroup(name) ?? []))].toSorted();
   const records = await table.getMany(ids.map((id) => accessKey(id, principal)));
   const groups = await table.getMany(ids.map((id) => groupsKey(id)));
   return ids.flatMap((id, index) => {
     const record = groups[index] && GroupsRecord.parse(groups[index]);
-    const opensAccount = record !== undefined && withAncestors(record, claimedGroups(principal, id)).length > 0;
-    return opensAccount && !records[index] ? [{ account_id: id }] : [];
+    const isMember = record !== undefined && withAncestors(record, claimedGroups(principal, id)).length > 0;
+    return isMember && (!records[index] || ended.has(id)) ? [{ account_id: id }] : [];
   });
 }
 
-async function ownAccount(table: Reader, principal: Principal): Promise<StoredAccount[]> {
+async function ownAccount(table: Reader, principal: Principal, now: Date): Promise<StoredAccount[]> {
   const accountId = principal.account_id ?? "";
   const [{ permissions }, [item]] = await Promise.all([
-    standingOf(table, principal, accountId, false),
+    standingOf(table, principal, accountId, false, now),
     table.getMany([accountKey(accountId)]),
   ]);
   return permissions.member && item ? [StoredAccount.parse(item)] : [];
@@ -124,7 +155,7 @@ async function readAccounts(table: Reader, pointers: readonly unknown[]): Promis
   return items.map((item) => StoredAccount.parse(item));
 }
 
-function sliced(accounts: StoredAccount[], filter: Filter, page: PageQuery): VisibleAccounts {
+function filteredPage(accounts: StoredAccount[], filter: Filter, page: PageQuery): VisibleAccounts {
   const { skip, take } = spanOf(page);
   const matching = accounts.filter((account) => isMatch(account, filter));
   return { items: matching.slice(skip, skip + take), total: matching.length };

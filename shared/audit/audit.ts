@@ -1,8 +1,10 @@
 import * as z from "zod";
 
 import { ActorType, changeJournalOf, StoredChange } from "../changes/record.ts";
+import { csvOf } from "../core/csv.ts";
+import { InvalidInput } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
-import { spanOf, type PageQuery } from "../core/page.ts";
+import { orderQuery, spanOf, type OrderedPage } from "../core/page.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { readEntries } from "../table/journal.ts";
@@ -32,16 +34,19 @@ export const AuditEntry = z
       .meta({ description: "The resource that changed." }),
     before: StoredView.meta({ description: "The resource before the change. Null if it was created." }),
     after: StoredView.meta({ description: "The resource after the change. Null if it was deleted." }),
-    source_ip: z.string().nullable().meta({ description: "The IP address that the request came from, if known." }),
+    source_ip: z
+      .string()
+      .nullable()
+      .meta({ description: "The IP address of the client that sent the request, if known." }),
     user_agent: z.string().nullable().meta({ description: "The `User-Agent` of the client that sent the request." }),
     request_id: z.string().meta({ description: "The id of the request, as in the `X-Request-Id` of its answer." }),
   })
   .meta({ id: "AuditEntry", description: "One change of one resource: who changed what, when and from where." });
-type AuditEntry = z.output<typeof AuditEntry>;
+export type AuditEntry = z.output<typeof AuditEntry>;
 
 const instant = z.iso.datetime({ offset: true }).optional();
 
-/** The filters of the audit log; an entry has to match all given filters. */
+/** The filters and the order of the audit log. An entry has to match all filters that the query has. */
 export const auditQuery = {
   actor_id: Id.optional().meta({ description: "Only changes by this user or service account." }),
   action: z.string().min(1).max(100).optional().meta({
@@ -52,8 +57,9 @@ export const auditQuery = {
   }),
   since: instant.meta({ description: "Only changes at this time or later (RFC 3339)." }),
   until: instant.meta({ description: "Only changes before this time (RFC 3339)." }),
+  ...orderQuery("desc"),
 };
-type AuditQuery = PageQuery & z.output<z.ZodObject<typeof auditQuery>>;
+type AuditQuery = OrderedPage & z.output<z.ZodObject<typeof auditQuery>>;
 
 const entryOf = (change: StoredChange): AuditEntry => ({
   id: change.id,
@@ -71,22 +77,79 @@ const entryOf = (change: StoredChange): AuditEntry => ({
 });
 
 /**
- * A page of the account's changes, newest first. Throws 422 when a filter would have to search more than 20,000
+ * A page of the account's changes, by default newest first. Throws 422 if a filter would have to search more than 20,000
  * changes.
  */
 export async function listAuditEntries(
   accountId: string,
-  { page, page_size, since, until, ...filter }: AuditQuery,
+  { page, page_size, order, since, until, ...filter }: AuditQuery,
   { table, now }: Context,
 ): Promise<{ items: AuditEntry[]; total: number }> {
-  const wanted = Object.entries(filter).filter(([, value]) => value !== undefined);
-  const keep = (row: Item): boolean => wanted.every(([name, value]) => row[name] === value);
+  const conditions = Object.entries(filter).filter(([, value]) => value !== undefined);
+  const keep = (row: Item): boolean => conditions.every(([name, value]) => row[name] === value);
   const options = {
-    ...spanOf({ page, page_size }),
+    ...spanOf({ page, page_size, order }),
     ...(since === undefined ? {} : { since: new Date(since) }),
     ...(until === undefined ? {} : { until: new Date(until) }),
-    ...(wanted.length === 0 ? {} : { keep }),
+    ...(conditions.length === 0 ? {} : { keep }),
   };
   const { rows, total } = await readEntries(table, changeJournalOf(accountId), options, now());
   return { items: rows.map((row) => entryOf(StoredChange.parse(row))), total };
+}
+
+/** The most entries of one file. The entries of a file are in memory together, and an answer has at most 6 MB. */
+const mostInFile = 1_000;
+
+/**
+ * All changes that match, for a file. Throws 422 if there are more than 1,000, and the errors of `listAuditEntries`.
+ */
+export async function auditEntriesForFile(
+  accountId: string,
+  query: AuditQuery,
+  context: Context,
+): Promise<{ items: AuditEntry[]; total: number }> {
+  const found = await listAuditEntries(accountId, { ...query, page: 1, page_size: mostInFile }, context);
+  if (found.total <= mostInFile) return found;
+  const msg = `${found.total} entries match, and a file has at most ${mostInFile}. Write a shorter time from \`since\` to \`until\``;
+  throw new InvalidInput([{ loc: ["query", "since"], msg, type: "too_many" }]);
+}
+
+const columns = [
+  "occurred_at",
+  "action",
+  "event_type",
+  "actor_type",
+  "actor_id",
+  "actor_email",
+  "resource_type",
+  "resource_id",
+  "before",
+  "after",
+  "source_ip",
+  "user_agent",
+  "request_id",
+  "id",
+];
+
+const jsonCell = (view: object | null): string => (view === null ? "" : JSON.stringify(view));
+
+/** Audit entries as a CSV file, with a header. `before` and `after` are JSON. */
+export function auditFile(entries: readonly AuditEntry[]): { name: string; text: string } {
+  const rows = entries.map((entry) => [
+    entry.occurred_at,
+    entry.action,
+    entry.event_type,
+    entry.actor.type,
+    entry.actor.id,
+    entry.actor.email ?? "",
+    entry.resource.type,
+    entry.resource.id,
+    jsonCell(entry.before),
+    jsonCell(entry.after),
+    entry.source_ip ?? "",
+    entry.user_agent ?? "",
+    entry.request_id,
+    entry.id,
+  ]);
+  return { name: "audit-log.csv", text: csvOf([columns, ...rows]) };
 }

@@ -1,25 +1,35 @@
+import type { Issuer } from "../core/environment.ts";
 import { Problem } from "../core/errors.ts";
 import type { SeenItems } from "../table/seen-items.ts";
 import type { Table } from "../table/table.ts";
 import type { Principal } from "./principal.ts";
 import { expectedService, isServiceToken, servicePrincipal } from "./service-token.ts";
 
-/** The bearer token in an `Authorization` header (RFC 6750); undefined if it has none. */
+/** The bearer token in an `Authorization` header (RFC 6750); undefined if the header has none. */
 const bearerToken = (header = ""): string | undefined => /^Bearer +([^\s]+) *$/i.exec(header)?.[1];
 
 /**
- * The principal that a header's token belonged to when this process accepted it last; undefined if that is not known.
- * Use this only to guess which items to read.
+ * The principal of a service account token that this process has accepted before; undefined for all other headers. Use
+ * this only to guess which items to read.
  */
 export function expectedPrincipal(header: string | undefined, seen: SeenItems, now: Date): Principal | undefined {
   const token = bearerToken(header);
   return token !== undefined && isServiceToken(token) ? expectedService(token, seen, now) : undefined;
 }
 
+/** A function that asks the issuer of a user's token for the user's e-mail address. The token must have been verified. */
+export const askEmailOf = (header: string | undefined, issuers: readonly Issuer[]) => async () => {
+  const token = bearerToken(header);
+  if (token === undefined || isServiceToken(token)) return undefined;
+  // Loaded here, because few requests need it.
+  const { emailAtIssuer } = await import("./issuer-metadata.ts");
+  return emailAtIssuer(token, issuers);
+};
+
 /**
- * Returns the principal of an `Authorization` header (RFC 6750) with a JWT of a configured issuer or a service account
- * token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`; beyond the code, the error does not say
- * which check failed.
+ * Returns the principal of an `Authorization` header (RFC 6750). The token is a JWT of a configured issuer or a service
+ * account token. Throws 401 `unauthenticated`, `token_expired` or `token_revoked`; the error does not say more about
+ * the check that failed. Throws the errors of `verifyUser` too.
  */
 export async function authenticate(
   header: string | undefined,

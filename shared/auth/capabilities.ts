@@ -21,6 +21,8 @@ export const capabilities = [
   "credential.manage",
   "forwarding.view",
   "forwarding.manage",
+  "suppression.view",
+  "suppression.manage",
   "ip.view",
   "ip.assign",
   "ip.manage",
@@ -41,6 +43,7 @@ const viewer = [
   "dns.view",
   "mailbox.view",
   "forwarding.view",
+  "suppression.view",
   "ip.view",
 ] as const satisfies Capability[];
 const editor = [
@@ -49,6 +52,7 @@ const editor = [
   "mailbox.update",
   "mailbox.export",
   "forwarding.manage",
+  "suppression.manage",
   "ip.assign",
   "tag.manage",
 ] as const satisfies Capability[];
@@ -71,8 +75,8 @@ export type RoleKey = keyof typeof roles;
 export const RoleKey = z.enum(Object.keys(roles) as [RoleKey, ...RoleKey[]]);
 
 /**
- * The capability to view the resources that `capability` changes: `workspace.manage` → `workspace.view`; `account.view`
- * if there is none.
+ * The capability to view the resources that `capability` changes, such as `workspace.view` for `workspace.manage`;
+ * `account.view` if there is no such capability.
  */
 export function viewCapability(capability: Capability): Capability {
   const view = `${capability.split(".")[0]}.view`;

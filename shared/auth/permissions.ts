@@ -3,8 +3,8 @@ import * as z from "zod";
 import { Capability, RoleKey, roles } from "./capabilities.ts";
 
 /**
- * The types of resources to which the specification narrows a grant. The product has no resources of some of these
- * types, and refuses a grant for them.
+ * The types of resources that the `scope` of a grant can name. The product has no resources of some of these types, and
+ * refuses a grant on them.
  */
 export const ResourceType = z.enum([
   "client",
@@ -29,44 +29,83 @@ export type ResourceType = z.output<typeof ResourceType>;
 export const Scope = z.object({ type: ResourceType, id: z.string() });
 export type Scope = z.output<typeof Scope>;
 
-/** One grant as authorization reads it: a capability or a role, on a scope or on the whole account. */
+/**
+ * One grant as it is stored with its holder: a capability, a role or a role of the account (`custom_role`), on a scope or
+ * on the whole account. It gives nothing from `expires_at` on.
+ */
 export const HeldGrant = z.object({
   id: z.string(),
   capability: Capability.optional(),
   role: RoleKey.optional(),
+  custom_role: z.string().optional(),
   scope: Scope.optional(),
+  expires_at: z.string().optional(),
 });
 export type HeldGrant = z.output<typeof HeldGrant>;
 
+/** One grant as authorization reads it. `capabilities` are those of its role of the account at the time of the request. */
+export const EffectiveGrant = HeldGrant.extend({ capabilities: z.array(Capability).optional() });
+export type EffectiveGrant = z.output<typeof EffectiveGrant>;
+
+/** Whether something that ends at `end` (RFC 3339, UTC) lasts at the time `at`. Without an end it always lasts. */
+export const isLive = (end: string | undefined, at: string): boolean => end === undefined || end > at;
+
+/** The latest of some ends; undefined if one of them is undefined, because it never comes. */
+export const latestEnd = (ends: readonly (string | undefined)[]): string | undefined =>
+  ends.includes(undefined)
+    ? undefined
+    : ends
+        .flatMap((end) => end ?? [])
+        .toSorted()
+        .at(-1);
+
 /** The permissions of a principal in one account. */
 export type Permissions = {
-  /** Whether the principal belongs to the account in any way. For everybody else the account does not exist (404). */
+  /** Whether the principal has a grant or a group in the account. To all other principals the account answers 404. */
   member: boolean;
   /** True for account owners and super admins. */
   everything: boolean;
+  /** Whether the principal is a super admin. Only super admins give and revoke super admin. */
   superAdmin: boolean;
-  grants: readonly HeldGrant[];
+  grants: readonly EffectiveGrant[];
+  /** When `member`, `everything` and `superAdmin` end. Absent for those that do not end. */
+  ends?: { member?: string | undefined; everything?: string | undefined; superAdmin?: string | undefined };
 };
 
 export const noPermissions: Permissions = { member: false, everything: false, superAdmin: false, grants: [] };
 
-/** The capabilities one grant gives on its scope. */
-export const capabilitiesOf = ({ capability, role }: Pick<HeldGrant, "capability" | "role">): readonly Capability[] =>
-  role === undefined ? (capability === undefined ? [] : [capability]) : roles[role];
+/** The part of `permissions` that lasts until `until` at least; without `until`, the part that does not end. */
+export function lastingUntil(permissions: Permissions, until: string | undefined): Permissions {
+  const lasts = (end: string | undefined): boolean => end === undefined || (until !== undefined && end >= until);
+  const { ends = {} } = permissions;
+  return {
+    member: permissions.member && lasts(ends.member),
+    everything: permissions.everything && lasts(ends.everything),
+    superAdmin: permissions.superAdmin && lasts(ends.superAdmin),
+    grants: permissions.grants.filter(({ expires_at }) => lasts(expires_at)),
+  };
+}
 
-const gives = (grant: HeldGrant, capability: Capability): boolean => capabilitiesOf(grant).includes(capability);
+/** The capabilities that a grant gives on its scope. */
+export function capabilitiesOf({
+  capability,
+  role,
+  capabilities = [],
+}: Pick<EffectiveGrant, "capability" | "role" | "capabilities">): readonly Capability[] {
+  if (role !== undefined) return roles[role];
+  return capability === undefined ? capabilities : [capability];
+}
 
-/** Whether no grant is needed: owners may do everything, and every member may view the account. */
-const implied = (permissions: Permissions, capability: Capability): boolean =>
+const gives = (grant: EffectiveGrant, capability: Capability): boolean => capabilitiesOf(grant).includes(capability);
+
+/** Whether the capability needs no grant: owners have all capabilities, and every member may view the account. */
+const isImplied = (permissions: Permissions, capability: Capability): boolean =>
   permissions.everything || (permissions.member && capability === "account.view");
 
-/**
- * Whether the capability is held on a resource or on anything that contains it. `scopes` are the scopes of the
- * resource.
- */
+/** Whether the capability is held on a resource or on a scope that contains it. `scopes` are the resource's scopes. */
 export function covers(permissions: Permissions, capability: Capability, scopes: readonly Scope[]): boolean {
   return (
-    implied(permissions, capability) ||
+    isImplied(permissions, capability) ||
     permissions.grants.some(
       (grant) =>
         gives(grant, capability) &&
@@ -78,11 +117,11 @@ export function covers(permissions: Permissions, capability: Capability, scopes:
 
 /** Whether the capability is held on anything in the account. */
 export function holdsAnywhere(permissions: Permissions, capability: Capability): boolean {
-  return implied(permissions, capability) || permissions.grants.some((grant) => gives(grant, capability));
+  return isImplied(permissions, capability) || permissions.grants.some((grant) => gives(grant, capability));
 }
 
-/** The ids of the resources of one type on which the capability is granted, or `all` if it covers the whole account. */
-export function scopesHeld(permissions: Permissions, capability: Capability, type: ResourceType): "all" | string[] {
+/** The ids of the resources of a type on which the capability is held, or `all` if it is held on the whole account. */
+export function idsHeld(permissions: Permissions, capability: Capability, type: ResourceType): "all" | string[] {
   if (covers(permissions, capability, [])) return "all";
   const ids = permissions.grants.flatMap((grant) =>
     gives(grant, capability) && grant.scope?.type === type ? [grant.scope.id] : [],

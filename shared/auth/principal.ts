@@ -7,14 +7,47 @@ export type Principal = {
   type: "user" | "service_account";
   id: string;
   email: string;
+  /** The claim `email_verified`, or what the issuer's setting says without it; undefined if neither says it. */
+  email_verified?: boolean;
   first_name?: string;
   last_name?: string;
   locale?: string;
-  /** The account a service account belongs to; a user can belong to many. */
+  /** The account of a service account; undefined for a user, who can belong to many accounts. */
   account_id?: string;
   /** The `groups` claim, as the issuer sent it. */
   groups: readonly string[];
 };
+
+/** Who a user is, as far as it is known. */
+export const Profile = z.object({
+  email: z.string().optional(),
+  first_name: z.string().optional(),
+  last_name: z.string().optional(),
+});
+export type Profile = z.output<typeof Profile>;
+
+/** The e-mail address of a user whose token has none. */
+export const placeholderEmail = (userId: string): string => `${userId}@users.invalid`;
+
+/** The e-mail address in a user's token; undefined if the token has none, or says that it is not verified. */
+export const emailOf = ({ type, id, email, email_verified }: Principal): string | undefined =>
+  type !== "user" || email === "" || email === placeholderEmail(id) || email_verified === false ? undefined : email;
+
+/** The address of a user that counts as proof of who the user is: the issuer says that it has verified it. */
+export const verifiedEmailOf = (principal: Principal): string | undefined =>
+  principal.email_verified === true ? emailOf(principal) : undefined;
+
+/** The profile of a user; empty for a service account. */
+export function profileOf(principal: Principal): Profile {
+  if (principal.type !== "user") return {};
+  const { first_name, last_name } = principal;
+  const email = emailOf(principal);
+  return {
+    ...(email === undefined ? {} : { email }),
+    ...(first_name === undefined ? {} : { first_name }),
+    ...(last_name === undefined ? {} : { last_name }),
+  };
+}
 
 export const IdentityProfile = z
   .object({
@@ -23,8 +56,8 @@ export const IdentityProfile = z
       description: "The e-mail address. For a service account, it is `<public id>@service-accounts.invalid`.",
     }),
     is_super_admin: z.boolean().meta({ description: "Whether the principal may do everything in every account." }),
-    first_name: z.string().optional().meta({ description: "The given name, if the issuer gives it." }),
-    last_name: z.string().optional().meta({ description: "The family name, if the issuer gives it." }),
-    locale: z.string().optional().meta({ description: "The language as a BCP 47 tag, if the issuer gives it." }),
+    first_name: z.string().optional().meta({ description: "The given name, if the token has it." }),
+    last_name: z.string().optional().meta({ description: "The family name, if the token has it." }),
+    locale: z.string().optional().meta({ description: "The language as a BCP 47 tag, if the token has it." }),
   })
   .meta({ id: "IdentityProfile", description: "The user or service account that the access token belongs to." });

@@ -13,21 +13,22 @@ const Expiry = z.object({ exp: z.number() });
 const expiryOf = (token: string): number =>
   Expiry.parse(JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString())).exp * 1_000;
 
-const keptMs = 300_000;
+const rememberedMs = 300_000;
 
 /**
- * Verifies a token once, and recognizes it afterwards by its SHA-256: until it expires, and for five minutes at most. A
- * signature takes longer to check than everything else that a request computes. A refused token is not remembered. If the
- * issuer removes its key, remembered tokens are accepted for that much longer.
+ * Verifies a token once, and then recognizes the token by its SHA-256, because the check of a signature takes more time
+ * than all other computation of a request.
+ * - A token is remembered until it expires, and for five minutes at most. Refused tokens are not remembered.
+ * - If the issuer removes a key, a remembered token with this key is still accepted for up to five minutes.
  */
 export function rememberTokens(verify: Verify): Verify {
-  const known = new Map<string, { principal: Principal; untilMs: number }>();
+  const verified = new Map<string, { principal: Principal; untilMs: number }>();
   return async (token) => {
     const digest = hash("sha256", token);
-    const found = known.get(digest);
-    if (found && Date.now() < found.untilMs) return found.principal;
+    const earlier = verified.get(digest);
+    if (earlier && Date.now() < earlier.untilMs) return earlier.principal;
     const principal = await verify(token);
-    remember(known, digest, { principal, untilMs: Math.min(expiryOf(token), Date.now() + keptMs) });
+    remember(verified, digest, { principal, untilMs: Math.min(expiryOf(token), Date.now() + rememberedMs) });
     return principal;
   };
 }

@@ -32,14 +32,15 @@ const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const shape = /^sat_([0-9A-Za-z]{16})_([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/;
 
 /**
- * Turns `bytes` into `length` base62 characters. Each takes 16 bits, so that the bias of the remainder is negligible.
+ * Turns `bytes` into `length` base62 characters. Each character takes 16 bits, so that the modulo bias is negligible.
  */
 function base62(bytes: Buffer, length: number): string {
   return Array.from({ length }, (_, index) => alphabet[bytes.readUInt16BE(index * 2) % 62]).join("");
 }
 
+/** The CRC32 of the first parts of a token, as six base62 digits. */
 function checksum(body: string): string {
-  // Loaded here, because users' tokens do not need it.
+  // Loaded here, because requests with a JWT do not need zlib.
   let rest = process.getBuiltinModule("node:zlib").crc32(body);
   let digits = "";
   for (let index = 0; index < 6; index++) {
@@ -51,14 +52,14 @@ function checksum(body: string): string {
 
 const hash = (secret: string): string => createHash("sha256").update(secret).digest("hex");
 
-/** Whether a bearer token has the prefix of service account tokens. The checksum is checked later. */
+/** Whether a bearer token has the prefix of service account tokens. */
 export const isServiceToken = (token: string): boolean => token.startsWith("sat_");
 
 export type MintedToken = { token: string; publicId: string; secretHash: string };
 
 /**
- * Makes a token `sat_<public id>_<secret><CRC32>`. A fixed `seed` (112 bytes) gives the same token each time, for demo
- * data.
+ * Makes a token `sat_<public id>_<secret><CRC32>` from 112 random bytes. For demo data, a fixed `seed` gives the same
+ * token each time.
  */
 export function mintServiceToken(seed: Buffer = randomBytes(112)): MintedToken {
   const publicId = base62(seed, 16);
@@ -67,7 +68,7 @@ export function mintServiceToken(seed: Buffer = randomBytes(112)): MintedToken {
   return { token: body + checksum(body), publicId, secretHash: hash(secret) };
 }
 
-/** The write that stores a minted token. Of the secret only the SHA-256 is stored. */
+/** The write that stores a minted token, with only the SHA-256 of its secret. */
 export const tokenWrite = (input: {
   id: string;
   accountId: string;
@@ -85,8 +86,8 @@ export const tokenWrite = (input: {
 });
 
 /**
- * Plans the end of live tokens. They are revoked at once, or expire at a given time. A token that expires sooner is
- * left as it is. Also returns the public ids of the tokens that are live at `now`.
+ * Plans the end of the tokens that are live at `now`, and returns their public ids. The tokens are revoked, or they
+ * expire at the time `expires`. A token that expires sooner stays as it is.
  */
 export async function planTokenEnds(
   table: Reader,
@@ -118,16 +119,16 @@ export async function lastUses(table: Reader, publicIds: readonly string[]): Pro
   );
 }
 
-const useIsNotedEveryMs = 3_600_000;
+const noteIntervalMs = 3_600_000;
 
 /** Stores when a token was last used, at most once an hour. A failure of this write does not fail the request. */
 async function noteUse(table: Table, { public_id, last_used_at }: StoredToken, now: Date): Promise<void> {
-  if (last_used_at !== undefined && now.getTime() - Date.parse(last_used_at) < useIsNotedEveryMs) return;
+  if (last_used_at !== undefined && now.getTime() - Date.parse(last_used_at) < noteIntervalMs) return;
   const note: Write = { update: tokenKey(public_id), set: { last_used_at: now.toISOString() }, if: "present" };
   await table.attempt(note).catch(() => undefined);
 }
 
-/** The two parts of a token whose checksum is right: its public id and its secret. */
+/** The public id and the secret of a token; undefined if the form or the checksum is wrong. */
 function partsOf(token: string): { publicId: string; secret: string } | undefined {
   const [, publicId = "", secret = "", sum = ""] = shape.exec(token) ?? [];
   return publicId !== "" && checksum(`sat_${publicId}_${secret}`) === sum ? { publicId, secret } : undefined;
@@ -145,8 +146,8 @@ const principalOf = ({ id, account_id, public_id }: StoredToken): Principal => (
 });
 
 /**
- * The service account of a token that this process has accepted before; undefined for other tokens, and once this
- * process has seen that the token ended. Use this only to guess which items to read.
+ * The service account of a token that this process has accepted before; undefined for other tokens, and for a token
+ * that has ended as far as this process knows. Use this only to guess which items to read.
  */
 export function expectedService(token: string, seen: SeenItems, now: Date): Principal | undefined {
   const parts = partsOf(token);

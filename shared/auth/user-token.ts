@@ -8,11 +8,13 @@ import * as z from "zod";
 import type { Issuer } from "../core/environment.ts";
 import { Problem } from "../core/errors.ts";
 import { idOfWords } from "../core/ids.ts";
-import type { Principal } from "./principal.ts";
+import { placeholderEmail, type Principal } from "./principal.ts";
 
 /** Turns a JWT access token into its principal. Throws 401, or 503 if the issuer's keys cannot be fetched. */
 export type UserVerifier = ((token: string) => Promise<Principal>) & {
-  /** Loads the keys of all issuers. Without it, the first token of each issuer loads them. */
+  /**
+   * Loads the keys of all issuers. If it is not called, the first token of each issuer loads the keys of that issuer.
+   */
   loadKeys: () => Promise<void>;
 };
 
@@ -26,8 +28,8 @@ const isIdToken = (payload: JwtPayload): boolean =>
   ["nonce", "at_hash", "c_hash"].some((claim) => claim in payload);
 
 /**
- * Makes the checks of RFC 7515 §4.1.11 (no extension is understood here), RFC 8725 and RFC 9068 that the library leaves
- * to its caller.
+ * Makes the checks that the library leaves to its caller: RFC 7515 §4.1.11 (we support no extension), RFC 8725 and RFC
+ * 9068. Throws if a check fails.
  */
 function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): void {
   if ("crit" in header) throw new Error("an extension that is not understood");
@@ -39,8 +41,8 @@ function checkToken(issuer: Issuer, header: JwtHeader, payload: JwtPayload): voi
 }
 
 /**
- * The principal's id for a subject. A UUID subject of the primary issuer is used unchanged. Any other subject becomes a
- * UUIDv8 of SHA-256(issuer, subject), so that no issuer can speak for a user of another.
+ * The principal's id for a subject. A UUID from the primary issuer is the id itself, in lower case. Any other subject
+ * becomes a UUIDv8 of SHA-256(issuer, subject), so that no issuer can make tokens for the users of another issuer.
  */
 function principalId(issuer: Issuer, subject: string): string {
   if (issuer.primary && z.uuid().safeParse(subject).success) return subject.toLowerCase();
@@ -56,20 +58,30 @@ function principalOf(issuer: Issuer, payload: JwtPayload): Principal {
     first_name: textClaim(payload["given_name"]),
     last_name: textClaim(payload["family_name"]),
     locale: textClaim(payload["locale"]),
+    email_verified: verifiedClaim(payload["email_verified"], issuer),
   };
   const groups = Array.isArray(payload["groups"]) ? payload["groups"] : [];
   return {
     type: "user",
     id,
-    email: textClaim(payload["email"]) ?? `${id}@users.invalid`,
+    email: textClaim(payload["email"]) ?? placeholderEmail(id),
     groups: groups.filter((group) => typeof group === "string"),
     ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
   };
 }
 
+/**
+ * The claim `email_verified`: a boolean (OpenID Connect Core §5.1), which some providers send as a string. Without the
+ * claim, the issuer's setting counts.
+ */
+function verifiedClaim(value: unknown, { emailsAreVerified }: Issuer): boolean | undefined {
+  if (value === undefined) return emailsAreVerified ? true : undefined;
+  return value === true || value === "true" ? true : value === false || value === "false" ? false : undefined;
+}
+
 const inlineUri = (index: number): string => `inline:${index}`;
 
-/** A cache of key sets, which fetches them over HTTPS unless the configuration gives them inline. */
+/** A cache of the issuers' key sets. A key set comes from the configuration, or over HTTPS. */
 function keySets(issuers: readonly Issuer[]): SimpleJwksCache {
   const inline = new Map(issuers.flatMap(({ jwks }, index) => (jwks ? [[inlineUri(index), jwks] as const] : [])));
   const https = new SimpleFetcher();
@@ -81,7 +93,8 @@ function keySets(issuers: readonly Issuer[]): SimpleJwksCache {
 }
 
 /**
- * Creates a verifier for the configured issuers. Keys are fetched once, cached, and fetched again at a bounded rate.
+ * Creates a verifier for the configured issuers. Keys are cached. For a token with an unknown key, the keys are fetched
+ * again, at a bounded rate.
  */
 export function userVerifier(issuers: readonly Issuer[]): UserVerifier {
   const verifier = JwtVerifier.create(

@@ -10,8 +10,8 @@ import type { Table } from "../table/table.ts";
 import { checkoutQueue, StoredTopup, topupKey } from "../wallet/topup.ts";
 import { handlePayment, payOwed } from "./payments.ts";
 
-/** The services for asking the payment provider about checkouts. */
-export type AskWork = {
+/** The services to ask the payment provider about checkouts. With `isReadOnly`, result pages do not ask. */
+export type AskContext = {
   table: Table;
   payments: Pick<Payments, "getCheckout">;
   now: () => Date;
@@ -19,17 +19,23 @@ export type AskWork = {
   isReadOnly?: boolean;
 };
 
-/** The age of a checkout after which only its result page asks about it. Bank debits take up to two weeks. */
+/** A checkout older than this is asked about by its result page only. Bank debits take up to two weeks. */
 export const askedForMs = 30 * dayMs;
 
-/** The least time between two questions for the result page of a checkout. */
-const pageRestMs = 4_000;
+/** The least time between two questions of the result page of a checkout. */
+const pageIntervalMs = 4_000;
 
-/** Asks the provider about the checkout of a top-up; undefined if the answer is about another checkout. */
-async function readCheckout(accountId: string, topup: StoredTopup, work: AskWork): Promise<CheckoutState | undefined> {
-  const state = await work.payments.getCheckout(topup.checkout_id);
+/**
+ * Asks the provider about the checkout of a top-up; undefined, with an error in the log, for another checkout's answer.
+ */
+async function readCheckout(
+  accountId: string,
+  topup: StoredTopup,
+  context: AskContext,
+): Promise<CheckoutState | undefined> {
+  const state = await context.payments.getCheckout(topup.checkout_id);
   if (isAbout(state, accountId, topup)) return state;
-  work.log.error("the provider has another checkout by this id", { checkout_id: topup.checkout_id });
+  context.log.error("the provider has another checkout by this id", { checkout_id: topup.checkout_id });
   return undefined;
 }
 
@@ -37,69 +43,72 @@ const isAbout = (state: CheckoutState, accountId: string, { id, checkout_id }: S
   state.id === checkout_id && state.reference === id && state.accountId === accountId;
 
 /**
- * Settles a checkout as the provider's webhook does. Both credit a payment under the same id, so it is credited once.
+ * Settles a checkout as the provider's webhook does. Both use the same id for the credit of a payment, so a payment is
+ * credited once.
  */
-async function settleCheckout(state: CheckoutState, work: AskWork): Promise<void> {
+async function settleCheckout(state: CheckoutState, context: AskContext): Promise<void> {
   const { id: checkoutId, status, reference, accountId, amount, currency } = state;
   if (status !== "paid" && status !== "expired") return;
-  const facts = { checkoutId, reference, accountId, amount, currency, at: work.now() };
-  const outcome = await handlePayment({ id: `asked/${checkoutId}`, type: status, ...facts }, work);
-  work.log.info("checkout settled by asking", { checkout_id: checkoutId, account_id: accountId, status, outcome });
+  const facts = { checkoutId, reference, accountId, amount, currency, at: context.now() };
+  const outcome = await handlePayment({ id: `asked/${checkoutId}`, type: status, ...facts }, context);
+  context.log.info("checkout settled by asking", { checkout_id: checkoutId, account_id: accountId, status, outcome });
 }
 
 /**
- * Asks the provider about a pending top-up for its result page, unless somebody asked a few seconds ago. If several
- * pages need the answer at the same time, only one asks. If the provider fails, the top-up stays pending.
+ * Asks the provider about a pending top-up for its result page, at most every four seconds. If several pages need the
+ * answer at the same time, only one page asks. If the provider fails, the top-up stays pending.
  */
-export async function askForPage(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
-  const { table, now, log, isReadOnly = false } = work;
+export async function askForPage(accountId: string, topup: StoredTopup, context: AskContext): Promise<void> {
+  const { table, now, log, isReadOnly = false } = context;
   const { asked_at, version } = topup;
   if (isReadOnly) return;
-  const restedMs = asked_at === undefined ? Infinity : now().getTime() - Date.parse(asked_at);
-  if (restedMs >= 0 && restedMs < pageRestMs) return;
+  const sinceAskedMs = asked_at === undefined ? Infinity : now().getTime() - Date.parse(asked_at);
+  if (sinceAskedMs >= 0 && sinceAskedMs < pageIntervalMs) return;
   const claim = { asked_at: now().toISOString(), version: version + 1 };
   const { done } = await table.attempt({ update: topupKey(accountId, topup.id), set: claim, if: { version } });
   if (!done) return;
-  await ask(accountId, topup, work).catch((error: unknown) => {
+  await ask(accountId, topup, context).catch((error: unknown) => {
     log[isUnavailable(error) ? "info" : "error"]("the provider was asked in vain", { reason: String(error) });
   });
 }
 
-/** Asks about a top-up, and settles it by the answer. */
-async function ask(accountId: string, topup: StoredTopup, work: AskWork): Promise<void> {
-  const state = await readCheckout(accountId, topup, work);
-  if (state) await settleCheckout(state, work);
+/** Asks about a top-up, and settles the top-up by the answer. */
+async function ask(accountId: string, topup: StoredTopup, context: AskContext): Promise<void> {
+  const state = await readCheckout(accountId, topup, context);
+  if (state) await settleCheckout(state, context);
 }
 
-/** Whether the error is a 503, so that asking again later will help. */
+/** Whether the error is a 503, so that asking again later can help. */
 export const isUnavailable = (error: unknown): boolean => error instanceof Problem && error.status === 503;
 
 /**
- * When to ask again: the older a checkout is, the less often. Undefined once it is too old and the provider has
- * answered.
+ * When to ask again: the older a checkout is, the less often. Undefined if the checkout is older than 30 days and the
+ * provider has answered.
  */
 function nextAsk({ created_at }: StoredTopup, askedAt: Date, isAnswered: boolean): string | undefined {
   const ageMs = askedAt.getTime() - Date.parse(created_at);
   if (isAnswered && ageMs > askedForMs) return undefined;
-  const mostMs = ageMs < 2 * dayMs ? hourMs : dayMs;
-  return new Date(askedAt.getTime() + Math.min(mostMs, Math.max(2 * minuteMs, ageMs / 2))).toISOString();
+  const longestMs = ageMs < 2 * dayMs ? hourMs : dayMs;
+  return new Date(askedAt.getTime() + Math.min(longestMs, Math.max(2 * minuteMs, ageMs / 2))).toISOString();
 }
 
-/** Asks about a top-up that is due, and puts it back into the queue until it is settled or too old. */
-async function askDue(accountId: string, reference: string, at: string, work: AskWork): Promise<void> {
-  const { table, now } = work;
+/**
+ * Asks about a due top-up, and puts it back into the queue unless it is settled, too old or unknown to the provider.
+ */
+async function askDue(accountId: string, reference: string, at: string, context: AskContext): Promise<void> {
+  const { table, now } = context;
   const key = topupKey(accountId, reference);
   const topup = await table.get(key, StoredTopup);
   const askedAt = now();
   let failure: unknown;
   if (topup?.status === "pending") {
-    await ask(accountId, topup, work).catch((error: unknown) => void (failure = error));
+    await ask(accountId, topup, context).catch((error: unknown) => void (failure = error));
   } else if (topup?.status === "paid") {
-    // The process that credited the top-up may have died before it paid what was owed.
-    await payOwed(accountId, `asked/${topup.checkout_id}`, work);
+    // The process that credited the top-up may have died before it paid the open invoices.
+    await payOwed(accountId, `asked/${topup.checkout_id}`, context);
   }
   const after = await table.get(key, StoredTopup);
-  const isOpen = after?.status === "pending" && !isMissing(failure);
+  const isOpen = after?.status === "pending" && !isNotFound(failure);
   await reschedule(
     [accountId, reference],
     at,
@@ -109,12 +118,12 @@ async function askDue(accountId: string, reference: string, at: string, work: As
   if (failure !== undefined) throw failure;
 }
 
-/** Whether the provider does not know the checkout. It will not know it later either. */
-const isMissing = (error: unknown): boolean => error instanceof Problem && error.code === "not_found";
+/** Whether the provider does not know the checkout, so that asking again is useless. */
+const isNotFound = (error: unknown): boolean => error instanceof Problem && error.code === "not_found";
 
 /**
- * Moves a task of the queue to its next due time, or removes it from the queue. If two processes try this at the same
- * time, only one succeeds.
+ * Moves a task of the queue to its next due time, or removes the task. If two processes move a task at the same time,
+ * only one succeeds.
  */
 async function reschedule(
   task: [accountId: string, reference: string],
@@ -126,26 +135,31 @@ async function reschedule(
   if (next === at) return;
   if (next === undefined) return void (await table.attempt({ delete: due }));
   await table.commit(async () => {
-    const isThere = (await table.get(due, z.object({}))) !== undefined;
+    const isQueued = (await table.get(due, z.object({}))) !== undefined;
     const writes = [{ delete: due, if: "present" as const }, dueWrite(checkoutQueue, task, next)];
-    return { value: undefined, writes: isThere ? writes : [] };
+    return { value: undefined, writes: isQueued ? writes : [] };
   });
 }
 
 /**
- * Asks about the checkouts that are due. With `early` it asks about all open checkouts, for use after an outage in which
- * webhooks may have been lost.
+ * Asks about the checkouts that are due. With `early`, asks about all open checkouts. Use `early` after an outage,
+ * because webhooks may have been lost.
  */
-export async function sweepCheckouts(work: AskWork, { early = false } = {}): Promise<SweepResult> {
-  const until = early ? new Date(work.now().getTime() + askedForMs) : work.now();
-  const one = (accountId: string, reference: string, at: string): Promise<void> =>
-    askDue(accountId, reference, at, work);
-  const tasks = await dueTasks(checkoutQueue, one, { table: work.table, now: () => until });
-  return sweepTasks(tasks, work.log);
+export async function sweepCheckouts(context: AskContext, { early = false } = {}): Promise<SweepResult> {
+  const until = early ? new Date(context.now().getTime() + askedForMs) : context.now();
+  const runTask = (accountId: string, reference: string, at: string): Promise<void> =>
+    askDue(accountId, reference, at, context);
+  const tasks = await dueTasks(checkoutQueue, runTask, { table: context.table, now: () => until });
+  return sweepTasks(tasks, context.log);
 }
 
-/** Puts the pending top-ups that the first version stored without a queue into the queue, due at once. */
-export async function queueOldTopups(accountId: string, { table, now }: Pick<AskWork, "table" | "now">): Promise<void> {
+/**
+ * Queues the pending top-ups of the first version, which stored top-ups without queueing them. They are due at once.
+ */
+export async function queueOldTopups(
+  accountId: string,
+  { table, now }: Pick<AskContext, "table" | "now">,
+): Promise<void> {
   const at = now();
   const first = topupKey(accountId, timeOrderedId(new Date(at.getTime() - askedForMs)));
   const items = await table.between(first.PK, first.SK, topupKey(accountId, "g").SK);

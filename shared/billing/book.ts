@@ -12,14 +12,16 @@ import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Write, Key } from "../table/writes.ts";
+import { profileKey, readProfile, type StoredProfile } from "../wallet/profile.ts";
 import { BillingState, firstState, stateKey } from "../wallet/state.ts";
 import { planWallet, readWallet, unchangedWallet, type Posting, walletOf } from "../wallet/wallet.ts";
 import { Accrual, accrualKey } from "./charges.ts";
-import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoice.ts";
+import { moveClosing } from "./due.ts";
+import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
 /**
- * The billing of an account in memory: the stored state, with the changes made so far. `planBilling` turns the changes
- * into one transaction, which fails if the stored state has changed since.
+ * The billing of an account in memory: the state as it was read, with the changes made since. `planBilling` turns the
+ * changes into one transaction, which fails if the stored state has changed meanwhile.
  */
 export type AccountBilling = {
   accountId: string;
@@ -28,30 +30,37 @@ export type AccountBilling = {
   state: BillingState;
   /** The balance of the wallet as it was read. */
   posted: number;
-  /** The available amount of the wallet, minus the postings made here. */
+  /** The available amount of the wallet, minus `postings`. */
   available: number;
   /** The version of the wallet as it was read. */
   walletVersion: number;
   /** The recorded days that are on no invoice, oldest first. */
   accruals: Accrual[];
+  /** The days to record. `accruals` contains these days too, until they are on an invoice. */
   newAccruals: Accrual[];
+  /** The open invoices, oldest first. */
   open: StoredInvoice[];
   newInvoices: StoredInvoice[];
+  /** The invoices that `postings` pay. */
   paid: StoredInvoice[];
   postings: Posting[];
+  /** The customer as the next invoice has them. It decides about the VAT. */
+  profile: StoredProfile;
+  /** The status that the account gets. */
   status: StoredAccount["status"];
   changes: Change[];
 };
 
-/** The items that `openAccountBilling` reads first. The state decides what is read next. */
+/** The items that `openAccountBilling` reads first. The state decides which items it reads next. */
 export const aheadOfBilling = (accountId: string): Key[] => [
   stateKey(accountId),
   balanceKey(walletOf(accountId), "wallet"),
+  profileKey(accountId),
 ];
 
 /**
- * The items and ranges that `openAccountBilling` reads for a view: also the account, and the recorded days of this
- * month. These seldom are fewer than the days on no invoice.
+ * The items and ranges that `openAccountBilling` probably reads for a view. They include the recorded days of this
+ * month, because these are nearly always all the days that are on no invoice.
  */
 export function aheadOfBillingView(accountId: string): Ahead & { keys: Key[] } {
   const today = dayOf(clock());
@@ -64,16 +73,16 @@ export function aheadOfBillingView(accountId: string): Ahead & { keys: Key[] } {
 
 /** Reads the billing of an account. Throws 404. */
 export async function openAccountBilling(table: Reader, accountId: string, now: Date): Promise<AccountBilling> {
-  // The state is read before the days and invoices that it names, so that a later day or invoice fails the condition on
-  // the state. It is read before the account too: a process that changes the account's status for a debt also writes the
-  // state. So if the status read here is newer than the state, the condition fails. In the other order, an outdated status
-  // would go unnoticed.
+  // The state has to be read first. The transaction has a condition on the version of the state, and every process that
+  // adds a day or an invoice, or changes the account's status for a debt, also writes the state. So if the later reads
+  // are newer than the state, the transaction fails. In the other order, an outdated status would go unnoticed.
   const [stored, { posted, available, version: walletVersion }] = await Promise.all([
     table.get(stateKey(accountId), BillingState),
     readWallet(table, accountId),
   ]);
-  const [account, accruals, open] = await Promise.all([
+  const [account, profile, accruals, open] = await Promise.all([
     getAccount(table, accountId),
+    readProfile(table, accountId),
     stored ? readAccruals(table, accountId, stored) : [],
     table.getMany((stored?.open ?? []).map((ordinal) => rowKey(invoicesOf(accountId), ordinal))),
   ]);
@@ -81,6 +90,7 @@ export async function openAccountBilling(table: Reader, accountId: string, now: 
   return {
     accountId,
     account,
+    profile,
     now,
     state,
     posted,
@@ -97,7 +107,7 @@ export async function openAccountBilling(table: Reader, accountId: string, now: 
   };
 }
 
-/** The recorded days that are on no invoice. There is none before a state is stored. */
+/** Reads the recorded days that are on no invoice. */
 async function readAccruals(
   table: Reader,
   accountId: string,
@@ -107,7 +117,9 @@ async function readAccruals(
   return (await table.between(first.PK, first.SK, last.SK)).map((item) => Accrual.parse(item));
 }
 
-/** Turns the changes of a book into one transaction; undefined if the wallet changed since it was read. */
+const owes = ({ open, state }: AccountBilling): boolean => open.length > 0 || state.owed > 0;
+
+/** Turns the changes of a book into one transaction; undefined if the wallet has changed since the book was opened. */
 async function planOf(
   table: Reader,
   book: AccountBilling,
@@ -116,21 +128,22 @@ async function planOf(
   const { accountId, now, state } = book;
   const wallet = await planPostings(table, book);
   if (!wallet) return undefined;
-  const standing = await planAccountStatus(table, book.account, book.status, now);
+  const statusPlan = await planAccountStatus(table, book.account, book.status, now);
   const paidBefore = book.paid.filter(({ version }) => version > 0);
-  // The status follows from the state, so a change of the status needs the state's condition too.
+  // The account's status follows from the state, so a change of the status needs the condition on the state too.
   const isChanged = state !== before || book.status !== book.account.status;
   const stateWrite: Write = {
     put: { ...stateKey(accountId), ...state, version: state.version + 1 },
     if: state.version === 0 ? "absent" : { version: state.version },
   };
-  // Invoices stay open because the wallet could not pay them. If the wallet has changed since, the transaction fails.
-  const isShort = isChanged && book.open.length > 0 && book.postings.length === 0;
+  // Invoices stay open, and amounts stay owed, because the wallet cannot pay them. So the transaction must fail if the wallet has changed
+  // since.
+  const needsUnchangedWallet = isChanged && owes(book) && !book.postings.some(isOfWallet);
   return {
     value: undefined,
     writes: [
       ...(isChanged ? [stateWrite] : []),
-      ...(isShort ? [unchangedWallet(accountId, book.walletVersion)] : []),
+      ...(needsUnchangedWallet ? [unchangedWallet(accountId, book.walletVersion)] : []),
       ...book.newAccruals.map((accrual): Write => ({
         put: { ...accrualKey(accountId, accrual.day), ...accrual },
         if: "absent",
@@ -138,33 +151,43 @@ async function planOf(
       ...(await invoiceWrites(table, book)),
       ...paidBefore.map((invoice) => paidWrite(accountId, invoice)),
       ...wallet.writes,
-      ...standing.writes,
+      ...statusPlan.writes,
+      ...(isChanged ? closingWrites(book, before) : []),
     ],
     changes: [
       ...book.changes,
       ...book.newInvoices.map((invoice) => change(invoiceKind, "created", invoice.id, { after: invoice })),
       ...paidBefore.map((invoice) => change(invoiceKind, "paid", invoice.id, { after: invoice })),
       ...wallet.changes,
-      ...standing.changes,
+      ...statusPlan.changes,
     ],
     // A recorded day changes no resource until it is on an invoice.
     housekeeping: true,
   };
 }
 
-/** Plans the postings of a book; undefined if the wallet changed since it was read. */
+/** The writes that move the account in the queue of days to close, or remove the account if it is being closed. */
+function closingWrites({ accountId, account, state, status }: AccountBilling, before: BillingState): Write[] {
+  if (account.status === "closed") return [];
+  return moveClosing(accountId, before.accrue_from, status === "closed" ? null : state.accrue_from);
+}
+
+/** Plans the postings of a book; undefined if the wallet has changed since the book was opened. */
 async function planPostings(table: Reader, book: AccountBilling): Promise<Omit<ChangePlan<void>, "value"> | undefined> {
   if (book.postings.length === 0) return { writes: [], changes: [] };
   try {
     const { writes, changes, available } = await planWallet(table, book.accountId, book.postings, book.now);
-    return available === book.available ? { writes, changes } : undefined;
+    return available === book.available || !book.postings.some(isOfWallet) ? { writes, changes } : undefined;
   } catch (error) {
-    // Another run made and paid the same invoice differently, so this book is stale.
+    // Another process has paid an invoice with the same number but another amount, so this book is stale.
     const isStale = error instanceof MovementConflict;
     if (isStale || (error instanceof Problem && error.code === "insufficient_funds")) return undefined;
     throw error;
   }
 }
+
+const isOfWallet = (posting: Posting): boolean =>
+  "debit" in posting && [posting.debit, posting.credit].includes("wallet");
 
 async function invoiceWrites(table: Reader, { accountId, newInvoices }: AccountBilling): Promise<Write[]> {
   if (newInvoices.length === 0) return [];
@@ -180,22 +203,22 @@ function paidWrite(accountId: string, invoice: StoredInvoice): Write {
   return { put: { ...key, ...invoice, version: invoice.version + 1 } satisfies Item, if: { version: invoice.version } };
 }
 
-const maxReads = 5;
+const maxReads = 10;
 
 /**
- * Plans the transaction of `work` on an account's billing. If the wallet changed after it was read, `work` runs again on
- * what is stored by then, five times at most. After that it throws 503 `busy`.
+ * Opens the billing of an account, lets `update` change it, and plans the transaction of these changes. If the wallet
+ * has changed meanwhile, opens the billing again, ten times at most. After that throws 503 `busy`.
  */
 export async function planBilling(
   table: Reader,
   accountId: string,
   now: Date,
-  work: (book: AccountBilling) => Promise<void> | void,
+  update: (book: AccountBilling) => Promise<void> | void,
 ): Promise<ChangePlan<void> & { book: AccountBilling }> {
   for (let reads = 0; reads < maxReads; reads++) {
     const book = await openAccountBilling(table, accountId, now);
     const before = book.state;
-    await work(book);
+    await update(book);
     const plan = await planOf(table, book, before);
     if (plan) return { ...plan, book };
   }

@@ -1,18 +1,19 @@
 import * as z from "zod";
 
+import { divideHalfUp, money, MoneyText } from "../core/money.ts";
 import { Day, daysInMonth } from "../core/time.ts";
 import type { Key } from "../table/writes.ts";
 import { PlanId, planAt } from "../wallet/catalogue.ts";
 
 /*
  * Access patterns
- *   what an account used on a day   ACCOUNT#<id> / ACCRUAL#<day>
+ *   the usage of an account on a day   ACCOUNT#<id> / ACCRUAL#<day>
  */
 export const accrualKey = (accountId: string, day: Day): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `ACCRUAL#${day}` });
 
 /**
- * The usage of an account on one day, and its plan on that day. It has quantities and no amounts of money, so that
- * amounts are not rounded every day.
+ * The usage and the plan of an account on one day. An accrual has quantities and no amounts of money, so that amounts
+ * are not rounded every day.
  */
 export const Accrual = z.object({
   day: Day,
@@ -23,25 +24,50 @@ export const Accrual = z.object({
 });
 export type Accrual = z.output<typeof Accrual>;
 
-/** One line of an invoice; `amount` and `unit_price` are minor units. */
+/** One line of an invoice. `amount` and `unit_price` are in minor units, without VAT. */
 export const Line = z.object({
   description: z.string(),
   quantity: z.string(),
   unit_price: z.int(),
   amount: z.int(),
+  /** For a purchase, which the wallet has paid before: the day of its supply. Absent for usage. */
+  supplied_on: Day.optional(),
+  /** The place of the line's VAT in the invoice's `vat`. Absent on invoices without VAT. */
+  vat_row: z.int().optional(),
 });
 export type Line = z.output<typeof Line>;
 
-/** Divides whole numbers and rounds half up: 5/2 → 3. */
-const divideHalfUp = (numerator: number, denominator: number): number =>
-  Number((2n * BigInt(numerator) + BigInt(denominator)) / (2n * BigInt(denominator)));
+/** A line as callers see it. */
+export const LineView = z
+  .object({
+    description: z.string().meta({ description: "The plan and the unit that is charged." }),
+    quantity: z.string().meta({
+      description:
+        "The quantity, such as `310 mailbox-days / 31`: the sum of the mailboxes of each day, by the days of the month.",
+    }),
+    unit_price: MoneyText.meta({ description: "The price of one unit, without VAT." }),
+    amount: MoneyText.meta({ description: "The price of the quantity, without VAT." }),
+    supplied_on: Day.nullable().meta({
+      description: "For a purchase, which the wallet has paid before the invoice: its day. Null for usage.",
+    }),
+  })
+  .meta({ id: "InvoiceLine", description: "One line of an invoice." });
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0);
+export const lineView = ({ unit_price, amount, supplied_on, ...line }: Line): z.output<typeof LineView> => ({
+  ...line,
+  unit_price: money(unit_price),
+  amount: money(amount),
+  supplied_on: supplied_on ?? null,
+});
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
  * The invoice lines for days of one month.
- * - A price for a month is charged by the day: quantity × days ÷ days of the month, rounded once per line.
- * - Each plan has its own lines, at the month's prices. Its minimum is charged for the days on it.
+ * - A monthly price is charged by the day: price × sum of the daily quantities ÷ days of the month. Each line is
+ *   rounded once.
+ * - Each plan has its own lines, at the prices of the month. If the lines are less than the plan's minimum for its
+ *   days, another line adds the rest.
  */
 export function linesOf(accruals: readonly Accrual[]): Line[] {
   const byPlan = Map.groupBy(accruals, ({ plan_id }) => plan_id);
@@ -51,27 +77,27 @@ export function linesOf(accruals: readonly Accrual[]): Line[] {
 function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
   const first = days[0]?.day ?? "1970-01-01";
   const [plan, monthDays] = [planAt(id, first), daysInMonth(first)];
-  const byDay = (what: string, unit: string, quantities: readonly number[], price: number): Line[] => {
-    const quantity = sum(quantities);
+  const dailyLine = (item: string, unit: string, quantities: readonly number[], price: number): Line[] => {
+    const quantity = sumOf(quantities);
     if (quantity === 0 || price === 0) return [];
     return [
       {
-        description: `${plan.name}: ${what}`,
+        description: `${plan.name}: ${item}`,
         quantity: `${quantity} ${unit}-days / ${monthDays}`,
         unit_price: price,
         amount: divideHalfUp(quantity * price, monthDays),
       },
     ];
   };
-  const mails = sum(days.map(({ sent_mails }) => sent_mails));
+  const mails = sumOf(days.map(({ sent_mails }) => sent_mails));
   const lines = [
-    ...byDay(
+    ...dailyLine(
       "mailboxes",
       "mailbox",
       days.map(({ mailboxes }) => mailboxes),
       plan.prices.mailbox,
     ),
-    ...byDay(
+    ...dailyLine(
       "dedicated IPs",
       "IP",
       days.map(({ dedicated_ips }) => dedicated_ips),
@@ -88,7 +114,7 @@ function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
           },
         ]),
   ].filter(({ amount }) => amount > 0);
-  const missing = divideHalfUp(plan.minimum * days.length, monthDays) - sum(lines.map(({ amount }) => amount));
+  const missing = divideHalfUp(plan.minimum * days.length, monthDays) - sumOf(lines.map(({ amount }) => amount));
   if (missing <= 0) return lines;
   const rest = {
     description: `${plan.name}: up to the minimum`,
@@ -99,4 +125,4 @@ function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
   return [...lines, rest];
 }
 
-export const totalAmount = (lines: readonly Line[]): number => sum(lines.map(({ amount }) => amount));
+export const totalAmount = (lines: readonly Line[]): number => sumOf(lines.map(({ amount }) => amount));

@@ -18,16 +18,17 @@ type PaymentContext = { table: Table; now: () => Date; log: Log };
 
 /**
  * Handles an event of the payment provider about a checkout. Events may come late, more than once and in any order.
- * Throws 404.
- * - Money that was paid is credited once, by the checkout's id, and pays what is owed.
- * - `known` means that the event was handled before.
+ * Throws 404 for a payment to an unknown account.
+ * - A payment is credited once, by the id of its checkout. Then the wallet pays the open invoices that it can pay.
+ * - `credited`: this event credited the payment. `known`: there was nothing to credit. `ignored`: the event does not
+ *   fit the top-up, or is in another currency.
  */
 export async function handlePayment(
   event: PaymentEvent,
-  work: PaymentContext,
+  context: PaymentContext,
 ): Promise<"credited" | "known" | "ignored"> {
-  const { table, now, log } = work;
-  const commit = committer(event.accountId, event.id, work);
+  const { table, now, log } = context;
+  const commit = committer(event.accountId, event.id, context);
   if (event.currency !== currency) {
     log.error("payment in another currency", { event_id: event.id, currency: event.currency });
     return "ignored";
@@ -35,19 +36,19 @@ export async function handlePayment(
   if (event.type !== "paid") {
     return commit(async () => planStatus(table, event, event.type === "failed" ? "failed" : "expired", now()));
   }
-  const outcome = await commit(async () => planCredit(table, event, work));
+  const outcome = await commit(async () => planCredit(table, event, context));
   if (outcome === "ignored") return outcome;
   // If the process dies here, the repeated webhook finds the credit and pays the open invoices.
-  await payOwed(event.accountId, event.id, work);
+  await payOwed(event.accountId, event.id, context);
   return outcome;
 }
 
 /** Pays the open invoices that the wallet can pay. A repeat has no effect. */
-export async function payOwed(accountId: string, requestId: string, work: PaymentContext): Promise<void> {
-  const commit = committer(accountId, requestId, work);
+export async function payOwed(accountId: string, requestId: string, context: PaymentContext): Promise<void> {
+  const commit = committer(accountId, requestId, context);
   for (let isMore = true; isMore;) {
     isMore = await commit(async () => {
-      const { book, ...plan } = await planBilling(work.table, accountId, work.now(), payOpen);
+      const { book, ...plan } = await planBilling(context.table, accountId, context.now(), payOpen);
       return { ...plan, value: nextPayable(book) !== undefined };
     });
   }
@@ -98,14 +99,14 @@ async function planCredit(table: Reader, event: PaymentEvent, { now, log }: Paym
 }
 
 /**
- * The order of the statuses. An event can only raise the status of a top-up. So repeated events, and events in any
- * order, have the same result.
+ * The ranks of the statuses. An event can only raise the rank of a top-up, so the order and the repetition of events do
+ * not matter.
  */
 const ranks = { pending: 0, failed: 1, expired: 2, paid: 3 };
 
 /**
- * Plans the new status of a top-up. A paid top-up stays paid. An expired top-up can only become paid, if the payment
- * was made before it expired.
+ * Plans the new status of a top-up, if its rank is higher. A paid top-up also makes the batch of purchases due that
+ * waits for the payment.
  */
 async function planStatus(
   table: Reader,

@@ -10,18 +10,22 @@ import type { Table } from "../table/table.ts";
 import { periodEnd } from "../wallet/state.ts";
 import { queueOldTopups } from "./ask.ts";
 import { planBilling } from "./book.ts";
+import { notePlanEnd } from "./plan-end.ts";
+import { refreshVatId } from "./profile.ts";
+import { giveBillingNotices } from "./recharges/watch.ts";
+import { vatRegisterHere } from "./services.ts";
 import { accrueThrough, nextPayable, payOpen, settleThrough } from "./settle.ts";
 
-export type RunWork = { table: Table; now: () => Date; requestId: string };
+export type RunContext = { table: Table; now: () => Date; requestId: string };
 
 const system = { type: "system" as const, id: "billing" };
 
 /**
- * Closes an account's days up to `last`: records their usage, invoices every month that ended, and pays what the wallet
- * can pay. A second run, or a run at the same time, changes nothing. It takes one transaction a month.
+ * Closes an account's days up to `last`: records their usage, invoices every month that ended, and pays the invoices
+ * that the wallet can pay. Takes one transaction for each month. A repeated or concurrent run changes nothing more.
  */
-export async function runAccount(accountId: string, last: Day, work: RunWork): Promise<void> {
-  const { table, now, requestId } = work;
+export async function runAccount(accountId: string, last: Day, context: RunContext): Promise<void> {
+  const { table, now, requestId } = context;
   const author = { action: "system: billing day", actor: system, requestId };
   const commit = recorder({ table, accountId, author, now });
   for (let isMore = true; isMore;) {
@@ -30,46 +34,62 @@ export async function runAccount(accountId: string, last: Day, work: RunWork): P
         if (opened.status === "closed") return;
         await accrueThrough(table, opened, last);
         const end = periodEnd(opened.state);
-        if (end <= last && opened.state.accrue_from > end) settleThrough(opened, end);
+        if (end <= last && opened.state.accrue_from > end) await settleThrough(table, opened, end);
         payOpen(opened);
+        notePlanEnd(opened);
       });
-      const isBehind = book.state.accrue_from <= last || nextPayable(book) !== undefined;
+      const isBehind =
+        book.state.accrue_from <= last || periodEnd(book.state) <= last || nextPayable(book) !== undefined;
       return { ...plan, value: isBehind && book.status !== "closed" };
     });
   }
 }
 
-/** Does the daily work for an account. */
-async function closeDay(accountId: string, last: Day, work: RunWork): Promise<void> {
-  await runAccount(accountId, last, work);
-  await queueOldTopups(accountId, work);
+/** Asks about the VAT id of an account first, so that an answer counts for an invoice of this run. */
+function askAboutVatId(accountId: string, { table, now, requestId }: RunContext): Promise<void> {
+  const author = { action: "system: VAT id", actor: system, requestId };
+  return refreshVatId(
+    accountId,
+    { table, commit: recorder({ table, accountId, author, now }), now },
+    vatRegisterHere(),
+  );
+}
+
+/** Runs the daily tasks of an account. */
+export async function closeDay(accountId: string, last: Day, context: RunContext): Promise<void> {
+  await askAboutVatId(accountId, context);
+  await runAccount(accountId, last, context);
+  await queueOldTopups(accountId, context);
+  await giveBillingNotices(accountId, context);
 }
 
 const concurrency = 8;
 
-/** Closes a day for all accounts, several at a time. One account's failure does not stop the others; it is counted. */
+/**
+ * Closes a day for all accounts, eight at a time. The failure of one account is logged and counted, and stops no other.
+ */
 export async function runAll(
   last: Day,
-  work: RunWork & { log: Log; onProgress?: (done: number, total: number) => void },
+  context: RunContext & { log: Log; onProgress?: (done: number, total: number) => void },
 ): Promise<{ accounts: number; failed: number }> {
-  const { table, log, onProgress } = work;
+  const { table, log, onProgress } = context;
   const ids: string[] = [];
   for await (const id of accountIds(table)) ids.push(id);
   let [done, failed] = [0, 0];
   await mapConcurrently(ids, concurrency, async (id) => {
-    await closeDay(id, last, work).catch((error: unknown) => {
+    await closeDay(id, last, context).catch((error: unknown) => {
       failed += 1;
       log.error("billing day failed", { account_id: id, error: String(error) });
     });
     done += 1;
     onProgress?.(done, ids.length);
   });
-  await mapConcurrently(ids, concurrency, (id) => indexAccount(id, work));
+  await mapConcurrently(ids, concurrency, (id) => indexAccount(id, context));
   return { accounts: done, failed };
 }
 
-/** Indexes what earlier versions stored: every day of the audit log, and the names of mailboxes. */
-const indexAccount = (accountId: string, { table, now, log }: RunWork & { log: Log }): Promise<void> =>
+/** Indexes the audit log and the names of mailboxes that earlier versions stored without an index. */
+export const indexAccount = (accountId: string, { table, now, log }: RunContext & { log: Log }): Promise<void> =>
   Promise.all([
     indexEntries(table, changeJournalOf(accountId), { since: new Date(0) }, now()),
     packNames(table, accountId),

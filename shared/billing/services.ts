@@ -6,8 +6,12 @@ import { FilesEnvironment, filesOf } from "../providers/files/factory.ts";
 import type { Files } from "../providers/files/files.ts";
 import { payments } from "../providers/payments/factory.ts";
 import type { Payments } from "../providers/payments/payments.ts";
+import { vatRegisterOf } from "../providers/vat/factory.ts";
+import type { VatRegister } from "../providers/vat/vat.ts";
 import { openTable, type Table } from "../table/table.ts";
-import type { AskWork } from "./ask.ts";
+import { vatSettings } from "../wallet/vat.ts";
+import type { AskContext } from "./ask.ts";
+import type { RechargeContext } from "./recharges/recharge.ts";
 
 /** The payment services of this process. Reads the environment when it is called, not at import. */
 export function paymentsHere(): { payments: Payments; publicUrl: string } {
@@ -16,20 +20,31 @@ export function paymentsHere(): { payments: Payments; publicUrl: string } {
   return { payments: payments(table), publicUrl: publicUrl() };
 }
 
-/** The services of this process for asking about checkouts. Reads the environment when it is called, not at import. */
-export function askingHere(log: Log): AskWork {
-  const { env, client } = runtime();
-  const table = openTable(client, env.TABLE_NAME);
-  return { table, payments: payments(table), now: clock, log, isReadOnly: env.READ_ONLY !== undefined };
+/**
+ * The services of this process to ask the payment provider, and to charge saved cards. Reads the environment when it is
+ * called, not at import.
+ */
+export function askingHere(log: Log): AskContext & RechargeContext {
+  return { ...rechargingHere(log), isReadOnly: runtime().env.READ_ONLY !== undefined };
 }
 
-/** The services of this process for listing invoices, with the given address of the API, or else the configured one. */
+/** The services of this process to list invoices. `address` is the address of the API; the default is configured. */
 export function invoicesHere(address: string | undefined): { table: Table; now: () => Date; address: string } {
   const { env, client } = runtime();
   return { table: openTable(client, env.TABLE_NAME), now: clock, address: address ?? publicUrl() };
 }
 
+/** The register that this stage asks about VAT ids; undefined if it asks none. */
+export const vatRegisterHere = (): VatRegister | undefined => vatRegisterOf(vatSettings()?.register ?? "none");
+
 let files: Files | undefined;
 
 /** The file storage of this process. Reads the environment when it is called, not at import. */
 export const filesHere = (): Files => (files ??= filesOf(FilesEnvironment.parse(process.env)));
+
+/** The services of this process to charge saved cards. Reads the environment when it is called, not at import. */
+export function rechargingHere(log: Log): RechargeContext {
+  const { env, client } = runtime();
+  const table = openTable(client, env.TABLE_NAME);
+  return { table, payments: payments(table), publicUrl: publicUrl(), now: clock, log };
+}

@@ -1,100 +1,113 @@
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { currency, money } from "../core/money.ts";
-import { dayOf, daysBetween, plusDays, type Day } from "../core/time.ts";
+import { dayOf, plusDays, type Day } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
-import { defaultPlan, graceDays, seller } from "../wallet/catalogue.ts";
-import { periodEnd, planOn, withoutHistory } from "../wallet/state.ts";
+import { graceDays } from "../wallet/catalogue.ts";
+import { periodEnd, withoutHistory } from "../wallet/state.ts";
+import { vatRule } from "../wallet/vat.ts";
 import type { AccountBilling } from "./book.ts";
-import { linesOf, totalAmount, type Accrual } from "./charges.ts";
-import { newDownloadKey } from "./invoice-links.ts";
-import { numberOf, type StoredInvoice } from "./invoice.ts";
-import { readSent, readUsage } from "./usage.ts";
+import { uninvoicedPurchases } from "./captured.ts";
+import { linesOf } from "./charges.ts";
+import { invoiceAmounts, nationalVat, type InvoiceAmounts } from "./invoices/amounts.ts";
+import { newDownloadKey } from "./invoices/download-key.ts";
+import { dueOf, newSeries, numberOf, oldSeries, vatTotal, type StoredInvoice } from "./invoices/invoice.ts";
+import { buyerOf, presentSeller } from "./invoices/parties.ts";
+import { payOwedAmount } from "./owed.ts";
+import { usageOfDays } from "./usage.ts";
 
-const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
-
-/**
- * Records the usage of every unrecorded day up to `last`, at most to the end of the unsettled month.
- * - A day that is recorded late gets the usage at the time of recording.
- * - A day without service gets no usage.
- * - A day without a plan gets only the managed IPs, by the default plan.
- */
+/** Records the usage of every unrecorded day up to `last`, at most to the end of the unsettled month. */
 export async function accrueThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const end = last < periodEnd(book.state) ? last : periodEnd(book.state);
-  const days = daysBetween(book.state.accrue_from, end);
-  if (days.length === 0) return;
-  const { mailboxes, dedicatedIpsOn } = await readUsage(table, book.accountId);
-  const sent = await readSent(table, book.accountId, book.state.accrue_from, end);
-  const accruals = days.flatMap((day): Accrual[] => {
-    const plan_id = planOn(book.state, day);
-    if (!isServed(book)) return [];
-    if (plan_id === null) {
-      const none = { mailboxes: 0, sent_mails: 0 };
-      return dedicatedIpsOn(day) === 0
-        ? []
-        : [{ ...none, day, plan_id: defaultPlan, dedicated_ips: dedicatedIpsOn(day) }];
-    }
-    return [{ day, plan_id, mailboxes, dedicated_ips: dedicatedIpsOn(day), sent_mails: sent.get(day) ?? 0 }];
-  });
+  if (end < book.state.accrue_from) return;
+  const accruals = await usageOfDays(table, book, book.state.accrue_from, end);
   book.newAccruals.push(...accruals);
   book.accruals.push(...accruals);
   book.state = { ...book.state, accrue_from: plusDays(end, 1) };
 }
 
-/** Puts the recorded days up to `last`, all of one month, on an open invoice. `payOpen` pays it if the wallet can. */
-export function settleThrough(book: AccountBilling, last: Day): void {
+/**
+ * Puts the recorded days up to `last`, which must be of one month, and the purchases up to then on a new open invoice.
+ * Makes no invoice if nothing is charged. If the purchases are too many for one invoice, the first of them get an invoice
+ * of their own, and the days stay unsettled: call this again.
+ */
+export async function settleThrough(table: Reader, book: AccountBilling, last: Day): Promise<void> {
   const { state } = book;
-  const days = book.accruals.filter(({ day }) => day >= state.settle_from && day <= last);
-  book.accruals = book.accruals.filter(({ day }) => day > last);
-  const lines = linesOf(days);
-  book.state = withoutHistory({ ...state, settle_from: plusDays(last, 1) });
-  if (totalAmount(lines) === 0) return;
+  const { purchases, next, isMore } = await uninvoicedPurchases(table, book.accountId, state, last);
+  const isSettled = !isMore;
+  const days = isSettled ? book.accruals.filter(({ day }) => day >= state.settle_from && day <= last) : [];
+  const period = { period_start: state.settle_from, period_end: last };
+  book.state = { ...state, revenue_entries: next };
+  if (isSettled) {
+    book.accruals = book.accruals.filter(({ day }) => day > last);
+    book.state = withoutHistory({ ...book.state, settle_from: plusDays(last, 1) });
+  }
+  const amounts = invoiceAmounts(linesOf(days), purchases, vatRule(book.profile));
+  if (amounts.total > 0) addInvoice(book, period, amounts);
+}
+
+function addInvoice(
+  book: AccountBilling,
+  period: Pick<StoredInvoice, "period_start" | "period_end">,
+  amounts: InvoiceAmounts,
+): void {
+  const { state, profile } = book;
+  const date = book.now.toISOString();
+  const series = state.invoices === 0 ? newSeries(book.accountId) : (state.series ?? oldSeries(book.accountId));
+  const number = numberOf(series, state.invoices + 1);
+  const isPaid = amounts.total === amounts.prepaid;
   const invoice: StoredInvoice = {
     id: idWithOrdinal(state.invoices),
     account_id: book.accountId,
     customer_name: book.account.name,
-    number: numberOf(book.accountId, state.invoices + 1),
-    date: book.now.toISOString(),
-    period_start: state.settle_from,
-    period_end: last,
-    amount: money(totalAmount(lines)),
+    number,
+    date,
+    ...period,
+    amount: money(amounts.total),
     currency,
-    status: "open",
-    lines,
-    total: totalAmount(lines),
-    seller,
+    status: isPaid ? "paid" : "open",
+    ...(isPaid ? { paid_at: date } : {}),
+    ...amounts,
+    seller: presentSeller(),
+    ...(profile.name === null && profile.country === null ? {} : { buyer: buyerOf(profile) }),
+    ...nationalVat(amounts.vat),
     download_key: newDownloadKey(),
     version: 0,
   };
-  book.state = { ...book.state, invoices: state.invoices + 1 };
+  book.state = { ...state, invoices: state.invoices + 1, series };
   book.newInvoices.push(invoice);
-  book.open.push(invoice);
+  if (!isPaid) book.open.push(invoice);
+  const vat = vatTotal(invoice);
+  // The VAT is owed from the invoice on, whether it is paid or not.
+  if (vat > 0) {
+    const sides = { debit: "revenue", credit: "vat", code: "vat" };
+    book.postings.push({ kind: "transfer", id: `vat/${number}`, amount: vat, ...sides });
+  }
 }
 
-/**
- * The number of invoices that one transaction has room to pay, in addition to a month of days. Each invoice takes seven
- * writes.
- */
-const paidAtOnce = 5;
+/** The most invoices that one transaction pays besides a month of days. Each invoice takes seven writes. */
+const maxPaid = 5;
 
-/** The oldest open invoice, if the wallet can pay it. */
+/** The oldest open invoice, if the wallet can pay it; else undefined. */
 export const nextPayable = ({ open: [oldest], available }: AccountBilling): StoredInvoice | undefined =>
-  oldest && oldest.total <= available ? oldest : undefined;
+  oldest && dueOf(oldest) <= available ? oldest : undefined;
 
 /**
- * Pays the open invoices that the wallet can pay, and updates the account's status. It pays the oldest invoice first
- * and skips none. It pays at most five; if `nextPayable` still finds one, another transaction has to continue.
+ * Pays the open invoices that the wallet can pay, oldest first without skipping, and updates the account's status. Pays
+ * five invoices at most; if `nextPayable` finds another invoice then, another transaction has to continue.
  */
 export function payOpen(book: AccountBilling): void {
-  while (book.paid.length < paidAtOnce) {
+  payOwedAmount(book);
+  while (book.paid.length < maxPaid) {
     const invoice = nextPayable(book);
     if (!invoice) break;
-    book.available -= invoice.total;
+    const amount = dueOf(invoice);
+    book.available -= amount;
     book.postings.push({
       kind: "transfer",
       id: `invoice/${invoice.number}`,
       debit: "wallet",
       credit: "revenue",
-      amount: invoice.total,
+      amount,
       code: "invoice",
       type: "charge",
       description: `Invoice ${invoice.number}`,
@@ -105,30 +118,30 @@ export function payOpen(book: AccountBilling): void {
     const index = book.newInvoices.findIndex(({ id }) => id === paid.id);
     if (index >= 0) book.newInvoices[index] = paid;
   }
-  if (book.open.length === 0) clear(book);
-  else owe(book);
+  if (book.open.length === 0 && book.state.owed === 0) endDebt(book);
+  else updateDebt(book);
 }
 
-/** Updates an account that owes nothing: it is active again, unless the operator suspended it. */
-function clear(book: AccountBilling): void {
+/** Updates an account that owes nothing: the account becomes active, unless the operator suspended or closed it. */
+function endDebt(book: AccountBilling): void {
   const { due_since, suspended_version, ...rest } = book.state;
-  const isForDebt = book.status === "suspended" && suspended_version === book.account.version;
-  if (book.status === "past_due" || isForDebt) book.status = "active";
-  const owed = due_since !== undefined || suspended_version !== undefined || rest.open.length > 0;
-  if (owed) book.state = { ...rest, open: [] };
+  const isSuspendedForDebt = book.status === "suspended" && suspended_version === book.account.version;
+  if (book.status === "past_due" || isSuspendedForDebt) book.status = "active";
+  const hadDebt = due_since !== undefined || suspended_version !== undefined || rest.open.length > 0;
+  if (hadDebt) book.state = { ...rest, open: [] };
 }
 
-/** Updates the status of an account that owes something: past due, and suspended after the grace period. */
-function owe(book: AccountBilling): void {
+/** Updates an account that owes something: past due if the wallet cannot pay, and suspended after the grace period. */
+function updateDebt(book: AccountBilling): void {
   const { state } = book;
   const open = book.open.flatMap(({ id }) => ordinalOf(id) ?? []);
   const today = dayOf(book.now);
   const due_since = state.due_since ?? today;
   const isShort = nextPayable(book) === undefined;
   if (isShort && book.status === "active") book.status = "past_due";
-  const isOver = isShort && book.status === "past_due" && plusDays(due_since, graceDays) <= today;
-  if (isOver) book.status = "suspended";
-  const isSame = due_since === state.due_since && !isOver && String(open) === String(state.open);
+  const isSuspended = isShort && book.status === "past_due" && plusDays(due_since, graceDays) <= today;
+  if (isSuspended) book.status = "suspended";
+  const isSame = due_since === state.due_since && !isSuspended && String(open) === String(state.open);
   if (isSame) return;
-  book.state = { ...state, open, due_since, ...(isOver ? { suspended_version: book.account.version + 1 } : {}) };
+  book.state = { ...state, open, due_since, ...(isSuspended ? { suspended_version: book.account.version + 1 } : {}) };
 }

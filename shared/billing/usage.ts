@@ -1,36 +1,122 @@
 import * as z from "zod";
 
-import { dayOf, type Day } from "../core/time.ts";
+import { clock, dayOf, daysBetween, monthOf, nextMonth, plusDays, Timestamp, type Day } from "../core/time.ts";
 import { accountLimit, ipsOf, StoredIp } from "../dedicated-ips/dedicated-ip.ts";
+import { deletedMailboxesOf } from "../mail/mailboxes/deleted.ts";
 import { mailboxesOf } from "../mail/mailboxes/mailbox.ts";
-import { readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
+import { readSent, sentKey } from "../mail/usage/sent.ts";
+import { atOneMoment } from "../table/moment.ts";
+import { aheadOfLists, readHeads, readList, readRows, unchangedList } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
-import type { Key, Write } from "../table/writes.ts";
+import type { Write } from "../table/writes.ts";
+import { defaultPlan } from "../wallet/catalogue.ts";
+import { planOn } from "../wallet/state.ts";
+import type { AccountBilling } from "./book.ts";
+import type { Accrual } from "./charges.ts";
 
-/*
- * Access patterns
- *   how many mails an account sent on a day   ACCOUNT#<id> / SENT#<day>
- */
-export const sentKey = (accountId: string, day: Day): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `SENT#${day}` });
-
-const Sent = z.object({ count: z.int().min(0) });
-
-export type UsageNow = { mailboxes: number; dedicatedIpsOn: (day: Day) => number };
+/** How many mailboxes and managed dedicated IPs are charged on a day. */
+type UsageByDay = { mailboxesOn: (day: Day) => number; dedicatedIpsOn: (day: Day) => number };
 
 /**
- * Reads the usage of an account: the number of its mailboxes, and a function that counts the managed IPs to charge on a
- * day. An IP is charged once its prepaid days have ended.
+ * Reads the usage of an account on the days from `from` to today.
+ * - A day counts the mailboxes that exist, and those that were deleted on this day or later: they existed on this day.
+ * - An IP is charged from the day on which its prepaid time ends.
  */
-export async function readUsage(table: Reader, accountId: string): Promise<UsageNow> {
-  const [mailboxes, ips] = await readHeads(table, [mailboxesOf(accountId), ipsOf(accountId)]);
-  // The first day on which each IP is charged: the day on which its prepaid time ends.
+export async function readUsage(table: Reader, accountId: string, from: Day): Promise<UsageByDay> {
+  const [mailboxesOn, [ips]] = await Promise.all([
+    countMailboxes(table, accountId, from),
+    readHeads(table, [ipsOf(accountId)]),
+  ]);
   const chargedFrom = (ips && ips.live > 0 ? await managedIps(table, accountId) : []).flatMap(({ paid_until }) =>
     paid_until === undefined ? [] : [dayOf(new Date(paid_until))],
   );
   return {
-    mailboxes: mailboxes?.live ?? 0,
+    mailboxesOn,
     dedicatedIpsOn: (day) => chargedFrom.filter((first) => first <= day).length,
   };
+}
+
+/** The items and ranges that `usageOfDays` reads for the days of this month, `times` times. */
+export function aheadOfUsage(accountId: string, times = 1): Required<Pick<Ahead, "keys" | "ranges">> {
+  const today = dayOf(clock());
+  const [first, last] = [sentKey(accountId, monthOf(today)), sentKey(accountId, plusDays(nextMonth(today), 31))];
+  const counted = [mailboxesOf(accountId), deletedMailboxesOf(accountId)];
+  // The heads of the two lists are read again, to compare them.
+  const { keys = [] } = aheadOfLists([...counted, ...counted, ipsOf(accountId)]);
+  const repeat = <T>(items: readonly T[]): T[] => Array.from({ length: times }, () => items).flat();
+  return { keys: repeat(keys), ranges: repeat([{ partition: first.PK, from: first.SK, to: last.SK }]) };
+}
+
+const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
+
+/**
+ * The usage of an account on each day from `first` to `last`, as it is charged. Days without usage are left out. From
+ * today on, a day counts at least `mailsPerDay` sent mails, which is 0 unless days to come are estimated.
+ * - A day counts the present mailboxes, and those that were deleted on this day or later. So do days to come.
+ * - A day without service gets no usage but the mails sent on it: the account may have been suspended during the day.
+ * - A day without a plan gets only the managed dedicated IPs, by the default plan.
+ */
+export async function usageOfDays(
+  table: Reader,
+  book: AccountBilling,
+  first: Day,
+  last: Day,
+  mailsPerDay = 0,
+): Promise<Accrual[]> {
+  const days = daysBetween(first, last);
+  if (days.length === 0) return [];
+  const { mailboxesOn, dedicatedIpsOn } = await readUsage(table, book.accountId, first);
+  const sent = await readSent(table, book.accountId, first, last);
+  const today = dayOf(book.now);
+  return days.flatMap((day): Accrual[] => {
+    const plan_id = planOn(book.state, day);
+    const sent_mails = sent.get(day) ?? 0;
+    if (!isServed(book))
+      return plan_id === null || sent_mails === 0 ? [] : [{ day, plan_id, mailboxes: 0, dedicated_ips: 0, sent_mails }];
+    if (plan_id === null) {
+      const none = { mailboxes: 0, sent_mails: 0 };
+      return dedicatedIpsOn(day) === 0
+        ? []
+        : [{ ...none, day, plan_id: defaultPlan, dedicated_ips: dedicatedIpsOn(day) }];
+    }
+    const [mailboxes, dedicated_ips] = [mailboxesOn(day), dedicatedIpsOn(day)];
+    const mails = day < today ? sent_mails : Math.max(sent_mails, mailsPerDay);
+    return [{ day, plan_id, mailboxes, dedicated_ips, sent_mails: mails }];
+  });
+}
+
+const Lifetime = z.object({ created_at: Timestamp, deleted_at: Timestamp });
+
+/** The first and the last day on which a deleted mailbox existed. */
+type DaysOfLife = { first: Day; last: Day };
+
+const daysOf = async (rows: readonly object[]): Promise<DaysOfLife[]> =>
+  rows.map((row) => {
+    const { created_at, deleted_at } = Lifetime.parse(row);
+    return { first: dayOf(new Date(created_at)), last: dayOf(new Date(deleted_at)) };
+  });
+
+/** How many deleted mailboxes are read at once. */
+const pageSize = 500;
+
+/** Counts the mailboxes of days from `from` on. */
+function countMailboxes(table: Reader, accountId: string, from: Day): Promise<(day: Day) => number> {
+  return atOneMoment(table, async (moment) => {
+    const [existing, deleted] = await moment.open([
+      { list: mailboxesOf(accountId), resolve: daysOf },
+      { list: deletedMailboxesOf(accountId), resolve: daysOf },
+    ]);
+    if (!existing || !deleted) throw new Error("there is no head for a list");
+    const ended: DaysOfLife[] = [];
+    // They are in the order of their deletion, the latest last.
+    for (let isMore = true; isMore;) {
+      const { rows } = await moment.page([deleted], ended.length, pageSize, "desc");
+      ended.push(...rows);
+      isMore = rows.length === pageSize && (ended.at(-1)?.last ?? "") >= from;
+    }
+    return (day) => existing.total + ended.filter(({ first, last }) => first <= day && day <= last).length;
+  });
 }
 
 async function managedIps(table: Reader, accountId: string): Promise<StoredIp[]> {
@@ -39,20 +125,11 @@ async function managedIps(table: Reader, accountId: string): Promise<StoredIp[]>
 }
 
 /**
- * Counts the managed IPs of an account, ready or not. `unchanged` fails a transaction if the account claims another
- * one.
+ * Counts the managed dedicated IPs of an account, whether they are ready or not. `unchanged` makes a transaction fail if the
+ * account claims or deletes an IP meanwhile.
  */
 export async function countManaged(table: Reader, accountId: string): Promise<{ count: number; unchanged: Write }> {
   const { state } = await readList(table, ipsOf(accountId));
   const ips = state.live === 0 ? [] : await managedIps(table, accountId);
   return { count: ips.length, unchanged: unchangedList(state) };
-}
-
-/**
- * Reads how many mails an account sent on each day from `from` to `to`, both included. Days without any are left out.
- */
-export async function readSent(table: Reader, accountId: string, from: Day, to: Day): Promise<Map<Day, number>> {
-  const [first, last] = [sentKey(accountId, from), sentKey(accountId, to)];
-  const items = await table.between(first.PK, first.SK, last.SK);
-  return new Map(items.map((item) => [item.SK.slice("SENT#".length), Sent.parse(item).count]));
 }

@@ -9,10 +9,10 @@ export const changeKeyPrefix: string = changeKey("", "").SK;
 const pageSize = 500;
 
 /**
- * Reads an account's changes from `sinceMs` on and before `untilMs`, oldest first, a page at a time. It does not parse
- * the rows.
+ * Reads an account's changes from `sinceMs` (included) to `untilMs` (not included), oldest first, in pages of 500 rows.
+ * The rows are not parsed.
  */
-export async function* changeRows(
+export async function* readChangePages(
   table: Reader,
   accountId: string,
   { sinceMs, untilMs = Infinity }: { sinceMs: number; untilMs?: number },
@@ -23,7 +23,7 @@ export async function* changeRows(
   let from = keyAt(sinceMs);
   for (;;) {
     const rows = await table.between(journal.partition, from, until, { limit: pageSize });
-    // `between` includes its ends, so from the second page on the first row repeats the last row of the page before.
+    // `between` includes its bounds, so the first row of a later page repeats the last row of the page before.
     const page = rows.filter(({ SK }) => SK > from);
     if (page.length > 0) yield page;
     const last = rows.at(-1);

@@ -5,17 +5,17 @@ import type { Capability } from "../auth/capabilities.ts";
 /** The public view of a resource before or after a change. It never contains a secret. */
 type PublicView = Record<string, unknown>;
 
-/** A kind of resource whose changes are recorded and published, as `<name>.<verb>`. */
+/** A kind of resource whose changes are recorded and published. The type of a change is `<name>.<verb>`. */
 export type Kind = {
   name: string;
   verbs: readonly string[];
-  /** The resource's public schema. Members that it does not declare are never recorded. */
+  /** The resource's public schema. Only its members are recorded. */
   view: z.ZodObject;
-  /** The members that the entity tag covers, if `view` has members that are no state of the resource itself. */
+  /** The members that the entity tag covers. Absent if the entity tag covers the whole `view`. */
   own?: z.ZodObject;
   /** Removes the parts of a view that only the caller may read, before the view is recorded and published. */
   redact?: (view: PublicView) => PublicView;
-  /** The capability, on the whole account, that a caller needs to subscribe a webhook to these changes. */
+  /** The capability on the whole account that a caller needs to subscribe a webhook to these changes. */
   seenWith: Capability;
 };
 
@@ -34,8 +34,8 @@ export type Change = {
 };
 
 /**
- * Builds the change of the resource `id` from `before` to `after`. A created resource has no `before`, a deleted one no
- * `after`.
+ * Builds the change of the resource `id` from `before` to `after`. A created resource has no `before`, a deleted
+ * resource no `after`.
  */
 export function change<const V extends string>(
   kind: Omit<Kind, "verbs"> & { verbs: readonly V[] },

@@ -13,17 +13,19 @@ import type { Change } from "./kind.ts";
  * Access patterns
  *   changes of an account, newest first, and one by id   ACCOUNT#<id> / JOURNAL#changes (shared/table/journal.ts)
  */
+/** The journal of an account's changes. */
 export const changeJournalOf = (accountId: string): Journal => ({
   partition: `ACCOUNT#${accountId}`,
   name: "changes",
   retentionDays: 400,
 });
 
+/** The key of a change in its journal. */
 export const changeKey = (accountId: string, id: string): Key => entryKey(changeJournalOf(accountId), id);
 
 export const ActorType = z.enum(["user", "service_account", "operator", "system"]);
 
-/** The actor of a change, its action, and the origin of the request. */
+/** The action and the actor of a change, and the origin of the request. */
 export type Author = {
   /** The name of the function that was called, or the action of the operator or the system. */
   action: string;
@@ -61,7 +63,7 @@ export const StoredChange = z.object({
 });
 export type StoredChange = z.output<typeof StoredChange>;
 
-/** The writes that record changes of one transaction. */
+/** The writes that record the changes of one transaction. Call it once for each transaction. */
 export function recordWrites(accountId: string, changes: readonly Change[], author: Author, now: Date): Write[] {
   const rows = changes.map(({ type, resource, before, after }, index): z.input<typeof StoredChange> => ({
     id: timeOrderedId(now, index),
@@ -84,7 +86,7 @@ export function recordWrites(accountId: string, changes: readonly Change[], auth
 }
 
 /**
- * A change as EventBridge and webhooks get it. It names the actor by type and id, without e-mail and IP address.
+ * A change as EventBridge and webhooks get it. The actor is without e-mail and IP address, to protect personal data.
  */
 export type Event = {
   id: string;
@@ -95,7 +97,7 @@ export type Event = {
   resource: { type: string; id: string };
   /** The resource after the change, or before it if the resource was deleted. */
   data: Record<string, unknown>;
-  /** The resource before the change, if it existed before and after. */
+  /** The resource before the change. Absent if the resource was created or deleted. */
   previous_data?: Record<string, unknown>;
 };
 

@@ -9,8 +9,7 @@ import { type Author, recordWrites } from "./record.ts";
 
 /**
  * Writes to an item that several plans may need to write, such as the zone of several records. A transaction cannot
- * write an item twice, so it takes these writes only as `ChangePlan.sole`. A plan has one `sole`, so putting two of them
- * into one transaction does not type-check.
+ * write an item twice. So these writes can only be passed as `ChangePlan.sole`, and a plan has only one `sole`.
  */
 export class SoleWrites {
   readonly #writes: readonly Write[];
@@ -19,33 +18,32 @@ export class SoleWrites {
     this.#writes = writes;
   }
 
-  static listed(sole: SoleWrites | undefined): readonly Write[] {
+  static list(sole: SoleWrites | undefined): readonly Write[] {
     return sole ? sole.#writes : [];
   }
 }
 
-/** The writes of one transaction, and the changes of resources that are recorded with them. */
+/** The writes of one transaction, and the changes of resources to record in the same transaction. */
 export type ChangePlan<T> = Plan<T> & {
   changes: readonly Change[];
   sole?: SoleWrites | undefined;
   /** Allows writes without a recorded change, which are refused otherwise. */
   housekeeping?: boolean;
-  /** The answer to store for the idempotency key, if it is not the value. */
+  /** The answer to store for the idempotency key. The default is the value. */
   answer?: unknown;
-  /** The call continues with further transactions, so this value is not stored for the idempotency key. */
+  /** Whether the call continues with further transactions, so that no answer is stored for the idempotency key yet. */
   partial?: boolean;
-  /**
-   * The current resource of the path, to compare with `If-Match`. By default it is taken from the change of that
-   * resource.
-   */
+  /** The present state of the path's resource, to compare with `If-Match`. The default is the one in `changes`. */
   current?: object;
-  /** An earlier transaction of the same call checked `If-Match` already, and may have changed the resource since. */
+  /**
+   * Whether an earlier transaction of the call has compared `If-Match`. That transaction may have changed the resource.
+   */
   matched?: boolean;
 };
 
 /**
- * Runs a plan as `Table.commit` does, and records its changes in the same transaction, for the audit log and the
- * events. A route has no other way to write.
+ * Runs a plan as `Table.commit` does, and records the changes of the plan in the same transaction, for the audit log
+ * and the events. Throws 412 if the resource does not match `If-Match`. Routes write only by this function.
  */
 export type Commit = <T>(plan: () => Promise<ChangePlan<T>>) => Promise<T>;
 
@@ -56,7 +54,7 @@ type Recording = {
   now: () => Date;
   /** The idempotency key whose answer the transaction stores. */
   claim?: Claim | undefined;
-  /** The caller's `If-Match` condition on the resource `targetId`. */
+  /** The caller's condition on the resource with the id `targetId`. */
   ifMatch?: IfMatch | undefined;
   targetId?: string | undefined;
 };
@@ -66,10 +64,10 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
   let isAnswered = false;
   return async (plan) => {
     let isLast = true;
-    const value = await table.commit(async () => {
+    const result = await table.commit(async () => {
       const planned = await plan();
       const { value, changes, matched = false, housekeeping = false, partial = false } = planned;
-      const writes = [...planned.writes, ...SoleWrites.listed(planned.sole)];
+      const writes = [...planned.writes, ...SoleWrites.list(planned.sole)];
       if (writes.length > 0 && changes.length === 0 && !housekeeping) {
         throw new Error(`${author.action} writes without a recorded change`);
       }
@@ -83,43 +81,45 @@ export function recorder({ table, accountId, author, now, claim, ifMatch, target
       return { value, writes: [...writes, ...recorded, ...answer] };
     });
     isAnswered ||= isLast;
-    return value;
+    return result;
   };
 }
 
-/** An idempotency key that belongs to this request until its transaction stores the answer or the claim is released. */
+/**
+ * The claim of a request on its idempotency key. It ends when a transaction stores the answer, or when it is released.
+ */
 export type Claim = {
   /**
-   * The id of the request. Repeats of the request have the same id until it has an answer. Another request with the
-   * same key has another id.
+   * The id of the request. A repeat of the request has the same id until the request has an answer. Another request
+   * with the same key has another id.
    */
   id: string;
-  /** The write that stores the answer made from `value`, for the transaction that has the effect. */
+  /** The write that stores the answer made from `value`, for the transaction that makes the changes. */
   settle: (value: unknown) => Write;
   /**
-   * The write that stores `body` as the answer, for a call of several transactions. With undefined it stores only that
-   * there was an answer.
+   * The write that stores `body` as the answer, for a call of several transactions. If `body` is undefined, the write
+   * stores only that there was an answer.
    */
   settleWith: (body: unknown) => Write;
-  /** Replaces the stored answer by a more complete one. `isSettledWith` then compares with the new value. */
+  /** Replaces the stored answer by the answer made from `value`. `isSettledWith` then compares with `value`. */
   restate: (value: unknown) => Promise<void>;
   /**
-   * Whether `result` is the value whose answer was stored. True for every stored deletion, because all deletions answer
-   * the same.
+   * Whether `result` is the value whose answer was stored. Always true after a deletion, because all deletions have the
+   * same answer.
    */
   isSettledWith: (result: unknown) => boolean;
-  /** Releases the key, so that the request can be tried again. Does nothing once the answer is stored. */
+  /** Releases the key, so that the request can be tried again. Does nothing if the answer is stored. */
   release: () => Promise<void>;
   /**
    * Releases the key for a repeat of the same request only. Another request with the key stays refused, because a part
-   * of this one is finished.
+   * of the first request is done.
    */
   lapse: () => Promise<void>;
 };
 
 export type Planned = { writes: Write[]; changes: Change[] };
 
-/** Creates a `Commit` for changes by the operator, which are recorded like those of an account's principals. */
+/** Creates a `Commit` for changes by the operator. They are recorded in the account's audit log. */
 export const operatorCommit = (table: Table, accountId: string, action: string, now: Date): Commit =>
   recorder({
     table,

@@ -1,8 +1,8 @@
 /**
  * Calls `run` for every item, at most `atOnce` at the same time, and returns the settled results in the order of the
  * items.
- * - An item that fails does not stop the others.
- * - Once `isOver` returns true no further item is started; an item that was not started has no result.
+ * - An item that fails does not stop the other items.
+ * - When `isOver` returns true, no further item is started. An item that was not started has no result.
  */
 export async function mapConcurrently<T, R>(
   items: readonly T[],
@@ -12,14 +12,14 @@ export async function mapConcurrently<T, R>(
 ): Promise<PromiseSettledResult<R>[]> {
   const results: PromiseSettledResult<R>[] = [];
   const waiting = items.entries();
-  const work = async (): Promise<void> => {
+  const runWaiting = async (): Promise<void> => {
     for (const [index, item] of waiting) {
       if (isOver()) return;
       const [result] = await Promise.allSettled([run(item)]);
       results[index] = result;
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await Promise.all(Array.from({ length: atOnce }, runWaiting));
   return results.filter((result) => result !== undefined);
 }
 
@@ -28,14 +28,14 @@ export async function mapConcurrently<T, R>(
  * their order.
  */
 export function roundRobin<T>(items: readonly T[], keyOf: (item: T) => string): T[] {
-  const places = new Map<string, number>();
-  const placed = items.map((item) => {
+  const counts = new Map<string, number>();
+  const withRounds = items.map((item) => {
     const key = keyOf(item);
-    const place = places.get(key) ?? 0;
-    places.set(key, place + 1);
-    return { item, place };
+    const round = counts.get(key) ?? 0;
+    counts.set(key, round + 1);
+    return { item, round };
   });
-  return placed.toSorted((a, b) => a.place - b.place).map(({ item }) => item);
+  return withRounds.toSorted((a, b) => a.round - b.round).map(({ item }) => item);
 }
 
 /** Cuts a list into consecutive groups of at most `size`. */

@@ -11,14 +11,18 @@ export type Endpoint = { address: string; port: number };
 export function readEndpoint(text: string): Endpoint | undefined {
   const { address = "", port = "" } = form.exec(text)?.groups ?? {};
   const plain = address.replace(/^\[|\]$/g, "");
-  const isWhole = isIP(plain) === (address.startsWith("[") ? 6 : 4);
-  return isWhole && Number(port) >= 1 && Number(port) <= 65_535 ? { address: plain, port: Number(port) } : undefined;
+  const isAddress = isIP(plain) === (address.startsWith("[") ? 6 : 4);
+  return isAddress && Number(port) >= 1 && Number(port) <= 65_535 ? { address: plain, port: Number(port) } : undefined;
 }
 
-/** The schema of an endpoint in a setting: an IP address with a port; an IPv6 address is in brackets. */
+/** Writes an endpoint in the form that `readEndpoint` parses. */
+export const endpointText = ({ address, port }: Endpoint): string =>
+  address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+
+/** The schema of an endpoint in a setting, in the form of `readEndpoint`. */
 export const Endpoint = z.string().transform((text, context): Endpoint => {
-  const read = readEndpoint(text);
-  if (read) return read;
+  const endpoint = readEndpoint(text);
+  if (endpoint) return endpoint;
   context.addIssue({ code: "custom", message: "Write an IP address with a port, such as 10.0.0.5:25 or [fd00::5]:25" });
   return z.NEVER;
 });

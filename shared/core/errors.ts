@@ -1,6 +1,6 @@
 /**
- * Every failure a caller can see, by its stable code. All are RFC 9457 problem details, except failed validation of a
- * request, whose body the specification fixes as `HTTPValidationError`.
+ * The errors of the API, by their stable codes. They are answered as RFC 9457 problem details. Only invalid input has
+ * another body: `HTTPValidationError` of the specification (`InvalidInput`).
  */
 const problems = {
   malformed_json: { status: 400, title: "The body is not valid JSON" },
@@ -10,6 +10,8 @@ const problems = {
   token_revoked: { status: 401, title: "The access token was revoked" },
   forbidden: { status: 403, title: "A capability is missing" },
   account_suspended: { status: 403, title: "The account cannot be changed" },
+  invitation_not_yours: { status: 403, title: "The invitation is for another address" },
+  email_not_verified: { status: 403, title: "Your e-mail address is not verified" },
   origin_not_allowed: { status: 403, title: "This web page may not call the API" },
   would_escalate: { status: 403, title: "You cannot give what you do not hold" },
   not_found: { status: 404, title: "Not found" },
@@ -21,8 +23,10 @@ const problems = {
   domain_taken: { status: 409, title: "Another account has this domain" },
   domain_exists: { status: 409, title: "The account has this domain already" },
   domain_not_empty: { status: 409, title: "The domain still holds mailboxes" },
+  release_required: { status: 409, title: "The name would be given up" },
   domain_not_ready: { status: 409, title: "The domain's status does not allow this" },
   mailbox_not_ready: { status: 409, title: "The mailbox's status does not allow this" },
+  mailbox_ambiguous: { status: 409, title: "Several deleted mailboxes had this address" },
   address_taken: { status: 409, title: "A mailbox has this address already" },
   out_of_stock: { status: 409, title: "No address of this kind is left" },
   ip_in_use: { status: 409, title: "Domains still send from this dedicated IP" },
@@ -31,7 +35,11 @@ const problems = {
   domain_has_ip: { status: 409, title: "The domain sends from another dedicated IP" },
   quote_changed: { status: 409, title: "The price is higher than agreed" },
   not_registered_here: { status: 409, title: "The domain was not purchased here" },
+  transfer_locked: { status: 409, title: "The name is locked against transfer" },
+  transfer_too_soon: { status: 409, title: "The name cannot be transferred yet" },
   renewal_running: { status: 409, title: "The domain is being renewed already" },
+  redirects_unavailable: { status: 409, title: "This deployment has no web server for domains" },
+  rotation_running: { status: 409, title: "The DKIM key is being rotated already" },
   too_many_years: { status: 409, title: "The registration would be too long" },
   forwarding_exists: { status: 409, title: "Another rule forwards there already" },
   forwarding_loop: { status: 409, title: "The rule would create a forwarding loop" },
@@ -39,21 +47,29 @@ const problems = {
   verification_not_needed: { status: 409, title: "No verification is needed" },
   record_exists: { status: 409, title: "The domain has this record already" },
   record_conflict: { status: 409, title: "The record conflicts with another record" },
+  dns_external: { status: 409, title: "The domain's DNS is not on our nameservers" },
   below_delegation: { status: 409, title: "A name above the record is delegated" },
   system_managed: { status: 409, title: "The domain's settings manage this record" },
   last_owner: { status: 409, title: "An account needs at least one owner" },
   service_account_expired: { status: 409, title: "The service account has expired" },
   group_name_taken: { status: 409, title: "A group has this name already" },
   group_not_empty: { status: 409, title: "The group still holds other groups" },
+  role_built_in: { status: 409, title: "The role is the same in all accounts" },
+  role_in_use: { status: 409, title: "The role is still assigned" },
+  role_key_taken: { status: 409, title: "Another role has this key" },
   group_cycle: { status: 409, title: "A group cannot be inside itself" },
   limit_reached: { status: 409, title: "A limit is reached" },
   insufficient_funds: { status: 409, title: "The wallet does not hold enough" },
   plan_unchanged: { status: 409, title: "The account is on this plan already" },
   plan_cancelled: { status: 409, title: "The plan is cancelled" },
+  plan_required: { status: 409, title: "The account has no plan" },
   plan_in_use: { status: 409, title: "The plan pays for managed dedicated IPs" },
   payment_due: { status: 409, title: "The account has an open invoice" },
+  payment_method_required: { status: 409, title: "No card is saved" },
+  invitation_used: { status: 409, title: "The invitation was accepted already" },
   idempotency_in_flight: { status: 409, title: "The first request with this key is still running" },
   secret_already_shown: { status: 409, title: "The secret was already shown" },
+  invitation_ended: { status: 410, title: "The invitation has ended" },
   precondition_failed: { status: 412, title: "The precondition does not hold" },
   body_too_large: { status: 413, title: "The body is too large" },
   unsupported_media_type: { status: 415, title: "Unsupported media type" },
@@ -65,18 +81,18 @@ const problems = {
 } as const satisfies Record<string, { status: number; title: string }>;
 
 export type ProblemCode = keyof typeof problems;
-/** Additional members of one kind of problem. They must not replace the members that every problem has. */
+/** Additional members of a problem's body. They must not replace the members that every problem has. */
 export type ProblemExtras = Record<string, string | number | boolean | readonly string[] | readonly number[]> & {
   [member in "type" | "title" | "status" | "detail" | "code" | "request_id"]?: never;
 };
 
-/** The status and title that belong to a code. */
+/** The status and the title of a code. */
 export const problemOf = (code: ProblemCode): { status: number; title: string } => problems[code];
 
 /** All codes, in the order of their status. */
 export const problemCodes = Object.keys(problems) as ProblemCode[];
 
-/** The error that `run` throws on purpose. Any other error but `InvalidInput` is answered as 500 `internal`. */
+/** An error for the caller. All other errors, except `InvalidInput`, are answered as 500 `internal`. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly extras: ProblemExtras;
@@ -93,10 +109,10 @@ export class Problem extends Error {
   }
 }
 
-/** One invalid place of a request, in the form of the specification. */
+/** One error in a request, in the form of the specification. `loc` is the path to the invalid member. */
 export type ValidationError = { loc: (string | number)[]; msg: string; type: string };
 
-/** Input that does not fit its schema: 422 with the specified body. */
+/** Invalid input: 422 with the specified body. */
 export class InvalidInput extends Error {
   readonly errors: ValidationError[];
 
@@ -106,7 +122,10 @@ export class InvalidInput extends Error {
   }
 }
 
-/** The answer for a resource that is missing or belongs to somebody else: the same bytes except for the request id. */
+/**
+ * The 404 for a resource that does not exist or that the caller may not see. Both have the same body, so that the
+ * caller cannot tell them apart.
+ */
 export const notFound = (): Problem => new Problem("not_found", "This does not exist, or you may not see it.");
 
 /** The RFC 9457 body of a problem. */

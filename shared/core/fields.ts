@@ -5,7 +5,7 @@ import * as z from "zod";
 const limitBytes = 8_192;
 const limitLevels = 20;
 
-/** Whether objects and lists are nested at most `levels` deep in a value, the value itself included. */
+/** Whether objects and lists are nested at most `levels` deep. The value itself is the first level. */
 function isWithin(value: unknown, levels: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return levels > 0 && Object.values(value).every((member) => isWithin(member, levels - 1));
@@ -13,19 +13,19 @@ function isWithin(value: unknown, levels: number): boolean {
 
 type MemberPath = (string | number)[];
 
-/** The places of strings and member names with half a surrogate pair, which is no character and has no UTF-8 form. */
-function brokenTexts(value: unknown, place: MemberPath = []): MemberPath[] {
-  if (typeof value === "string") return value.isWellFormed() ? [] : [place];
+/** The paths of strings and member names with half a surrogate pair, which has no UTF-8 form. */
+function malformedTexts(value: unknown, path: MemberPath = []): MemberPath[] {
+  if (typeof value === "string") return value.isWellFormed() ? [] : [path];
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([name, member]): MemberPath[] => {
-    const inside = [...place, Array.isArray(value) ? Number(name) : name];
-    return name.isWellFormed() ? brokenTexts(member, inside) : [inside];
+    const memberPath = [...path, Array.isArray(value) ? Number(name) : name];
+    return name.isWellFormed() ? malformedTexts(member, memberPath) : [memberPath];
   });
 }
 
 /**
- * A free-form object of the customer. Its JSON is limited in bytes, and its depth is limited so that JSON.stringify can
- * handle it.
+ * A free-form object of the customer: at most 8 KiB of JSON. The depth is limited too, because deep values overflow the
+ * stack of JSON.stringify.
  */
 export const Attributes = z
   .record(z.string(), z.unknown())
@@ -38,7 +38,7 @@ export const Attributes = z
     abort: true,
   })
   .superRefine((attributes, context) => {
-    for (const path of brokenTexts(attributes)) {
+    for (const path of malformedTexts(attributes)) {
       context.addIssue({
         code: "custom",
         path,
@@ -48,8 +48,8 @@ export const Attributes = z
   });
 
 /**
- * The schema of an overlap in seconds, during which the old secret works in addition to the new one: up to a week, a
- * day by default.
+ * The schema of the seconds during which an old secret still works beside the new secret: at most a week, by default a
+ * day.
  */
 export const gracePeriodSeconds = (description: string) =>
   z
@@ -60,10 +60,9 @@ export const gracePeriodSeconds = (description: string) =>
     .meta({ description: `${description}. At most a week. The default is a day.` });
 
 /**
- * Whether an object already has all given values, so that setting them would change nothing. Undefined values are
- * ignored.
+ * Whether an object has the values of all `members`, so that setting them changes nothing. Ignores undefined values.
  */
-export const isSame = <T extends object>(thing: T, members: { [M in keyof T]?: T[M] | undefined }): boolean =>
+export const isSame = <T extends object>(object: T, members: { [M in keyof T]?: T[M] | undefined }): boolean =>
   Object.entries(members).every(
-    ([name, value]) => value === undefined || isDeepStrictEqual(thing[name as keyof T], value),
+    ([name, value]) => value === undefined || isDeepStrictEqual(object[name as keyof T], value),
   );

@@ -4,7 +4,7 @@ import * as z from "zod";
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/;
 
-/** The schema of an id, with a given error message. */
+/** The schema of an id, with an error message of its own. */
 export const idWithMessage = (error: string): z.ZodString =>
   z.string().regex(uuid, { error, abort: true }).toLowerCase().meta({ format: "uuid" });
 
@@ -13,7 +13,7 @@ export const Id = idWithMessage("Not a UUID");
 
 const dashed = (hex: string): string => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 
-/** A UUIDv8 (RFC 9562 §5.8) from the SHA-256 of words; the same words always give the same id. */
+/** A UUIDv8 (RFC 9562 §5.8) from the SHA-256 of words. The same words always give the same id. */
 export function idOfWords(...words: string[]): string {
   const hex = createHash("sha256").update(JSON.stringify(words)).digest("hex");
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
@@ -21,8 +21,8 @@ export function idOfWords(...words: string[]): string {
 }
 
 /**
- * A UUIDv8 (RFC 9562 §5.8) with a 40-bit ordinal and 82 random bits. The ordinal leads to the row in one read. The
- * reader must then compare the id in the row, because anybody can make an id with the same ordinal.
+ * A UUIDv8 (RFC 9562 §5.8) with a 40-bit ordinal and 82 random bits. The ordinal gives the key of the row. The reader
+ * must compare the id in the row, because a caller can make another id with the same ordinal.
  */
 export function idWithOrdinal(ordinal: number): string {
   const random = randomBytes(12).toString("hex");
@@ -39,8 +39,8 @@ export function ordinalOf(id: string): number | undefined {
 }
 
 /**
- * A UUIDv7 (RFC 9562 §5.7): ids sort by their time, to the millisecond. Ids of the same millisecond sort by `sequence`,
- * up to 4,095, which replaces 12 random bits (§6.2, method 1).
+ * A UUIDv7 (RFC 9562 §5.7): ids sort by their time in milliseconds. Ids of the same millisecond sort by `sequence`,
+ * from 0 to 4,095. `sequence` takes the place of 12 random bits (§6.2, method 1).
  */
 export function timeOrderedId(now: Date, sequence?: number): string {
   const random = randomBytes(10).toString("hex");

@@ -2,13 +2,13 @@ import { isIP } from "node:net";
 
 import ipaddr from "ipaddr.js";
 
-/** The only part of IPv6 that IANA has given out as global unicast (RFC 4291, section 2.4). */
+/** The only block of IPv6 from which IANA assigns global unicast addresses (RFC 4291, section 2.4). */
 const globalUnicast = "2000::/3";
 
 /**
  * Whether a text is the IP address of a host on the public internet, in its usual spelling and without a zone.
- * - It must be unicast and in no block of IANA's special-purpose registries (RFC 6890), not even in a globally
- *   reachable one.
+ * - The address must be unicast. It must not be in a block of IANA's special-purpose registries (RFC 6890), even if the
+ *   block is globally reachable.
  * - IPv6 forms that carry an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo) are never accepted.
  */
 export function isPublicUnicast(ip: string): boolean {
@@ -21,8 +21,8 @@ export function isPublicUnicast(ip: string): boolean {
 const hexGroup = (high: string, low: string): string => (Number(high) * 256 + Number(low)).toString(16);
 
 /**
- * Parses an IPv6 address for which `isIPv6` holds and which has no zone. A dotted end is rewritten in hexadecimal,
- * because the parser takes `::1.2.3.4` for `::ffff:1.2.3.4`.
+ * Parses an IPv6 address without a zone. The address must be valid (`isIPv6`). A dotted end is first written in
+ * hexadecimal, because the parser reads `::1.2.3.4` as `::ffff:1.2.3.4`.
  */
 export const parseIpv6 = (address: string): ipaddr.IPv6 =>
   ipaddr.IPv6.parse(
@@ -32,8 +32,8 @@ export const parseIpv6 = (address: string): ipaddr.IPv6 =>
   );
 
 /**
- * The network that identifies a caller: an IPv4 address, or the /64 of an IPv6 address, because one customer has at
- * least a /64. All spellings of an address give the same network. A text that is no address gives `unknown`.
+ * The network of a caller: an IPv4 address, or the /64 of an IPv6 address, because one customer has at least a /64. All
+ * spellings of an address give the same network. Any other text gives `unknown`.
  */
 export function clientNetwork(ip: string): string {
   if (!ipaddr.isValid(ip)) return "unknown";

@@ -2,11 +2,11 @@ export type LogLevel = "debug" | "info" | "error" | "silent";
 export type LogFields = Record<string, unknown>;
 export type Log = Record<"debug" | "info" | "error", (message: string, fields?: LogFields) => void>;
 
-const order: LogLevel[] = ["debug", "info", "error", "silent"];
+const levels: LogLevel[] = ["debug", "info", "error", "silent"];
 
 /**
- * A line for people: `12:04:11 GET    200    4 ms  2 RU 0 WU  /v1/public/accounts` for a request, and the fields as
- * JSON for any other message.
+ * A line for people. A request is `12:04:11 GET    200    4 ms  2 RU 0 WU  /v1/public/accounts`, with the time of the
+ * machine's zone. Any other message has its fields as JSON.
  */
 function textLine(now: Date, message: string, fields: LogFields): string {
   const { method, status, duration_ms: ms, read_units: read, write_units: written, path } = fields;
@@ -17,15 +17,15 @@ function textLine(now: Date, message: string, fields: LogFields): string {
 }
 
 /**
- * Creates a log that writes to standard output: one JSON object per line, with the fields of `base`, or lines of text for
- * people. Never pass it a header, a body or a secret.
+ * Creates a log that writes messages of `level` and above to standard output: one JSON object per line, or lines of
+ * text for people. Every line has the fields of `base`. Never log a header, a body or a secret.
  */
 export function createLog(level: LogLevel, base: LogFields, format: "json" | "text" = "json"): Log {
-  const write = (line: LogLevel) => (message: string, fields?: LogFields) => {
-    if (order.indexOf(line) < order.indexOf(level)) return;
+  const write = (messageLevel: LogLevel) => (message: string, fields?: LogFields) => {
+    if (levels.indexOf(messageLevel) < levels.indexOf(level)) return;
     const now = new Date();
     const all = { ...base, ...fields };
-    const json = () => JSON.stringify({ time: now.toISOString(), level: line, message, ...all });
+    const json = () => JSON.stringify({ time: now.toISOString(), level: messageLevel, message, ...all });
     process.stdout.write(`${format === "text" ? textLine(now, message, all) : json()}\n`);
   };
   return { debug: write("debug"), info: write("info"), error: write("error") };

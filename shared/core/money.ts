@@ -1,7 +1,8 @@
 import * as z from "zod";
 
-/** The one currency of every wallet, and how many decimals it has (ISO 4217). */
+/** The currency of all wallets. */
 export const currency = "USD";
+/** The decimals of the currency (ISO 4217). */
 const decimals = 2;
 const unit = 10 ** decimals;
 
@@ -12,23 +13,25 @@ export const MoneyText = z.string().regex(/^-?\d+\.\d{2}$/);
 
 const amountPattern = /^(0|[1-9]\d{0,11})(?:\.(\d{1,2}))?$/;
 
-/** Converts a decimal without sign, exponent or space to integer minor units; undefined for anything else. */
-export function minorUnits(given: string | number): number | undefined {
-  const [, whole, fraction = ""] = amountPattern.exec(String(given)) ?? [];
+/** Converts a decimal without sign, exponent or space to integer minor units; undefined for any other text. */
+export function minorUnits(decimal: string | number): number | undefined {
+  const [, whole, fraction = ""] = amountPattern.exec(String(decimal)) ?? [];
   return whole === undefined ? undefined : Number(whole) * unit + Number(fraction.padEnd(decimals, "0"));
 }
 
-/** The error in an amount, which must be above zero and at most `most` minor units; undefined if it is valid. */
-function faultOf(given: string | number, most: number): string | undefined {
-  const amount = minorUnits(given);
+/**
+ * The error in an amount, which must be above zero and at most `most` minor units; undefined if the amount is valid.
+ */
+function faultOf(decimal: string | number, most: number): string | undefined {
+  const amount = minorUnits(decimal);
   if (amount === undefined) return `Write an amount such as "12.50", with at most ${decimals} decimals`;
   if (amount === 0) return "The amount must be above zero";
   return amount > most ? `The amount must be at most ${money(most)}` : undefined;
 }
 
 /**
- * The schema of an amount in a request, a string or a JSON number that `minorUnits` reads: above zero, at most `most`
- * minor units, with no more decimals than the currency has.
+ * The schema of an amount in a request: a string or a JSON number, above zero, at most `most` minor units, with at most
+ * the decimals of the currency.
  */
 export const moneyUpTo = (most: number) =>
   z
@@ -47,14 +50,18 @@ export const moneyUpTo = (most: number) =>
             : `Write an amount such as "12.50"`,
       },
     )
-    .superRefine((given, context) => {
-      const fault = faultOf(given, most);
+    .superRefine((decimal, context) => {
+      const fault = faultOf(decimal, most);
       if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
     });
 
-/** Integer minor units as a decimal string: 1250 → "12.50". */
+/** Formats integer minor units as a decimal string: 1250 → "12.50". Throws a RangeError for an unsafe integer. */
 export function money(minor: number): string {
   if (!Number.isSafeInteger(minor)) throw new RangeError(`${minor} is not an amount of money.`);
   const digits = String(Math.abs(minor)).padStart(decimals + 1, "0");
   return `${minor < 0 ? "-" : ""}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
+
+/** Divides whole numbers that are not negative, and rounds half up: 5/2 → 3. */
+export const divideHalfUp = (numerator: number, denominator: number): number =>
+  Number((2n * BigInt(numerator) + BigInt(denominator)) / (2n * BigInt(denominator)));

@@ -1,19 +1,22 @@
 /**
- * Whether a double can hold a JSON number exactly. Leading and trailing zeros and the form of the exponent are ignored.
+ * Whether a JSON number keeps its value as a double: the number and the double are written with the same digits.
+ * Leading and trailing zeros and the form of the exponent do not matter.
  */
-export const isKept = (digits: string): boolean => {
-  if (/^-?[\d.]{1,15}$/.test(digits)) return true;
-  const value = Number(digits);
-  return Number.isFinite(value) && decimal(String(value)) === decimal(digits);
+export const isKept = (number: string): boolean => {
+  if (/^-?[\d.]{1,15}$/.test(number)) return true;
+  const value = Number(number);
+  return Number.isFinite(value) && normalForm(String(value)) === normalForm(number);
 };
 
-/** A decimal number in one form for comparison, without its sign, its point and the zeros around it. */
-function decimal(digits: string): string {
-  const [, whole = "", fraction = "", power = "0"] = /^-?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(digits) ?? [];
-  const all = `${whole}${fraction}`.replace(/^0+/, "");
+/** The form of a decimal number for comparison: its digits without leading and trailing zeros, and an exponent. */
+function normalForm(number: string): string {
+  const [, whole = "", fraction = "", power = "0"] = /^-?(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/.exec(number) ?? [];
+  const digits = `${whole}${fraction}`.replace(/^0+/, "");
   // A regular expression that looks for zeros at the end would take quadratic time.
-  let end = all.length;
-  while (all[end - 1] === "0") end -= 1;
-  const kept = all.slice(0, end);
-  return kept === "" ? "0" : `${kept}e${Number(power) - fraction.length + all.length - kept.length}`;
+  let end = digits.length;
+  while (digits[end - 1] === "0") end -= 1;
+  const significant = digits.slice(0, end);
+  return significant === ""
+    ? "0"
+    : `${significant}e${Number(power) - fraction.length + digits.length - significant.length}`;
 }

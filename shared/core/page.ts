@@ -1,18 +1,37 @@
 import * as z from "zod";
 
+/** The most items on a page. */
+export const largestPage = 100;
+
 /** The query parameters of every list. */
 export const pageQuery = {
   page: z.int().min(1).default(1).meta({ description: "The number of the page, from 1." }),
-  page_size: z.int().min(1).max(100).default(25).meta({ description: "The maximum number of items on a page." }),
+  page_size: z
+    .int()
+    .min(1)
+    .max(largestPage)
+    .default(25)
+    .meta({ description: "The maximum number of items on a page." }),
 };
 export type PageQuery = { page: number; page_size: number };
+export type OrderedPage = PageQuery & { order: Order };
 
-/** The envelope of every list: one page, and the exact number of all items the caller may see. */
+const Order = z.enum(["asc", "desc"]);
+export type Order = z.output<typeof Order>;
+
+/** The query parameter for the order of a list. `first` is the default. */
+export const orderQuery = (first: Order) => ({
+  order: Order.default(first).meta({
+    description: "`asc` for ascending order, such as oldest first; `desc` for the reverse.",
+  }),
+});
+
+/** The answer of every list: one page, and the exact number of all items that the caller may see. */
 export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   z.object({
     items: z.array(item).meta({ description: `The ${noun} on this page.` }),
     page: z.int().min(1).meta({ description: "The number of this page, from 1." }),
-    page_size: z.int().min(1).max(100).meta({ description: "The maximum number of items on a page." }),
+    page_size: z.int().min(1).max(largestPage).meta({ description: "The maximum number of items on a page." }),
     total: z
       .int()
       .min(0)
@@ -20,30 +39,46 @@ export const pageOf = <T extends z.ZodType>(item: T, noun: string) =>
   });
 
 /**
- * The positions that a page covers. `skip` is limited to safe integers. No list is so long, so a page beyond it is
- * empty.
+ * The positions of a page, from the start of the list, or with `desc` from its end. `skip` is limited to safe integers; no
+ * list is so long, so such a page is empty.
  */
-export const spanOf = ({ page, page_size }: PageQuery): { skip: number; take: number } => ({
+export const spanOf = ({
+  page,
+  page_size,
+  order = "asc",
+}: PageQuery & { order?: Order }): { skip: number; take: number; order: Order } => ({
   skip: Math.min((page - 1) * page_size, Number.MAX_SAFE_INTEGER - page_size),
   take: page_size,
+  order,
 });
 
-/** A sequence of rows, any part of which can be read. */
+/** A sequence of rows. `read` reads any part of it. */
 export type RowSource<T> = { total: number; read: (skip: number, take: number) => Promise<T[]> };
 
+/** The number of rows of all sources. */
 export const totalOf = (sources: readonly Pick<RowSource<unknown>, "total">[]): number =>
   sources.reduce((sum, { total }) => sum + total, 0);
 
-/** Reads a part of several sources as if they were one. */
-export async function readConcatenated<T>(sources: readonly RowSource<T>[], skip: number, take: number): Promise<T[]> {
-  const found: T[] = [];
+/** Reads a part of the concatenation of several sources; with `desc`, of the concatenation in reverse order. */
+export async function readConcatenated<T>(
+  sources: readonly RowSource<T>[],
+  skip: number,
+  take: number,
+  order: Order = "asc",
+): Promise<T[]> {
+  if (order === "desc") {
+    const end = Math.max(0, totalOf(sources) - skip);
+    const first = Math.max(0, end - take);
+    return (await readConcatenated(sources, first, end - first)).toReversed();
+  }
+  const rows: T[] = [];
   let before = 0;
   for (const { total, read } of sources) {
-    const from = Math.max(0, skip + found.length - before);
-    const wanted = Math.min(take - found.length, total - from);
-    if (wanted > 0) found.push(...(await read(from, wanted)));
+    const from = Math.max(0, skip + rows.length - before);
+    const count = Math.min(take - rows.length, total - from);
+    if (count > 0) rows.push(...(await read(from, count)));
     before += total;
-    if (found.length >= take) break;
+    if (rows.length >= take) break;
   }
-  return found;
+  return rows;
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isIP } from "node:net";
 
 import * as z from "zod";
 
@@ -12,11 +13,25 @@ export const PlatformEnvironment = z.object({
   NS_ZONE: hostName.default("dns.hosted-mail.example"),
   /** The zone of the mail hosts to which the records of domains point. */
   MAIL_ZONE: hostName.default("hosted-mail.example"),
+  /**
+   * The host on which the function `web` answers HTTP and HTTPS for domains. CNAME records of domains point to this host.
+   * Without WEB_HOST no domain can redirect or have MTA-STS.
+   */
+  WEB_HOST: hostName.optional(),
+  /**
+   * The addresses of WEB_HOST, separated by commas, for the A and AAAA records of domains that redirect. Without
+   * WEB_ADDRESSES no domain can redirect.
+   */
+  WEB_ADDRESSES: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").filter((part) => part !== ""))
+    .refine((addresses) => addresses.every((address) => isIP(address) > 0), { error: "Not a list of IP addresses" }),
 });
 
 /** The names of this deployment's own hosts. Reads the environment when it is called, not at import. */
 export function platform() {
-  const { NS_ZONE, MAIL_ZONE } = PlatformEnvironment.parse(process.env);
+  const { NS_ZONE, MAIL_ZONE, WEB_HOST, WEB_ADDRESSES } = PlatformEnvironment.parse(process.env);
   return {
     nsZone: NS_ZONE,
     mailZone: MAIL_ZONE,
@@ -29,12 +44,14 @@ export function platform() {
     autoconfig: `autoconfig.${MAIL_ZONE}`,
     autodiscover: `autodiscover.${MAIL_ZONE}`,
     dmarcReports: `dmarc@${MAIL_ZONE}`,
+    webHost: WEB_HOST,
+    webAddresses: WEB_ADDRESSES,
   } as const;
 }
 
 /**
- * Sixty bits of the hash of the account's id. No two accounts share nameservers, so that a domain's delegation proves
- * which account it belongs to.
+ * Sixty bits of the hash of the account's id, in base 36. Every account has nameservers of its own, so that the
+ * delegation of a domain proves to which account the domain belongs.
  */
 const shortId = (accountId: string): string =>
   BigInt(`0x${createHash("sha256").update(accountId).digest("hex").slice(0, 15)}`)

@@ -1,33 +1,38 @@
 import * as z from "zod";
 
-/** A text of printable ASCII that begins with a visible character. Most texts are. */
-const plain = /^[!-~][ -~]*$/;
+/** A text of printable ASCII that begins with a visible character. Most texts match, and need no other pattern. */
+const printableAscii = /^[!-~][ -~]*$/;
 
-/** The patterns for other texts. To build them takes 10 ms, most of it for the set of all emoji. */
+/** Builds the patterns for other texts. This takes 10 ms, most of it for the set of all emoji. */
 const buildPatterns = () => ({
   /** Invisible characters: controls, format characters, halves of surrogate pairs. */
   hidden: /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u,
   /**
-   * The invisible characters that are allowed: those in an emoji of UTS #51's set for interchange, and a joiner after a
-   * letter that can change its shape. `foldedName` removes them, so that no two names look the same.
+   * The invisible characters that are allowed: those inside an emoji of UTS #51's set for interchange, and a joiner
+   * after a letter whose shape it can change. `foldedName` removes these characters, so that no two names look the
+   * same.
    */
   allowedInvisible:
     /\p{RGI_Emoji}|(?<=[[\p{L}\p{M}]&&[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Nkoo}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Khmr}\p{scx=Mymr}]])[\u200c\u200d]/gv,
-  /** Characters that are visible by themselves. Unicode counts the blanks of Braille and of music as symbols. */
+  /**
+   * Visible characters. The blank of Braille and the null notehead are excluded, although Unicode has them as symbols.
+   */
   visible: /[[\p{L}\p{N}\p{P}\p{S}]--[\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]]/v,
 });
 let patterns: ReturnType<typeof buildPatterns> | undefined;
 
-/** The reason why a text cannot be shown to people, as one sentence without its period; undefined if it can. */
+/** The reason why a text is not fit for people, as a sentence without its period; undefined if the text is fit. */
 export function textFault(text: string): string | undefined {
-  if (text === "" || plain.test(text)) return undefined;
+  if (text === "" || printableAscii.test(text)) return undefined;
   const { hidden, allowedInvisible, visible } = (patterns ??= buildPatterns());
-  const found = hidden.test(text) ? hidden.exec(text.replaceAll(allowedInvisible, "")) : null;
-  if (found) return `This text has an invisible character (${quoteCharacter(found[0])}). Remove it`;
+  const match = hidden.test(text) ? hidden.exec(text.replaceAll(allowedInvisible, "")) : null;
+  if (match) return `This text has an invisible character (${quoteCharacter(match[0])}). Remove it`;
   return visible.test(text) ? undefined : "This text has no visible character";
 }
 
-/** The form of a name that is used to compare names. It ignores case, composition and invisible characters. */
+/**
+ * The form of a name to compare names. Case, Unicode composition and allowed invisible characters make no difference.
+ */
 export const foldedName = (name: string): string =>
   name
     .normalize("NFKC")
@@ -35,43 +40,44 @@ export const foldedName = (name: string): string =>
     .toLowerCase();
 
 type Text = {
-  /** In UTF-16 code units, after trimming. */
+  /** The least length after trimming, in UTF-16 code units. The default is 1. */
   least?: number;
+  /** The greatest length after trimming, in UTF-16 code units. */
   most: number;
   /** The description of the text, as a sentence. */
   description: string;
 };
 
-const checked = (text: z.ZodString, { least = 1, most }: Text, faultOf: (text: string) => string | undefined) =>
-  (least === 0 ? text : text.min(least)).max(most, { abort: true }).superRefine((given, context) => {
-    const message = faultOf(given);
+const withLimits = (text: z.ZodString, { least = 1, most }: Text, faultOf: (text: string) => string | undefined) =>
+  (least === 0 ? text : text.min(least)).max(most, { abort: true }).superRefine((value, context) => {
+    const message = faultOf(value);
     if (message !== undefined) context.addIssue({ code: "custom", message });
   });
 
-/** A whole number with commas between its thousands. `toLocaleString` would load ICU's data, which takes longer than zod. */
-const grouped = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+/** Formats a whole number with commas. `toLocaleString` would load ICU's data, which takes longer than to load zod. */
+const withCommas = (count: number): string => String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 
 const lengthOf = ({ least = 1, most }: Text): string =>
-  least === 0 ? `at most ${grouped(most)}` : `${least} to ${grouped(most)}`;
+  least === 0 ? `at most ${withCommas(most)}` : `${least} to ${withCommas(most)}`;
 
 /** Text for people in one line: a name, a title, a short description. */
 export const line = (text: Text): z.ZodString =>
-  checked(z.string().trim(), text, textFault).meta({
+  withLimits(z.string().trim(), text, textFault).meta({
     description: `${text.description} One line of ${lengthOf(text)} characters after trimming, without invisible characters.`,
   });
 
-/** Text for people in several lines. Every kind of line end becomes a line feed; tabs are allowed. */
+/** Text for people in several lines. A line end of any kind becomes a line feed. Tabs are allowed. */
 export const lines = (text: Text): z.ZodString => {
-  const given = z
+  const normalized = z
     .string()
-    .overwrite((written) => written.replaceAll(/\r\n?/g, "\n"))
+    .overwrite((value) => value.replaceAll(/\r\n?/g, "\n"))
     .trim();
-  return checked(given, text, (written) => textFault(written.replaceAll(/[\n\t]/g, " ").trim())).meta({
+  return withLimits(normalized, text, (value) => textFault(value.replaceAll(/[\n\t]/g, " ").trim())).meta({
     description: `${text.description} One or more lines of ${lengthOf(text)} characters in all after trimming, without invisible characters except tabs and line ends.`,
   });
 };
 
-/** A text that may be null, or left out. */
+/** Makes a text optional: it may be null or absent. */
 export const orNothing = (text: z.ZodString): z.ZodOptional<z.ZodNullable<z.ZodString>> =>
   text.nullish().meta({ description: text.description ?? "" });
 
@@ -84,15 +90,27 @@ export const escapeHtml = (text: string): string =>
 /** The result of parsing a text: its normal form, or the reason why it is invalid, as a sentence without its period. */
 export type Reading = { value: string } | { fault: string };
 
-const shownCharacters = 40;
+/** Makes the schema of a text read it by `read`: a text with a fault is refused, and the output is the normal form. */
+export const readable = (text: z.ZodString, read: (given: string) => Reading): z.ZodString =>
+  text
+    .superRefine((given, context) => {
+      const reading = read(given);
+      if ("fault" in reading) context.addIssue({ code: "custom", message: reading.fault });
+    })
+    .overwrite((given) => {
+      const reading = read(given);
+      return "value" in reading ? reading.value : given;
+    });
 
-/** A customer's text as a message quotes it: shortened, and without halves of surrogate pairs. */
+const quotedLength = 40;
+
+/** Quotes a customer's text in a message: the first 40 UTF-16 code units, without halves of surrogate pairs. */
 export function quoteText(text: string): string {
-  const start = text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
+  const start = text.length > quotedLength ? `${text.slice(0, quotedLength)}…` : text;
   return `"${start.toWellFormed()}"`;
 }
 
-/** A character as a message names it: `"☃" (U+2603)`, or only `U+200B` for an invisible one. */
+/** Names a character in a message: `"☃" (U+2603)`, or only `U+200B` for an invisible character. */
 export function quoteCharacter(character: string): string {
   const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
   return /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/u.test(character) ? code : `"${character}" (${code})`;

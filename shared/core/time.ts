@@ -7,33 +7,50 @@ export const minuteMs = 60_000;
 export const hourMs = 60 * minuteMs;
 export const dayMs = 24 * hourMs;
 
-/** The time `ms` milliseconds after `from`, as it is stored. */
+/** The time `ms` milliseconds after `from`, as a `Timestamp`. */
 export const later = (from: Date, ms: number): string => new Date(from.getTime() + ms).toISOString();
 
-/** The same day, years later. The 29th of February becomes the 1st of March. */
+/**
+ * The same day, `years` years later, in UTC. The 29th of February becomes the 1st of March in a year that is not a leap
+ * year.
+ */
 export function yearsAfter(date: Date, years: number): Date {
   const after = new Date(date);
   after.setUTCFullYear(after.getUTCFullYear() + years);
   return after;
 }
 
+/** The same time, `months` months later, in UTC. A day that the month does not have becomes a day of the next month. */
+export function monthsAfter(date: Date, months: number): Date {
+  const after = new Date(date);
+  after.setUTCMonth(after.getUTCMonth() + months);
+  return after;
+}
+
 let aheadMs = 0;
 
-/** The time as this process sees it: the machine's, unless the local runtime has moved it ahead. */
+/** The time of this process: the time of the machine, plus the time by which the local runtime has set it ahead. */
 export const clock = (): Date => new Date(Date.now() + aheadMs);
 
-/**
- * Sets how far the clock of this process is ahead of the machine's. The local runtime uses it to try out a later time.
- */
+/** Sets how far `clock` is ahead of the machine's time. With it the local runtime lets people try out a later time. */
 export function setClockAhead(ms: number): void {
   aheadMs = ms;
 }
+
+/** A time in the future, as a caller gives it: RFC 3339 with any offset. The output is a `Timestamp`. */
+export const FutureTime = z.iso
+  .datetime({ offset: true, abort: true })
+  .refine((at) => Date.parse(at) > clock().getTime(), { error: "Write a time in the future" })
+  .refine((at) => new Date(at).getUTCFullYear() <= 9999, { error: "Write a time before the year 10000" })
+  .overwrite((at) => new Date(at).toISOString());
 
 /** A calendar day in UTC: `2026-11-20`. */
 export const Day = z.iso.date();
 export type Day = string;
 
+/** The UTC day of a time. */
 export const dayOf = (at: Date): Day => at.toISOString().slice(0, 10);
+/** The start of a UTC day. */
 export const startOf = (day: Day): Date => new Date(`${day}T00:00:00.000Z`);
 
 /** The day `days` days after `day`. */

@@ -2,42 +2,51 @@ import { recordWrites } from "../changes/record.ts";
 import { dayMs, later } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
+import { ipUpdate, ipChange, systemAuthor, type ChangeContext } from "./change.ts";
 import type { DnsCheck } from "./check-dns.ts";
 import { type StoredIp, ipById, isProof } from "./dedicated-ip.ts";
 import { holdWrite, isOf, isStock, planRelease, readHolders, type HostHolder } from "./holder.ts";
 import { addressTaken } from "./register.ts";
-import { ipUpdate, ipChange, systemAuthor, type Mover } from "./work.ts";
+
+/** A time 0.9 to 1.1 days later, at random, so that the checks of many dedicated IPs spread over the day. */
+const aboutADayLater = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /**
- * A time about a day later. It varies at random, so that dedicated IPs that were checked together are not always
- * checked together.
+ * The members to change of a dedicated IP that passed its check. Each address keeps the name with which it passed until
+ * the host gets another setup key.
  */
-const aDayOn = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
-
-/** The members of a dedicated IP that passed its check. */
 export const passedCheck = ({ addresses }: DnsCheck, now: Date) =>
-  ({ status: "active", status_reason: null, addresses, failures: 0, due_at: aDayOn(now) }) as const;
+  ({
+    status: "active",
+    status_reason: null,
+    addresses: addresses.map((one) => (one.rdns === null ? one : { ...one, proved_name: one.rdns })),
+    failures: 0,
+    due_at: aboutADayLater(now),
+  }) as const;
 
-/**
- * The writes that give a host a firm hold on its addresses. Throws 409 `ip_taken` for an address with another holder.
- */
-export async function planHeld(table: Reader, ip: StoredIp): Promise<Write[]> {
+/** Plans a host's firm hold on its addresses. Throws 409 `ip_taken` for an address with another holder. */
+export async function planFirmHold(table: Reader, ip: StoredIp): Promise<Write[]> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
-  return ips.map((one, index) => {
+  return ips.map((address, index) => {
     const holder = holders[index];
-    if (holder && !isOf(holder, ip)) throw addressTaken(one);
-    return holdWrite(one, ip, holder);
+    if (holder && !isOf(holder, ip)) throw addressTaken(address);
+    return holdWrite(address, ip, holder);
   });
 }
 
 /**
- * Takes over the addresses that a host has just proved, from hosts of other accounts that do not prove them any more.
- * Such a rival returns to `pending_authorization`. Both hosts publish their proof at the same name, so `check` has the
- * texts of the rival too. Throws 409 `ip_taken` if an address is in stock, or if its rival still proves the address or
- * was suspended while it was active.
+ * Takes over the addresses that a host has just proved from the hosts that hold them (the rivals). A rival without its
+ * proof returns to `pending_authorization`. All hosts publish their proof for an address at the same name, so `check`
+ * has the texts of a rival too. Throws 409 `ip_taken`:
+ * - for an address in the operator's stock;
+ * - for an address whose rival has a firm hold, and still publishes its proof or is suspended.
  */
-export async function takeFromRivals(ip: StoredIp, check: DnsCheck, { table, commit, now }: Mover): Promise<void> {
+export async function takeFromRivals(
+  ip: StoredIp,
+  check: DnsCheck,
+  { table, commit, now }: ChangeContext,
+): Promise<void> {
   const ips = ip.addresses.map((address) => address.ip);
   const holders = await readHolders(table, ips);
   for (const [index, holder] of holders.entries()) {
@@ -54,31 +63,31 @@ export async function takeFromRivals(ip: StoredIp, check: DnsCheck, { table, com
   }
 }
 
-/** An address, and the texts published at its name. */
-type Contested = { ip: string; texts: readonly string[] };
+/** An address that two hosts claim, and the texts published at its name. */
+type ContestedAddress = { ip: string; texts: readonly string[] };
 
 /**
- * Whether a host with a firm hold keeps an address: it publishes the hash of its key there, or the operator suspended it
- * while it was active.
+ * Whether a host with a firm hold keeps an address: the host publishes the hash of its key at the address's name, or it
+ * is not active. A host with a firm hold that is not active was suspended by the operator.
  */
-const keeps = ({ status, key_hash }: StoredIp, { texts }: Contested): boolean =>
+const mayKeep = ({ status, key_hash }: StoredIp, { texts }: ContestedAddress): boolean =>
   status !== "active" || texts.some((text) => isProof(text, key_hash ?? ""));
 
 /**
- * Plans to take all addresses from a host that cannot keep the contested address. Plans nothing if the host does not
- * hold the contested address any more.
+ * Plans to take all addresses from a host that may not keep the contested address. Plans nothing if the host does not
+ * hold the contested address any more. Throws 409 `ip_taken` if the host may keep the address.
  */
 async function planTakeover(
   table: Reader,
   { account_id, dedicated_ip_id }: HostHolder,
-  contested: Contested,
+  contested: ContestedAddress,
   now: Date,
 ): Promise<Write[]> {
   const { ip } = contested;
   const rival = await ipById(table, account_id, dedicated_ip_id);
-  const [held] = await readHolders(table, [ip]);
-  if (!rival || !held || isStock(held) || !isOf(held, { account_id, id: dedicated_ip_id })) return [];
-  if (held.firm && keeps(rival, contested)) throw addressTaken(ip);
+  const [holder] = await readHolders(table, [ip]);
+  if (!rival || !holder || isStock(holder) || !isOf(holder, { account_id, id: dedicated_ip_id })) return [];
+  if (holder.firm && mayKeep(rival, contested)) throw addressTaken(ip);
   const status_reason = `Another account proved that ${ip} is theirs.`;
   const { after, writes } = ipUpdate(rival, {
     ...(rival.status === "suspended"

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { isPublicUnicast } from "../core/ip.ts";
 import { canonicalAddress } from "../dns/reverse.ts";
 
-/** The limit on addresses of a host: the SPF records of its domains list them all. */
+/** The most addresses of a host. The SPF record of each of its domains lists all of them. */
 const addressLimit = 16;
 
 /** An address of a host on the public internet, in its canonical spelling (RFC 5952 for IPv6). */
@@ -22,11 +22,11 @@ const PublicAddress = z
 function faultOf(text: string): string | undefined {
   if (isPublicUnicast(text)) return undefined;
   if (isIP(text) === 0 || text.includes("%"))
-    return "Write one IPv4 or IPv6 address, such as 8.8.8.8, without zone, port or length";
+    return "Write one IPv4 or IPv6 address, such as 8.8.8.8, without a zone, port or prefix length";
   return "This is not the address of a host on the public internet";
 }
 
-/** The addresses of a customer's own host, without duplicates. */
+/** The schema of the addresses of a customer's own host. It refuses duplicates. */
 export const HostAddresses = z
   .array(PublicAddress)
   .min(1)

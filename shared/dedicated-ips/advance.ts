@@ -6,17 +6,17 @@ import { dueKey, forgetDue } from "../table/due.ts";
 import type { Write } from "../table/writes.ts";
 import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
 import { planWallet } from "../wallet/wallet.ts";
-import { planHeld, takeFromRivals, passedCheck } from "./activate.ts";
+import { planFirmHold, takeFromRivals, passedCheck } from "./activate.ts";
+import { ipUpdate, ipChange, retryOnConflict, systemContext, type ChangedMembers, type IpContext } from "./change.ts";
 import { checkDns, type DnsCheck } from "./check-dns.ts";
 import { type IpVerb, type StoredIp, ipById, ipKey, ipQueue, ipKind } from "./dedicated-ip.ts";
 import { planRelease, planLoosening } from "./holder.ts";
 import { planRemoval } from "./removal.ts";
 import { ipView } from "./view.ts";
-import { ipUpdate, ipChange, retryOnConflict, systemMover, type ChangedMembers, type IpWork } from "./work.ts";
 
-/** The waits between checks after failures, in milliseconds: from a minute to a day. */
+/** The wait after each failed check in a row: from a minute to a day. */
 const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => minutes * minuteMs);
-/** How many checks in a row must fail before the dedicated IP is `degraded`. */
+/** After this many failed checks in a row the dedicated IP is `degraded`. */
 const failuresUntilDegraded = 2;
 /** The time that a host has to prove its addresses before its setup key expires. */
 const proofTimeoutMs = 30 * dayMs;
@@ -24,26 +24,29 @@ const proofTimeoutMs = 30 * dayMs;
 const nextCheckAt = (failures: number, now: Date): string =>
   later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
-/** Does the work that is due for a dedicated IP at a given time. Failed work stays due and is tried again. */
-export async function advanceIp(accountId: string, id: string, at: string, work: IpWork): Promise<void> {
-  const ip = await ipById(work.table, accountId, id);
-  if (ip?.due_at !== at) return forget(accountId, id, at, work);
+/**
+ * Checks a dedicated IP that is due at the time `at`, and changes it by the result. If the dedicated IP is not due at
+ * this time, removes the task from the queue. After an error the task stays in the queue.
+ */
+export async function advanceIp(accountId: string, id: string, at: string, context: IpContext): Promise<void> {
+  const ip = await ipById(context.table, accountId, id);
+  if (ip?.due_at !== at) return removeTask(accountId, id, at, context);
   switch (ip.status) {
     case "provisioning":
-      return provision(ip, await checkDns(ip, work.resolver), work);
+      return provision(ip, await checkDns(ip, context.resolver), context);
     case "verifying": {
-      const check = await checkDns(ip, work.resolver);
-      return check.status === "well" ? prove(ip, check, work) : awaitProof(ip, check, work);
+      const check = await checkDns(ip, context.resolver);
+      return check.status === "passed" ? activateHost(ip, check, context) : awaitProof(ip, check, context);
     }
     case "active":
     case "degraded":
-      return recheck(ip, await checkDns(ip, work.resolver), work);
+      return recheck(ip, await checkDns(ip, context.resolver), context);
     default:
-      return storeResult(ip, { members: { due_at: null } }, work);
+      return storeResult(ip, { members: { due_at: null } }, context);
   }
 }
 
-const forget = (accountId: string, id: string, at: string, { table }: IpWork): Promise<void> =>
+const removeTask = (accountId: string, id: string, at: string, { table }: IpContext): Promise<void> =>
   forgetDue(table, dueKey(ipQueue, [accountId, id], at), async () => {
     const ip = await ipById(table, accountId, id);
     return {
@@ -59,18 +62,19 @@ type Progress = {
   verb?: IpVerb | undefined;
 };
 
-/** Stores the result of a check, unless the dedicated IP was changed or checked by another process meanwhile. */
-function storeResult(ip: StoredIp, { members, moreWrites, verb }: Progress, work: IpWork): Promise<void> {
-  const { table, commit, now } = systemMover(work, ip.account_id);
+/** Stores the result of a check, unless another process has changed or checked the dedicated IP meanwhile. */
+function storeResult(ip: StoredIp, { members, moreWrites, verb }: Progress, context: IpContext): Promise<void> {
+  const { table, commit, now } = systemContext(context, ip.account_id);
   return commit(async () => {
     const current = await ipById(table, ip.account_id, ip.id);
     if (!isUnchanged(current, ip)) return { value: undefined, writes: [], changes: [] };
-    const isNews = JSON.stringify(ipView(current)) !== JSON.stringify(ipView({ ...current, ...members } as StoredIp));
-    const { after, writes } = ipUpdate(current, isNews ? { ...members, updated_at: now().toISOString() } : members);
+    const isVisible =
+      JSON.stringify(ipView(current)) !== JSON.stringify(ipView({ ...current, ...members } as StoredIp));
+    const { after, writes } = ipUpdate(current, isVisible ? { ...members, updated_at: now().toISOString() } : members);
     return {
       value: undefined,
       writes: [...writes, ...((await moreWrites?.(current)) ?? [])],
-      changes: isNews ? [ipChange(verb ?? "updated", current, after)] : [],
+      changes: isVisible ? [ipChange(verb ?? "updated", current, after)] : [],
       housekeeping: true,
     };
   });
@@ -80,51 +84,54 @@ const isUnchanged = (current: StoredIp | undefined, ip: StoredIp): current is St
   current?.status === ip.status && current.due_at === ip.due_at && current.key_hash === ip.key_hash;
 
 /**
- * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. A dedicated IP that
- * does not get this far within `provisioningMs` fails.
+ * Activates a managed dedicated IP whose address has the right reverse DNS, and captures its price. If the reverse DNS
+ * is not right after `provisioningMs`, removes the dedicated IP.
  */
-async function provision(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> {
-  const { table, commit, now } = systemMover(work, ip.account_id);
-  const hasPassed = check.status === "well";
-  if (!hasPassed && now().getTime() - Date.parse(ip.created_at) < provisioningMs) return wait(ip, check, work);
+async function provision(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
+  const { table, commit, now } = systemContext(context, ip.account_id);
+  const hasPassed = check.status === "passed";
+  if (!hasPassed && now().getTime() - Date.parse(ip.created_at) < provisioningMs)
+    return scheduleRetry(ip, check, context);
   await commit(() =>
     retryOnConflict(async (): Promise<ChangePlan<void>> => {
       const current = await ipById(table, ip.account_id, ip.id);
       if (!isUnchanged(current, ip)) return { value: undefined, writes: [], changes: [] };
-      return hasPassed ? planReady(current, check, work) : planFaulty(current, work);
+      return hasPassed ? planReady(current, check, context) : planFaulty(current, context);
     }),
   );
 }
 
-/** Schedules the next check. Each wait is longer than the one before. */
-function wait(ip: StoredIp, { addresses, message }: DnsCheck, work: IpWork): Promise<void> {
+/** Stores the findings of a failed check, and schedules the next check. The waits grow from a minute to a day. */
+function scheduleRetry(ip: StoredIp, { addresses, message }: DnsCheck, context: IpContext): Promise<void> {
   const { failures } = ip;
-  const due_at = nextCheckAt(failures, work.now());
-  return storeResult(ip, { members: { addresses, status_reason: message, failures: failures + 1, due_at } }, work);
+  const due_at = nextCheckAt(failures, context.now());
+  return storeResult(ip, { members: { addresses, status_reason: message, failures: failures + 1, due_at } }, context);
 }
 
-/** Activates a host that proves its addresses, unless another holder keeps one of them. */
-async function prove(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> {
+/**
+ * Activates a host that proves its addresses. If another holder keeps one of the addresses, the host goes on waiting.
+ */
+async function activateHost(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
   try {
-    await takeFromRivals(ip, check, systemMover(work, ip.account_id));
-    const members = passedCheck(check, work.now());
+    await takeFromRivals(ip, check, systemContext(context, ip.account_id));
+    const members = passedCheck(check, context.now());
     const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? undefined : "activated";
-    await storeResult(ip, { members, moreWrites: (current) => planHeld(work.table, current), verb }, work);
+    await storeResult(ip, { members, moreWrites: (current) => planFirmHold(context.table, current), verb }, context);
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "ip_taken") throw error;
-    await awaitProof(ip, { ...check, message: error.message }, work);
+    await awaitProof(ip, { ...check, message: error.message }, context);
   }
 }
 
 const addressesOf = ({ addresses }: StoredIp): string[] => addresses.map(({ ip }) => ip);
 
 /**
- * Waits for a host to prove its addresses. After 30 days the host has to be authorized again, and loses the addresses
- * that it proved with an earlier key.
+ * Schedules the next check of a host that does not prove its addresses. A host that has been `verifying` for 30 days
+ * loses the addresses that it proved with an earlier key, and has to be authorized again.
  */
-function awaitProof(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> {
-  const sinceMs = work.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);
-  if (ip.status !== "verifying" || sinceMs < proofTimeoutMs) return wait(ip, check, work);
+function awaitProof(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
+  const waitedMs = context.now().getTime() - Date.parse(ip.key_issued_at ?? ip.created_at);
+  if (ip.status !== "verifying" || waitedMs < proofTimeoutMs) return scheduleRetry(ip, check, context);
   const members = {
     status: "pending_authorization",
     status_reason:
@@ -135,44 +142,49 @@ function awaitProof(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> 
     failures: 0,
     due_at: null,
   } as const;
-  const moreWrites = (current: StoredIp) => planRelease(work.table, current, addressesOf(current));
-  return storeResult(ip, { members, moreWrites, verb: "failed" }, work);
+  const moreWrites = (current: StoredIp) => planRelease(context.table, current, addressesOf(current));
+  return storeResult(ip, { members, moreWrites, verb: "failed" }, context);
 }
 
 /** Stores the result of a check of an active or degraded dedicated IP. */
-async function recheck(ip: StoredIp, check: DnsCheck, work: IpWork): Promise<void> {
-  const now = work.now();
-  if (check.status === "unknown") return storeResult(ip, { members: { due_at: later(now, 60 * minuteMs) } }, work);
-  if (check.status === "wanting") return recordFailure(ip, check, work);
-  if (ip.type === "byoh") return prove(ip, check, work);
+async function recheck(ip: StoredIp, check: DnsCheck, context: IpContext): Promise<void> {
+  const now = context.now();
+  if (check.status === "unknown") return storeResult(ip, { members: { due_at: later(now, 60 * minuteMs) } }, context);
+  if (check.status === "failed") return recordFailure(ip, check, context);
+  if (ip.type === "byoh") return activateHost(ip, check, context);
   const verb = ip.status === "degraded" ? "recovered" : undefined;
-  return storeResult(ip, { members: passedCheck(check, now), verb }, work);
+  return storeResult(ip, { members: passedCheck(check, now), verb }, context);
 }
 
-/**
- * Records a failed check. The addresses of a host that becomes degraded can be taken over by a host that proves them.
- */
-function recordFailure(ip: StoredIp, { addresses, message }: DnsCheck, work: IpWork): Promise<void> {
+/** Records a failed check. If a host becomes degraded, another host that proves its addresses can take them over. */
+function recordFailure(ip: StoredIp, { addresses, message }: DnsCheck, context: IpContext): Promise<void> {
   const failures = ip.failures + 1;
-  const found = { addresses, failures, due_at: nextCheckAt(failures + 1, work.now()) };
-  if (ip.status === "degraded" || failures < failuresUntilDegraded) return storeResult(ip, { members: found }, work);
+  const findings = { addresses, failures, due_at: nextCheckAt(failures + 1, context.now()) };
+  if (ip.status === "degraded" || failures < failuresUntilDegraded)
+    return storeResult(ip, { members: findings }, context);
   const status_reason = `${message} Meanwhile, mail leaves from the shared addresses.`;
-  const members = { ...found, status: "degraded", status_reason } as const;
+  const members = { ...findings, status: "degraded", status_reason } as const;
   const moreWrites = async (current: StoredIp) =>
-    current.type === "byoh" ? planLoosening(work.table, current, addressesOf(current)) : [];
-  return storeResult(ip, { members, moreWrites, verb: "degraded" }, work);
+    current.type === "byoh" ? planLoosening(context.table, current, addressesOf(current)) : [];
+  return storeResult(ip, { members, moreWrites, verb: "degraded" }, context);
 }
 
-/** The time within which the name of a managed address must be confirmed. After it the dedicated IP fails. */
+/** A managed dedicated IP fails if the reverse DNS of its address is not right within this time. */
 const provisioningMs = dayMs;
 
-type ProvisionContext = Pick<IpWork, "table" | "now">;
+type ProvisionContext = Pick<IpContext, "table" | "now">;
 
-/** Plans to make a managed dedicated IP active and to capture the price of its first days. */
+/** Plans to activate a managed dedicated IP, and to capture the price of its first days. */
 async function planReady(ip: StoredIp, check: DnsCheck, { table, now }: ProvisionContext): Promise<ChangePlan<void>> {
   const at = now();
   const paid_until = later(at, dedicatedIpFirstDays * dayMs);
-  const { after, writes } = ipUpdate(ip, { ...passedCheck(check, at), paid_until, updated_at: at.toISOString() });
+  const activated_at = at.toISOString();
+  const { after, writes } = ipUpdate(ip, {
+    ...passedCheck(check, at),
+    paid_until,
+    activated_at,
+    updated_at: activated_at,
+  });
   const wallet = await planWallet(table, ip.account_id, [{ kind: "capture", id: ip.hold_id ?? "" }], at);
   return {
     value: undefined,
@@ -182,8 +194,8 @@ async function planReady(ip: StoredIp, check: DnsCheck, { table, now }: Provisio
 }
 
 /**
- * Plans to remove a managed dedicated IP that did not become ready. The hold on its price is voided. Its address becomes
- * `faulty`, so that no account can claim it.
+ * Plans to remove a managed dedicated IP whose address did not become ready, and to void the hold on its price. The
+ * address becomes `faulty`, so that no account can claim it.
  */
 async function planFaulty(ip: StoredIp, { table, now }: ProvisionContext): Promise<ChangePlan<void>> {
   const wallet = await planWallet(table, ip.account_id, [{ kind: "void", id: ip.hold_id ?? "" }], now());

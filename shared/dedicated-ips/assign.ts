@@ -9,32 +9,40 @@ import { DomainRef } from "../domains/name.ts";
 import type { Context, Expected } from "../http/route.ts";
 import { backOff } from "../table/failures.ts";
 import type { Ahead } from "../table/read-ahead.ts";
-import { type DedicatedIpDetail, type StoredIp, ipById, ipKey } from "./dedicated-ip.ts";
-import { type Kind, type Named, hasMoved, requireReassignable, moveWrites, readNamed } from "./moves.ts";
+import { systemAuthor } from "./change.ts";
+import { type DedicatedIpWithDomains, type StoredIp, ipById, ipKey } from "./dedicated-ip.ts";
+import {
+  type Kind,
+  type DomainIndexes,
+  hasMoved,
+  requireReassignable,
+  moveWrites,
+  readDomainIndexes,
+} from "./moves.ts";
 import { type StoredOperation, beginWrites, isAbandoned, readOperation, operationKey } from "./operation.ts";
-import { resumeOperation, drop, planBatch } from "./settle.ts";
-import { type Moving, ipDetail } from "./view.ts";
-import { systemAuthor } from "./work.ts";
+import { resumeOperation, dropOperation, planBatch } from "./settle.ts";
+import { type MovedDomains, ipWithDomains } from "./view.ts";
 
 /** A request to assign or unassign domains of a dedicated IP. */
-type MoveRequest = { ip: StoredIp; kind: Kind; named: Named };
+type MoveRequest = { ip: StoredIp; kind: Kind; indexes: DomainIndexes };
 
-/** The items that `seenIp` and `moveDomains` read until the operation begins. */
+/** The items that `visibleIp` and `moveDomains` read until the operation begins. */
 export function aheadOfMove(
   { account_id, dedicated_ip_id: id }: { account_id: string; dedicated_ip_id: string },
   refs: readonly string[],
   expected: Expected,
 ): Ahead {
   const key = ipKey(account_id, id);
-  // Once, for `readNamed`: the operation reads its domains after it has seen that no other one runs.
+  // Once only, for `readDomainIndexes`: the plan has to read the domains after it has read that no other operation
+  // runs.
   const domains = refs.flatMap((ref) => aheadOfDomain(expected, account_id, ref).keys[0] ?? []);
   return { keys: [key, key, operationKey(account_id, id), ...domains] };
 }
 
 /**
  * Assigns domains to a dedicated IP, or unassigns them: all of them or none.
- * - Domains that are already assigned, or unassigned, are skipped; `moved` lists the others.
- * - Waits while another request moves domains of the same dedicated IP; throws 503 `busy` after `patienceMs`.
+ * - Skips domains that are assigned or unassigned already. `moved` has the ids of the domains that moved.
+ * - Waits while another request moves domains of the same dedicated IP. Throws 503 `busy` after `patienceMs`.
  * - Throws 409 `ip_not_ready`, `domain_has_ip` or `domain_not_ready`, and 422 for a domain that does not exist.
  */
 export async function moveDomains(
@@ -42,22 +50,26 @@ export async function moveDomains(
   { kind, refs }: { kind: Kind; refs: readonly string[] },
   context: Context,
   patienceMs = 5_000,
-): Promise<{ detail: DedicatedIpDetail; moved: readonly string[] }> {
-  const request = { ip, kind, named: await readNamed(ip.account_id, refs, context) };
-  const begun = await beginOperation(request, context, patienceMs);
-  if ("detail" in begun) return { detail: begun.detail, moved: [] };
-  const { operation } = begun;
-  await move(request, operation, context);
-  return { detail: await finish(operation, context), moved: operation.left };
+): Promise<{ detail: DedicatedIpWithDomains; moved: readonly string[] }> {
+  const request = { ip, kind, indexes: await readDomainIndexes(ip.account_id, refs, context) };
+  const result = await beginOperation(request, context, patienceMs);
+  if ("detail" in result) return { detail: result.detail, moved: [] };
+  const { operation } = result;
+  await moveAll(request, operation, context);
+  return { detail: await finishOperation(operation, context), moved: operation.left };
 }
 
 const busy = (): Problem =>
   new Problem("busy", "Domains of this dedicated IP are being moved. Try again.", { retry_after: 1 });
 
-type Begun = { operation: StoredOperation } | { detail: DedicatedIpDetail };
+/** The operation that began, or the dedicated IP if there is nothing to move. */
+type BeginResult = { operation: StoredOperation } | { detail: DedicatedIpWithDomains };
 
-/** Begins an operation once no other is running. An abandoned operation is resumed first. */
-async function beginOperation(request: MoveRequest, context: Context, patienceMs: number): Promise<Begun> {
+/**
+ * Begins an operation when no other operation of the dedicated IP is running. Resumes an abandoned operation first. For
+ * a repeat of the request, returns the operation that the request began before.
+ */
+async function beginOperation(request: MoveRequest, context: Context, patienceMs: number): Promise<BeginResult> {
   const { keyId, now, table } = context;
   const untilMs = performance.now() + patienceMs;
   for (let attempt = 1; ; attempt++) {
@@ -73,8 +85,8 @@ async function beginOperation(request: MoveRequest, context: Context, patienceMs
 }
 
 /**
- * A `commit` for the work of an abandoned operation: the system is recorded as its author, and its value is not the
- * answer to this request.
+ * A `commit` that resumes an abandoned operation within this request. It records the system as the author, and does not
+ * store its value as the answer to this request.
  */
 const asSystem =
   (accountId: string, { commit, now }: Context): Context["commit"] =>
@@ -86,18 +98,25 @@ const asSystem =
       return { ...planned, writes, changes: [], housekeeping: true, partial: true };
     });
 
-type Tried = { operation?: StoredOperation; isOwn: boolean; detail?: DedicatedIpDetail };
+/**
+ * The result of one try to begin an operation: the new operation (`isOwn`), the operation that is running, or `detail`
+ * if there is nothing to move.
+ */
+type TryResult = { operation?: StoredOperation; isOwn: boolean; detail?: DedicatedIpWithDomains };
 
-async function tryToBegin({ ip: { account_id, id }, kind, named }: MoveRequest, context: Context): Promise<Tried> {
+async function tryToBegin(
+  { ip: { account_id, id }, kind, indexes }: MoveRequest,
+  context: Context,
+): Promise<TryResult> {
   const { table, commit, now, keyId } = context;
-  let tried: Tried = { isOwn: false };
-  const detail = await commit<DedicatedIpDetail | undefined>(async () => {
-    const [other, ip] = await Promise.all([readOperation(table, account_id, id), ipById(table, account_id, id)]);
+  let result: TryResult = { isOwn: false };
+  const detail = await commit<DedicatedIpWithDomains | undefined>(async () => {
+    const [running, ip] = await Promise.all([readOperation(table, account_id, id), ipById(table, account_id, id)]);
     if (!ip) throw notFound();
-    tried = { ...(other ? { operation: other } : {}), isOwn: false };
-    if (other) return { value: undefined, writes: [], changes: [], partial: true };
-    const moving = requireReassignable(ip, kind, named, await domainsByIds(table, account_id, [...named.keys()]));
-    if (moving.length === 0) return { value: await ipDetail(ip, context), writes: [], changes: [] };
+    result = { ...(running ? { operation: running } : {}), isOwn: false };
+    if (running) return { value: undefined, writes: [], changes: [], partial: true };
+    const moving = requireReassignable(ip, kind, indexes, await domainsByIds(table, account_id, [...indexes.keys()]));
+    if (moving.length === 0) return { value: await ipWithDomains(ip, context), writes: [], changes: [] };
     const { operation, writes } = beginWrites(
       {
         id: randomUUID(),
@@ -110,7 +129,7 @@ async function tryToBegin({ ip: { account_id, id }, kind, named }: MoveRequest, 
       },
       now(),
     );
-    tried = { operation, isOwn: true };
+    result = { operation, isOwn: true };
     return {
       value: undefined,
       writes: [...writes, { check: ipKey(account_id, id), if: { id, version: ip.version } }],
@@ -119,30 +138,36 @@ async function tryToBegin({ ip: { account_id, id }, kind, named }: MoveRequest, 
       partial: true,
     };
   });
-  return detail ? { isOwn: false, detail } : tried;
+  return detail ? { isOwn: false, detail } : result;
 }
 
-/** Moves all domains in one transaction, unless that has happened already. If the move is refused, drops the operation. */
-async function move({ ip, kind, named }: MoveRequest, operation: StoredOperation, context: Context): Promise<void> {
+/**
+ * Moves all domains in one transaction, unless they have moved already. If the move is refused, drops the operation.
+ */
+async function moveAll(
+  { ip, kind, indexes }: MoveRequest,
+  operation: StoredOperation,
+  context: Context,
+): Promise<void> {
   const { table, commit, now, log } = context;
   const { account_id, id } = ip;
   try {
     await commit(async () => {
       const nothing = { value: undefined, writes: [], changes: [], partial: true };
-      // The order matters. If the operation still exists after the domains were read, it was not dropped before they
-      // were read. Dropping it later changes the version of one of the domains, and this transaction fails.
+      // Reads the domains first, and then the operation. If the operation still exists, it was not dropped before the
+      // domains were read. If it is dropped later, the version of a domain changes, and this transaction fails.
       const domains = await domainsByIds(table, account_id, operation.left);
       const current = await readOperation(table, account_id, id);
       if (hasMoved(operation, domains)) return nothing;
       if (current?.id !== operation.id) throw busy();
-      const wanted = new Map(operation.left.map((one) => [one, named.get(one) ?? 0]));
-      const writes = moveWrites(ip, kind, requireReassignable(ip, kind, wanted, domains), now());
+      const moving = new Map(operation.left.map((domainId) => [domainId, indexes.get(domainId) ?? 0]));
+      const writes = moveWrites(ip, kind, requireReassignable(ip, kind, moving, domains), now());
       return { ...nothing, writes, housekeeping: true };
     });
   } catch (error) {
     const isRefusal = !(error instanceof Problem) || error.status < 500;
     if (isRefusal) {
-      await drop(operation, context).catch((reason: unknown) => {
+      await dropOperation(operation, context).catch((reason: unknown) => {
         log.info("operation left to the worker", { dedicated_ip_id: id, reason: String(reason) });
       });
     }
@@ -150,23 +175,23 @@ async function move({ ip, kind, named }: MoveRequest, operation: StoredOperation
   }
 }
 
-/** Does the work that follows the move, a few domains in each transaction. The last transaction stores the answer. */
-async function finish({ ...operation }: StoredOperation, context: Context): Promise<DedicatedIpDetail> {
+/** Settles the moved domains, a few in each transaction (`planBatch`). The last transaction stores the answer. */
+async function finishOperation({ ...operation }: StoredOperation, context: Context): Promise<DedicatedIpWithDomains> {
   const { table, commit, now } = context;
   for (;;) {
     const detail = await commit(async () => {
       const { value: batch, ...plan } = await planBatch(table, operation, now());
       if (!batch) throw notFound();
       if (!batch.isOver) return { ...plan, value: undefined };
-      const moving: Moving =
+      const moved: MovedDomains =
         operation.kind === "assign" ? { added: batch.settled, removed: [] } : { added: [], removed: batch.settled };
-      return { ...plan, value: await ipDetail(batch.ip, context, moving) };
+      return { ...plan, value: await ipWithDomains(batch.ip, context, moved) };
     });
     if (detail) return detail;
   }
 }
 
-/** A request body that names the domains to assign or unassign. */
+/** The schema of a request body that names the domains to assign or unassign. */
 export const domainsBody = (id: string, description: string) =>
   z
     .strictObject({

@@ -4,18 +4,30 @@ import { notFound } from "../core/errors.ts";
 import { later } from "../core/time.ts";
 import type { Resolver } from "../dns/answer.ts";
 import type { Context } from "../http/route.ts";
-import { planHeld, takeFromRivals, passedCheck } from "./activate.ts";
+import type { Secrets } from "../providers/secrets/secrets.ts";
+import { planFirmHold, takeFromRivals, passedCheck } from "./activate.ts";
+import { ipUpdate, ipChange } from "./change.ts";
 import { checkDns, type DnsCheck } from "./check-dns.ts";
-import { DedicatedIp, ipById, newSetupKey, notReady, type StoredIp } from "./dedicated-ip.ts";
+import { DedicatedIp, ipById, newRelayPassword, newSetupKey, notReady, type StoredIp } from "./dedicated-ip.ts";
 import { planLoosening } from "./holder.ts";
-import { ipSeen } from "./view.ts";
-import { ipUpdate, ipChange } from "./work.ts";
+import { sealRelayPassword } from "./relay.ts";
+import { ipViewFor } from "./view.ts";
 
 export const AuthorizedIp = DedicatedIp.extend({
   setup_key: z
     .string()
     .optional()
     .meta({ description: "The setup key, if this call created one. It is shown only once. Only its hash is stored." }),
+  relay_login: z
+    .object({
+      user: z.string().meta({ description: "The user name of our mail servers at your host." }),
+      password: z.string().meta({ description: "The password of our mail servers at your host." }),
+    })
+    .optional()
+    .meta({
+      description:
+        "The login with which our mail servers hand mail over to your host, if this call created a setup key. Let your host relay mail for this login only. It is shown only once.",
+    }),
 }).meta({
   id: "DedicatedIpAuthorization",
   description: "Your own host, with its new setup key if one was created.",
@@ -26,28 +38,28 @@ type AuthorizedIp = z.output<typeof AuthorizedIp>;
 const firstCheckMs = 60_000;
 
 /**
- * Makes a setup key for a host that has none, or another one with `reissue`. Otherwise checks whether the host proves
- * itself, and activates it if it does.
+ * Issues a setup key and a relay login to a host without a key; with `reissue`, issues new ones to any host. Otherwise
+ * checks whether the host proves its addresses, and then activates the host.
  * - Throws 404.
  * - Throws 409 `ip_not_ready` for a managed dedicated IP and for a suspended host.
- * - Throws 409 `ip_taken` when an address is in stock, or belongs to another account whose host still proves it.
+ * - Throws 409 `ip_taken` as `takeFromRivals` does.
  */
 export async function authorizeIp(
   found: StoredIp,
   reissue: boolean,
   context: Context,
-  resolver: Resolver,
+  { resolver, secrets }: { resolver: Resolver; secrets: Secrets },
 ): Promise<AuthorizedIp> {
   requireHost(found);
   const check = await checkDns(found, resolver);
-  if (found.key_hash === undefined || reissue) return issueKey(found, check, context);
-  const isWell = check.status === "well";
-  if (isWell) await takeFromRivals(found, check, context);
+  if (found.key_hash === undefined || reissue) return issueKey(found, check, secrets, context);
+  const hasPassed = check.status === "passed";
+  if (hasPassed) await takeFromRivals(found, check, context);
   return context.commit(async () => {
     const ip = await currentIp(found, context);
-    // The check was made with the previous key, so its result no longer counts.
-    if (ip.key_hash !== found.key_hash) return { value: ipSeen(ip, context), writes: [], changes: [] };
-    return isWell ? planActivated(ip, check, context) : planFailed(ip, check, context);
+    // The key has changed since the check, so the result of the check does not count.
+    if (ip.key_hash !== found.key_hash) return { value: ipViewFor(ip, context), writes: [], changes: [] };
+    return hasPassed ? planActivated(ip, check, context) : planFailed(ip, check, context);
   });
 }
 
@@ -63,39 +75,43 @@ async function currentIp({ account_id, id }: StoredIp, { table }: Context): Prom
   return ip;
 }
 
-const publish = "publish the setup record of each address, and authorize the host again.";
+const publishAdvice = "publish the setup record of each address, and authorize the host again.";
 const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /**
- * Issues a new setup key. From then on the old key proves nothing, and the hold on addresses that were proved with it
- * is not firm any more.
+ * Issues a new setup key and a new relay login to a host. The old key proves nothing any more, so the host's hold on its
+ * addresses is not firm any more.
  */
-function issueKey(found: StoredIp, check: DnsCheck, context: Context): Promise<AuthorizedIp> {
+async function issueKey(found: StoredIp, check: DnsCheck, secrets: Secrets, context: Context): Promise<AuthorizedIp> {
   const { table, commit, now } = context;
   const { key, hash } = newSetupKey();
+  const password = newRelayPassword();
+  const sealed_relay_password = await sealRelayPassword(found, password, secrets);
   return commit(async () => {
     // The addresses of a host never change.
     const ips = found.addresses.map((address) => address.ip);
     const [ip, loosened] = await Promise.all([currentIp(found, context), planLoosening(table, found, ips)]);
     const at = now();
-    const isNew = ip.key_hash === undefined;
+    const isFirstKey = ip.key_hash === undefined;
     const { after, writes } = ipUpdate(ip, {
       status: "verifying",
-      status_reason: isNew && check.status === "wanting" ? `${check.message} Then ${publish}` : capitalized(publish),
+      status_reason:
+        isFirstKey && check.status === "failed" ? `${check.message} Then ${publishAdvice}` : capitalized(publishAdvice),
       key_hash: hash,
+      sealed_relay_password,
       key_issued_at: at.toISOString(),
-      addresses: check.addresses.map((address) => ({
+      addresses: check.addresses.map(({ proved_name: _, ...address }) => ({
         ...address,
         healthy: false,
-        // The check looked for the previous key.
-        message: isNew ? address.message : "Publish the setup record of the new key.",
+        // The check looked for the previous key, so its message is of no use.
+        message: isFirstKey ? address.message : "Publish the setup record of the new key.",
       })),
       failures: 0,
       due_at: later(at, firstCheckMs),
       updated_at: at.toISOString(),
     });
     return {
-      value: { ...ipSeen(after, context), setup_key: key },
+      value: { ...ipViewFor(after, context), setup_key: key, relay_login: { user: found.id, password } },
       writes: [...writes, ...loosened],
       changes: [ipChange("key_issued", ip, after)],
     };
@@ -107,13 +123,13 @@ async function planActivated(ip: StoredIp, check: DnsCheck, context: Context) {
   const { after, writes } = ipUpdate(ip, { ...passedCheck(check, now()), updated_at: now().toISOString() });
   const verb = ip.status === "degraded" ? "recovered" : ip.status === "active" ? "updated" : "activated";
   return {
-    value: ipSeen(after, context),
-    writes: [...writes, ...(await planHeld(table, ip))],
+    value: ipViewFor(after, context),
+    writes: [...writes, ...(await planFirmHold(table, ip))],
     changes: [ipChange(verb, ip, after)],
   };
 }
 
-/** Plans to store a failed check. Only the daily check makes an active host degraded. */
+/** Plans to store a failed check. Does not make an active host degraded; only the daily check does. */
 function planFailed(ip: StoredIp, { addresses, message }: DnsCheck, context: Context) {
   const isWaiting = ip.status === "verifying";
   const { after, writes } = ipUpdate(ip, {
@@ -121,5 +137,5 @@ function planFailed(ip: StoredIp, { addresses, message }: DnsCheck, context: Con
     ...(isWaiting ? { status_reason: message } : {}),
     updated_at: context.now().toISOString(),
   });
-  return { value: ipSeen(after, context), writes, changes: [ipChange("updated", ip, after)] };
+  return { value: ipViewFor(after, context), writes, changes: [ipChange("updated", ip, after)] };
 }

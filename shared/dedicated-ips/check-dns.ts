@@ -5,20 +5,20 @@ import { isProof, type StoredIpAddress, type StoredIp } from "./dedicated-ip.ts"
 import { setupName } from "./view.ts";
 
 /**
- * The DNS findings for one address.
- * - `wanting`: something is missing or wrong.
- * - `unknown`: the DNS gave no answer, so nothing is concluded.
- * - `texts`: all texts at `_setup` of the address's name. Each may be the proof of another host.
+ * The result of checking one address.
+ * - `failed`: something is missing or wrong.
+ * - `unknown`: the DNS gave no answer.
+ * - `texts`: all texts at `_setup` of the address's name. They may contain the proofs of several hosts.
  */
 type AddressCheck = {
-  status: "well" | "wanting" | "unknown";
+  status: "passed" | "failed" | "unknown";
   rdns: string | null;
   isConfirmed: boolean;
   message: string;
   texts?: readonly string[];
 };
 
-/** The DNS findings for a dedicated IP, its addresses with their findings, and the texts found for each address. */
+/** The result of checking a dedicated IP: of the whole, of each address, and the published texts by address. */
 export type DnsCheck = {
   status: AddressCheck["status"];
   message: string;
@@ -26,24 +26,25 @@ export type DnsCheck = {
   texts: ReadonlyMap<string, readonly string[]>;
 };
 
-const longestMs = 4_500;
+const timeoutMs = 4_500;
 /**
- * The owner of an address chooses which servers we ask, so questions are limited: enough for the names and texts of 16
- * addresses, and some more.
+ * The most questions of one check. The owner of an address chooses which servers we ask, so questions are limited.
+ * Sixteen addresses with one name each need 48: for the name, its address, and the text at `_setup`.
  */
-const mostQuestions = 64;
-const mostMessages = 320;
+const maxQuestions = 64;
+/** The most DNS messages of one check. */
+const maxMessages = 320;
 
-type Asking = Pick<Resolver, "resolve">;
+type LimitedResolver = Pick<Resolver, "resolve">;
 
-/** A resolver for one check that keeps to `mostQuestions` and `mostMessages`. */
-function limited(resolver: Resolver): Asking {
-  const budget = openBudget(longestMs, mostMessages);
-  let left = mostQuestions;
+/** A resolver for one check, with limited questions and messages. */
+function limitResolver(resolver: Resolver): LimitedResolver {
+  const budget = openBudget(timeoutMs, maxMessages);
+  let remaining = maxQuestions;
   return {
     resolve: async (name, type) => {
-      if (left === 0) return { status: "unknown", reason: "it takes too many DNS queries" };
-      left -= 1;
+      if (remaining === 0) return { status: "unknown", reason: "it takes too many DNS queries" };
+      remaining -= 1;
       return resolver.resolve(name, type, budget);
     },
   };
@@ -56,87 +57,100 @@ const tooSlow: AddressCheck = {
   message: "The check could not be completed: the DNS does not answer in time. Try again later.",
 };
 
-/** The findings, or `tooSlow` when the time is up first. */
-async function inTime(seen: Promise<AddressCheck>): Promise<AddressCheck> {
+/** The result of a check, or `tooSlow` if the check takes longer than `timeoutMs`. */
+async function inTime(check: Promise<AddressCheck>): Promise<AddressCheck> {
   const { promise, resolve } = Promise.withResolvers<AddressCheck>();
-  const timer = setTimeout(() => resolve(tooSlow), longestMs);
+  const timer = setTimeout(() => resolve(tooSlow), timeoutMs);
   try {
-    return await Promise.race([seen, promise]);
+    return await Promise.race([check, promise]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Checks that the name of an address leads back to the address, and that it is `wanted`, if there is one. */
-async function checkName(resolver: Asking, ip: string, wanted: string | undefined): Promise<AddressCheck> {
+/** Checks that the reverse name of an address leads back to the address, and that it is `expected` (undefined: any). */
+async function checkName(resolver: LimitedResolver, ip: string, expected: string | undefined): Promise<AddressCheck> {
   const { status, rdns, message } = await forwardConfirmed(resolver, ip);
   if (status === "unknown") return { status, rdns, isConfirmed: false, message };
-  if (status === "unconfirmed") return { status: "wanting", rdns, isConfirmed: false, message };
-  if (wanted === undefined || rdns === wanted) return { status: "well", rdns, isConfirmed: true, message };
+  if (status === "unconfirmed") return { status: "failed", rdns, isConfirmed: false, message };
+  if (expected === undefined || rdns === expected) return { status: "passed", rdns, isConfirmed: true, message };
   return {
-    status: "wanting",
+    status: "failed",
     rdns,
     isConfirmed: true,
-    message: `The reverse DNS of ${ip} is ${rdns}. It must be ${wanted}.`,
+    message: `The reverse DNS of ${ip} is ${rdns}. It must be ${expected}.`,
   };
 }
 
-/** Checks that a host publishes the hash of its setup key at the name of its address. */
-async function checkProof(resolver: Asking, ip: string, hash: string): Promise<AddressCheck> {
-  const seen = await checkName(resolver, ip, undefined);
-  if (seen.status !== "well" || seen.rdns === null) return seen;
-  const name = setupName(seen.rdns);
+/**
+ * Checks the reverse name of an address, and that the host publishes the hash of its setup key at `_setup` of it. An
+ * address that was proved under another name fails.
+ */
+async function checkProof(
+  resolver: LimitedResolver,
+  { ip, proved_name }: StoredIpAddress,
+  hash: string,
+): Promise<AddressCheck> {
+  const nameCheck = await checkName(resolver, ip, undefined);
+  if (nameCheck.status !== "passed" || nameCheck.rdns === null) return nameCheck;
+  if (proved_name !== undefined && nameCheck.rdns !== proved_name) {
+    const message = `The reverse DNS of ${ip} is ${nameCheck.rdns}, but the host proved the address as ${proved_name}. Restore this name, or authorize the host with \`reissue\`.`;
+    return { ...nameCheck, status: "failed", message };
+  }
+  const name = setupName(nameCheck.rdns);
   const answer = await resolver.resolve(name, "TXT");
   if (answer.status === "unknown") {
     const message = `The check could not be completed: ${answer.reason}. Try again later.`;
-    return { ...seen, status: "unknown", message };
+    return { ...nameCheck, status: "unknown", message };
   }
   const records = answer.status === "found" ? answer.records : [];
   const texts = records.flatMap((record) => (record.type === "TXT" ? [record.text] : []));
   const isProved = texts.some((text) => isProof(text, hash));
-  if (isProved) return { ...seen, texts, message: `${seen.message} The host publishes the hash of its setup key.` };
-  const what = texts.length === 0 ? `There is no TXT record at ${name}` : `The TXT record at ${name} has another value`;
-  return { ...seen, status: "wanting", message: `${what}. Publish the setup record there.` };
+  if (isProved)
+    return { ...nameCheck, texts, message: `${nameCheck.message} The host publishes the hash of its setup key.` };
+  const problem =
+    texts.length === 0 ? `There is no TXT record at ${name}` : `The TXT record at ${name} has another value`;
+  return { ...nameCheck, status: "failed", message: `${problem}. Publish the setup record there.` };
 }
 
 /**
- * Asks the DNS about all addresses of a dedicated IP at the same time, for 4.5 seconds at most.
- * - It checks the reverse DNS, and whether a host with a setup key publishes its hash.
- * - It limits questions and messages; anything beyond is `unknown`.
- * - It never throws because of what the DNS answers.
+ * Checks all addresses of a dedicated IP in the DNS at the same time, for 4.5 seconds at most.
+ * - Checks the reverse DNS, and whether a host with a setup key publishes the hash of its key.
+ * - The numbers of questions and messages are limited. An address for which too few are left is `unknown`.
+ * - Never throws because of an answer of the DNS.
  */
 export async function checkDns(ip: StoredIp, resolver: Resolver): Promise<DnsCheck> {
   const { type, rdns, key_hash } = ip;
-  const asking = limited(resolver);
-  const seen = await Promise.all(
+  const limited = limitResolver(resolver);
+  const checks = await Promise.all(
     ip.addresses.map((address) =>
       inTime(
         type === "managed" || key_hash === undefined
-          ? checkName(asking, address.ip, type === "managed" ? rdns : undefined)
-          : checkProof(asking, address.ip, key_hash),
+          ? checkName(limited, address.ip, type === "managed" ? rdns : undefined)
+          : checkProof(limited, address, key_hash),
       ),
     ),
   );
-  const of = (status: AddressCheck["status"]) => seen.filter((one) => one.status === status);
-  const [wanting, unknown] = [of("wanting"), of("unknown")];
-  const first = [...wanting, ...unknown, ...seen][0];
+  const failed = checks.filter(({ status }) => status === "failed");
+  const unknown = checks.filter(({ status }) => status === "unknown");
+  const decisive = [...failed, ...unknown, ...checks][0];
   return {
-    status: wanting.length > 0 ? "wanting" : unknown.length > 0 ? "unknown" : "well",
-    message: first?.message ?? "",
-    addresses: ip.addresses.map((address, index) => withResult(address, seen[index])),
-    texts: new Map(ip.addresses.map((address, index) => [address.ip, seen[index]?.texts ?? []])),
+    status: decisive?.status ?? "passed",
+    message: decisive?.message ?? "",
+    addresses: ip.addresses.map((address, index) => withResult(address, checks[index])),
+    texts: new Map(ip.addresses.map((address, index) => [address.ip, checks[index]?.texts ?? []])),
   };
 }
 
-/** An address with the result of a check. If the result is `unknown`, the address keeps its earlier result. */
-function withResult(address: StoredIpAddress, seen: AddressCheck | undefined): StoredIpAddress {
-  if (!seen) return address;
-  if (seen.status === "unknown") return { ...address, rdns: seen.rdns ?? address.rdns, message: seen.message };
+/** An address with the result of a check. If the result is `unknown`, the address stays as healthy as it was. */
+function withResult(address: StoredIpAddress, check: AddressCheck | undefined): StoredIpAddress {
+  if (!check) return address;
+  if (check.status === "unknown") return { ...address, rdns: check.rdns ?? address.rdns, message: check.message };
   return {
-    ip: address.ip,
-    rdns: seen.rdns,
-    fcrdns_confirmed: seen.isConfirmed,
-    healthy: seen.status === "well",
-    message: seen.message,
+    ...address,
+    rdns: check.rdns,
+    fcrdns_confirmed: check.isConfirmed,
+    healthy: check.status === "passed",
+    message: check.message,
   };
 }

@@ -9,7 +9,10 @@ import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
+import { profileKey } from "../wallet/profile.ts";
+import { purchaseHold } from "../wallet/purchase.ts";
 import { firstDaysPrice, lacksPlanFrom, stateKey } from "../wallet/state.ts";
+import { readVatRule } from "../wallet/vat.ts";
 import { planWallet, aheadOfWallet } from "../wallet/wallet.ts";
 import { type DedicatedIp, type StoredIp, accountLimit, ipKind, ipQueue, ipsOf } from "./dedicated-ip.ts";
 import { isStock, readHolder, type StockHolder } from "./holder.ts";
@@ -21,7 +24,12 @@ type Claim = { accountId: string; optionId: string; name: string | undefined };
 
 /** The items that `reserveIp` reads first. */
 export function aheadOfClaim(accountId: string, optionId: string, expected: Expected): Ahead {
-  const others = [optionKey(optionId), ...aheadOfState(accountId, expected), ...aheadOfWallet(accountId, ["revenue"])];
+  const others = [
+    optionKey(optionId),
+    profileKey(accountId),
+    ...aheadOfState(accountId, expected),
+    ...aheadOfWallet(accountId, ["revenue"]),
+  ];
   return {
     ...aheadOfList(ipsOf(accountId), [], others),
     ranges: [{ ...freeRange(optionId), limit: maxCandidates }],
@@ -29,8 +37,8 @@ export function aheadOfClaim(accountId: string, optionId: string, expected: Expe
 }
 
 /**
- * Takes a free address of the stock and holds the price of its first days: both or neither. The worker captures the
- * price once the address is ready. Throws 409 `out_of_stock`, `insufficient_funds`, `plan_cancelled` or
+ * Takes a free address of the stock, and in the same transaction holds the price of its first days. The worker captures
+ * the price when the address is ready. Throws 409 `out_of_stock`, `insufficient_funds`, `plan_cancelled` or
  * `limit_reached`, and 422 for an unknown option.
  */
 export function reserveIp({ accountId, optionId, name }: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
@@ -43,16 +51,9 @@ export function reserveIp({ accountId, optionId, name }: Claim, { table, commit,
     const address = await freeAddress(table, optionId);
     const ip = newManaged({ accountId, id: idWithOrdinal(state.next), name, at: at.toISOString() }, address);
     const { id, hold_id = "" } = ip;
-    const hold = {
-      kind: "hold",
-      id: hold_id,
-      debit: "wallet",
-      credit: "revenue",
-      amount: price,
-      code: "dedicated_ip",
-      type: "purchase",
-      description: `Dedicated IP ${address.ip}, the first ${dedicatedIpFirstDays} days`,
-    } as const;
+    const description = `Dedicated IP ${address.ip}, the first ${dedicatedIpFirstDays} days`;
+    const bought = { id: hold_id, price, code: "dedicated_ip", description };
+    const hold = purchaseHold(bought, await readVatRule(table, accountId));
     const wallet = await planWallet(table, accountId, [hold], at);
     return {
       value: ipView(ip),
@@ -68,6 +69,7 @@ export function reserveIp({ accountId, optionId, name }: Claim, { table, commit,
   });
 }
 
+/** The 409 for an account that has the most dedicated IPs. */
 export const ipLimitReached = (): Problem =>
   new Problem("limit_reached", `An account can have ${accountLimit} dedicated IPs at most.`);
 
@@ -82,11 +84,11 @@ async function requireOption(table: Reader, optionId: string): Promise<void> {
   ]);
 }
 
-/** The price of the first days, and a check that fails the transaction if the account's plan has changed. */
+/** The price of the first days, and the write that makes a transaction fail if the account's plan has changed. */
 async function priceFor(table: Reader, accountId: string, at: Date): Promise<{ price: number; unchanged: Write }> {
   const state = await billingOf(table, accountId);
   const today = dayOf(at);
-  // The plan pays for dedicated IPs, so an account without a plan gets none. `cancelPlan` refuses while it has one.
+  // A dedicated IP is charged by the plan, so an account without a plan cannot have one (see also `cancelPlan`).
   if (lacksPlanFrom(state, today))
     throw new Problem("plan_cancelled", "The account has no plan, or its plan ends. Change to a plan first.");
   const { version } = state;
@@ -98,6 +100,7 @@ async function priceFor(table: Reader, accountId: string, at: Date): Promise<{ p
 
 const maxTries = 20;
 
+/** Finds a free address of an option. Throws 409 `out_of_stock`, and 503 `busy` if other claims are always faster. */
 async function freeAddress(table: Reader, optionId: string): Promise<StockHolder> {
   for (let tries = 0; tries < maxTries; tries++) {
     const ip = await anyFree(table, optionId);
@@ -108,10 +111,10 @@ async function freeAddress(table: Reader, optionId: string): Promise<StockHolder
   throw new Problem("busy", "Too many claims of this option at once. Try again.", { retry_after: 1 });
 }
 
-type Own = { accountId: string; id: string; name: string | undefined; at: string };
+type NewIp = { accountId: string; id: string; name: string | undefined; at: string };
 
 /** A new managed dedicated IP, not checked yet. */
-function newManaged({ accountId, id, name, at }: Own, stock: StockHolder): StoredIp {
+function newManaged({ accountId, id, name, at }: NewIp, stock: StockHolder): StoredIp {
   return {
     id,
     account_id: accountId,

@@ -15,11 +15,13 @@ import type { Key } from "../table/writes.ts";
 /*
  * Access patterns
  *   dedicated IPs of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#dedicated_ips
- *   the domains that send from one, by id                          ACCOUNT#<id> / IP_DOMAIN#<dedicated IP>#<domain>
+ *   the domains that send from a dedicated IP, by their id         ACCOUNT#<id> / IP_DOMAIN#<dedicated IP>#<domain>
  */
+/** The list of an account's dedicated IPs. */
 export const ipsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "dedicated_ips" });
-/** The key of the dedicated IP with this id. An id in another form gets an ordinal that is never used. */
+/** The key of the dedicated IP with this id. An id in another form gets a key that no dedicated IP has. */
 export const ipKey = (accountId: string, id: string): Key => rowKey(ipsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+/** The key of the entry of a domain that sends from a dedicated IP. */
 export const ipDomainKey = (accountId: string, id: string, domainId = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `IP_DOMAIN#${id}#${domainId}`,
@@ -104,38 +106,49 @@ const DomainSummary = z
   })
   .meta({ id: "DedicatedIpDomain", description: "A domain that sends from a dedicated IP." });
 
-export const DedicatedIpDetail = DedicatedIp.extend({
+export const DedicatedIpWithDomains = DedicatedIp.extend({
   domains: z.array(DomainSummary).meta({
     description: "The first 100 domains that send from the dedicated IP and that the caller can see.",
   }),
-}).meta({ id: "DedicatedIpDetail", description: "A dedicated IP with its domains." });
-export type DedicatedIpDetail = z.output<typeof DedicatedIpDetail>;
+}).meta({ id: "DedicatedIpWithDomains", description: "A dedicated IP with its domains." });
+export type DedicatedIpWithDomains = z.output<typeof DedicatedIpWithDomains>;
 
-const StoredIpAddress = Address.omit({ setup_record: true });
+const StoredIpAddress = Address.omit({ setup_record: true }).extend({
+  /**
+   * The reverse name with which a host proved the address when it became active. The proof is public, so who gets the
+   * address later could publish it at another name. Absent until the host has passed a check since names are kept.
+   */
+  proved_name: z.string().optional(),
+});
 export type StoredIpAddress = z.output<typeof StoredIpAddress>;
 
 export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   account_id: z.string(),
   domain_count: z.int(),
   addresses: z.array(StoredIpAddress),
-  /**
-   * Only of a managed one: its option, its reverse name, the server that takes its mail (`address:port`), and the hold
-   * on the price of its first days.
-   */
+  /** The option of a managed dedicated IP. */
   option_id: z.string().optional(),
+  /** The reverse name that the address of a managed dedicated IP must have. */
   rdns: z.string().optional(),
+  /** The server that sends the mail of a managed dedicated IP, as `address:port`. */
   relay: z.string().optional(),
+  /** The hold on the price of the first days of a managed dedicated IP. */
   hold_id: z.string().optional(),
-  /** The end of the time paid in advance. */
+  /** The end of the time for which a managed dedicated IP is paid in advance. */
   paid_until: Timestamp.optional(),
-  /** Only of a host: the SHA-256 of its setup key in hexadecimal, and the time when the key was made. */
+  /** When a managed dedicated IP became active. Absent if it did so before there were warm-ups, so it has none. */
+  activated_at: Timestamp.optional(),
+  /** The SHA-256 of the setup key of a host, in hexadecimal. */
   key_hash: z.string().optional(),
+  /** The password with which our mail servers log in at a host, sealed. It is made with each setup key. */
+  sealed_relay_password: z.string().optional(),
+  /** When the setup key of a host was issued. */
   key_issued_at: Timestamp.optional(),
   /** The status before the suspension by the operator. */
   suspended_from: IpStatus.optional(),
-  /** When the worker checks it next; null when there is nothing to do. */
+  /** When the worker checks the dedicated IP next; null if no check is scheduled. */
   due_at: Timestamp.nullable(),
-  /** How many checks in a row have failed. */
+  /** The number of failed checks in a row. */
   failures: z.int(),
   version: z.int(),
 });
@@ -164,34 +177,39 @@ export const ipKind = defineKind({
 });
 export type IpVerb = (typeof ipKind.verbs)[number];
 
-/** The dedicated IP with this id; undefined when the account does not have it. */
+/** Reads the dedicated IP with this id; undefined if the account does not have it. */
 export async function ipById(table: Reader, accountId: string, id: string): Promise<StoredIp | undefined> {
   const ip = await table.get(ipKey(accountId, id), StoredIp);
   return ip?.id === id ? ip : undefined;
 }
 
-/** Whether domains can be assigned to it. */
+/** Whether domains can be assigned to the dedicated IP. */
 export const isAssignable = ({ status }: Pick<StoredIp, "status">): boolean =>
   status === "active" || status === "degraded";
 
-/** The queue of dedicated IPs to check; the account and the dedicated IP identify a task. */
+/** The queue of dedicated IPs to check. The account and the dedicated IP identify a task. */
 export const ipQueue: Queue = { name: "IP_DUE", shards: 16 };
 
-/** The queue of assignments that may have been abandoned; the account and the dedicated IP identify a task. */
+/** The queue of operations that may have been abandoned. The account and the dedicated IP identify a task. */
 export const operationQueue: Queue = { name: "IP_OPERATION_DUE", shards: 4 };
 
-/** 409 `ip_not_ready`: the status of the dedicated IP does not allow the request; `detail` is a sentence for people. */
+/** The 409 for a dedicated IP whose status does not allow the request. `detail` is a sentence for people. */
 export const notReady = (status: IpStatus, detail: string): Problem =>
   new Problem("ip_not_ready", detail, { ip_status: status });
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** The length gives 62^27 keys, more than 2^160. */
-const length = 27;
+/** 62^27 possible keys are more than 2^160. */
+const keyLength = 27;
+
+const randomText = (): string =>
+  Array.from({ length: keyLength }, () => alphabet.charAt(randomInt(alphabet.length))).join("");
+
+/** A new password with which our mail servers log in at a host. */
+export const newRelayPassword = (): string => randomText();
 
 /** A new setup key, which is shown only once, and its SHA-256 in hexadecimal, which is published and stored. */
 export function newSetupKey(): { key: string; hash: string } {
-  const characters = Array.from({ length }, () => alphabet.charAt(randomInt(alphabet.length)));
-  const key = `sk_${characters.join("")}`;
+  const key = `sk_${randomText()}`;
   return { key, hash: createHash("sha256").update(key).digest("hex") };
 }
 

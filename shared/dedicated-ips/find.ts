@@ -17,7 +17,7 @@ export const IpParams = z.strictObject({
 });
 type IpParams = z.output<typeof IpParams>;
 
-/** The dedicated IP in a request's path, for routes that need a capability on the whole account. */
+/** Finds the dedicated IP in a request's path, for routes that need a capability on the whole account. */
 export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
   at: "path",
   within: [],
@@ -28,16 +28,16 @@ export const ipInPath: ResourceLookup<{ params: IpParams }, StoredIp> = {
   },
 };
 
-/** The most domains that a search reads. The limit is for principals who see some domains only. */
+/** The most domains that a principal with grants on some domains only may see. Their list is read as a whole. */
 const domainLimit = 20_000;
 
-type Reading = Pick<Context, "table" | "permissions">;
+type ReadContext = Pick<Context, "table" | "permissions">;
 
-/** The domains on which the principal holds a capability. Throws 422 when there are too many to search. */
-export async function domainsSeen(
+/** The domains on which the principal holds a capability. Throws 422 for more than 20,000 domains. */
+export async function domainsWithCapability(
   accountId: string,
   capability: Capability,
-  context: Reading,
+  context: ReadContext,
 ): Promise<StoredDomain[]> {
   const domains = await visibleDomains(accountId, { capability, limit: domainLimit }, context);
   if (domains) return domains;
@@ -51,27 +51,34 @@ export async function domainsSeen(
 }
 
 /**
- * A dedicated IP that the principal may see, by one of these capabilities on the account or on a domain that sends from
- * it. Throws 404.
+ * Reads a dedicated IP; undefined unless the principal holds one of these capabilities on the account, or on a domain
+ * that sends from the dedicated IP.
  */
-export async function seenIp(
+export async function findVisibleIp(
   { account_id, dedicated_ip_id }: IpParams,
   capabilities: readonly Capability[],
-  context: Reading,
-): Promise<StoredIp> {
+  context: ReadContext,
+): Promise<StoredIp | undefined> {
   const ip = await ipById(context.table, account_id, dedicated_ip_id);
-  if (!ip) throw notFound();
+  if (!ip) return undefined;
   for (const capability of capabilities) {
     if (covers(context.permissions, capability, [])) return ip;
-    const domains = await domainsSeen(account_id, capability, context);
+    const domains = await domainsWithCapability(account_id, capability, context);
     if (domains.some((domain) => domain.dedicated_ip_id === ip.id)) return ip;
   }
-  throw notFound();
+  return undefined;
 }
 
-const Reference = z.object({ domain_id: z.string() });
+/** Like `findVisibleIp`. Throws 404 in place of undefined. */
+export async function visibleIp(...search: Parameters<typeof findVisibleIp>): Promise<StoredIp> {
+  const ip = await findVisibleIp(...search);
+  if (!ip) throw notFound();
+  return ip;
+}
 
-/** The ids of the first few domains that send from a dedicated IP. */
+const DomainEntry = z.object({ domain_id: z.string() });
+
+/** The ids of the first `limit` domains that send from a dedicated IP. */
 export async function domainIdsOf(
   table: Reader,
   { account_id, id }: Pick<StoredIp, "account_id" | "id">,
@@ -79,14 +86,14 @@ export async function domainIdsOf(
 ): Promise<string[]> {
   const { PK, SK } = ipDomainKey(account_id, id);
   const rows = await table.between(PK, SK, `${SK}~`, { limit });
-  return rows.map((row) => Reference.parse(row).domain_id);
+  return rows.map((row) => DomainEntry.parse(row).domain_id);
 }
 
 /** The domains with these ids that the principal may see. */
-export async function domainsShown(
+export async function visibleDomainsByIds(
   accountId: string,
   ids: readonly string[],
-  { table, permissions }: Reading,
+  { table, permissions }: ReadContext,
 ): Promise<StoredDomain[]> {
   const domains = await domainsByIds(table, accountId, ids);
   return domains.filter((domain) => covers(permissions, "domain.view", scopesOfDomain(domain)));

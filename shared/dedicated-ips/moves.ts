@@ -10,22 +10,25 @@ import type { StoredOperation } from "./operation.ts";
 
 export type Kind = StoredOperation["kind"];
 
-/** The ids of the domains that a request names, with the index of each in the request. */
-export type Named = ReadonlyMap<string, number>;
+/** The index in the request of each domain that the request names, by the id of the domain. */
+export type DomainIndexes = ReadonlyMap<string, number>;
 
 const concurrency = 10;
 
 const unknownDomains = (indexes: readonly number[]): InvalidInput =>
   new InvalidInput(indexes.map((index) => ({ loc: ["body", "domains", index], msg: noSuchDomain, type: "not_found" })));
 
-/** The domains with these names or ids. Throws 422 for each that does not exist, or that the caller may not assign. */
-export async function readNamed(
+/**
+ * Finds the domains with these names or ids. Throws 422, with an error for each domain that does not exist or that the
+ * caller may not assign.
+ */
+export async function readDomainIndexes(
   accountId: string,
   refs: readonly string[],
   { table, permissions }: Pick<Context, "table" | "permissions">,
-): Promise<Named> {
-  const read = await mapConcurrently(refs, concurrency, (ref) => domainByRef(table, accountId, ref));
-  const domains = read.map((result) => {
+): Promise<DomainIndexes> {
+  const results = await mapConcurrently(refs, concurrency, (ref) => domainByRef(table, accountId, ref));
+  const domains = results.map((result) => {
     if (result.status === "rejected") throw result.reason;
     const domain = result.value;
     return domain && covers(permissions, "ip.assign", scopesOfDomain(domain)) ? domain : undefined;
@@ -36,18 +39,18 @@ export async function readNamed(
 }
 
 /**
- * The named domains that have to move, in their current state. Throws 422 when one is gone, and 409 when one cannot be
- * moved.
+ * Returns the domains that have to move: those of `domains` that are not assigned (or unassigned) already. Throws 422
+ * if a domain of `indexes` does not exist any more. Throws 409 `ip_not_ready`, `domain_not_ready` or `domain_has_ip`.
  */
 export function requireReassignable(
   ip: StoredIp,
   kind: Kind,
-  named: Named,
+  indexes: DomainIndexes,
   domains: readonly StoredDomain[],
 ): StoredDomain[] {
   const existing = new Set(domains.map(({ id }) => id));
-  const gone = [...named].flatMap(([id, index]) => (existing.has(id) ? [] : [index]));
-  if (gone.length > 0) throw unknownDomains(gone.toSorted((one, other) => one - other));
+  const missing = [...indexes].flatMap(([id, index]) => (existing.has(id) ? [] : [index]));
+  if (missing.length > 0) throw unknownDomains(missing.toSorted((a, b) => a - b));
   if (kind === "unassign") return domains.filter(({ dedicated_ip_id }) => dedicated_ip_id === ip.id);
   if (!isAssignable(ip)) throw notReady(ip.status, `${ip.name} is ${ip.status}. Domains cannot send from it yet.`);
   const moving = domains.filter(({ dedicated_ip_id }) => dedicated_ip_id !== ip.id);
@@ -62,7 +65,9 @@ export function requireReassignable(
   return moving;
 }
 
-/** The writes that move domains, provided they are unchanged. A hundred domains fill the transaction. */
+/**
+ * The writes that move domains. They fail if a domain has changed since it was read. 100 domains fill a transaction.
+ */
 export const moveWrites = (
   ip: Pick<StoredIp, "id" | "account_id">,
   kind: Kind,
@@ -77,10 +82,10 @@ export const moveWrites = (
   }));
 
 /**
- * Whether the one transaction that moves the domains of an operation has happened. Any of the domains shows it, because
- * no other request assigns or unassigns domains of the dedicated IP while the operation runs.
+ * Whether the domains of an operation have moved. One transaction moves all of them, and no other request moves domains
+ * of the dedicated IP while the operation runs. So one moved domain shows that the transaction was committed.
  */
 export const hasMoved = (
-  { kind, dedicated_ip_id: own }: StoredOperation,
+  { kind, dedicated_ip_id: ipId }: StoredOperation,
   domains: readonly Pick<StoredDomain, "dedicated_ip_id">[],
-): boolean => domains.some(({ dedicated_ip_id }) => (dedicated_ip_id === own) === (kind === "assign"));
+): boolean => domains.some(({ dedicated_ip_id }) => (dedicated_ip_id === ipId) === (kind === "assign"));

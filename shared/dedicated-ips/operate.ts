@@ -1,30 +1,30 @@
 import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
 import type { Table } from "../table/table.ts";
+import { ipUpdate, ipChange } from "./change.ts";
 import { type DedicatedIp, type StoredIp, ipById, notReady } from "./dedicated-ip.ts";
 import { ipView } from "./view.ts";
-import { ipUpdate, ipChange } from "./work.ts";
 
-type Which = { accountId: string; id: string };
+type IpRef = { accountId: string; id: string };
 
-async function currentIp(table: Table, { accountId, id }: Which): Promise<StoredIp> {
+async function currentIp(table: Table, { accountId, id }: IpRef): Promise<StoredIp> {
   const ip = await ipById(table, accountId, id);
   if (!ip) throw notFound();
   return ip;
 }
 
 /**
- * Suspends a dedicated IP: no mail leaves from it until it is resumed. Suspending it again changes nothing. Throws 404,
- * and 409 while it is `provisioning`.
+ * Suspends a dedicated IP, so that no mail leaves from it until it is resumed. Changes nothing if the dedicated IP is
+ * suspended already. Throws 404, and 409 `ip_not_ready` for the status `provisioning`.
  */
-export function suspendIp(table: Table, which: Which, reason: string | null, now: Date): Promise<DedicatedIp> {
+export function suspendIp(table: Table, ref: IpRef, reason: string | null, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
     table,
-    which.accountId,
+    ref.accountId,
     "ip suspend",
     now,
   )(async () => {
-    const ip = await currentIp(table, which);
+    const ip = await currentIp(table, ref);
     if (ip.status === "provisioning") throw notReady(ip.status, `${ip.name} is provisioning. Wait until it is active.`);
     if (ip.status === "suspended") return { value: ipView(ip), writes: [], changes: [] };
     const { after, writes } = ipUpdate(ip, {
@@ -39,17 +39,17 @@ export function suspendIp(table: Table, which: Which, reason: string | null, now
 }
 
 /**
- * Gives a suspended dedicated IP its earlier status, and schedules a check unless that is `pending_authorization`.
- * Throws 404, and 409 if it is not suspended.
+ * Gives a suspended dedicated IP its earlier status back, and schedules a check unless this status is
+ * `pending_authorization`. Throws 404, and 409 `ip_not_ready` if the dedicated IP is not suspended.
  */
-export function resumeIp(table: Table, which: Which, now: Date): Promise<DedicatedIp> {
+export function resumeIp(table: Table, ref: IpRef, now: Date): Promise<DedicatedIp> {
   return operatorCommit(
     table,
-    which.accountId,
+    ref.accountId,
     "ip resume",
     now,
   )(async () => {
-    const ip = await currentIp(table, which);
+    const ip = await currentIp(table, ref);
     const { suspended_from: status } = ip;
     if (ip.status !== "suspended" || status === undefined) throw notReady(ip.status, `${ip.name} is not suspended.`);
     const { after, writes } = ipUpdate(ip, {

@@ -7,14 +7,16 @@ import type { Key, Write } from "../table/writes.ts";
 import { operationQueue } from "./dedicated-ip.ts";
 
 /*
- * A transaction can change the dedicated IP of a hundred domains and nothing more. The other work follows, a few domains
- * at a time: their entries in the list of the dedicated IP, their SPF records, the recorded changes. An operation stores
- * the domains whose work is not done yet. Until none remain, no other operation of the dedicated IP begins, and the
- * dedicated IP cannot be deleted.
+ * An operation assigns or unassigns up to 100 domains of a dedicated IP. Its first transaction changes all of the
+ * domains, and has no room for other writes. Further transactions settle a few domains each: they write the entries of
+ * the domains at the dedicated IP, their SPF records, and the recorded changes. The operation stores the domains that
+ * are not settled. While it runs, no other operation of the dedicated IP begins, and the dedicated IP cannot be
+ * deleted.
  *
  * Access patterns
  *   the running operation of a dedicated IP   ACCOUNT#<id> / IP_OPERATION#<dedicated IP>
  */
+/** The key of the running operation of a dedicated IP. */
 export const operationKey = (accountId: string, id: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `IP_OPERATION#${id}`,
@@ -25,35 +27,37 @@ export const StoredOperation = z.object({
   account_id: z.string(),
   dedicated_ip_id: z.string(),
   kind: z.enum(["assign", "unassign"]),
-  /** The domains whose work is not done yet. */
+  /** The ids of the domains that are not settled yet. */
   left: z.array(z.string()),
-  /** How many domains the dedicated IP had before the operation. */
+  /** The number of domains of the dedicated IP before the operation. */
   domain_count: z.int(),
-  /** The id of the idempotency key of the request that began it, so that a repeat of the request continues it. */
+  /** The `keyId` of the request that began the operation, so that a repeat of the request continues the operation. */
   key_id: z.string().optional(),
   begun_at: Timestamp,
-  /** When the worker continues it. */
+  /** When the worker resumes the operation. */
   due_at: Timestamp,
   version: z.int(),
 });
 export type StoredOperation = z.output<typeof StoredOperation>;
 
+/** Reads the running operation of a dedicated IP; undefined if there is none. */
 export const readOperation = (table: Reader, accountId: string, id: string): Promise<StoredOperation | undefined> =>
   table.get(operationKey(accountId, id), StoredOperation);
 
 /** No request runs this long. An older operation was abandoned. */
 const graceMs = 60_000;
 
+/** Whether the request of an operation has ended without finishing the operation. */
 export const isAbandoned = ({ begun_at }: StoredOperation, now: Date): boolean =>
   now.getTime() - Date.parse(begun_at) > graceMs;
 
-type Begun = Omit<StoredOperation, "begun_at" | "due_at" | "version">;
+type NewOperation = Omit<StoredOperation, "begun_at" | "due_at" | "version">;
 
-/** The writes that begin an operation, provided none is running. */
-export function beginWrites(begun: Begun, now: Date): { operation: StoredOperation; writes: Write[] } {
-  const { account_id, dedicated_ip_id } = begun;
+/** The writes that begin an operation. They fail if another operation of the dedicated IP is running. */
+export function beginWrites(input: NewOperation, now: Date): { operation: StoredOperation; writes: Write[] } {
+  const { account_id, dedicated_ip_id } = input;
   const due_at = new Date(now.getTime() + graceMs).toISOString();
-  const operation = { ...begun, begun_at: now.toISOString(), due_at, version: 1 };
+  const operation = { ...input, begun_at: now.toISOString(), due_at, version: 1 };
   return {
     operation,
     writes: [
@@ -63,13 +67,16 @@ export function beginWrites(begun: Begun, now: Date): { operation: StoredOperati
   };
 }
 
-/** The writes that store the remaining domains, provided the operation is unchanged. Without any the operation ends. */
+/**
+ * The writes that store the remaining domains of an operation, or end the operation if no domain remains. They fail if
+ * the operation has changed since it was read.
+ */
 export function shrinkWrites(
   { account_id, dedicated_ip_id, id, version, due_at }: StoredOperation,
   remaining: string[],
 ): Write[] {
   const key = operationKey(account_id, dedicated_ip_id);
-  const same = { id, version };
-  if (remaining.length > 0) return [{ update: key, set: { left: remaining }, add: { version: 1 }, if: same }];
-  return [{ delete: key, if: same }, { delete: dueKey(operationQueue, [account_id, dedicated_ip_id], due_at) }];
+  const isUnchanged = { id, version };
+  if (remaining.length > 0) return [{ update: key, set: { left: remaining }, add: { version: 1 }, if: isUnchanged }];
+  return [{ delete: key, if: isUnchanged }, { delete: dueKey(operationQueue, [account_id, dedicated_ip_id], due_at) }];
 }

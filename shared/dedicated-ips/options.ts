@@ -24,7 +24,7 @@ export const IpOption = z
     asn: z.int().meta({ description: "The autonomous system of the addresses." }),
     price: MoneyText.meta({
       description:
-        "The price of the first 30 days of an address: the price of a month in the account's plan. If the account had other plans in the last 30 days or has one planned, the highest of their prices counts.",
+        "The price of the first 30 days of an address: the price of a month in the account's plan. If the account had other plans in the last 30 days, or has other plans planned, the highest price of all these plans counts.",
     }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
     available: z.int().min(0).meta({ description: "How many addresses can be claimed." }),
@@ -34,14 +34,14 @@ export type IpOption = z.output<typeof IpOption>;
 
 /**
  * The items that `billingOf` reads after the authorization. They include the account only if this process has not seen
- * its state.
+ * a stored state of it.
  */
 export function aheadOfState(accountId: string, { seen }: Expected): Key[] {
   const [state, account] = [stateKey(accountId), accountKey(accountId)];
   return seen.recall(state) ? [state] : [state, account, account];
 }
 
-/** The billing state of an account. */
+/** Reads the billing state of an account. Throws 404. */
 export async function billingOf(table: Reader, accountId: string): Promise<BillingState> {
   const state = await table.get(stateKey(accountId), BillingState);
   if (state) table.seen?.note({ ...stateKey(accountId), ...state });
@@ -54,7 +54,7 @@ export const aheadOfOptions = (accountId: string, expected: Expected): Ahead => 
   ranges: [optionsRange, freeRange()],
 });
 
-/** The options that can be claimed, with today's prices. */
+/** The options that the account can claim, with today's prices; with `country`, only the options of this country. */
 export async function availableOptions(
   accountId: string,
   country: string | undefined,

@@ -20,7 +20,7 @@ export function aheadOfHost(accountId: string, ips: readonly string[]): Ahead {
 }
 
 /**
- * Registers a customer's own host. The host must then prove its addresses: see `authorizeIp`. Throws 409 `ip_taken` or
+ * Registers a customer's own host, which must then prove its addresses (`authorizeIp`). Throws 409 `ip_taken` or
  * `limit_reached`.
  */
 export function addHost(
@@ -29,7 +29,8 @@ export function addHost(
   { table, commit, now }: Context,
 ): Promise<DedicatedIp> {
   return commit(async () => {
-    // The transaction fails if another dedicated IP is added meanwhile, because that changes the head of the list.
+    // Read before `requireFree`: if another dedicated IP is added in between, the head of the list changes, and the
+    // transaction fails.
     const { state } = await readList(table, ipsOf(accountId));
     if (state.live >= accountLimit) throw ipLimitReached();
     await requireFree(table, accountId, ips);
@@ -66,16 +67,16 @@ export function addHost(
 }
 
 /**
- * Throws 409 for an address that the account already has, or that is in the operator's stock. An address that a host of
- * another account has proved is allowed, because it may have a new owner. The next proof decides.
+ * Throws 409 `ip_taken` for an address that the account has already, or that is in the operator's stock. An address
+ * that a host of another account has proved is allowed, because the address may have a new owner.
  */
 async function requireFree(table: Reader, accountId: string, ips: readonly string[]): Promise<void> {
-  for (const own of await allIps(accountId, { table })) {
-    const same = own.addresses.find(({ ip }) => ips.includes(ip));
-    if (!same) continue;
-    throw new Problem("ip_taken", `${same.ip} is already an address of ${own.name}.`, {
-      ip: same.ip,
-      conflicts_with: own.id,
+  for (const { id, name, addresses } of await allIps(accountId, { table })) {
+    const duplicate = addresses.find(({ ip }) => ips.includes(ip));
+    if (!duplicate) continue;
+    throw new Problem("ip_taken", `${duplicate.ip} is already an address of ${name}.`, {
+      ip: duplicate.ip,
+      conflicts_with: id,
     });
   }
   const holders = await readHolders(table, ips);
@@ -86,5 +87,6 @@ async function requireFree(table: Reader, accountId: string, ips: readonly strin
   if (taken !== undefined) throw addressTaken(taken);
 }
 
+/** The 409 for an address that is in the operator's stock, or that a host of another account holds. */
 export const addressTaken = (ip: string): Problem =>
-  new Problem("ip_taken", `${ip} is taken. Somebody else has proved that it is theirs.`, { ip });
+  new Problem("ip_taken", `${ip} is taken. The address belongs to another account or to us.`, { ip });

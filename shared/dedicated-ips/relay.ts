@@ -1,20 +1,85 @@
 import { readEndpoint, type Endpoint } from "../core/endpoint.ts";
 import type { StoredDomain } from "../domains/domain.ts";
+import type { Secrets } from "../providers/secrets/secrets.ts";
 import type { Reader } from "../table/table.ts";
-import { ipById } from "./dedicated-ip.ts";
+import { ipById, ipKey, StoredIp } from "./dedicated-ip.ts";
 
 /** The port at which a customer's own host takes the mail to send (RFC 6409). */
 const submissionPort = 587;
 
-/** The server that sends a domain's mail from its dedicated IP; undefined if it has no active dedicated IP. */
-export async function relayOf(
+/**
+ * How a domain's mail leaves: from the shared addresses, from a managed dedicated IP, or from the customer's own host.
+ * `relay` is the server that sends the mail from the dedicated IP or the host.
+ */
+type SendingRoute = { kind: "shared" } | { kind: "dedicated" | "own_host"; ip: StoredIp; relay: Endpoint };
+
+/** How a domain's mail leaves. Only an active dedicated IP sends. */
+export async function sendingRoute(
   table: Reader,
   { account_id, dedicated_ip_id }: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,
-): Promise<Endpoint | undefined> {
-  if (dedicated_ip_id === null) return undefined;
-  const ip = await ipById(table, account_id, dedicated_ip_id);
-  if (ip?.status !== "active") return undefined;
-  if (ip.relay !== undefined) return readEndpoint(ip.relay);
-  const [first] = ip.addresses;
+): Promise<SendingRoute> {
+  const ip = dedicated_ip_id === null ? undefined : await ipById(table, account_id, dedicated_ip_id);
+  const relay = ip?.status === "active" ? relayIn(ip) : undefined;
+  if (!ip || !relay) return { kind: "shared" };
+  return { kind: ip.type === "managed" ? "dedicated" : "own_host", ip, relay };
+}
+
+function relayIn({ relay, addresses: [first] }: StoredIp): Endpoint | undefined {
+  if (relay !== undefined) return readEndpoint(relay);
   return first && { address: first.ip, port: submissionPort };
+}
+
+/**
+ * The server to which a login of a domain connects to send: that of its active managed dedicated IP. Undefined for other
+ * domains. The mail of a domain with a customer's own host is taken by our servers too, which sign the mail and hand it
+ * over to the host.
+ */
+export async function relayOf(
+  table: Reader,
+  domain: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,
+): Promise<Endpoint | undefined> {
+  const route = await sendingRoute(table, domain);
+  return route.kind === "dedicated" ? route.relay : undefined;
+}
+
+/** How our mail servers recognize a customer's own host, and how the host recognizes them. */
+export type HostAccess = {
+  /** The name with which the host proved its first address. The certificate of the host has to have it. */
+  relay_name?: string;
+  /** The login of our mail servers at the host. Undefined for a host that an earlier version authorized without one. */
+  relay_login?: { user: string; password: string };
+};
+
+/** Seals the password of our mail servers at a host for the host's row. Throws 503. */
+export const sealRelayPassword = (
+  { account_id, id }: Pick<StoredIp, "account_id" | "id">,
+  password: string,
+  secrets: Secrets,
+): Promise<string> => secrets.seal(password, { account_id, relay_of: id });
+
+/** How to connect to a customer's own host. Without `secrets` the login is left out. Throws 503. */
+export async function hostAccess(ip: StoredIp, secrets: Pick<Secrets, "open"> | undefined): Promise<HostAccess> {
+  const { id: user, account_id, sealed_relay_password: sealed, addresses } = ip;
+  const [first] = addresses;
+  const name = first?.proved_name ?? first?.rdns;
+  return {
+    ...(name ? { relay_name: name } : {}),
+    ...(sealed === undefined || !secrets
+      ? {}
+      : { relay_login: { user, password: await secrets.open(sealed, { account_id, relay_of: user }) } }),
+  };
+}
+
+/** The active dedicated IPs from which domains send, by the ids of the domains. */
+export async function sendingIpIds(table: Reader, domains: readonly StoredDomain[]): Promise<Map<string, string>> {
+  const assigned = domains.flatMap(({ id, account_id, dedicated_ip_id }) =>
+    dedicated_ip_id === null ? [] : [{ id, ipId: dedicated_ip_id, key: ipKey(account_id, dedicated_ip_id) }],
+  );
+  const rows = await table.getMany(assigned.map(({ key }) => key));
+  return new Map(
+    assigned.flatMap(({ id, ipId }, index) => {
+      const ip = rows[index] ? StoredIp.parse(rows[index]) : undefined;
+      return ip?.id === ipId && ip.status === "active" ? [[id, ipId] as const] : [];
+    }),
+  );
 }

@@ -1,8 +1,9 @@
 import { change } from "../changes/kind.ts";
-import type { Planned } from "../changes/recorder.ts";
+import type { Planned, SoleWrites } from "../changes/recorder.ts";
 import { Problem, notFound } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
 import type { StoredDomain } from "../domains/domain.ts";
+import { planRecords } from "../domains/records/plan.ts";
 import type { Context, Expected } from "../http/route.ts";
 import { dueKey } from "../table/due.ts";
 import { readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
@@ -10,34 +11,39 @@ import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { planWallet } from "../wallet/wallet.ts";
+import { ipChange, retryOnConflict } from "./change.ts";
 import { StoredIp, ipById, ipDomainKey, ipKey, ipKind, ipQueue, ipsOf, notReady } from "./dedicated-ip.ts";
 import { planRelease, holderKey } from "./holder.ts";
 import { operationKey, readOperation } from "./operation.ts";
-import { type GivenUp, giveUpWrites } from "./stock.ts";
-import { ipSeen, ipView } from "./view.ts";
-import { ipChange, retryOnConflict } from "./work.ts";
+import { spfEdits } from "./spf.ts";
+import { type ReleasedState, releaseWrites } from "./stock.ts";
+import { ipViewFor, ipView } from "./view.ts";
 
 /**
- * The writes that remove a dedicated IP, provided it is unchanged. The address of a managed one gets the state `state`.
+ * Plans to remove a dedicated IP. The writes fail if the dedicated IP has changed since it was read. The address of a
+ * managed dedicated IP gets the state `state`.
  */
-export async function planRemoval(table: Reader, ip: StoredIp, state: GivenUp): Promise<Write[]> {
+export async function planRemoval(table: Reader, ip: StoredIp, state: ReleasedState): Promise<Write[]> {
   const { account_id, id, type, version, due_at, addresses, option_id = "" } = ip;
   const ordinal = ordinalOf(id) ?? -1;
   const ips = addresses.map((address) => address.ip);
-  const [list, held] = await Promise.all([
+  const [list, releases] = await Promise.all([
     readList(table, ipsOf(account_id), [ordinal]),
     type === "managed"
-      ? ips.flatMap((one) => giveUpWrites({ ip: one, option_id }, ip, state))
+      ? ips.flatMap((address) => releaseWrites({ ip: address, option_id }, ip, state))
       : planRelease(table, ip, ips),
   ]);
   return [
     ...removeRows(list.state, [ordinal], { if: { id, version } }),
-    ...held,
+    ...releases,
     ...(due_at === null ? [] : [{ delete: dueKey(ipQueue, [account_id, id], due_at) }]),
   ];
 }
 
-/** The changes when a domain leaves its dedicated IP. An assignment that is not finished will skip the domain. */
+/**
+ * Plans to remove a domain from its dedicated IP. If a running operation has not settled the domain yet, plans only a
+ * check that the domain has no entry.
+ */
 export async function planUnassigned(
   table: Reader,
   { account_id, id, dedicated_ip_id }: StoredDomain,
@@ -45,11 +51,11 @@ export async function planUnassigned(
 ): Promise<Planned> {
   if (dedicated_ip_id === null) return { writes: [], changes: [] };
   const entry = ipDomainKey(account_id, dedicated_ip_id, id);
-  const [[found], ip] = await Promise.all([table.getMany([entry]), ipById(table, account_id, dedicated_ip_id)]);
-  if (!found || !ip) return { writes: [{ check: entry, if: "absent" }], changes: [] };
+  const [[stored], ip] = await Promise.all([table.getMany([entry]), ipById(table, account_id, dedicated_ip_id)]);
+  if (!stored || !ip) return { writes: [{ check: entry, if: "absent" }], changes: [] };
   const { version } = ip;
   const updated_at = now.toISOString();
-  // The reads are of different moments, so the count can be below zero here. Such a transaction fails.
+  // The entry and the count were read at different times, and may disagree. Such a transaction fails.
   const after = { ...ip, domain_count: Math.max(0, ip.domain_count - 1), updated_at };
   return {
     writes: [
@@ -65,8 +71,36 @@ export async function planUnassigned(
   };
 }
 
-const inUse = (ip: StoredIp, context: Context): Problem => {
-  const { domain_count } = ipSeen(ip, context);
+/**
+ * Plans that a domain leaves its dedicated IP, with the change to the domain's SPF record. `left` has the member of the
+ * domain to change. Plans nothing while an operation moves domains of the dedicated IP: the operation and this transaction
+ * must not both move the domain.
+ */
+export async function planLeaving(
+  table: Reader,
+  domain: StoredDomain,
+  now: Date,
+): Promise<Planned & { left: Partial<Pick<StoredDomain, "dedicated_ip_id">>; sole?: SoleWrites }> {
+  const { account_id, dedicated_ip_id } = domain;
+  if (dedicated_ip_id === null || (await readOperation(table, account_id, dedicated_ip_id))) {
+    return { left: {}, writes: [], changes: [] };
+  }
+  const left = { dedicated_ip_id: null };
+  const [unassigned, edits] = await Promise.all([
+    planUnassigned(table, domain, now),
+    spfEdits(table, { ...domain, ...left }),
+  ]);
+  const records = await planRecords(table, account_id, edits, now);
+  return {
+    left,
+    writes: [...unassigned.writes, { check: operationKey(account_id, dedicated_ip_id), if: "absent" }],
+    sole: records.sole,
+    changes: [...unassigned.changes, ...records.changes],
+  };
+}
+
+const ipInUse = (ip: StoredIp, context: Context): Problem => {
+  const { domain_count } = ipViewFor(ip, context);
   return new Problem(
     "ip_in_use",
     "Domains still send from this dedicated IP. Unassign them first.",
@@ -75,23 +109,24 @@ const inUse = (ip: StoredIp, context: Context): Problem => {
 };
 
 /**
- * The items that `deleteIp` reads. They include the holders of a host's addresses only if this process has seen the
+ * The items that `deleteIp` reads. The holders of a host's addresses are included only if this process has seen the
  * host.
  */
 export function aheadOfIpDeletion(accountId: string, id: string, { seen }: Expected): Ahead {
   const key = ipKey(accountId, id);
   const { type, addresses = [] } = StoredIp.safeParse(seen.recall(key)).data ?? {};
-  const held = type === "byoh" ? addresses.map(({ ip }) => holderKey(ip)) : [];
-  return aheadOfList(ipsOf(accountId), [ordinalOf(id) ?? 0], [key, key, operationKey(accountId, id), ...held]);
+  const holders = type === "byoh" ? addresses.map(({ ip }) => holderKey(ip)) : [];
+  return aheadOfList(ipsOf(accountId), [ordinalOf(id) ?? 0], [key, key, operationKey(accountId, id), ...holders]);
 }
 
 /**
  * Deletes a dedicated IP.
- * - While it is `provisioning`, the hold on its price is voided and its address is free again.
- * - Later, nothing is refunded, and its address becomes `resting`.
+ * - If a managed dedicated IP is `provisioning`, voids the hold on its price, and frees its address. Otherwise nothing
+ *   is refunded, and the address becomes `resting`.
  * - Throws 404.
- * - Throws 409 `ip_in_use` while domains send from it, or are being assigned to it or unassigned.
- * - Throws 409 `ip_not_ready` for a host that the operator suspended, because adding it again would lift the
+ * - Throws 409 `ip_in_use` while domains send from the dedicated IP, or while an operation assigns or unassigns
+ *   domains.
+ * - Throws 409 `ip_not_ready` for a suspended host, because the customer could add the host again without the
  *   suspension.
  */
 export function deleteIp({ account_id, id }: StoredIp, context: Context): Promise<void> {
@@ -100,7 +135,7 @@ export function deleteIp({ account_id, id }: StoredIp, context: Context): Promis
     retryOnConflict(async () => {
       const ip = await ipById(table, account_id, id);
       if (!ip) throw notFound();
-      if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw inUse(ip, context);
+      if (ip.domain_count > 0 || (await readOperation(table, account_id, id))) throw ipInUse(ip, context);
       if (ip.type === "byoh" && ip.status === "suspended")
         throw notReady(ip.status, `${ip.name} is suspended. A suspended host cannot be deleted.`);
       const isNew = ip.status === "provisioning";
@@ -110,7 +145,7 @@ export function deleteIp({ account_id, id }: StoredIp, context: Context): Promis
         value: undefined,
         writes: [
           ...(await planRemoval(table, ip, isNew ? "free" : "resting")),
-          { check: operationKey(account_id, id), if: "absent", orElse: () => inUse(ip, context) },
+          { check: operationKey(account_id, id), if: "absent", orElse: () => ipInUse(ip, context) },
           ...wallet.writes,
         ],
         changes: [change(ipKind, "deleted", id, { before: ipView(ip) }), ...wallet.changes],

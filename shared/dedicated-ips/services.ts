@@ -3,10 +3,10 @@ import { clock } from "../core/time.ts";
 import { resolverHere } from "../dns/services.ts";
 import { runtime } from "../http/runtime.ts";
 import { openTable } from "../table/table.ts";
-import type { IpWork } from "./work.ts";
+import type { IpContext } from "./change.ts";
 
-/** The tools of the dedicated-IP workers in this process. Reads the environment when called, not at import. */
-export function ipWork(worker: string): IpWork {
+/** The services of the workers for dedicated IPs in this process. Reads the environment when called, not at import. */
+export function ipContext(worker: string): IpContext {
   const { env, client } = runtime();
   return {
     table: openTable(client, env.TABLE_NAME),

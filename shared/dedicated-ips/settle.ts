@@ -9,24 +9,24 @@ import { planRecords, type RecordEdit } from "../domains/records/plan.ts";
 import { domainViews } from "../domains/view.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
+import { ipChange, type ChangeContext } from "./change.ts";
 import { ipById, ipDomainKey, ipKey, type StoredIp } from "./dedicated-ip.ts";
 import { hasMoved } from "./moves.ts";
 import { readOperation, shrinkWrites, type StoredOperation } from "./operation.ts";
 import { spfEdits } from "./spf.ts";
-import { ipChange, type Mover } from "./work.ts";
 
-/** Each domain takes some eight writes, with its SPF record and its entries in the audit log. */
+/** A domain takes about eight of the 100 writes, with its SPF record and its entries in the audit log. */
 const domainsPerTransaction = 10;
 
 /**
- * The result of one transaction of an operation: whether the operation is over, the dedicated IP after the transaction,
- * and the domains whose follow-up work the transaction did.
+ * The result of one transaction that settles domains: whether the operation is over, the dedicated IP after the
+ * transaction, and the ids of the settled domains.
  */
 export type BatchResult = { isOver: boolean; ip: StoredIp; settled: string[] };
 
 /**
- * Plans the work that follows the move, for the next few domains of an operation. The value is undefined if the
- * dedicated IP is gone.
+ * Plans to settle the next ten moved domains of an operation: the entries at the dedicated IP, the SPF records and the
+ * recorded changes. The value is undefined if the dedicated IP does not exist.
  */
 export async function planBatch(
   table: Reader,
@@ -48,13 +48,13 @@ export async function planBatch(
   const listing = kind === "assign" ? planListing(ip, domains) : await planUnlisting(table, ip, settled);
   const after = {
     ...ip,
-    // The reads are of different moments, so the count can be below zero here. Such a transaction fails.
+    // The entries and the count were read at different times, and may disagree. Such a transaction fails.
     domain_count: Math.max(0, ip.domain_count + listing.count),
     updated_at: now.toISOString(),
     version: ip.version + 1,
   };
-  const follows = await Promise.all(domains.map((domain) => planFollowing(table, domain, operation)));
-  const edits = follows.flatMap((one) => one.edits);
+  const domainPlans = await Promise.all(domains.map((domain) => planDomain(table, domain, operation)));
+  const edits = domainPlans.flatMap((plan) => plan.edits);
   const records = await planRecords(table, account_id, edits, now);
   const isOver = remaining.length === 0;
   const verb = kind === "assign" ? "domains_assigned" : "domains_unassigned";
@@ -70,19 +70,19 @@ export async function planBatch(
         if: { id: ip.id, version: ip.version },
       },
       ...listing.writes,
-      ...follows.map(({ unchanged }) => unchanged),
+      ...domainPlans.map(({ unchanged }) => unchanged),
     ],
     sole: records.sole,
-    changes: [...follows.map((one) => one.change), ...records.changes, ...summary],
+    changes: [...domainPlans.map((plan) => plan.change), ...records.changes, ...summary],
     housekeeping: true,
     partial: !isOver,
   };
 }
 
-/** The change of the number of domains that a dedicated IP lists, and its writes. */
+/** The writes of entries at a dedicated IP, and by how much they change the number of its domains. */
 type PlannedListing = { count: number; writes: Write[] };
 
-/** The writes that list domains at a dedicated IP. */
+/** Plans to add the entries of domains to a dedicated IP. */
 const planListing = ({ account_id, id }: StoredIp, domains: readonly StoredDomain[]): PlannedListing => ({
   count: domains.length,
   writes: domains.map((domain) => ({
@@ -92,7 +92,7 @@ const planListing = ({ account_id, id }: StoredIp, domains: readonly StoredDomai
 });
 
 /**
- * The writes that remove domains from the list of a dedicated IP. The entry of a deleted domain may be gone already.
+ * Plans to remove the entries of domains from a dedicated IP. Skips domains without an entry, such as deleted domains.
  */
 async function planUnlisting(
   table: Reader,
@@ -105,19 +105,19 @@ async function planUnlisting(
   return { count: -present.length, writes: present.map((key) => ({ delete: key, if: "present" })) };
 }
 
-/** The new SPF record of a domain that moved, the recorded change, and a check that the domain is unchanged. */
-async function planFollowing(
+/** Plans the SPF record of a moved domain, the change to record, and a check that the domain is unchanged. */
+async function planDomain(
   table: Reader,
   domain: StoredDomain,
   { account_id, dedicated_ip_id, kind }: StoredOperation,
 ): Promise<{ unchanged: Write; edits: RecordEdit[]; change: Change }> {
   const { id, version } = domain;
-  const [former, latter] = kind === "assign" ? [null, dedicated_ip_id] : [dedicated_ip_id, null];
+  const [oldIpId, newIpId] = kind === "assign" ? [null, dedicated_ip_id] : [dedicated_ip_id, null];
   const [edits, views] = await Promise.all([
     spfEdits(table, domain),
     domainViews(table, account_id, [
-      { ...domain, dedicated_ip_id: former },
-      { ...domain, dedicated_ip_id: latter },
+      { ...domain, dedicated_ip_id: oldIpId },
+      { ...domain, dedicated_ip_id: newIpId },
     ]),
   ]);
   const [before, after] = views as [object, object];
@@ -129,15 +129,19 @@ async function planFollowing(
 }
 
 /**
- * Drops an operation that moved nothing. The request that began it may still be running. Its move and this transaction
- * both change the version of the domain `fence`, so only one of them succeeds. Without `fence` the caller knows that the
- * move will not happen.
+ * Drops an operation that has moved no domain. The request of the operation may still be running, so pass one of its
+ * domains as `fence`: the move and this transaction both change the version of this domain, so only one of the two
+ * succeeds. Leave `fence` out only if the move cannot happen any more. Throws 503 `busy` if the move was faster.
  */
-export const drop = (operation: StoredOperation, { table, commit }: Mover, fence?: StoredDomain): Promise<void> =>
+export const dropOperation = (
+  operation: StoredOperation,
+  { table, commit }: ChangeContext,
+  fence?: StoredDomain,
+): Promise<void> =>
   commit(async () => {
     const current = await readOperation(table, operation.account_id, operation.dedicated_ip_id);
     if (current?.id !== operation.id) return { value: undefined, writes: [], changes: [], partial: true };
-    const fencing: Write[] = fence
+    const fenceWrites: Write[] = fence
       ? [
           {
             update: domainKey(fence.account_id, fence.id),
@@ -150,19 +154,19 @@ export const drop = (operation: StoredOperation, { table, commit }: Mover, fence
       : [];
     return {
       value: undefined,
-      writes: [...shrinkWrites(current, []), ...fencing],
+      writes: [...shrinkWrites(current, []), ...fenceWrites],
       changes: [],
       housekeeping: true,
       partial: true,
     };
   });
 
-/** Drops an abandoned operation that moved nothing. Completes one that moved its domains, or whose domains are gone. */
-export async function resumeOperation(operation: StoredOperation, mover: Mover): Promise<void> {
-  const { table, commit, now } = mover;
+/** Drops an abandoned operation that has moved no domain. Finishes any other abandoned operation. */
+export async function resumeOperation(operation: StoredOperation, context: ChangeContext): Promise<void> {
+  const { table, commit, now } = context;
   const domains = await domainsByIds(table, operation.account_id, operation.left);
   const [fence] = domains;
-  if (fence && !hasMoved(operation, domains)) return drop(operation, mover, fence);
-  const doBatch = () => commit(async () => ({ ...(await planBatch(table, operation, now())), partial: true }));
-  while ((await doBatch())?.isOver === false) continue;
+  if (fence && !hasMoved(operation, domains)) return dropOperation(operation, context, fence);
+  const settleBatch = () => commit(async () => ({ ...(await planBatch(table, operation, now())), partial: true }));
+  while ((await settleBatch())?.isOver === false) continue;
 }

@@ -7,7 +7,7 @@ import { getZone } from "../domains/zone.ts";
 import type { Reader } from "../table/table.ts";
 import { ipById } from "./dedicated-ip.ts";
 
-/** The addresses that a domain sends from besides the shared ones: those of its dedicated IP. */
+/** The addresses of a domain's dedicated IP, from which the domain sends besides the shared addresses. */
 export async function sendersOf(
   table: Reader,
   { account_id, dedicated_ip_id }: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,
@@ -17,7 +17,7 @@ export async function sendersOf(
   return (ip?.addresses ?? []).map((address) => address.ip);
 }
 
-/** The changes that bring the SPF record of a domain in line with its dedicated IP. */
+/** The edits that update the SPF record of a domain to its dedicated IP; none if the record is right already. */
 export async function spfEdits(table: Reader, domain: StoredDomain): Promise<RecordEdit[]> {
   const { account_id, id } = domain;
   const [senders, records, zone] = await Promise.all([
@@ -26,7 +26,7 @@ export async function spfEdits(table: Reader, domain: StoredDomain): Promise<Rec
     getZone(table, account_id, id),
   ]);
   const own = records.find(({ is_system_managed, value }) => is_system_managed && isSpf(value));
-  const { value } = spfRecord(senders);
+  const { value } = spfRecord(senders, domain.spf_includes);
   if (!own || !zone || own.value === value) return [];
   return [{ zone, updated: [{ before: own, after: { ...parsedOf(own), value } }] }];
 }

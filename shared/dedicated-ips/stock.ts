@@ -6,20 +6,22 @@ import type { Key, Write } from "../table/writes.ts";
 import { holderKey, isFirm, isStock, rdnsKey, readHolder, StockHolder } from "./holder.ts";
 
 /*
- * The operator's addresses. The free addresses of an option are counted from their items, because a counter would be one
- * item that all claims have to write.
+ * The operator's addresses. An option is a group of addresses with the same country and autonomous system. There is no
+ * counter of free addresses, because all concurrent claims would have to write it. The free addresses are counted from
+ * their items.
  *
  * Access patterns
- *   an option that can be claimed, by its id  IP_STOCK / OPTION#<option>
- *   the free addresses, of all or an option   IP_STOCK / FREE#<option>#<address>
- *   all addresses of the stock                IP_STOCK / ALL#<option>#<address>
+ *   an option by its id                                    IP_STOCK / OPTION#<option>
+ *   the free addresses, of all options or of one option    IP_STOCK / FREE#<option>#<address>
+ *   all addresses of the stock                             IP_STOCK / ALL#<option>#<address>
  */
 const stock = "IP_STOCK";
+/** The key of an option. */
 export const optionKey = (optionId: string): Key => ({ PK: stock, SK: `OPTION#${optionId}` });
 const freeKey = (optionId: string, ip: string): Key => ({ PK: stock, SK: `FREE#${optionId}#${ip}` });
 const allKey = (optionId: string, ip: string): Key => ({ PK: stock, SK: `ALL#${optionId}#${ip}` });
 
-/** An option that can be claimed. It exists as long as the stock has `addresses` of it, free or not. */
+/** An option. It exists as long as the stock has addresses of the option, free or not; `addresses` is their number. */
 export const StoredOption = z.object({
   option_id: z.string(),
   country_code: z.string(),
@@ -28,13 +30,16 @@ export const StoredOption = z.object({
 });
 type StoredOption = z.output<typeof StoredOption>;
 
-/** The write that changes the number of an option's addresses by one; an option without addresses is deleted. */
+/**
+ * The write that changes the number of an option's addresses by one. Creates an option with its first address, and
+ * deletes an option with its last address.
+ */
 function optionWrite(option: StoredOption | undefined, details: Omit<StoredOption, "addresses">, by: 1 | -1): Write {
   const key = optionKey(details.option_id);
   if (!option) return { put: { ...key, ...details, addresses: 1 }, if: "absent" };
-  const same = { addresses: option.addresses };
-  if (option.addresses + by === 0) return { delete: key, if: same };
-  return { update: key, add: { addresses: by }, if: same };
+  const isUnchanged = { addresses: option.addresses };
+  if (option.addresses + by === 0) return { delete: key, if: isUnchanged };
+  return { update: key, add: { addresses: by }, if: isUnchanged };
 }
 
 const StockPointer = z.object({ ip: z.string(), option_id: z.string() });
@@ -42,18 +47,20 @@ const StockPointer = z.object({ ip: z.string(), option_id: z.string() });
 export type NewStock = Pick<StockHolder, "ip" | "option_id" | "country_code" | "asn" | "rdns" | "relay">;
 
 /**
- * Puts an address into the stock, free to be claimed. Adding the same address again has no effect. Throws 409 `ip_taken`.
+ * Adds a free address to the stock. Adding the same address again changes nothing. Throws 409 `ip_taken` for an address
+ * that is in stock with other details or that a host holds firmly, for a reverse name of another address, and for an
+ * option with another country or autonomous system.
  */
-export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
-  const { ip, option_id, country_code, asn, rdns } = given;
-  const added: StockHolder = { ...given, state: "free" };
+export function addStock(table: Table, input: NewStock): Promise<StockHolder> {
+  const { ip, option_id, country_code, asn, rdns } = input;
+  const added: StockHolder = { ...input, state: "free" };
   return table.commit(async () => {
     const [holder, option, name] = await Promise.all([
       readHolder(table, ip),
       table.get(optionKey(option_id), StoredOption),
       table.get(rdnsKey(rdns), z.object({ ip: z.string() })),
     ]);
-    if (holder && isStock(holder) && isSameStock(holder, given)) return { value: holder, writes: [] };
+    if (holder && isStock(holder) && isSameStock(holder, input)) return { value: holder, writes: [] };
     if (holder && isFirm(holder)) throw new Problem("ip_taken", `${ip} is already in stock, or belongs to a customer.`);
     if (name && name.ip !== ip) throw new Problem("ip_taken", `${rdns} is already the name of ${name.ip}.`);
     if (option && (option.country_code !== country_code || option.asn !== asn)) {
@@ -68,7 +75,7 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
       writes: [
         {
           put: { ...holderKey(ip), ...added },
-          // A host that holds the address loosely notices the loss at its next check.
+          // A host whose hold is not firm loses the address. It notices this at its next check.
           if: holder ? { account_id: holder.account_id ?? "", firm: false } : "absent",
         },
         { put: { ...rdnsKey(rdns), ip }, if: name ? { ip } : "absent" },
@@ -80,17 +87,17 @@ export function addStock(table: Table, given: NewStock): Promise<StockHolder> {
   });
 }
 
-const isSameStock = (held: StockHolder, given: NewStock): boolean =>
-  (["option_id", "country_code", "asn", "rdns", "relay"] as const).every((name) => held[name] === given[name]);
+const isSameStock = (holder: StockHolder, input: NewStock): boolean =>
+  (["option_id", "country_code", "asn", "rdns", "relay"] as const).every((name) => holder[name] === input[name]);
 
-/** An address of the stock. Throws an Error with a message for the operator if the address is not in stock. */
+/** Reads an address of the stock. Throws an Error, with a message for the operator, if the address is not in stock. */
 async function stockAt(table: Reader, ip: string): Promise<StockHolder> {
   const holder = await readHolder(table, ip);
   if (!holder || !isStock(holder)) throw new Error(`${ip} is not in stock.`);
   return holder;
 }
 
-/** Makes a resting or faulty address free to be claimed again. Throws 409 `ip_in_use` for a taken one. */
+/** Makes a resting or faulty address free again. Throws 409 `ip_in_use` for a taken address. */
 export function returnStock(table: Table, ip: string): Promise<StockHolder> {
   return table.commit(async () => {
     const holder = await stockAt(table, ip);
@@ -107,7 +114,7 @@ export function returnStock(table: Table, ip: string): Promise<StockHolder> {
   });
 }
 
-/** Removes an address from the stock permanently. Throws 409 `ip_in_use` for a taken one. */
+/** Removes an address from the stock. Throws 409 `ip_in_use` for a taken address. */
 export function withdrawStock(table: Table, ip: string): Promise<StockHolder> {
   return table.commit(async () => {
     const holder = await stockAt(table, ip);
@@ -127,7 +134,7 @@ export function withdrawStock(table: Table, ip: string): Promise<StockHolder> {
   });
 }
 
-/** The addresses of the stock; with `option` or `state`, only the matching ones. */
+/** The addresses of the stock; with `option` or `state`, only the addresses of this option or in this state. */
 export async function listStock(
   table: Reader,
   { option, state }: { option?: string | undefined; state?: string | undefined },
@@ -137,19 +144,19 @@ export async function listStock(
   const ips = (await table.between(PK, from, `${from}~`)).map((row) => StockPointer.parse(row).ip);
   const items = await table.getMany(ips.map(holderKey));
   const all = items.flatMap((item) => StockHolder.safeParse(item).data ?? []);
-  return all.filter((one) => state === undefined || one.state === state);
+  return all.filter((holder) => state === undefined || holder.state === state);
 }
 
-/** All options. */
+/** The range of all options. */
 export const optionsRange = { partition: stock, from: "OPTION#", to: "OPTION#~" };
 
-/** The free addresses of an option, or of all. */
+/** The range of the free addresses of an option, or of all options. */
 export function freeRange(optionId?: string): { partition: string; from: string; to: string } {
   const from = optionId === undefined ? "FREE#" : freeKey(optionId, "").SK;
   return { partition: stock, from, to: `${from}~` };
 }
 
-/** The options that can be claimed, with the number of free addresses of each. */
+/** Reads all options, with the number of free addresses of each option. */
 export async function readOptions(table: Reader): Promise<(StoredOption & { available: number })[]> {
   const [options, free] = await Promise.all([
     table.between(stock, optionsRange.from, optionsRange.to),
@@ -162,11 +169,12 @@ export async function readOptions(table: Reader): Promise<(StoredOption & { avai
   });
 }
 
+/** A claim chooses among this many free addresses at most. */
 export const maxCandidates = 20;
 
 /**
- * A random one of the first few free addresses of an option, so that claims at the same time seldom compete; undefined
- * when none is free.
+ * A random address of the first 20 free addresses of an option, so that concurrent claims seldom choose the same
+ * address. Undefined if no address is free.
  */
 export async function anyFree(table: Reader, optionId: string): Promise<string | undefined> {
   const { from, to } = freeRange(optionId);
@@ -175,7 +183,7 @@ export async function anyFree(table: Reader, optionId: string): Promise<string |
   return row && StockPointer.parse(row).ip;
 }
 
-/** The writes that give a free address to a dedicated IP. */
+/** The writes that give a free address to a dedicated IP. The writes fail if the address is not free any more. */
 export const takeWrites = ({ ip, option_id }: StockHolder, owner: { account_id: string; id: string }): Write[] => [
   {
     update: holderKey(ip),
@@ -186,16 +194,16 @@ export const takeWrites = ({ ip, option_id }: StockHolder, owner: { account_id: 
 ];
 
 /**
- * The state of an address whose dedicated IP is gone: `free` if no mail was ever sent from it. Otherwise the operator
- * decides when it is free again.
+ * The state of an address after its dedicated IP was deleted: `free` if no mail was sent from the address. Otherwise
+ * the operator decides when the address becomes free again.
  */
-export type GivenUp = Extract<StockHolder["state"], "free" | "resting" | "faulty">;
+export type ReleasedState = Extract<StockHolder["state"], "free" | "resting" | "faulty">;
 
 /** The writes that release the address of a dedicated IP. */
-export const giveUpWrites = (
+export const releaseWrites = (
   { ip, option_id }: Pick<StockHolder, "ip" | "option_id">,
   owner: { account_id: string; id: string },
-  state: GivenUp,
+  state: ReleasedState,
 ): Write[] => [
   {
     update: holderKey(ip),

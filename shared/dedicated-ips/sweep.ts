@@ -3,23 +3,25 @@ import { syncNow } from "../domains/records/sync-now.ts";
 import type { Context } from "../http/route.ts";
 import { type Bounds, type SweepResult, dueKey, dueTasks, forgetDue, sweepTasks } from "../table/due.ts";
 import { advanceIp } from "./advance.ts";
+import { type IpContext, systemContext } from "./change.ts";
 import { ipQueue, operationQueue } from "./dedicated-ip.ts";
 import { operationKey, readOperation } from "./operation.ts";
 import { resumeOperation } from "./settle.ts";
-import { type IpWork, systemMover } from "./work.ts";
 
-/** Resumes abandoned operations and checks dedicated IPs that are due, within the bounds of `sweepTasks`. */
-export async function sweepIps(work: IpWork, bounds: Bounds = {}): Promise<SweepResult> {
-  const abandoned = await dueTasks(operationQueue, resumeOne, work);
-  const due = await dueTasks(ipQueue, advanceIp, work);
-  return sweepTasks([...abandoned, ...due], work.log, bounds);
+/**
+ * Resumes the operations that are due, and checks the dedicated IPs that are due, within the bounds of `sweepTasks`.
+ */
+export async function sweepIps(context: IpContext, bounds: Bounds = {}): Promise<SweepResult> {
+  const abandoned = await dueTasks(operationQueue, resumeOne, context);
+  const due = await dueTasks(ipQueue, advanceIp, context);
+  return sweepTasks([...abandoned, ...due], context.log, bounds);
 }
 
 /** Resumes an abandoned operation, or removes its task from the queue if the operation has ended. */
-export async function resumeOne(accountId: string, id: string, at: string, work: IpWork): Promise<void> {
-  const { table } = work;
+export async function resumeOne(accountId: string, id: string, at: string, context: IpContext): Promise<void> {
+  const { table } = context;
   const operation = await readOperation(table, accountId, id);
-  if (operation?.due_at === at) return resumeOperation(operation, systemMover(work, accountId));
+  if (operation?.due_at === at) return resumeOperation(operation, systemContext(context, accountId));
   await forgetDue(table, dueKey(operationQueue, [accountId, id], at), async () => {
     const current = await readOperation(table, accountId, id);
     return {
@@ -31,7 +33,9 @@ export async function resumeOne(accountId: string, id: string, at: string, work:
 
 const concurrency = 5;
 
-/** Sends the SPF records of the first few domains to the nameservers at once; the worker sends those of the others. */
+/**
+ * Sends the SPF records of the first five domains to the nameservers. The worker sends the records of later domains.
+ */
 export async function syncFirst(accountId: string, domainIds: readonly string[], context: Context): Promise<void> {
   await mapConcurrently(domainIds.slice(0, concurrency), concurrency, (id) =>
     syncNow({ account_id: accountId, id }, context),

@@ -1,10 +1,11 @@
 import * as z from "zod";
 
 import { change } from "../changes/kind.ts";
+import type { ChangePlan } from "../changes/recorder.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { ordinalOf } from "../core/ids.ts";
 import { later } from "../core/time.ts";
-import { planUnassigned } from "../dedicated-ips/removal.ts";
+import { planLeaving, planUnassigned } from "../dedicated-ips/removal.ts";
 import {
   type StoredDomain,
   domainKey,
@@ -14,70 +15,122 @@ import {
   domainsOf,
   holderKey,
   domainNameKey,
+  hasRegistration,
   isRegistered,
   isRenewing,
+  isTransferring,
   notReady,
+  wasVerified,
 } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { readHolder } from "../domains/holder.ts";
-import { releasedWrite } from "../domains/purchase/conclude.ts";
+import { releasedWrite } from "../domains/purchase/rest.ts";
 import { dkimKey } from "../domains/records/dkim-keys.ts";
 import { planRecords } from "../domains/records/plan.ts";
 import { recordsIn } from "../domains/records/stored-record.ts";
 import { maySeeMailboxes } from "../domains/setup/detail.ts";
-import { noLookalike } from "../domains/setup/lookalikes.ts";
-import { keptUntil } from "../domains/setup/takeover.ts";
+import { lookalikeRemoval } from "../domains/setup/lookalikes.ts";
+import { keptUntil, planReleasing } from "../domains/setup/releasing.ts";
 import { domainUpdate, type Mover } from "../domains/setup/work.ts";
 import { domainViews } from "../domains/view.ts";
-import { getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
+import { getZone, zoneDueKey, zoneKey } from "../domains/zone.ts";
 import type { Context } from "../http/route.ts";
 import { dropMailbox } from "../mail/mailboxes/delete.ts";
+import { deletedIn } from "../mail/mailboxes/deleted.ts";
 import { firstMailboxes } from "../mail/mailboxes/lookup.ts";
-import { type Dns, ZoneExists } from "../providers/dns/dns.ts";
+import { purgeMailbox } from "../mail/mailboxes/purge.ts";
+import type { Dns } from "../providers/dns/dns.ts";
 import type { Registrar } from "../providers/registrar/registrar.ts";
 import { dueKey } from "../table/due.ts";
 import { readList, removeRows } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { domainCountWrite } from "../workspaces/workspace.ts";
 import { planScopePurge } from "./scope.ts";
+import { removeZone, zoneRemoved } from "./zone.ts";
 
 /** The time after which the worker continues a deletion that a request began, in milliseconds. */
 const graceMs = 120_000;
 
 /**
- * Begins the release of a domain. From then on nothing can be added to it; `finishRelease` does the rest. Throws 404, 409
- * `domain_not_empty`, and 409 `domain_not_ready` while the domain is being bought or renewed.
+ * How a domain is deleted. `release`: the caller agrees to give up a registered name. `purge`: the domain is not kept to be
+ * restored.
  */
-export function beginRelease(found: StoredDomain, context: Context): Promise<void> {
+export type DeletionWish = { release: boolean; purge: boolean };
+
+/**
+ * Begins the deletion of a domain, and returns the domain's new state. After this nothing can be added to the domain.
+ * `advanceRelease` does the rest.
+ * - A domain that has a registration or was ever verified is kept for 5 days. Meanwhile its account can restore it.
+ * - Any other domain is deleted at once.
+ * - With `purge` every domain is deleted at once, also one that is kept already.
+ * - Otherwise nothing changes for a domain that is `releasing` already.
+ *
+ * Throws:
+ * - 404 if the domain is gone;
+ * - 409 `domain_not_empty` if the domain has mailboxes;
+ * - 409 `release_required` if the name is registered and the caller does not agree to give it up;
+ * - 409 `domain_not_ready` while the name is being registered, transferred or renewed.
+ */
+export function beginRelease(
+  found: StoredDomain,
+  { release, purge }: DeletionWish,
+  context: Context,
+): Promise<StoredDomain> {
   const { table, commit, now } = context;
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
-    requireEmpty(domain, context);
-    const [before] = (await domainViews(table, domain.account_id, [domain])) as [object];
-    if (domain.status === "releasing" && keptUntil(domain) === undefined) {
-      return { value: undefined, writes: [], changes: [], current: before };
+    const isOver = domain.status === "releasing" && (!purge || keptUntil(domain) === undefined);
+    if (isOver) {
+      const [current] = (await domainViews(table, domain.account_id, [domain])) as [object];
+      return { value: domain, writes: [], changes: [], current };
     }
-    const at = now();
-    const { after, writes } = domainUpdate(domain, {
-      status: "releasing",
-      status_reason: null,
-      deletes_at: null,
-      is_open: false,
-      updated_at: at.toISOString(),
-      due_at: later(at, graceMs),
-      failures: 0,
-    });
-    const [shown] = (await domainViews(table, domain.account_id, [after])) as [object];
-    return {
-      value: undefined,
-      writes,
-      changes: [change(domainKind, "updated", domain.id, { before, after: shown })],
-    };
+    requireDeletable(domain, context);
+    if (hasRegistration(domain) && !release) throw releaseRequired(domain);
+    if (purge || !(hasRegistration(domain) || wasVerified(domain))) {
+      return planDeletion(table, domain, now());
+    }
+    return planKept(table, domain, now());
   });
 }
 
-function requireEmpty(domain: StoredDomain, { permissions }: Context): void {
+/** Plans that a domain is kept for 5 days. The domain leaves its dedicated IP, and a restoration does not bring it back. */
+async function planKept(table: Reader, domain: StoredDomain, at: Date): Promise<ChangePlan<StoredDomain>> {
+  const why = hasRegistration(domain) ? "released" : "deleted";
+  const { left, sole, ...ip } = await planLeaving(table, domain, at);
+  const { before, after, ...releasing } = await planReleasing(table, domain, why, at, left);
+  return {
+    value: releasing.domain,
+    writes: [...releasing.writes, ...ip.writes],
+    ...(sole ? { sole } : {}),
+    changes: [change(domainKind, "releasing", domain.id, { before, after }), ...ip.changes],
+  };
+}
+
+/** Plans that a domain is deleted at once. */
+async function planDeletion(table: Reader, domain: StoredDomain, at: Date): Promise<ChangePlan<StoredDomain>> {
+  const [before] = (await domainViews(table, domain.account_id, [domain])) as [object];
+  const { after, writes } = domainUpdate(domain, {
+    status: "releasing",
+    status_reason: null,
+    deletes_at: null,
+    is_open: false,
+    updated_at: at.toISOString(),
+    due_at: later(at, graceMs),
+    failures: 0,
+  });
+  const [shown] = (await domainViews(table, domain.account_id, [after])) as [object];
+  return { value: after, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };
+}
+
+const releaseRequired = ({ name, registration }: StoredDomain): Problem =>
+  new Problem(
+    "release_required",
+    `${name} is registered until ${registration?.expires_at ?? "an unknown time"}. Deleting the domain gives the name up after 5 days, without a refund, and others can register it. To do so, send release=true.`,
+  );
+
+function requireDeletable(domain: StoredDomain, { permissions }: Context): void {
   const { name, status, mailbox_count } = domain;
   if (mailbox_count > 0) {
     const extras = maySeeMailboxes(domain, permissions) ? { mailbox_count } : {};
@@ -86,27 +139,83 @@ function requireEmpty(domain: StoredDomain, { permissions }: Context): void {
   if (status === "pending_registration") {
     throw notReady(status, `${name} is being registered. Wait until the registration is complete.`);
   }
+  if (isTransferring(domain)) {
+    throw notReady(status, `${name} is being transferred. Wait until the transfer is complete.`);
+  }
   if (isRenewing(domain)) {
     throw notReady(status, `${name} is being renewed. Wait until the renewal is complete.`);
   }
 }
 
-/** The records deleted in one transaction: with their entries in the audit log, each takes three or four writes. */
-const recordsAtOnce = 20;
+/** The outside services that a deletion needs. */
+export type ReleaseServices = { dns: Dns; registrar: Registrar };
 
 /**
- * Deletes a domain that is `releasing`, with everything that belongs to it. Steps that were done before are skipped.
- * Throws 503 when an outside service does not answer; the work then stays due. The order is:
+ * Continues the release of a domain. While the domain is kept, only its zone is removed, because another account may need
+ * the name. Once the zone is removed, nothing is done until `finishRelease` follows at `deletes_at`. Throws 503 when an outside service does not answer, and while another
+ * process syncs the zone. The work then stays due.
+ */
+export async function advanceRelease(domain: StoredDomain, mover: Mover, services: ReleaseServices): Promise<void> {
+  const until = keptUntil(domain);
+  if (until !== undefined && until > mover.now().toISOString()) {
+    if (domain.due_at === until) return;
+    await removeZone(domain, mover, services.dns);
+    return noteZoneRemoved(domain, until, mover);
+  }
+  if (until === undefined || (await endKeeping(domain, mover))) {
+    await finishRelease(domain.account_id, domain.id, mover, services);
+  }
+}
+
+/**
+ * Ends the time for which a domain is kept. After this its account cannot restore the domain. False if another process
+ * has changed the domain, or a transfer of the name is running.
+ */
+function endKeeping({ account_id, id, version }: StoredDomain, { table, commit }: Mover): Promise<boolean> {
+  return commit(async () => {
+    const domain = await domainById(table, account_id, id);
+    // If the transfer succeeds, the domain gets its name back.
+    if (domain?.version !== version || isTransferring(domain)) return { value: false, writes: [], changes: [] };
+    const { writes } = domainUpdate(domain, { deletes_at: null, status_reason: null });
+    return { value: true, writes, changes: [], housekeeping: true };
+  });
+}
+
+/** Records that the zone of a kept domain is removed, and makes the rest of the release due at `until`. */
+function noteZoneRemoved({ account_id, id }: StoredDomain, until: string, { table, commit }: Mover): Promise<void> {
+  return commit(async () => {
+    const [domain, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
+    // Meanwhile the account may have restored the domain, or have deleted it for good.
+    if (domain?.status !== "releasing" || keptUntil(domain) !== until) {
+      return { value: undefined, writes: [], changes: [] };
+    }
+    const { after, writes } = domainUpdate(domain, { deletes_at: until, due_at: until });
+    const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
+    const isNews = domain.deletes_at === null;
+    return {
+      value: undefined,
+      writes: [...writes, ...(zone ? zoneRemoved(zone) : [])],
+      changes: isNews ? [change(domainKind, "updated", id, { before, after: shown })] : [],
+      housekeeping: true,
+    };
+  });
+}
+
+/**
+ * Deletes a domain that is `releasing`, with everything that belongs to the domain. Skips the steps that were done before.
+ * The order is:
  * - its zone and its registration,
  * - its mailboxes and records,
  * - the grants, master passwords and forwarding rules on it,
  * - its name, with the domain itself.
+ *
+ * Throws 503 when an outside service does not answer, and while another process syncs the zone. The work then stays due.
  */
 export async function finishRelease(
   accountId: string,
   id: string,
   mover: Mover,
-  { dns, registrar }: { dns: Dns; registrar: Registrar },
+  { dns, registrar }: ReleaseServices,
 ): Promise<void> {
   const domain = await domainById(mover.table, accountId, id);
   if (domain?.status !== "releasing") return;
@@ -115,17 +224,28 @@ export async function finishRelease(
   // takeover, another account may have the name.
   const holder = isRegistered(domain) ? await readHolder(mover.table, domain.name) : undefined;
   if (holder?.domain_id === id) await registrar.release(domain.name);
-  while (await removeFirstMailbox(accountId, id, mover)) continue;
+  while (await removeFirstMailbox(domain, mover)) continue;
+  while (await purgeMailboxes(domain, mover)) continue;
   while (await removeRecords(accountId, id, mover)) continue;
   while (await revokeAccess(accountId, id, mover)) continue;
-  await forget(accountId, id, mover);
+  await deleteRows(accountId, id, mover);
 }
 
-/** Deletes one mailbox. Only a domain that lost its name can still have mailboxes at this point. */
-async function removeFirstMailbox(accountId: string, id: string, mover: Mover): Promise<boolean> {
-  const [mailbox] = await firstMailboxes(mover.table, accountId, id, 1);
-  return mailbox !== undefined && (await dropMailbox(accountId, mailbox, mover)) !== "missing";
+/** Deletes one mailbox. False if there is none. Only a domain that has lost its name can still have mailboxes here. */
+async function removeFirstMailbox(domain: StoredDomain, mover: Mover): Promise<boolean> {
+  const [mailbox] = await firstMailboxes(mover.table, domain.account_id, domain.id, 1);
+  return mailbox !== undefined && dropMailbox(domain, mailbox.id, mover);
 }
+
+/** Purges some of the domain's deleted mailboxes; false if there are none. A deleted domain restores no mailbox. */
+async function purgeMailboxes({ account_id, id }: StoredDomain, mover: Mover): Promise<boolean> {
+  const deleted = await deletedIn(mover.table, account_id, id);
+  for (const { mailbox } of deleted) await purgeMailbox(account_id, mailbox.id, mover);
+  return deleted.length > 0;
+}
+
+/** How many records one transaction deletes. A record takes three or four writes, with its entry in the audit log. */
+const recordsAtOnce = 20;
 
 function removeRecords(accountId: string, id: string, { table, commit, now }: Mover): Promise<boolean> {
   return commit(async () => {
@@ -153,21 +273,21 @@ function revokeAccess(accountId: string, id: string, { table, commit, now }: Mov
 
 const NameHolder = z.object({ domain_id: z.string() });
 
-/** Deletes the domain itself, once all its contents are deleted. */
-function forget(accountId: string, id: string, { table, commit, now }: Mover): Promise<void> {
+/** Deletes the domain's own rows, after all its contents: the domain, its name, its zone, and its place in lists. */
+function deleteRows(accountId: string, id: string, { table, commit, now }: Mover): Promise<void> {
   return commit(async () => {
     const domain = await domainById(table, accountId, id);
     if (!domain) return { value: undefined, writes: [], changes: [] };
     const [before] = (await domainViews(table, accountId, [domain])) as [object];
     const [writes, ip, zone, holder, name] = await Promise.all([
-      removal(domain, { table }),
+      listRemovals(domain, table),
       planUnassigned(table, domain, now()),
       getZone(table, accountId, id),
       table.get(holderKey(domain.name), NameHolder),
       table.get(domainNameKey(accountId, domain.name), NameHolder),
     ]);
-    // A name that was taken over belongs to another account, and a failed name may have been bought again: only the
-    // domain's own rows are deleted.
+    // Another account may have taken the name over, and a failed name may have been bought again. So only rows that
+    // refer to this domain are deleted.
     const own = { if: { domain_id: id } };
     return {
       value: undefined,
@@ -182,13 +302,14 @@ function forget(accountId: string, id: string, { table, commit, now }: Mover): P
         ...(zone?.due_at ? [{ delete: zoneDueKey(zone, zone.due_at) }] : []),
       ],
       changes: [change(domainKind, "deleted", id, { before }), ...ip.changes],
-      // `If-Match` was compared when the release began.
+      // `beginRelease` has compared `If-Match`.
       matched: true,
     };
   });
 }
 
-async function removal(domain: StoredDomain, { table }: Pick<Mover, "table">): Promise<Write[]> {
+/** The writes that remove a domain from the lists and queues of its account. */
+async function listRemovals(domain: StoredDomain, table: Reader): Promise<Write[]> {
   const { account_id, id, workspace_id, workspace_ordinal, name, version, due_at } = domain;
   const ordinal = ordinalOf(id) ?? -1;
   const [all, inWorkspace] = await Promise.all([
@@ -199,12 +320,15 @@ async function removal(domain: StoredDomain, { table }: Pick<Mover, "table">): P
     ...removeRows(all.state, [ordinal], { if: { id, version } }),
     ...removeRows(inWorkspace.state, [workspace_ordinal]),
     domainCountWrite(account_id, workspace_id, -1),
-    noLookalike(account_id, name),
+    lookalikeRemoval(account_id, name),
     ...(due_at === null ? [] : [{ delete: dueKey(domainQueue, [account_id, id], due_at) }]),
   ];
 }
 
-/** Deletes a domain that could not be registered, so that its name can be tried again. */
+/**
+ * Deletes a domain whose registration or transfer failed, so that its account can try the name again. Does nothing to a
+ * domain that is not `failed` any more.
+ */
 export async function removeFailed(
   accountId: string,
   { id }: StoredDomain,
@@ -214,51 +338,5 @@ export async function removeFailed(
   while (await removeRecords(accountId, id, mover)) continue;
   while (await revokeAccess(accountId, id, mover)) continue;
   const domain = await domainById(table, accountId, id);
-  if (domain?.status === "failed") await forget(accountId, id, mover);
-}
-
-/**
- * Removes a domain's zone from the nameservers permanently, even a zone whose creation could not be stored. Throws 503
- * when the provider does not answer, and while another process syncs the zone.
- */
-export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): Promise<void> {
-  const { account_id, id, name, nameservers, verified_at } = domain;
-  const unserved = await stopServing(domain, mover);
-  const zone = unserved ?? (await getZone(mover.table, account_id, id));
-  if (zone?.zone_id !== undefined) return dns.deleteZone(zone.zone_id);
-  if (!zone || verified_at === null) return;
-  try {
-    const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
-    await dns.deleteZone(zoneId);
-  } catch (error) {
-    // The name belongs to another account, and so does its zone.
-    if (!(error instanceof ZoneExists)) throw error;
-  }
-}
-
-/**
- * Marks the zone as not wanted, so that no sync creates it again or writes to it. Returns the zone if it was not wanted
- * before.
- */
-async function stopServing(
-  { account_id, id }: StoredDomain,
-  { table, commit, now }: Mover,
-): Promise<StoredZone | undefined> {
-  let unserved: StoredZone | undefined;
-  const isBusy = await commit(async () => {
-    const zone = await getZone(table, account_id, id);
-    const value = zone !== undefined && zone.lease_until > now().toISOString();
-    unserved = zone?.wanted === true ? undefined : zone;
-    if (!zone?.wanted) return { value, writes: [], changes: [] };
-    const { revision, lease_until } = zone;
-    return {
-      value,
-      writes: [{ update: zoneKey(account_id, id), set: { wanted: false }, if: { revision, lease_until } }],
-      changes: [],
-      housekeeping: true,
-      partial: true,
-    };
-  });
-  if (isBusy) throw new Problem("busy", "The domain's zone is being updated. Try again.", { retry_after: 1 });
-  return unserved;
+  if (domain?.status === "failed") await deleteRows(accountId, id, mover);
 }

@@ -15,9 +15,9 @@ import {
 import { planScopePurge } from "./scope.ts";
 
 /**
- * Deletes an empty workspace, with the grants, master passwords and forwarding rules on it. Throws 404 and 409
- * `workspace_not_empty`. Grants that an interrupted deletion leaves behind give no access, because ids are never used
- * again. Another call deletes them.
+ * Deletes a workspace without domains, with the grants, master passwords and forwarding rules on it. Throws 404, and 409
+ * `workspace_not_empty` if the workspace has domains. An interrupted deletion can leave grants behind. They give no
+ * access, because an id is never used again, and another call deletes them.
  */
 export async function deleteWorkspace(accountId: string, id: string, context: Context): Promise<void> {
   const { commit } = context;
@@ -37,7 +37,7 @@ export async function deleteWorkspace(accountId: string, id: string, context: Co
 export const aheadOfWorkspace = (accountId: string, id: string): Ahead =>
   aheadOfList(workspacesOf(accountId), [ordinalOf(id) ?? 0], [workspaceKey(accountId, id)]);
 
-/** Deletes the workspace with its first few grants: `more` if other grants remain, `missing` if it does not exist. */
+/** Deletes the workspace with the first few grants on it: `more` if others remain, `missing` if there is no workspace. */
 async function dropWorkspace(accountId: string, id: string, context: Context): Promise<"gone" | "more" | "missing"> {
   const { table, commit } = context;
   const ordinal = ordinalOf(id);
@@ -49,7 +49,8 @@ async function dropWorkspace(accountId: string, id: string, context: Context): P
     if (workspace.domain_count > 0) {
       const { domain_count } = workspace;
       const isSeen = covers(context.permissions, "domain.view", [{ type: "workspace", id }]);
-      const detail = "The workspace still has domains. Move or delete them first.";
+      const detail =
+        "The workspace still has domains. Move or delete them first. Delete those that are releasing with purge=true.";
       throw new Problem("workspace_not_empty", detail, isSeen ? { domain_count } : {});
     }
     const writes = removeRows(state, [ordinal], { if: { id, version: workspace.version } });

@@ -1,4 +1,5 @@
 import type { Budget } from "./budget.ts";
+import type { ZoneTransfer } from "./transfer.ts";
 
 /**
  * One record from a DNS message, with its data in the field for its type. Names are in lower case without a final dot.
@@ -28,21 +29,30 @@ export type DnsAnswer =
 /** The delegation of a name, according to its parent zone. */
 export type Delegation =
   | { status: "delegated"; nameservers: readonly string[] }
-  /** The parent has the name in its own zone, or knows nothing of it. */
+  /** The parent has the name in its own zone, without a delegation. */
   | { status: "none" }
   | { status: "absent" }
   | { status: "unknown"; reason: string };
 
 /**
- * Asks the public DNS, beginning at the root servers. It sends nothing to an address that is not public. It never throws
- * because of what the DNS answers.
+ * Asks the public DNS, beginning at the root servers. A resolver sends nothing to an address that is not public, unless
+ * its configuration names the address. It never throws because of an answer of the DNS.
  */
 export type Resolver = {
   /**
-   * The records of a name and type at the end of the chain of CNAMEs. Each message sent counts against `within` too,
-   * which limits the cost of several questions together.
+   * The records of a name and type at the end of the chain of CNAMEs. Each message also counts against the budget
+   * `within`, which limits several questions together.
    */
   resolve: (name: string, type: AnsweredRecord["type"], within?: Budget) => Promise<DnsAnswer>;
   /** The delegation according to the parent's nameservers; the name's own nameservers are not asked. */
   delegation: (name: string) => Promise<Delegation>;
+};
+
+/** A resolver that also transfers whole zones. */
+export type ZoneResolver = Resolver & {
+  /**
+   * All records of a zone, from the first of its nameservers that transfers it (AXFR). Undefined if none does, or the name
+   * is not delegated. Takes some seconds at most.
+   */
+  transfer: (name: string) => Promise<ZoneTransfer | undefined>;
 };

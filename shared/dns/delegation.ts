@@ -7,7 +7,7 @@ import { isWithin } from "./wire-name.ts";
 export type Zone = { name: string; endpoints: readonly Endpoint[]; hosts: readonly string[] };
 
 export type AddressSettings = {
-  /** The endpoint of the nameservers whose names are within a suffix. It is configured, so any address is accepted. */
+  /** The configured endpoint of the nameservers whose names are within a suffix. It need not be public. */
   known: readonly { suffix: string; endpoint: Endpoint }[];
   /** The endpoint that serves an address. */
   route: (address: string) => Endpoint;

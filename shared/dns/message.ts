@@ -1,5 +1,6 @@
 import { decode, encode, type Answer, type DecodedPacket, type OptAnswer, type RecordType } from "dns-packet";
 
+import { answerOwners, isPlain, spelled } from "./owners.ts";
 import { wireName } from "./wire-name.ts";
 
 /** The response codes that we send or distinguish (RFC 1035 §4.1.1; 16 is from RFC 6891). */
@@ -17,6 +18,9 @@ type WireQuestion = { name: string; type: string; class: string };
 /** A record of class IN, with its name in the form of `wireName`. */
 export type WireRecord = Exclude<Answer, OptAnswer>;
 
+/** A record whose name `wireName` does not take. `name` is as zone files write it, and `type` is its mnemonic. */
+export type OddRecord = { name: string; type: string };
+
 export type Message = {
   id: number;
   isResponse: boolean;
@@ -27,6 +31,8 @@ export type Message = {
   isRecursionDesired: boolean;
   questions: readonly WireQuestion[];
   answers: readonly WireRecord[];
+  /** The answers that `answers` leaves out, because a label of their name has a dot or bytes that are not printable ASCII. */
+  oddAnswers: readonly OddRecord[];
   authorities: readonly WireRecord[];
   additionals: readonly WireRecord[];
   /** The contents of its OPT records (RFC 6891 §6.1.2); a valid message has one at most. */
@@ -68,7 +74,10 @@ function recordsOf(section: readonly Answer[] | undefined): WireRecord[] {
 /** Reads a message; undefined when it is malformed. Records of other classes are left out. Never throws. */
 export function readMessage(bytes: Buffer): Message | undefined {
   const packet = parsePacket(bytes);
-  if (!packet) return undefined;
+  const owners = packet && answerOwners(bytes);
+  if (!packet || !owners) return undefined;
+  const isOdd = (index: number): boolean => owners[index] !== undefined && !isPlain(owners[index]);
+  const answers = packet.answers ?? [];
   const flags = packet.flags ?? 0;
   const options = (packet.additionals ?? []).filter((record) => record.type === "OPT");
   return {
@@ -80,7 +89,11 @@ export function readMessage(bytes: Buffer): Message | undefined {
     isTruncated: packet.flag_tc,
     isRecursionDesired: packet.flag_rd,
     questions: (packet.questions ?? []).map(({ name, type, class: kind = "IN" }) => ({ name, type, class: kind })),
-    answers: recordsOf(packet.answers),
+    answers: recordsOf(answers.filter((_, index) => !isOdd(index))),
+    oddAnswers: answers.flatMap((record, index) => {
+      const owner = owners[index];
+      return owner && isOdd(index) ? [{ name: spelled(owner), type: record.type }] : [];
+    }),
     authorities: recordsOf(packet.authorities),
     additionals: recordsOf(packet.additionals),
     edns: options.map(({ udpPayloadSize, ednsVersion }) => ({ payloadBytes: udpPayloadSize, version: ednsVersion })),

@@ -31,7 +31,7 @@ const useless = (fault: Fault): Outcome => ({ kind: "useless", fault });
 const foundIn = (section: readonly WireRecord[]): AnsweredRecord[] =>
   section.flatMap((record) => foundOf(record) ?? []);
 
-/** Glue is accepted only for names in the zone of the server that sent it: the server has no authority over others. */
+/** The glue of a host. A server has authority over the names in its zone only, so glue for other names is ignored. */
 function glueOf(host: string, { additionals }: Message, zone: string): string[] {
   if (!isWithin(host, zone)) return [];
   return foundIn(additionals).flatMap((found) => (found.name === host && "address" in found ? [found.address] : []));

@@ -1,10 +1,11 @@
 import type { Endpoint } from "../core/endpoint.ts";
-import type { DnsAnswer, Delegation, Resolver } from "./answer.ts";
+import type { DnsAnswer, Delegation, ZoneResolver } from "./answer.ts";
 import { openBudget, type Budget } from "./budget.ts";
-import { openZoneCuts } from "./delegation.ts";
+import { openZoneCuts, zoneOf } from "./delegation.ts";
 import type { Fault } from "./outcome.ts";
+import { transferZone, type ZoneTransfer } from "./transfer.ts";
 import type { Question } from "./transport.ts";
-import { type ResolverState, type Walk, walkDown } from "./walk.ts";
+import { type ResolverState, serversOf, type Walk, walkDown } from "./walk.ts";
 import { wireName } from "./wire-name.ts";
 
 /** The IPv4 addresses of the root servers a to m (https://www.iana.org/domains/root/servers). */
@@ -27,10 +28,7 @@ const ianaRoots: readonly Endpoint[] = [
 export type ResolverOptions = {
   /** The root's nameservers; IANA's by default. */
   roots?: readonly Endpoint[];
-  /**
-   * The endpoint of the nameservers whose names are within a suffix. It is configured, so it is trusted, even if it is
-   * on this machine.
-   */
+  /** Nameservers whose names are within `suffix` are reached at `endpoint`, which is trusted and need not be public. */
   known?: readonly { suffix: string; endpoint: Endpoint }[];
   /** The endpoint for an address from the DNS, after it was found to be public. For tests. */
   route?: (address: string) => Endpoint;
@@ -92,8 +90,11 @@ const delegated = (hosts: readonly string[]): Delegation => ({
   nameservers: [...new Set(hosts)].toSorted(),
 });
 
+/** Asks for the nameservers of a name, and stops at the parent's referral: what the name's own servers say is not asked. */
+const walkToCut = (name: string, walk: Walk) => walkDown({ name, type: "NS" }, walk, { until: name });
+
 async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
-  const { zone, outcome } = await walkDown({ name, type: "NS" }, walk, name);
+  const { zone, outcome } = await walkToCut(name, walk);
   switch (outcome.kind) {
     case "referral":
       return delegated(outcome.referral.nameservers.map(({ host }) => host));
@@ -108,6 +109,21 @@ async function delegationOf(name: string, walk: Walk): Promise<Delegation> {
   }
 }
 
+/** The limits of one transfer. The nameservers of a customer's former provider are not trusted. */
+const transferLimits = { timeoutMs: 3_000, maxBytes: 4_194_304, maxRecords: 10_000 };
+
+async function transferOf(name: string, walk: Walk): Promise<ZoneTransfer | undefined> {
+  const { outcome } = await walkToCut(name, walk);
+  if (outcome.kind !== "referral") return undefined;
+  for await (const endpoint of serversOf(zoneOf(outcome.referral, walk.resolver.addressSettings), walk)) {
+    if (!walk.budget.take()) return undefined;
+    const timeoutMs = Math.min(transferLimits.timeoutMs, walk.budget.remainingMs());
+    const found = await transferZone(endpoint, name, { ...transferLimits, timeoutMs });
+    if (found) return found;
+  }
+  return undefined;
+}
+
 function suffixOf(text: string): string {
   const suffix = wireName(text);
   // The root as a suffix would make every nameserver a trusted one.
@@ -119,10 +135,10 @@ function suffixOf(text: string): string {
  * Opens a resolver that asks from the root down (RFC 1034 §5.3.3), by UDP and TCP, and caches the delegations of
  * top-level domains.
  * - Only authoritative answers are used.
- * - Servers at addresses that are not public are not asked.
- * - If there is no usable answer, the result is `unknown` within `timeoutMs`.
+ * - Servers at addresses that are not public are not asked, except `roots` and `known`.
+ * - Without a usable answer within `timeoutMs`, the result is `unknown`; the result of `transfer` is undefined.
  */
-export function openResolver(options: ResolverOptions = {}): Resolver {
+export function openResolver(options: ResolverOptions = {}): ZoneResolver {
   const { roots = ianaRoots, known = [], route = (address) => ({ address, port: 53 }) } = options;
   const { timeoutMs = 4_000, tryTimeoutMs = 800, maxQueries = 50, nowMs = () => performance.now() } = options;
   const trusted = known.map(({ suffix, endpoint }) => ({ suffix: suffixOf(suffix), endpoint }));
@@ -138,6 +154,10 @@ export function openResolver(options: ResolverOptions = {}): Resolver {
     lookups: [],
   });
   return {
+    transfer: async (text) => {
+      const name = wireName(text);
+      return name === undefined || name === "" ? undefined : transferOf(name, walk());
+    },
     resolve: async (text, type, within) => {
       const name = wireName(text);
       return name === undefined ? unknown("it is not a domain name") : follow({ name, type }, walk(within));

@@ -14,7 +14,7 @@ export type ReverseState =
   | { status: "unconfirmed"; rdns: string | null; message: string }
   | { status: "unknown"; rdns: string | null; message: string };
 
-/** The most names of an address that are checked. Its owner can publish any number of names, of any domain. */
+/** The most names of an address that are checked. The owner of an address can publish any number of names. */
 const maxNames = 3;
 
 type ParsedIp = ipaddr.IPv4 | ipaddr.IPv6;
@@ -78,8 +78,8 @@ export function addressAt(name: string): string | undefined {
 /**
  * Finds the name of an address and checks whether the name has an A or AAAA record with the address, compared by value.
  * - Of several confirmed names, the alphabetically first is used.
- * - It asks for the names first, and then for the addresses of all names at the same time.
- * - It throws if the text is not an address, but never because of a DNS answer.
+ * - The names are looked up first, and then the addresses of all names at the same time.
+ * - Throws if the text is not an address, but never because of a DNS answer.
  */
 export async function forwardConfirmed(resolver: Pick<Resolver, "resolve">, ip: string): Promise<ReverseState> {
   const address = parseIp(ip);

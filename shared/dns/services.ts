@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { Endpoint } from "../core/endpoint.ts";
-import type { Resolver } from "./answer.ts";
+import type { ZoneResolver } from "./answer.ts";
 import { openResolver } from "./resolver.ts";
 
 const serverList = z
@@ -27,10 +27,10 @@ export const ResolverEnvironment = z.object({
   ),
 });
 
-let ofProcess: { from: string; resolver: Resolver } | undefined;
+let ofProcess: { from: string; resolver: ZoneResolver } | undefined;
 
 /** The resolver of this process. Reads the environment when it is called, not at import. */
-export function resolverHere(): Resolver {
+export function resolverHere(): ZoneResolver {
   const { DNS_ROOTS = "", DNS_KNOWN = "" } = process.env;
   const from = `${DNS_ROOTS} ${DNS_KNOWN}`;
   if (ofProcess?.from === from) return ofProcess.resolver;

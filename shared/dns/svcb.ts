@@ -248,3 +248,38 @@ function alpnText(value: Buffer): Buffer {
   }
   return Buffer.from(ids.map((id) => id.replaceAll(/[\\,]/g, "\\$&")).join(","), "latin1");
 }
+
+/** The parameters in wire format; undefined if the bytes end too early. */
+function paramsOfWire(bytes: Buffer): SvcParam[] | undefined {
+  const params: SvcParam[] = [];
+  for (let at = 0; at < bytes.length;) {
+    if (bytes.length - at < 4) return undefined;
+    const end = at + 4 + bytes.readUInt16BE(at + 2);
+    if (end > bytes.length) return undefined;
+    params.push({ key: bytes.readUInt16BE(at), value: bytes.subarray(at + 4, end) });
+    at = end;
+  }
+  return params;
+}
+
+/**
+ * The data of an SVCB or HTTPS record in wire format (RFC 9460 §2.2), as a target with its parameters. Undefined if it is
+ * malformed.
+ */
+export function readServiceWire(data: Buffer): { priority: number; value: string } | undefined {
+  const labels: string[] = [];
+  let at = 2;
+  for (; at < data.length && data.readUInt8(at) !== 0; at += 1 + data.readUInt8(at)) {
+    labels.push(data.toString("latin1", at + 1, at + 1 + data.readUInt8(at)));
+  }
+  if (at >= data.length) return undefined;
+  const params = paramsOfWire(data.subarray(at + 1));
+  if (!params) return undefined;
+  try {
+    const target = labels.length === 0 ? "." : labels.join(".");
+    return { priority: data.readUInt16BE(0), value: `${target} ${svcParamsText(params)}`.trim() };
+  } catch {
+    // A value is shorter than its parameter needs.
+    return undefined;
+  }
+}

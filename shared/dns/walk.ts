@@ -50,8 +50,8 @@ async function lookUpHost(host: string, walk: Walk): Promise<Endpoint[]> {
   return [];
 }
 
-/** The servers of a zone. Addresses are looked up only after all servers with known addresses were of no use. */
-async function* serversOf({ endpoints, hosts }: Zone, walk: Walk): AsyncGenerator<Endpoint> {
+/** The servers of a zone. The addresses of hosts without glue are looked up last. */
+export async function* serversOf({ endpoints, hosts }: Zone, walk: Walk): AsyncGenerator<Endpoint> {
   yield* endpoints;
   for (const host of hosts) {
     if (walk.budget.lacks()) return;
@@ -59,12 +59,11 @@ async function* serversOf({ endpoints, hosts }: Zone, walk: Walk): AsyncGenerato
   }
 }
 
+/** The more informative of two faults, by the order of `faults`. */
 const worse = (one: Fault, other: Fault): Fault =>
   faults.findIndex((fault) => fault === one) > faults.findIndex((fault) => fault === other) ? one : other;
 
-/**
- * The first usable answer from the servers of a zone. Servers that were silent or failed are asked once more.
- */
+/** The first usable answer from the servers of a zone. Servers that are silent or fail are asked once more. */
 async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outcome> {
   let fault: Fault = "unreachable";
   const again: Endpoint[] = [];
@@ -88,7 +87,7 @@ async function askZone(zone: Zone, question: Question, walk: Walk): Promise<Outc
 export async function walkDown(
   question: Question,
   walk: Walk,
-  until?: string,
+  { until }: { until?: string } = {},
 ): Promise<{ zone: string; outcome: Outcome }> {
   const { cuts, addressSettings, root } = walk.resolver;
   const cachedZone = cuts.find(question.name);

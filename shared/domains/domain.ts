@@ -9,6 +9,7 @@ import type { Registration } from "../providers/registrar/registrar.ts";
 import type { Queue } from "../table/due.ts";
 import { type List, rowKey } from "../table/ranked-list.ts";
 import type { Key } from "../table/writes.ts";
+import { MtaStsMode } from "./records/mta-sts.ts";
 
 /*
  * Access patterns
@@ -16,7 +17,7 @@ import type { Key } from "../table/writes.ts";
  *   domains of a workspace, oldest in it first (references)                 ACCOUNT#<id> / LIST#workspace/<id>/domains
  *   the domain of the account with a name                                   ACCOUNT#<id> / DOMAIN_NAME#<name>
  *   the account that holds a name, among all accounts                       DOMAIN#<name> / HOLDER
- *   the domain being registered under a name, among all accounts            DOMAIN#<name> / BUYER
+ *   the domain with the claim to register or transfer a name, in any account   DOMAIN#<name> / BUYER
  */
 export const domainsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "domains" });
 export const domainsIn = (accountId: string, workspaceId: string): List => ({
@@ -34,6 +35,7 @@ export const domainKey = (accountId: string, id: string): Key => rowKey(domainsO
 
 export const DomainStatus = z.enum([
   "pending_registration",
+  "pending_transfer",
   "pending_delegation",
   "active",
   "degraded",
@@ -43,6 +45,14 @@ export const DomainStatus = z.enum([
   "releasing",
 ]);
 export type DomainStatus = z.output<typeof DomainStatus>;
+
+/** Who hosts the DNS of a domain: our nameservers, or others that the customer chose. */
+export const DnsMode = z.enum(["hosted", "external"]);
+export type DnsMode = z.output<typeof DnsMode>;
+
+/** The checks whose failure makes a domain degraded. */
+export const BrokenRecord = z.enum(["ns", "proof", "mx", "spf", "dkim"]);
+export type BrokenRecord = z.output<typeof BrokenRecord>;
 
 export const DmarcPolicy = z.enum(["none", "quarantine", "reject"]);
 
@@ -68,8 +78,14 @@ const RegistrationView = z
     expires_at: Timestamp.nullable().meta({ description: "When the registration ends." }),
     grace_ends_at: Timestamp.nullable().meta({ description: "When the name stops working if it is not renewed." }),
     redemption_ends_at: Timestamp.nullable().meta({ description: "When the name is lost if it is not renewed." }),
-    locked: z.boolean().meta({ description: "Whether the name is locked against transfer." }),
-    privacy: z.boolean().meta({ description: "Whether the registry's public data hide the contact." }),
+    locked: z.boolean().meta({
+      description:
+        "Whether the name is to be locked against transfer. `registrar_status` has `clientTransferProhibited` while it is locked. Not every registry has this lock.",
+    }),
+    privacy: z.boolean().meta({
+      description:
+        "Whether the registry's public data are to hide the contact. Some registries hide every contact or none.",
+    }),
   })
   .meta({ id: "DomainRegistration", description: "The registration of a domain that was purchased here." });
 
@@ -95,16 +111,38 @@ export const unregistered = (status: "pending" | "failed"): StoredRegistration =
 
 const registrationStatuses = { registered: "active", grace: "grace", redemption: "redemption" } as const;
 
-/** The registration as the registrar shows it. */
-export const registrationOf = (found: Registration): StoredRegistration => ({
+/** The settings of a registration that customers choose: the lock against transfer, and the privacy of the contact. */
+export type Protection = Pick<StoredRegistration, "locked" | "privacy">;
+
+/** The registration as the registrar shows it, with the settings that the customer wants: both on by default. */
+export const registrationOf = (
+  found: Registration,
+  { locked, privacy }: Protection = { locked: true, privacy: true },
+): StoredRegistration => ({
   status: registrationStatuses[found.phase],
   registrar_status: [...found.statuses],
   expires_at: new Date(found.expiresAt).toISOString(),
   grace_ends_at: new Date(found.graceEndsAt).toISOString(),
   redemption_ends_at: new Date(found.redemptionEndsAt).toISOString(),
-  locked: found.statuses.includes("clientTransferProhibited"),
-  privacy: true,
+  locked,
+  privacy,
 });
+
+const DkimKey = z
+  .object({
+    selector: z
+      .string()
+      .meta({ description: "The key's selector (RFC 6376): its record is at `<selector>._domainkey`." }),
+    status: z.enum(["pending", "signing", "retiring"]).meta({
+      description:
+        "Mail is signed with the `signing` key. A `pending` key waits until its record is seen in the DNS, and signs then. The record of a `retiring` key stays for the mail that it signed.",
+    }),
+    since: Timestamp.meta({ description: "Since when the key has this status." }),
+    removes_at: Timestamp.nullable().meta({
+      description: "When the record of a `retiring` key is removed; else null.",
+    }),
+  })
+  .meta({ id: "DkimKey", description: "A key for the signatures of a domain's mail." });
 
 const RenewalView = z
   .object({
@@ -122,6 +160,19 @@ const RenewalView = z
   })
   .meta({ id: "DomainRenewal", description: "A renewal of a domain's registration." });
 
+const TransferView = z
+  .object({
+    id: Id.meta({ description: "The transfer's id." }),
+    status: z.enum(["running", "succeeded", "failed"]).meta({
+      description: "The price of a `running` transfer is held. A `failed` transfer costs nothing.",
+    }),
+    reason: z.string().nullable().meta({ description: "Why the transfer failed, for people." }),
+    price: MoneyText.meta({ description: "The price of the transfer, which adds a year to the registration." }),
+    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+    started_at: Timestamp.meta({ description: "When the transfer began." }),
+  })
+  .meta({ id: "DomainTransfer", description: "A transfer of a domain's registration from another registrar." });
+
 export const Domain = z
   .object({
     id: Id.meta({ description: "The domain's id." }),
@@ -130,20 +181,32 @@ export const Domain = z
     workspace_id: Id.meta({ description: "The domain's workspace." }),
     status: DomainStatus.meta({
       description:
-        "`pending_registration` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered, and costs nothing. The registration of an `expired` domain has ended, and its grace too. A `releasing` domain is being deleted, or has lost its name.",
+        "`pending_registration` or `pending_transfer` → `pending_delegation` → `active` ⇄ `degraded`. A `failed` domain could not be registered or transferred, and costs nothing. The registration of an `expired` domain has ended, and its grace too. A `releasing` domain was deleted, or has lost its name.",
     }),
     status_reason: z
       .string()
       .nullable()
       .meta({ description: "Why the domain is degraded, failed or expired, or how it lost its name, for people." }),
+    broken_records: z.array(BrokenRecord).meta({
+      description:
+        "The checks of `domains.health` that failed last, while the domain is degraded. Each change of it is an event.",
+    }),
     deletes_at: Timestamp.nullable().meta({
       description:
-        "When a domain that lost its name is deleted, with everything in it. Until then you can read the domain, and `domains.add` can get it back. Null for all other domains.",
+        "When a domain that was deleted or lost its name is gone, with everything in it. Until then you can read the domain, and `domains.restore` can get it back. Null for all other domains.",
     }),
-    outbound_routing_ready: z.boolean().meta({ description: "Whether mail can be sent from the domain." }),
-    source: z
-      .enum(["purchased", "connected"])
-      .meta({ description: "`purchased` if the name was purchased here, `connected` if it was registered elsewhere." }),
+    outbound_routing_ready: z.boolean().meta({
+      description:
+        "Whether mail can be sent from the domain. An external domain is ready once its SPF and DKIM records were right in the public DNS.",
+    }),
+    source: z.enum(["purchased", "connected"]).meta({
+      description:
+        "`purchased` if the name was purchased or transferred here, `connected` if it is registered elsewhere.",
+    }),
+    dns_mode: DnsMode.meta({
+      description:
+        "`hosted` if our nameservers have the domain's DNS, `external` if the customer keeps it elsewhere. The product changes the registrar's nameservers of hosted domains only.",
+    }),
     nameservers: z
       .array(z.string())
       .meta({ description: "The two nameservers to delegate the domain to. No other account has them." }),
@@ -152,6 +215,10 @@ export const Domain = z
     }),
     renewal: RenewalView.nullable().meta({
       description: "The domain's latest renewal, which may be running. Null if it was never renewed.",
+    }),
+    transfer: TransferView.nullable().meta({
+      description:
+        "The domain's latest transfer from another registrar, which may be running. Null if it was never transferred.",
     }),
     auto_renew: z.boolean().meta({
       description: "Whether the registration is renewed for a year from 30 days before it ends, paid from the wallet.",
@@ -165,6 +232,22 @@ export const Domain = z
       .string()
       .nullable()
       .meta({ description: "The e-mail address to which receivers send their DMARC reports." }),
+    spf_includes: z.array(z.string()).meta({
+      description: "The names of other senders' SPF records, which the domain's SPF record includes.",
+    }),
+    mta_sts_mode: MtaStsMode.meta({
+      description: "The mode of the domain's MTA-STS policy (RFC 8461). `none` if it has no policy in force.",
+    }),
+    tls_report_email: z.string().nullable().meta({
+      description: "The e-mail address to which senders report on their TLS connections (RFC 8460). Null for none.",
+    }),
+    dkim_keys: z.array(DkimKey).meta({
+      description:
+        "The keys for the signatures of the domain's mail: none before the domain is active, two during a rotation.",
+    }),
+    dkim_rotation_months: z.int().nullable().meta({
+      description: "After how many months the DKIM key is rotated. Null if it is rotated on request only.",
+    }),
     dedicated_ip_id: Id.nullable().meta({
       description: "The dedicated IP that the domain sends from. Null for the shared addresses.",
     }),
@@ -180,7 +263,7 @@ export const Domain = z
       .array(Warning)
       .meta({ description: "Warnings about the name, such as that it looks like another domain." }),
     verified_at: Timestamp.nullable().meta({
-      description: "When the domain's delegation was first seen. Null before that.",
+      description: "When the domain was first proved, by its delegation or its TXT record. Null before that.",
     }),
     created_at: Timestamp.meta({ description: "When the domain was added to the account." }),
     updated_at: Timestamp.meta({ description: "When the domain last changed." }),
@@ -188,15 +271,17 @@ export const Domain = z
   .meta({ id: "Domain", description: "A domain of an account, for mail." });
 export type Domain = z.output<typeof Domain>;
 
-/** The state of a request to the registrar, and of the money held for it. */
+/** The state of a request to the registrar, and of the money that is held for the request. */
 const RegistrarRequest = z.object({
   hold_id: z.string(),
   stage: z.enum(["held", "asked", "running", "captured", "voided"]),
   /** When the registrar was first asked. An operation from before this time belongs to another request. */
   asked_at: Timestamp.optional(),
-  /** When the registrar was asked for the last time, after the earlier requests had no effect. */
+  /** When the registrar was last asked, if earlier requests had no effect. */
   asked_again_at: Timestamp.optional(),
   operation_id: z.string().optional(),
+  /** When the operation was first seen to have succeeded while the registrar did not show its effect. */
+  done_at: Timestamp.optional(),
 });
 export type RegistrarRequest = z.output<typeof RegistrarRequest>;
 
@@ -205,11 +290,13 @@ const Purchase = RegistrarRequest.extend({
   batch_id: z.string(),
   /** The amount held, in minor units. */
   price: z.int(),
+  /** The former `deletes_at` of a domain that had lost this name. It comes back if the registration fails. */
+  kept_until: Timestamp.optional(),
 });
 export type Purchase = z.output<typeof Purchase>;
 
 /**
- * The state of a renewal, from the hold on the money to its capture or release. Both amounts are one hold. If the wallet
+ * The state of a renewal, from the hold on the money to its capture or release. One hold covers both amounts. If the wallet
  * did not cover an automatic renewal, nothing was held, and the renewal is `voided`.
  */
 const Renewal = RegistrarRequest.extend({
@@ -229,15 +316,73 @@ const Renewal = RegistrarRequest.extend({
 });
 export type Renewal = z.output<typeof Renewal>;
 
+/** The state of a transfer to us, from the hold on the money to its capture or release. */
+const Transfer = RegistrarRequest.extend({
+  id: z.string(),
+  batch_id: z.string(),
+  /** The amount held, in minor units. */
+  price: z.int(),
+  /** The sealed auth code. Absent once the transfer is over. */
+  sealed_auth_code: z.string().optional(),
+  started_at: Timestamp,
+  reason: z.string().nullable(),
+  /** How many looks in a row found the registrar silent or the operation still running. */
+  looks: z.int(),
+  /** When the worker looks at the transfer next; null once it is over. */
+  due_at: Timestamp.nullable(),
+});
+export type Transfer = z.output<typeof Transfer>;
+
+/** The state of a domain's DKIM keys; the keys themselves are in shared/domains/records/dkim-keys.ts. */
+const DkimState = z.object({
+  /** The selector of the key that signs, and since when this key signs. */
+  selector: z.string(),
+  since: Timestamp,
+  /** The key that signs next; absent unless a rotation waits for the key's record in the DNS. */
+  next: z.object({ selector: z.string(), since: Timestamp }).optional(),
+  /** The key that signed before; absent once the key's record is removed. */
+  former: z.object({ selector: z.string(), removes_at: Timestamp }).optional(),
+  /** When the worker advances the rotation; null if no rotation runs. */
+  due_at: Timestamp.nullable(),
+  /** How often the worker has looked for the record of the next key. */
+  looks: z.int(),
+});
+export type DkimState = z.output<typeof DkimState>;
+
 export const StoredDomain = Domain.omit({
   tags: true,
   outbound_routing_ready: true,
   unicode_name: true,
   renewal: true,
+  transfer: true,
+  dkim_keys: true,
 }).extend({
   account_id: z.string(),
   tag_ids: z.array(z.string()),
   deletes_at: Timestamp.nullable().default(null),
+  dns_mode: Domain.shape.dns_mode.default("hosted"),
+  broken_records: Domain.shape.broken_records.default([]),
+  /**
+   * Whether an external domain may send mail: its SPF and DKIM records were once right in the public DNS, or it could send
+   * before its DNS mode changed. Also set for a hosted domain that goes on to send while it waits for its delegation.
+   */
+  sending_ready: z.boolean().default(false),
+  /** Set if the name was verified before the domain lost it. `verified_at` is of the time since it got the name back. */
+  was_verified: z.boolean().optional(),
+  /** The checks of an external domain that passed once. Other checks may fail: the customer has not set up their records. */
+  seen_right: z.array(BrokenRecord).default([]),
+  /**
+   * Present while our nameservers still serve the zone of an external domain. `gone_at` is when the parent zone was first
+   * seen to delegate the name elsewhere; null before that.
+   */
+  handover: z.object({ gone_at: Timestamp.nullable() }).nullable().default(null),
+  spf_includes: z.array(z.string()).default([]),
+  /** Null until the domain has a policy. After that `none` is a policy too: it ends the former policy at the senders. */
+  mta_sts_mode: MtaStsMode.nullable().default(null),
+  tls_report_email: z.string().nullable().default(null),
+  dkim_rotation_months: z.int().nullable().default(null),
+  /** Absent until the first rotation of the DKIM key. */
+  dkim: DkimState.optional(),
   /** The position of the domain in its workspace's list. */
   workspace_ordinal: z.int(),
   mailbox_count: z.int(),
@@ -248,20 +393,29 @@ export const StoredDomain = Domain.omit({
    */
   mailbox_next: z.int().optional(),
   mailbox_holes: z.instanceof(Uint8Array).optional(),
+  /** How many deleted mailboxes were restored into this list; absent before the first. */
+  mailbox_returned: z.int().optional(),
   record_count: z.int(),
   /**
-   * Whether records and mailboxes can be added: false while the domain is released, and after its registration failed.
+   * Whether records and mailboxes can be added: false while the domain is `releasing`, and after its registration or
+   * transfer failed.
    */
   is_open: z.boolean(),
-  /** When the worker looks at it next; null when there is nothing to do. */
+  /** When the worker looks at the domain next; null if there is nothing to do. */
   due_at: Timestamp.nullable(),
-  /** How many times in a row the due work failed, or a check found a fault. */
+  /** How many checks in a row found a fault. During a registration: how many looks in a row found it still running, or got no answer. */
   failures: z.int(),
   registration: StoredRegistration.nullable(),
   purchase: Purchase.optional(),
   /** The latest renewal; absent for a name that was never renewed. */
   renewal: Renewal.optional(),
-  /** The latest notice that the registration ends, and the end that it was about. Absent before the first notice. */
+  /** The registrar's operation for the latest change of the contact. Absent before the first change. */
+  contact_update: z.object({ operation_id: z.string(), started_at: Timestamp }).optional(),
+  /** Until when one call has claimed the contact, to change it. Absent before the first change. */
+  contact_claimed_until: Timestamp.optional(),
+  /** The latest transfer to us; absent for a name that was never transferred. */
+  transfer: Transfer.optional(),
+  /** The latest notice that the registration ends: the end, and how many days before. Absent before the first notice. */
   notice: z.object({ expires_at: Timestamp, days: z.int() }).optional(),
   version: z.int(),
 });
@@ -278,12 +432,23 @@ export const domainKind = defineKind({
     "moved",
     "degraded",
     "recovered",
+    "dkim_rotation_started",
+    "dkim_rotated",
+    "dkim_key_removed",
     "renewed",
     "renewal_failed",
+    "transferred",
+    "transfer_failed",
+    "transferred_out",
+    "auth_code_created",
+    "contact_updated",
     "expiring",
+    "expired",
     "released",
     "taken_over",
     "regained",
+    "releasing",
+    "restored",
     "deleted",
   ],
   view: Domain,
@@ -292,9 +457,19 @@ export const domainKind = defineKind({
 
 export const noSuchDomain = "There is no such domain in this account, or you cannot see it";
 
-/** Whether a domain may send mail. A degraded domain still may; its health reports the fault. */
-export const sendsMail = ({ status }: Pick<StoredDomain, "status">): boolean =>
-  status === "active" || status === "degraded";
+/**
+ * Whether a domain may send mail. A degraded domain may send; its health reports the fault. A domain that could send may
+ * also send while it waits for the proof of a new DNS mode.
+ */
+export function sendsMail({ status, dns_mode, sending_ready }: Sending): boolean {
+  if (status === "pending_delegation") return sending_ready;
+  return (status === "active" || status === "degraded") && (dns_mode === "hosted" || sending_ready);
+}
+type Sending = Pick<StoredDomain, "status" | "dns_mode" | "sending_ready">;
+
+/** Whether a domain is proved and in use, or still sends mail while it waits for the proof of a new DNS mode. */
+export const isInUse = (domain: Sending): boolean =>
+  domain.status === "active" || domain.status === "degraded" || sendsMail(domain);
 
 export type Renewing = StoredDomain & { renewal: Renewal };
 
@@ -302,9 +477,25 @@ export type Renewing = StoredDomain & { renewal: Renewal };
 export const isRenewing = (domain: StoredDomain | undefined): domain is Renewing =>
   domain?.renewal !== undefined && ["held", "asked", "running"].includes(domain.renewal.stage);
 
-/** Whether the name is registered here and works: the registration may be in grace. */
+export type Transferring = StoredDomain & { transfer: Transfer };
+
+/** Whether a transfer of the name to us is in progress. Its price is held meanwhile. */
+export const isTransferring = (domain: StoredDomain | undefined): domain is Transferring =>
+  domain?.transfer !== undefined && ["held", "asked", "running"].includes(domain.transfer.stage);
+
+/** Whether the account has ever proved that the name is its own. */
+export const wasVerified = ({
+  verified_at,
+  was_verified,
+}: Pick<StoredDomain, "verified_at" | "was_verified">): boolean => verified_at !== null || was_verified === true;
+
+/** Whether the name is registered here and works. The registration may be in grace. */
 export const isRegistered = ({ registration }: Pick<StoredDomain, "registration">): boolean =>
   registration?.status === "active" || registration?.status === "grace";
+
+/** Whether the account still has the name at the registrar: the name is registered, or in redemption. */
+export const hasRegistration = (domain: Pick<StoredDomain, "registration">): boolean =>
+  isRegistered(domain) || domain.registration?.status === "redemption";
 
 /** A 409 `domain_not_ready`: the domain's status does not allow the operation. `detail` is a sentence for people. */
 export const notReady = (status: DomainStatus, detail: string): Problem =>
@@ -313,5 +504,14 @@ export const notReady = (status: DomainStatus, detail: string): Problem =>
 /** Domains with work due at a certain time, keyed by account and domain. */
 export const domainQueue: Queue = { name: "DOMAIN_DUE", shards: 64 };
 
-/** Purchases whose payment has arrived, keyed by account and batch. */
+/** Rotations of DKIM keys with work due at a certain time, keyed by account and domain. */
+export const dkimQueue: Queue = { name: "DKIM_DUE", shards: 4 };
+
+/**
+ * Transfers to us with work due at a certain time, keyed by account and domain. They have a queue of their own, because a
+ * connected domain is still checked at its own times.
+ */
+export const transferQueue: Queue = { name: "TRANSFER_DUE", shards: 4 };
+
+/** Purchases and transfers whose payment has arrived, keyed by account and batch. */
 export const batchQueue: Queue = { name: "PURCHASE_DUE", shards: 4 };

@@ -1,21 +1,51 @@
 import * as z from "zod";
 
 import { ordinalOf } from "../core/ids.ts";
+import type { Order } from "../core/page.ts";
 import { ListChanged, type Moment } from "../table/moment.ts";
 import { rowKey } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import { domainNameKey, domainsIn, domainsOf, StoredDomain } from "./domain.ts";
 import { domainsByIds } from "./find.ts";
 
-/** Conditions on domains. A domain must fulfil all given ones. */
+/** Conditions on domains: one on the name alone, and one on the rest. A domain must fulfil all given conditions. */
 export type DomainFilter = {
   name?: ((name: string) => boolean) | undefined;
   rest?: ((domain: StoredDomain) => boolean) | undefined;
 };
 
+/** The members by which domains are sorted. */
+export const DomainSort = z.enum(["created_at", "name", "expires_at"]);
+type DomainSort = z.output<typeof DomainSort>;
+
+/** The order of a list of domains. Without `sort` they are in the order of the account or of the workspace. */
+export type DomainOrder = { sort?: DomainSort | undefined; order: Order };
+
+type Compare = (a: StoredDomain, b: StoredDomain) => number;
+
+const compareIds = (a: string, b: string): number => (ordinalOf(a) ?? 0) - (ordinalOf(b) ?? 0);
+const endOf = ({ registration }: StoredDomain): string => registration?.expires_at ?? "~";
+const byPlace: Compare = (a, b) => a.workspace_ordinal - b.workspace_ordinal;
+const comparisons: Record<DomainSort, Compare> = {
+  created_at: (a, b) => compareIds(a.id, b.id),
+  name: (a, b) => (a.name < b.name ? -1 : 1),
+  // A domain without a registration never expires, so it comes last.
+  expires_at: (a, b) => (endOf(a) < endOf(b) ? -1 : endOf(a) > endOf(b) ? 1 : compareIds(a.id, b.id)),
+};
+
+/** Sorts domains that were read. Without `sort` they stay in their order, or are sorted by `byDefault`. */
+export function sortDomains(
+  domains: readonly StoredDomain[],
+  { sort, order }: DomainOrder,
+  byDefault: Compare = () => 0,
+): StoredDomain[] {
+  const sorted = domains.toSorted(sort === undefined ? byDefault : comparisons[sort]);
+  return order === "asc" ? sorted : sorted.toReversed();
+}
+
 /**
- * The approximate read units of one domain: by its pointer, its workspace's reference or its row, each in a query, and
- * by the key of its row.
+ * The approximate read units of one domain: in a query of the pointers by name, of the references of a workspace or of the
+ * rows, and as a single row by its key.
  */
 const units = { pointer: 0.03, reference: 0.04, row: 0.16, byId: 1 };
 
@@ -25,18 +55,34 @@ const Reference = z.object({ domain_id: z.string() });
 /** The ids of the domains that the rows of a workspace's list refer to. */
 export const referredIds = (rows: readonly object[]): string[] => rows.map((row) => Reference.parse(row).domain_id);
 
-/** Opens the list of a workspace's domains, as their ids. */
+/** Opens the list of the ids of a workspace's domains. */
 export const openReferences = (moment: Moment, accountId: string, workspaceId: string) =>
   moment.open([{ list: domainsIn(accountId, workspaceId), resolve: async (rows) => referredIds(rows) }]);
 
-/** The ids of an account's domains whose names fulfil a condition, oldest first. */
-async function idsByName(table: Reader, accountId: string, isWanted: (name: string) => boolean): Promise<string[]> {
+/** The ids of an account's domains whose names fulfil a condition, in the order of their names. */
+async function idsByName(table: Reader, accountId: string, isWanted: DomainFilter["name"]): Promise<string[]> {
   const { PK, SK } = domainNameKey(accountId, "");
   const pointers = (await table.between(PK, SK, `${SK}~`)).map((item) => Pointer.parse(item));
   return pointers
-    .filter((pointer) => isWanted(pointer.SK.slice(SK.length)))
-    .map(({ domain_id }) => domain_id)
-    .toSorted((a, b) => (ordinalOf(a) ?? 0) - (ordinalOf(b) ?? 0));
+    .filter((pointer) => isWanted?.(pointer.SK.slice(SK.length)) ?? true)
+    .map(({ domain_id }) => domain_id);
+}
+
+/**
+ * The ids that are in both lists, sorted. `inWorkspace` is in the order of a workspace, `named` in the order of the names.
+ * A list that is undefined leaves nothing out.
+ */
+function sortIds(
+  inWorkspace: readonly string[] | undefined,
+  named: readonly string[] | undefined,
+  { sort, order }: DomainOrder,
+): string[] {
+  const isNamed = new Set(named);
+  const both = inWorkspace && named ? inWorkspace.filter((id) => isNamed.has(id)) : (inWorkspace ?? named ?? []);
+  const isWanted = new Set(both);
+  const byName = sort === "name" ? (named ?? []).filter((id) => isWanted.has(id)) : undefined;
+  const sorted = byName ?? (sort === "created_at" || !inWorkspace ? both.toSorted(compareIds) : both);
+  return order === "asc" ? [...sorted] : sorted.toReversed();
 }
 
 /** Opens the list of an account's domains. */
@@ -56,41 +102,50 @@ async function readRows(table: Reader, accountId: string, ids?: readonly string[
 }
 
 /**
- * A page of the domains of an account, or of one workspace, that fulfil a filter; undefined when there are more than
- * `limit` to filter. It reads the rows of the page only, or the rows of the domains that it has to filter, in the way
- * that costs least: names from the pointers to the domains, a workspace from its references, or all rows of the account.
+ * A page of the domains of an account, or of one workspace, that fulfil a filter, in an order. Undefined if more than
+ * `limit` domains would have to be filtered or sorted. Reads ids before rows, in the way that costs least:
+ * - names from the pointers to the account's domains,
+ * - a workspace from its references, or from all rows of the account.
+ *
+ * If the ids decide which domains are on the page, only the rows of the page are read.
  */
 export async function filteredDomains(
   moment: Moment,
   table: Reader,
   { accountId, workspaceId }: { accountId: string; workspaceId: string | undefined },
-  { name, rest }: DomainFilter,
+  { name, rest, ...sorting }: DomainFilter & DomainOrder,
   { skip, take, limit }: { skip: number; take: number; limit: number },
 ): Promise<{ rows: StoredDomain[]; total: number } | undefined> {
   const [[all], [references]] = await Promise.all([
     openDomains(moment, accountId),
     workspaceId === undefined ? [] : openReferences(moment, accountId, workspaceId),
   ]);
-  const [inAccount, inPlace] = [all?.total ?? 0, (references ?? all)?.total ?? 0];
-  if (inPlace > limit) return undefined;
-  const ofReferences = inPlace * (units.reference + units.byId);
-  const byPointers = name && (!references || inAccount * units.pointer < ofReferences);
-  const named = byPointers ? await idsByName(table, accountId, name) : undefined;
-  const isDear = named ? named.length * units.byId < inPlace * units.reference : inAccount * units.row < ofReferences;
-  const within = references && !isDear ? await references.read(0, inPlace) : undefined;
-  const isNamed = new Set(named);
-  const ids = named && within ? within.filter((id) => isNamed.has(id)) : (named ?? within);
-  const isIn = ({ workspace_id }: StoredDomain): boolean => workspaceId === undefined || workspace_id === workspaceId;
-  const isExact = within !== undefined || !references;
-  if (ids && isExact && (byPointers || !name) && !rest) {
+  const [accountTotal, placeTotal] = [all?.total ?? 0, (references ?? all)?.total ?? 0];
+  if (placeTotal > limit) return undefined;
+  const referencesCost = placeTotal * (units.reference + units.byId);
+  const needsNames = name !== undefined || sorting.sort === "name";
+  const readsPointers = needsNames && (!references || accountTotal * units.pointer < referencesCost);
+  const named = readsPointers ? await idsByName(table, accountId, name) : undefined;
+  const isCheaperByRows = named
+    ? named.length * units.byId < placeTotal * units.reference
+    : accountTotal * units.row < referencesCost;
+  const inWorkspace = references && !isCheaperByRows ? await references.read(0, placeTotal) : undefined;
+  const ids = named || inWorkspace ? sortIds(inWorkspace, named, sorting) : undefined;
+  const idsHavePlace = inWorkspace !== undefined || !references;
+  const idsHaveNames = readsPointers || !needsNames;
+  const idsHaveOrder = sorting.sort !== "expires_at";
+  if (ids && idsHavePlace && idsHaveNames && idsHaveOrder && !rest) {
     const rows = await readRows(table, accountId, ids.slice(skip, skip + take));
     await moment.unchanged();
     return { rows, total: ids.length };
   }
-  const kept = (await readRows(table, accountId, ids)).filter(
-    (domain) => isIn(domain) && (byPointers || !name || name(domain.name)) && (rest?.(domain) ?? true),
+  const found = (await readRows(table, accountId, ids)).filter(
+    (domain) =>
+      (workspaceId === undefined || domain.workspace_id === workspaceId) &&
+      (readsPointers || !name || name(domain.name)) &&
+      (rest?.(domain) ?? true),
   );
   await moment.unchanged();
-  if (!isExact) kept.sort((a, b) => a.workspace_ordinal - b.workspace_ordinal);
-  return { rows: kept.slice(skip, skip + take), total: kept.length };
+  const sorted = sortDomains(found, sorting, references ? byPlace : comparisons.created_at);
+  return { rows: sorted.slice(skip, skip + take), total: sorted.length };
 }

@@ -32,7 +32,7 @@ export async function domainByName(table: Reader, accountId: string, name: strin
   return domainOfNewName(table, accountId, name);
 }
 
-/** The domain with a name that the account probably does not have. Costs a read unit if it does not. */
+/** The domain with a name that the account probably does not have. Costs one read unit if the account has none. */
 export async function domainOfNewName(
   table: Reader,
   accountId: string,
@@ -50,11 +50,19 @@ export const domainByRef = (table: Reader, accountId: string, ref: string): Prom
 export const expectedDomainId = (seen: Seen, accountId: string, ref: string): string | undefined =>
   ref.includes(".") ? DomainPointer.safeParse(seen.recall(domainNameKey(accountId, ref))).data?.domain_id : ref;
 
-/** The items that `domainByRef` reads, and that the plan after it reads again. */
+/** The items that `domainByRef` reads, and that the plan of the transaction reads again. */
 export function aheadOfDomain({ seen }: Expected, accountId: string, ref: string): Ahead & { keys: Key[] } {
   const id = expectedDomainId(seen, accountId, ref);
   return { keys: id === undefined ? [] : [domainKey(accountId, id), domainKey(accountId, id)], again: true };
 }
+
+/**
+ * The item that `domainByRef` reads. For a route that asks other parties before its plan runs: the plan reads the domain
+ * again from the table.
+ */
+export const aheadOfDomainOnce = (expected: Expected, accountId: string, ref: string): Ahead => ({
+  keys: aheadOfDomain(expected, accountId, ref).keys.slice(0, 1),
+});
 
 /** A domain as this process saw it last. */
 export const seenDomain = (

@@ -2,46 +2,62 @@ import * as z from "zod";
 
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { buyerKey, domainKey, holderKey, StoredDomain } from "./domain.ts";
+import { buyerKey, domainKey, holderKey, isTransferring, StoredDomain } from "./domain.ts";
 
 /**
  * The account and domain that hold a name. A name has one holder among all accounts. If the hold is not `firm`, another
- * account that proves that it owns the name takes it over.
+ * account can take the name over by a proof that it owns the name.
  */
 export const StoredHolder = z.object({ account_id: z.string(), domain_id: z.string(), firm: z.boolean() });
 export type StoredHolder = z.output<typeof StoredHolder>;
 
 /**
- * The account and domain that are registering a name. A name has one buyer among all accounts. The present holder keeps
- * the name until the registration succeeds.
+ * The account and domain that are registering a name, or transferring it to us. A name has one buyer among all accounts.
+ * The present holder keeps the name until the registration or the transfer succeeds.
  */
 const StoredBuyer = z.object({ account_id: z.string(), domain_id: z.string() });
 type StoredBuyer = z.output<typeof StoredBuyer>;
 
 type Named = Pick<StoredDomain, "account_id" | "id" | "name">;
 
-/** The write that gives a name to a domain. It fails unless the holder's row meets `condition`. */
+/**
+ * The write that makes a domain the holder of its name. The transaction fails unless the present holder's row meets
+ * `condition`. The hold of a connected name is not firm before the name is proved, and neither is the hold of a name that
+ * is being transferred.
+ */
 export const holderWrite = (
-  { account_id, id, name, source }: Named & Pick<StoredDomain, "source">,
+  { account_id, id, name, source, status }: Named & Pick<StoredDomain, "source" | "status">,
   condition: NonNullable<Write["if"]>,
 ): Write => ({
-  put: { ...holderKey(name), account_id, domain_id: id, firm: source === "purchased" },
+  put: {
+    ...holderKey(name),
+    account_id,
+    domain_id: id,
+    firm: source === "purchased" && status !== "pending_transfer",
+  },
   if: condition,
 });
 
 /**
- * The write that claims a name for the registration of one domain. It fails while another domain has the claim.
- * `former` is an earlier claim that is over; the write replaces it.
+ * The write that claims a name for the registration or the transfer of one domain. The transaction fails while another
+ * domain has the claim. `former` is an earlier claim that is over, which this write replaces.
  */
 export const buyerWrite = ({ account_id, id, name }: Named, former?: StoredBuyer): Write => ({
   put: { ...buyerKey(name), account_id, domain_id: id },
   if: former ? { domain_id: former.domain_id } : "absent",
 });
 
-/** A claim to register a name. It is over once its domain is deleted or is not in `pending_registration`. */
+/**
+ * A claim to register or transfer a name. It is over once the registration or transfer of its domain is over, or the domain
+ * is deleted.
+ */
 export type BuyerClaim = { buyer: StoredBuyer; isOver: boolean };
 
-/** The claims to register names, in the order of the names; undefined for a name without a claim. */
+/** Whether a domain is being registered or transferred. */
+export const isBuying = (domain: StoredDomain): boolean =>
+  domain.status === "pending_registration" || isTransferring(domain);
+
+/** The claims to register or transfer names, in the order of the names; undefined for a name without a claim. */
 export async function readBuyers(table: Reader, names: readonly string[]): Promise<(BuyerClaim | undefined)[]> {
   const items = await table.getMany(names.map(buyerKey));
   const buyers = items.map((item) => item && StoredBuyer.parse(item));
@@ -51,13 +67,13 @@ export async function readBuyers(table: Reader, names: readonly string[]): Promi
   const running = new Set(
     rows
       .flatMap((row) => (row ? [StoredDomain.parse(row)] : []))
-      .filter(({ status }) => status === "pending_registration")
+      .filter(isBuying)
       .map(({ id }) => id),
   );
   return buyers.map((buyer) => buyer && { buyer, isOver: !running.has(buyer.domain_id) });
 }
 
-/** The condition for a takeover of a name: the holder's row is unchanged since it was read, or is deleted. */
+/** The condition for a takeover of a name: the holder's row has not changed since it was read, or is deleted. */
 export const ifUnchangedOrGone = (rival: StoredHolder): NonNullable<Write["if"]> => ({ absentOr: { ...rival } });
 
 /** The holder of a name; undefined if it has none. */
@@ -71,13 +87,13 @@ export async function readHolders(table: Reader, names: readonly string[]): Prom
 }
 
 /**
- * The account and domain that are registering a name. Undefined if there are none, or if an earlier version of this
- * product began the registration.
+ * The account and domain that are registering or transferring a name. Undefined if there are none, or if an earlier version
+ * of this product began the registration.
  */
 export const readBuyer = (table: Reader, name: string): Promise<StoredBuyer | undefined> =>
   table.get(buyerKey(name), StoredBuyer);
 
-/** The names that an account holds firmly or is buying. Ignores the account `except`. */
+/** The names that any account holds firmly or is buying, except the account `except`. */
 export async function takenNames(table: Reader, names: readonly string[], except?: string): Promise<Set<string>> {
   const [holders, claims] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
   return new Set(

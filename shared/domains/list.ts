@@ -1,19 +1,27 @@
-import type * as z from "zod";
+import * as z from "zod";
 
 import type { Capability } from "../auth/capabilities.ts";
-import { covers, scopesHeld } from "../auth/permissions.ts";
+import { covers, type Permissions, idsHeld } from "../auth/permissions.ts";
 import { InvalidInput } from "../core/errors.ts";
 import { Id } from "../core/ids.ts";
-import { type PageQuery, type RowSource, spanOf, totalOf } from "../core/page.ts";
+import { orderQuery, type PageQuery, type RowSource, spanOf, totalOf } from "../core/page.ts";
 import { line } from "../core/text.ts";
 import type { Context, Expected } from "../http/route.ts";
 import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
 import { aheadOfRows } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
-import { tagsAmong } from "../tags/tag.ts";
-import { domainsIn, domainsOf, DomainStatus, type StoredDomain, type Domain } from "./domain.ts";
-import { type DomainFilter, filteredDomains, openDomains, referredIds } from "./filtered.ts";
+import { tagByRef, tagsAmong } from "../tags/tag.ts";
+import { DnsMode, Domain, domainsIn, domainsOf, DomainStatus, type StoredDomain } from "./domain.ts";
+import {
+  type DomainFilter,
+  type DomainOrder,
+  DomainSort,
+  filteredDomains,
+  openDomains,
+  referredIds,
+  sortDomains,
+} from "./filtered.ts";
 import { domainsByIds } from "./find.ts";
 import { unicodeOf } from "./name.ts";
 import { domainViews } from "./view.ts";
@@ -22,33 +30,55 @@ import { domainViews } from "./view.ts";
 export const domainQuery = {
   workspace_id: Id.optional().meta({ description: "Only the domains of this workspace." }),
   status: DomainStatus.optional().meta({ description: "Only domains with this status." }),
-  tag_id: Id.optional().meta({ description: "Only domains with this tag." }),
+  source: Domain.shape.source.optional().meta({ description: "Only domains with this source." }),
+  dns_mode: DnsMode.optional().meta({ description: "Only domains with this DNS mode." }),
+  expires_before: z.iso.datetime({ offset: true }).optional().meta({
+    description: "Only domains whose registration here ends before this time (RFC 3339).",
+  }),
+  tag: line({ most: 50, description: "Only domains with this tag, by its name or id." }).optional(),
+  tag_id: Id.optional().meta({ description: "Only domains with the tag of this id, like `tag`." }),
   search: line({
     most: 253,
     description: "Only domains whose name contains this text, in either form of the name.",
   }).optional(),
 };
-type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>>;
+
+/** The order of a list of domains. */
+export const domainOrder = {
+  sort: DomainSort.optional().meta({
+    description:
+      "The member by which the domains are sorted; names by their A-labels. Without it, the domains of a workspace are in the order in which they came into it. With `expires_at`, domains without a registration come last. A sort by `name` or `expires_at` covers 20,000 domains at most.",
+  }),
+  ...orderQuery("asc"),
+};
+type DomainQuery = PageQuery & z.output<z.ZodObject<typeof domainQuery>> & DomainOrder;
+
+/** Whether the domains that a principal sees are stored in the order of their creation. */
+const isByAge = (permissions: Permissions, workspaceId: string | undefined): boolean =>
+  workspaceId === undefined && covers(permissions, "domain.view", []);
 
 /** The items that `listDomains` reads for a principal who lists the whole account without a filter. */
 export function aheadOfDomains(
   accountId: string,
-  { page, page_size, ...filter }: DomainQuery,
+  { page, page_size, sort, order, ...filter }: DomainQuery,
   { permissions }: Expected,
 ): Ahead {
-  const isWhole = Object.values(filter).every((value) => value === undefined) && covers(permissions, "domain.view", []);
-  return isWhole ? aheadOfRows(domainsOf(accountId), spanOf({ page, page_size })) : {};
+  const isPlain =
+    (sort === undefined || sort === "created_at") && Object.values(filter).every((value) => value === undefined);
+  if (!isPlain || !isByAge(permissions, undefined)) return {};
+  return aheadOfRows(domainsOf(accountId), spanOf({ page, page_size, order }));
 }
 
 const filterLimit = 20_000;
 
 /**
- * A page of the domains that the principal sees, oldest first. A principal that does not see the whole account gets
- * them grouped by workspace. Throws 422 when a filter would look at more than 20,000 domains.
+ * A page of the domains that the principal sees, oldest first unless the query says otherwise. A principal that does not
+ * see the whole account gets them grouped by workspace. Throws 422 when a filter or a sort would look at more than
+ * 20,000 domains.
  */
 export async function listDomains(
   accountId: string,
-  { page, page_size, workspace_id, ...filter }: DomainQuery,
+  { page, page_size, workspace_id, sort, order, ...filter }: DomainQuery,
   context: Context,
 ): Promise<{ items: Domain[]; total: number }> {
   const { table } = context;
@@ -56,20 +86,23 @@ export async function listDomains(
   const wanted = await filterOf(accountId, filter, context);
   if (!wanted) return { items: [], total: 0 };
   const { name, rest } = wanted;
+  const isSorted = sort === undefined || (sort === "created_at" && isByAge(context.permissions, workspace_id));
   const scope = workspace_id === undefined ? [] : [{ type: "workspace" as const, id: workspace_id }];
   const isWhole = covers(context.permissions, "domain.view", scope);
   const { rows, total } = await atOneMoment(table, async (moment) => {
-    if ((name || rest) && isWhole) {
+    if ((name || rest || !isSorted) && isWhole) {
       const place = { accountId, workspaceId: workspace_id };
-      const found = await filteredDomains(moment, table, place, { name, rest }, { skip, take, limit: filterLimit });
+      const ordered = { name, rest, sort, order };
+      const found = await filteredDomains(moment, table, place, ordered, { skip, take, limit: filterLimit });
       if (!found) throw tooMany();
       return found;
     }
     const sources = await sourcesOf(moment, accountId, workspace_id, context);
-    if (!name && !rest) return moment.page(sources, skip, take);
+    if (!name && !rest && isSorted) return moment.page(sources, skip, take, order);
     if (totalOf(sources) > filterLimit) throw tooMany();
     const { rows: all } = await moment.page(sources, 0, filterLimit);
-    const kept = all.filter((domain) => (name?.(domain.name) ?? true) && (rest?.(domain) ?? true));
+    const found = all.filter((domain) => (name?.(domain.name) ?? true) && (rest?.(domain) ?? true));
+    const kept = sortDomains(found, { sort, order });
     return { rows: kept.slice(skip, skip + take), total: kept.length };
   });
   return { items: await domainViews(table, accountId, rows), total };
@@ -79,7 +112,7 @@ const tooMany = (): InvalidInput =>
   new InvalidInput([
     {
       loc: ["query"],
-      msg: `A filter looks at ${filterLimit.toLocaleString("en-US")} domains at most. Give a workspace_id too`,
+      msg: `A filter, or a sort by name or expires_at, looks at ${filterLimit.toLocaleString("en-US")} domains at most. Give a workspace_id too`,
       type: "too_broad",
     },
   ]);
@@ -87,63 +120,83 @@ const tooMany = (): InvalidInput =>
 /** The conditions of the given filters; undefined if no domain can fulfil them. */
 async function filterOf(
   accountId: string,
-  { status, tag_id, search }: Omit<DomainQuery, keyof PageQuery | "workspace_id">,
+  {
+    search,
+    tag,
+    tag_id,
+    expires_before,
+    ...members
+  }: Omit<DomainQuery, keyof PageQuery | "workspace_id" | "sort" | "order">,
   { table }: Context,
 ): Promise<DomainFilter | undefined> {
   const text = search?.normalize("NFKC").toLowerCase();
-  // Domains keep the ids of deleted tags, so a deleted tag has to be looked for here.
-  const isGone = tag_id !== undefined && !(await tagsAmong(table, accountId, [tag_id])).has(tag_id);
-  if (isGone) return undefined;
+  // Domains keep the ids of deleted tags. So this looks whether the tag exists.
+  const tags = await Promise.all([
+    ...(tag === undefined ? [] : [tagByRef(table, accountId, tag)]),
+    ...(tag_id === undefined ? [] : [tagsAmong(table, accountId, [tag_id]).then((found) => found.get(tag_id))]),
+  ]);
+  if (tags.includes(undefined)) return undefined;
+  const conditions: ((domain: StoredDomain) => boolean)[] = [
+    ...Object.entries(members).flatMap(([name, value]) =>
+      value === undefined ? [] : [(domain: StoredDomain) => domain[name as keyof typeof members] === value],
+    ),
+    ...tags.map((one) => (domain: StoredDomain) => one !== undefined && domain.tag_ids.includes(one.id)),
+    ...(expires_before === undefined ? [] : [endsBefore(Date.parse(expires_before))]),
+  ];
   return {
     name: text === undefined ? undefined : (name) => name.includes(text) || unicodeOf(name).includes(text),
-    rest:
-      status === undefined && tag_id === undefined
-        ? undefined
-        : (domain) =>
-            (status === undefined || domain.status === status) &&
-            (tag_id === undefined || domain.tag_ids.includes(tag_id)),
+    rest: conditions.length === 0 ? undefined : (domain) => conditions.every((isFulfilled) => isFulfilled(domain)),
   };
 }
 
+const endsBefore =
+  (timeMs: number) =>
+  ({ registration }: StoredDomain): boolean =>
+    registration?.expires_at != null && Date.parse(registration.expires_at) < timeMs;
+
 type Wanted = { capability: Capability; limit: number; workspaceId?: string | undefined };
-type Asker = Pick<Context, "table" | "permissions">;
+type Viewer = Pick<Context, "table" | "permissions">;
 
 /**
  * The domains of the account, or of one workspace, on which the principal holds a capability; undefined when there are
  * more than `limit`.
  */
-export const visibleDomains = (accountId: string, wanted: Wanted, asker: Asker): Promise<StoredDomain[] | undefined> =>
-  atOneMoment(asker.table, (moment) => domainsAtOnce(moment, accountId, wanted, asker));
+export const visibleDomains = (
+  accountId: string,
+  wanted: Wanted,
+  viewer: Viewer,
+): Promise<StoredDomain[] | undefined> =>
+  atOneMoment(viewer.table, (moment) => domainsAtOnce(moment, accountId, wanted, viewer));
 
 /** Like `visibleDomains`, as part of a `Moment` that other lists share. */
 export async function domainsAtOnce(
   moment: Moment,
   accountId: string,
   { capability, limit, workspaceId }: Wanted,
-  asker: Asker,
+  viewer: Viewer,
 ): Promise<StoredDomain[] | undefined> {
-  const sources = await sourcesOf(moment, accountId, workspaceId, asker, capability);
+  const sources = await sourcesOf(moment, accountId, workspaceId, viewer, capability);
   return totalOf(sources) > limit ? undefined : (await moment.page(sources, 0, limit)).rows;
 }
 
-/** The sources of all domains on which the principal holds a capability, in the account or in one workspace. */
+/** The lists of all domains on which the principal holds a capability, in the account or in one workspace. */
 async function sourcesOf(
   moment: Moment,
   accountId: string,
   workspaceId: string | undefined,
-  { table, permissions }: Asker,
+  { table, permissions }: Viewer,
   capability: Capability = "domain.view",
 ): Promise<RowSource<StoredDomain>[]> {
-  const workspaces = scopesHeld(permissions, capability, "workspace");
+  const workspaces = idsHeld(permissions, capability, "workspace");
   if (workspaces === "all" && workspaceId === undefined) {
     return openDomains(moment, accountId);
   }
-  // Domains that were read before the lists could be between two of them.
+  // A domain that was read ahead, before the lists, may have moved to another list meanwhile.
   table.dropAhead?.();
   const seen = workspaces === "all" ? [workspaceId ?? ""] : workspaces;
   const wanted = seen.filter((id) => workspaceId === undefined || id === workspaceId).toSorted();
   const sources = await moment.open(wanted.map((id) => inWorkspace(table, accountId, id)));
-  const single = scopesHeld(permissions, capability, "domain");
+  const single = idsHeld(permissions, capability, "domain");
   if (single === "all" || single.length === 0) return sources;
   const alone = (await domainsByIds(table, accountId, single.toSorted())).filter(
     (domain) =>
@@ -153,7 +206,7 @@ async function sourcesOf(
   return [...sources, { total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
 }
 
-/** The domains in a workspace. A reference to a domain that has moved to another workspace meanwhile is left out. */
+/** The list of the domains in a workspace, without domains that have moved to another workspace meanwhile. */
 const inWorkspace = (table: Reader, accountId: string, id: string): Listed<StoredDomain> => ({
   list: domainsIn(accountId, id),
   resolve: async (rows) => {

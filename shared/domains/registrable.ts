@@ -21,7 +21,10 @@ export const NewDomainName = DomainName.superRefine((name, context) => {
   if (fault !== undefined) context.addIssue({ code: "custom", message: fault });
 });
 
-/** The suffix that a name is registered under (`co.uk`), and the registered name itself (`example.co.uk`). */
+/**
+ * The public suffix of a name (`co.uk`), and the name that can be registered under it (`example.co.uk`). Undefined if the
+ * name is a public suffix itself.
+ */
 export function registrable(name: string): { suffix: string; domain: string } | undefined {
   const { domain, publicSuffix } = parse(name, { allowPrivateDomains: false });
   return domain === null || publicSuffix === null ? undefined : { suffix: publicSuffix, domain };

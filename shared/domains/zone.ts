@@ -7,8 +7,8 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /*
- * The zone of a domain is a copy of its records on the nameservers. A change of records notes the changed RRsets here,
- * and the process with the lease then writes them into the zone.
+ * The zone of a domain is a copy of the domain's records on the nameservers. A transaction that changes records also notes
+ * the changed RRsets here. The process with the lease then writes these RRsets into the zone.
  *
  * Access patterns
  *   the zone of a domain            ACCOUNT#<id> / ZONE#<domain id>
@@ -20,8 +20,9 @@ export const zoneKey = (accountId: string, domainId: string): Key => ({
 });
 export const zoneQueue: Queue = { name: "ZONE_DUE", shards: 16 };
 
-/** The most changed RRsets that are recorded one by one, by name and type. More are recorded as `everything`. */
+/** The most changed RRsets that are noted one by one, by name and type. More are noted as `everything`. */
 const dirtyLimit = 200;
+/** The member of `dirty` that stands for all RRsets of the zone. */
 export const everything = "*";
 
 export const StoredZone = z.object({
@@ -29,16 +30,16 @@ export const StoredZone = z.object({
   domain_id: z.string(),
   name: z.string(),
   nameservers: z.array(z.string()),
-  /** Whether the nameservers should have the zone: true only once the domain is delegated to them. */
+  /** Whether the nameservers should have the zone. False until the domain is active, and after it is deleted. */
   wanted: z.boolean(),
-  /** The reference by which the provider tells this zone from others; the domain's id when absent. */
+  /** The reference with which the zone is created at the provider; the domain's id if absent. */
   reference: z.string().optional(),
   /** The provider's id of the zone; absent until the zone is created there. */
   zone_id: z.string().optional(),
   /** The number of changes to the records. The zone has all changes up to `synced_revision`. */
   revision: z.int(),
   synced_revision: z.int(),
-  /** The serial of its SOA at this revision. A zone that was stored without it has the serial 1 at the nameservers. */
+  /** The serial of the zone's SOA at `revision`. A zone that was stored without a serial has the serial 1. */
   serial: z.int().min(0).default(1),
   /** `<name> <type>` of the RRsets that changed since the zone was last brought up to date. */
   dirty: z.array(z.string()),
@@ -46,10 +47,10 @@ export const StoredZone = z.object({
   held: z.array(z.string()),
   /** `<name> <type>` of the RRsets with a record that the provider cannot hold. */
   refused: z.array(z.string()).default([]),
-  /** A change that the provider has accepted, but that not all its servers have. */
+  /** The last change that the provider has accepted, while not all servers of the provider have the change. */
   change: z.object({ id: z.string(), revision: z.int() }).optional(),
   due_at: Timestamp.nullable(),
-  /** The process that is syncing the zone, and the time until which it may. */
+  /** The process that syncs the zone. Its lease ends at `lease_until`. */
   lease_owner: z.string(),
   lease_until: z.string(),
 });
@@ -79,14 +80,15 @@ export const newZone = (
   return { zone, write: { put: { ...zoneKey(accountId, domain.id), ...zone }, if: "absent" } };
 };
 
+/** The zone of a domain; undefined if there is none. */
 export const getZone = (table: Reader, accountId: string, domainId: string): Promise<StoredZone | undefined> =>
   table.get(zoneKey(accountId, domainId), StoredZone);
 
 const serials = 2 ** 32;
 
 /**
- * The serial after this one (RFC 1982): the time in seconds if it is greater, so that a zone which is made again does
- * not go back; otherwise the next number.
+ * The next serial (RFC 1982): the time in seconds if that is greater than `serial`, otherwise the next number. With the
+ * time, the serial of a zone that is deleted and created again does not go back.
  */
 export function nextSerial(serial: number, now: Date): number {
   const time = Math.floor(now.getTime() / 1_000) % serials;
@@ -94,7 +96,7 @@ export function nextSerial(serial: number, now: Date): number {
   return ahead > 0 && ahead < serials / 2 ? time : (serial + 1) % serials;
 }
 
-/** The members of a zone of which its SOA and the NS RRset at its apex are made. */
+/** The members of a zone from which its SOA and the NS RRset at its apex are made. */
 export type ZoneHead = Pick<StoredZone, "name" | "nameservers" | "serial">;
 
 /** The members of a zone's SOA. */
@@ -107,12 +109,12 @@ export const soaOwner = ({ name, nameservers, serial }: ZoneHead): SoaOwner => (
 /** The name of an RRset as `dirty` and `held` have it. */
 export const rrsetName = ({ name, type }: { name: string; type: string }): string => `${name} ${type}`;
 
-/** How long the request that changed the records has the zone to itself, before the worker takes over. */
-const renewalGraceMs = 60_000;
+/** How long after a change of records the request has to sync the zone, before the worker does, in milliseconds. */
+const requestGraceMs = 60_000;
 
 /**
- * The writes that record which RRsets changed. They fail when other records changed since the zone was read. `wanted`
- * says whether the nameservers should have the zone after this transaction.
+ * The writes that note which RRsets changed. The transaction fails if other records changed since the zone was read.
+ * `wanted` says whether the nameservers should have the zone after this transaction.
  */
 export function noteChanges(
   zone: StoredZone,
@@ -122,11 +124,11 @@ export function noteChanges(
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
   const isAll = names.length > dirtyLimit || names.includes(everything);
-  // An RRset that was noted one by one may be in the zone: the answer to the change that wrote it may have been lost.
+  // The zone may have each RRset that was noted one by one: the answer to the change that wrote it may have been lost.
   const held = isAll && !names.includes(everything) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;
-  const dueAt = isDue ? new Date(now.getTime() + renewalGraceMs).toISOString() : zone.due_at;
+  const dueAt = isDue ? new Date(now.getTime() + requestGraceMs).toISOString() : zone.due_at;
   return [
     {
       update: zoneKey(zone.account_id, zone.domain_id),

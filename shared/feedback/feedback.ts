@@ -17,16 +17,20 @@ import type { Key, Write } from "../table/writes.ts";
  *     … in a status                                            FEEDBACK / LIST#feedback/<status>
  *   the account of a feedback                                  FEEDBACK#<id> / FEEDBACK
  */
-type Filter = { account?: string | undefined; status?: FeedbackStatus | undefined };
+export type FeedbackFilter = { account?: string | undefined; status?: FeedbackStatus | undefined };
 
-/** The list of all feedback that matches. An account's list holds whole rows; the other lists hold pointers. */
-export const feedbackMatching = ({ account, status }: Filter): List => ({
+/**
+ * The list of the feedback that matches the filter. The list `feedback` of an account has whole rows, others pointers.
+ */
+export const feedbackMatching = ({ account, status }: FeedbackFilter): List => ({
   partition: account === undefined ? "FEEDBACK" : `ACCOUNT#${account}`,
   name: status === undefined ? "feedback" : `feedback/${status}`,
 });
+/** The key of the feedback with this id. An id without an ordinal gets a key that no feedback has. */
 export const feedbackKey = (accountId: string, id: string): Key =>
   rowKey(feedbackMatching({ account: accountId }), ordinalOf(id) ?? 2 ** 40);
-export const feedbackPlaceKey = (id: string): Key => ({ PK: `FEEDBACK#${id}`, SK: "FEEDBACK" });
+/** The key of the item that tells the account of a feedback. */
+export const feedbackPointerKey = (id: string): Key => ({ PK: `FEEDBACK#${id}`, SK: "FEEDBACK" });
 
 export const FeedbackPointer = z.object({ account_id: z.string(), id: z.string() });
 
@@ -71,7 +75,7 @@ export const Feedback = z
     submitter_name: z
       .string()
       .nullable()
-      .meta({ description: "The submitter's name. Null for service accounts, and if the issuer does not give it." }),
+      .meta({ description: "The submitter's name. Null for service accounts, and if the token does not have it." }),
     created_at: Timestamp.meta({ description: "When the feedback was submitted." }),
     updated_at: Timestamp.meta({ description: "When the feedback last changed." }),
     admin_notes: z.string().nullable().meta({ description: "Our answer. Null until there is one." }),
@@ -89,38 +93,42 @@ export const feedbackKind = defineKind({
 export const StoredFeedback = Feedback.extend({
   /** Stored as JSON text, because JSON allows more depth and longer numbers than a DynamoDB map. */
   attributes: z.string(),
-  /** The places of the feedback in the two lists of its status: its account's list, and the list of all accounts. */
+  /** The ordinal of the feedback in its account's list of its status. */
   place_in_account: z.int(),
+  /** The ordinal of the feedback in the list of its status for all accounts. */
   place_in_all: z.int(),
   version: z.int(),
 });
 export type StoredFeedback = z.output<typeof StoredFeedback>;
 
-/** Feedback as the API shows it, from its stored form. */
+/** The API view of stored feedback. */
 export const feedbackView = (stored: StoredFeedback): Feedback => ({
   ...Feedback.omit({ attributes: true }).parse(stored),
   attributes: JSON.parse(stored.attributes) as Record<string, unknown>,
 });
 
-type ListPlaces = Pick<StoredFeedback, "place_in_account" | "place_in_all">;
+type StatusOrdinals = Pick<StoredFeedback, "place_in_account" | "place_in_all">;
 
-/** The two lists of a status: the places that the next feedback gets in them, and the writes that add it. */
+/**
+ * Reads the two lists of a status: of the account, and of all accounts. Returns the ordinals that the next feedback
+ * gets in these lists, and the function that plans its addition.
+ */
 export async function readStatusLists(
   table: Reader,
   accountId: string,
   status: FeedbackStatus,
-): Promise<{ places: ListPlaces; append: (pointer: z.output<typeof FeedbackPointer>) => Write[] }> {
+): Promise<{ ordinals: StatusOrdinals; append: (pointer: z.output<typeof FeedbackPointer>) => Write[] }> {
   const lists = [feedbackMatching({ account: accountId, status }), feedbackMatching({ status })];
   const states = await readHeads(table, lists);
   const [place_in_account = 0, place_in_all = 0] = states.map(({ next }) => next);
   return {
-    places: { place_in_account, place_in_all },
+    ordinals: { place_in_account, place_in_all },
     append: (pointer) => states.flatMap((state) => appendRows(state, [pointer])),
   };
 }
 
-/** The writes that take feedback out of the two lists of its status. */
-export async function planLeaving(table: Reader, stored: StoredFeedback): Promise<Write[]> {
+/** The writes that remove feedback from the two lists of its status. */
+export async function planStatusRemoval(table: Reader, stored: StoredFeedback): Promise<Write[]> {
   const { account_id: account, status, place_in_account, place_in_all } = stored;
   const [own, all] = await Promise.all([
     readList(table, feedbackMatching({ account, status }), [place_in_account]),

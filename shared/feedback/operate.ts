@@ -1,8 +1,6 @@
 import { change } from "../changes/kind.ts";
 import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
-import { spanOf, type PageQuery } from "../core/page.ts";
-import { readRows } from "../table/ranked-list.ts";
 import type { Reader, Table } from "../table/table.ts";
 import {
   type Feedback,
@@ -11,24 +9,11 @@ import {
   StoredFeedback,
   feedbackKey,
   feedbackKind,
-  feedbackMatching,
-  feedbackPlaceKey,
+  feedbackPointerKey,
   feedbackView,
-  planLeaving,
+  planStatusRemoval,
   readStatusLists,
 } from "./feedback.ts";
-
-/** A page of the matching feedback of all accounts, newest first. */
-export async function listFeedback(
-  table: Reader,
-  filter: { account?: string | undefined; status?: FeedbackStatus | undefined },
-  page: PageQuery,
-): Promise<{ items: Feedback[]; total: number }> {
-  const { rows, total } = await readRows(table, feedbackMatching(filter), { ...spanOf(page), order: "newest" });
-  const pointers = rows.map((row) => FeedbackPointer.parse(row));
-  const items = await table.getMany(pointers.map(({ account_id, id }) => feedbackKey(account_id, id)));
-  return { items: items.map((item) => feedbackView(StoredFeedback.parse(item))), total };
-}
 
 async function currentFeedback(table: Reader, accountId: string, id: string): Promise<StoredFeedback> {
   const stored = await table.get(feedbackKey(accountId, id), StoredFeedback);
@@ -36,16 +21,16 @@ async function currentFeedback(table: Reader, accountId: string, id: string): Pr
   return stored;
 }
 
-/** One feedback of any account. Throws 404. */
+/** Reads a feedback of any account. Throws 404. */
 export async function getFeedback(table: Reader, id: string): Promise<Feedback> {
-  const place = await table.get(feedbackPlaceKey(id), FeedbackPointer);
-  if (!place) throw notFound();
-  return feedbackView(await currentFeedback(table, place.account_id, id));
+  const pointer = await table.get(feedbackPointerKey(id), FeedbackPointer);
+  if (!pointer) throw notFound();
+  return feedbackView(await currentFeedback(table, pointer.account_id, id));
 }
 
 type Decision = { accountId: string; id: string; status: FeedbackStatus; notes?: string | null | undefined };
 
-/** Sets the status of feedback. Notes that are not given stay, and null removes them. Throws 404. */
+/** Sets the status and the notes of feedback. Undefined notes stay as they are; null removes the notes. Throws 404. */
 export function setFeedbackStatus(
   table: Table,
   { accountId, id, status, notes }: Decision,
@@ -58,25 +43,25 @@ export function setFeedbackStatus(
     const isMoved = status !== before.status;
     if (!isMoved && admin_notes === before.admin_notes) return { value: feedbackView(before), writes: [], changes: [] };
     const [removals, lists] = isMoved
-      ? await Promise.all([planLeaving(table, before), readStatusLists(table, accountId, status)])
+      ? await Promise.all([planStatusRemoval(table, before), readStatusLists(table, accountId, status)])
       : [[], undefined];
     const after: StoredFeedback = {
       ...before,
-      ...lists?.places,
+      ...lists?.ordinals,
       status,
       admin_notes,
       updated_at: now.toISOString(),
       version: before.version + 1,
     };
-    const [was, is] = [feedbackView(before), feedbackView(after)];
+    const view = feedbackView(after);
     return {
-      value: is,
+      value: view,
       writes: [
         { put: { ...feedbackKey(accountId, id), ...after }, if: { id, version: before.version } },
         ...removals,
         ...(lists?.append({ account_id: accountId, id }) ?? []),
       ],
-      changes: [change(feedbackKind, "updated", id, { before: was, after: is })],
+      changes: [change(feedbackKind, "updated", id, { before: feedbackView(before), after: view })],
     };
   });
 }

@@ -10,12 +10,12 @@ import {
   type StoredFeedback,
   feedbackKind,
   feedbackMatching,
-  feedbackPlaceKey,
+  feedbackPointerKey,
   feedbackView,
   readStatusLists,
 } from "./feedback.ts";
 
-/** The full name of a principal; null when no name is known. */
+/** The full name of a principal; null if no name is known. */
 function fullName({ first_name, last_name }: Principal): string | null {
   const name = [first_name, last_name].flatMap((part) => part?.trim() || []).join(" ");
   return name === "" ? null : name;
@@ -24,13 +24,10 @@ function fullName({ first_name, last_name }: Principal): string | null {
 /** The items that `submitFeedback` reads. */
 export const aheadOfSubmission = (account: string): Ahead =>
   aheadOfLists(
-    [account, undefined].flatMap((of) => [
-      feedbackMatching({ account: of }),
-      feedbackMatching({ account: of, status: "new" }),
-    ]),
+    [{ account }, {}].flatMap((filter) => [feedbackMatching(filter), feedbackMatching({ ...filter, status: "new" })]),
   );
 
-/** Stores the principal's feedback on the product, for the operator to read. */
+/** Stores the principal's feedback on the product. The operator reads it. */
 export function submitFeedback(
   accountId: string,
   { attributes, ...input }: NewFeedback,
@@ -55,7 +52,7 @@ export function submitFeedback(
       created_at: at,
       updated_at: at,
       admin_notes: null,
-      ...statusLists.places,
+      ...statusLists.ordinals,
       version: 1,
     };
     const pointer = { account_id: accountId, id };
@@ -66,7 +63,7 @@ export function submitFeedback(
         ...appendRows(own.state, [stored]),
         ...appendRows(all.state, [pointer]),
         ...statusLists.append(pointer),
-        { put: { ...feedbackPlaceKey(id), ...pointer }, if: "absent" },
+        { put: { ...feedbackPointerKey(id), ...pointer }, if: "absent" },
       ],
       changes: [change(feedbackKind, "submitted", id, { after: feedback })],
     };

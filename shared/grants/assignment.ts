@@ -1,17 +1,18 @@
 import * as z from "zod";
 
+import type { RolesRecord } from "../accounts/standing.ts";
 import { Capability, RoleKey, roles } from "../auth/capabilities.ts";
-import { ResourceType } from "../auth/permissions.ts";
+import { isLive, ResourceType } from "../auth/permissions.ts";
 import { type Change, change, defineKind } from "../changes/kind.ts";
 import { Id } from "../core/ids.ts";
 import { Timestamp } from "../core/time.ts";
 
 export const SubjectType = z.enum(["user", "group", "service_account"]);
-const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "role"]);
+const AssignmentKind = z.enum(["capability", "account_owner", "super_admin", "role", "custom_role"]);
 
 /**
- * Something that a subject was given, as it is stored: a capability, ownership or super admin (the API calls these
- * grants), or a role (a role assignment).
+ * A stored permission of a subject: a capability, ownership or super admin (a grant in the API), or a role (a role
+ * assignment in the API). A custom role is one that the account has made.
  */
 export const StoredAssignment = z.object({
   id: z.string(),
@@ -20,9 +21,12 @@ export const StoredAssignment = z.object({
   subject_id: z.string(),
   capability: Capability.optional(),
   role: RoleKey.optional(),
+  custom_role: z.string().optional(),
   scope: z.object({ type: ResourceType, id: z.string() }).optional(),
   created_at: z.string(),
   created_by: z.string(),
+  /** When the assignment ends by itself; undefined if it does not end. */
+  expires_at: z.string().optional(),
   revoked_at: z.string().optional(),
 });
 export type Assignment = z.output<typeof StoredAssignment>;
@@ -45,9 +49,12 @@ export const Grant = z
     resource_type: ResourceType.nullable()
       .optional()
       .meta({ description: "The type of the resource to which the grant is narrowed. Null for the whole account." }),
+    expires_at: Timestamp.nullable()
+      .optional()
+      .meta({ description: "When the grant ends by itself. Null if it does not." }),
     revoked_at: Timestamp.nullable()
       .optional()
-      .meta({ description: "When the grant was revoked. Null if it was not revoked." }),
+      .meta({ description: "When the grant was revoked or ended. Null if it is in force." }),
   })
   .meta({
     id: "AuthorizationGrant",
@@ -64,13 +71,14 @@ export const grantOf = (assignment: Assignment): z.output<typeof Grant> => ({
   created_at: assignment.created_at,
   resource_id: assignment.scope?.id ?? null,
   resource_type: assignment.scope?.type ?? null,
+  expires_at: assignment.expires_at ?? null,
   revoked_at: assignment.revoked_at ?? null,
 });
 
 export const RoleAssignment = z
   .object({
     id: Id.meta({ description: "The assignment's id." }),
-    role_key: RoleKey.meta({ description: "The role." }),
+    role_key: z.string().meta({ description: "The role: one of the product, or one that the account has made." }),
     expanded_capability_keys: z.array(Capability).meta({ description: "The capabilities of the role." }),
     subject_id: Id.meta({ description: "The id of the subject: a user, a group or a service account." }),
     subject_type: SubjectType.meta({ description: "The type of the subject." }),
@@ -82,29 +90,36 @@ export const RoleAssignment = z
       description: "The type of the resource to which the assignment is narrowed. Null for the whole account.",
     }),
     created_at: Timestamp.meta({ description: "When the role was assigned." }),
+    expires_at: Timestamp.nullable().meta({ description: "When the assignment ends by itself. Null if it does not." }),
     revoked_at: Timestamp.nullable().meta({
-      description: "When the assignment was revoked. Null if it was not revoked.",
+      description: "When the assignment was revoked or ended. Null if it is in force.",
     }),
   })
   .meta({ id: "RoleAssignment", description: "A role that a subject holds in an account." });
 
-/** The API view of the assignment of a role. Throws for a grant. */
-export function roleAssignmentOf(assignment: Assignment): z.output<typeof RoleAssignment> {
-  const role = RoleKey.parse(assignment.role);
+/** Whether the assignment is the assignment of a role. */
+export const isOfRole = ({ kind }: Pick<Assignment, "kind">): boolean => kind === "role" || kind === "custom_role";
+
+/** The API view of the assignment of a role. `own` are the roles of the account. Throws for a grant. */
+export function roleAssignmentOf(assignment: Assignment, { roles: own }: RolesRecord): z.output<typeof RoleAssignment> {
+  const { custom_role: key } = assignment;
+  const role = key ?? RoleKey.parse(assignment.role);
+  const held = key === undefined ? roles[RoleKey.parse(role)] : Object.hasOwn(own, key) ? own[key]?.capabilities : [];
   return {
     id: assignment.id,
     role_key: role,
-    expanded_capability_keys: [...roles[role]],
+    expanded_capability_keys: [...(held ?? [])],
     subject_id: assignment.subject_id,
     subject_type: assignment.subject_type,
     resource_id: assignment.scope?.id ?? null,
     resource_type: assignment.scope?.type ?? null,
     created_at: assignment.created_at,
+    expires_at: assignment.expires_at ?? null,
     revoked_at: assignment.revoked_at ?? null,
   };
 }
 
-const verbs = ["created", "revoked"] as const;
+const verbs = ["created", "updated", "revoked", "expired"] as const;
 
 export const grantKind = defineKind({ name: "auth.grant", verbs, view: Grant, seenWith: "auth.manage" });
 export const roleAssignmentKind = defineKind({
@@ -114,13 +129,31 @@ export const roleAssignmentKind = defineKind({
   seenWith: "auth.manage",
 });
 
-/** The recorded change for the creation or the revocation of an assignment. `now` is the time of the revocation. */
-export function assignmentChange(verb: (typeof verbs)[number], assignment: Assignment, now?: Date): Change {
-  const [kind, view] =
-    assignment.kind === "role" ? [roleAssignmentKind, roleAssignmentOf] : ([grantKind, grantOf] as const);
-  const after = verb === "revoked" && now ? { ...assignment, revoked_at: now.toISOString() } : assignment;
-  return change(kind, verb, assignment.id, {
-    ...(verb === "revoked" ? { before: view(assignment) } : {}),
-    after: view(after),
+const viewOf = (assignment: Assignment, own: RolesRecord): object =>
+  isOfRole(assignment) ? roleAssignmentOf(assignment, own) : grantOf(assignment);
+
+/**
+ * The change to record for a new assignment (`before` is undefined), or for one that has another end. `own` are the
+ * roles of the account.
+ */
+export const assignmentChange = (before: Assignment | undefined, after: Assignment, own: RolesRecord): Change =>
+  change(isOfRole(after) ? roleAssignmentKind : grantKind, before ? "updated" : "created", after.id, {
+    ...(before ? { before: viewOf(before, own) } : {}),
+    after: viewOf(after, own),
+  });
+
+/** The assignment as it is kept after its revocation, or after its own end if that was earlier. */
+export function endedAssignment(assignment: Assignment, now: Date): Assignment {
+  const { expires_at } = assignment;
+  const at = now.toISOString();
+  return { ...assignment, revoked_at: expires_at !== undefined && !isLive(expires_at, at) ? expires_at : at };
+}
+
+/** The change to record when an assignment is revoked, or has ended by itself. */
+export function endChange(assignment: Assignment, own: RolesRecord, now: Date): Change {
+  const verb = isLive(assignment.expires_at, now.toISOString()) ? "revoked" : "expired";
+  return change(isOfRole(assignment) ? roleAssignmentKind : grantKind, verb, assignment.id, {
+    before: viewOf(assignment, own),
+    after: viewOf(endedAssignment(assignment, now), own),
   });
 }

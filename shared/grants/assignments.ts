@@ -1,14 +1,17 @@
 import * as z from "zod";
 
+import { noRoles, rolesOf, type RolesRecord } from "../accounts/standing.ts";
 import type { Capability, RoleKey } from "../auth/capabilities.ts";
-import { type HeldGrant, type Scope, capabilitiesOf, type ResourceType } from "../auth/permissions.ts";
+import { type HeldGrant, isLive, type Scope, capabilitiesOf, type ResourceType } from "../auth/permissions.ts";
+import type { Profile } from "../auth/principal.ts";
 import type { Change } from "../changes/kind.ts";
 import { notFound, InvalidInput } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
+import { dueWrite, type Queue } from "../table/due.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
-import { type Assignment, StoredAssignment, assignmentChange } from "./assignment.ts";
+import { type Assignment, StoredAssignment, assignmentChange, endChange, endedAssignment } from "./assignment.ts";
 import {
   type Held,
   type HolderChange,
@@ -17,16 +20,20 @@ import {
   planOwnerAdded,
   planOwnerRemoved,
   planSuperAdmin,
+  readHeld,
 } from "./holders.ts";
 
 /*
- * An assignment is a grant of the specification or the assignment of a role.
- *
  * Access patterns
- *   assignments of an account, oldest first, and one by id   ACCOUNT#<id> / ASSIGNMENT#<id>
- *   revoked assignments                                      ACCOUNT#<id> / REVOKED#<id>
- *   assignments on one resource, to revoke with it           ACCOUNT#<id> / SCOPED#<type>#<resource id>#<id>
+ *   assignments of an account, oldest first, and one by id      ACCOUNT#<id> / ASSIGNMENT#<id>
+ *   revoked assignments                                         ACCOUNT#<id> / REVOKED#<id>
+ *   assignments on a resource, to revoke when it is deleted     ACCOUNT#<id> / SCOPED#<type>#<resource id>#<id>
+ *   assignments that have ended by themselves                   GRANT_DUE#<shard>
  */
+/** The assignments that end by themselves, by their ends. A task stays when its assignment is revoked or ends later. */
+export const grantQueue: Queue = { name: "GRANT_DUE", shards: 4 };
+
+/** The key of an assignment. */
 export const assignmentKey = (accountId: string, kind: "ASSIGNMENT" | "REVOKED", id = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `${kind}#${id}`,
@@ -37,35 +44,43 @@ const scopedKey = (accountId: string, { type, id }: Scope, assignmentId = ""): K
 });
 
 /**
- * A permission to give: ownership, super admin, or a capability or role on a scope (without one, the whole account).
+ * A permission to give: ownership, super admin, or a capability or role on a scope. The default is the whole account. It
+ * ends at `expires_at`, by default never. A `custom_role` is the key of a role that the account has made.
  */
-export type Grantable =
-  | { kind: "account_owner" | "super_admin" }
+export type Grantable = { expires_at?: string | undefined } & (
+  | { kind: "account_owner" }
+  | { kind: "super_admin" }
   | { kind: "capability"; capability: Capability; scope?: Scope | undefined }
-  | { kind: "role"; role: RoleKey; scope?: Scope | undefined };
+  | { kind: "role"; role: RoleKey; scope?: Scope | undefined }
+  | { kind: "custom_role"; custom_role: string; scope?: Scope | undefined }
+);
 
 /** The id of the giver, and the time. */
 type Author = { by: string; now: Date };
 
-/** Plans new assignments for one subject, from fresh reads and for one transaction. */
+/**
+ * Plans new assignments for one subject, in one transaction. Stores `profile`, if the subject is a user. Throws 404 for a group or service account that the account
+ * does not have, and 409 `limit_reached`.
+ */
 export async function planAssignments(
   table: Reader,
   accountId: string,
   subject: Subject,
-  given: readonly Grantable[],
+  grantables: readonly Grantable[],
   { by, now }: Author,
+  profile: Profile = {},
 ): Promise<{ assignments: Assignment[]; writes: Write[]; changes: Change[] }> {
-  const assignments = given.map((one): Assignment => ({
+  const assignments = grantables.map((grantable): Assignment => ({
     id: timeOrderedId(now),
     subject_type: subject.type,
     subject_id: subject.id,
     created_at: now.toISOString(),
     created_by: by,
-    ...one,
+    ...grantable,
   }));
   const changes = assignments.map((assignment) => ({
     subject,
-    change: (held: Held) => withAssignment(held, assignment),
+    change: (held: Held) => ({ ...withAssignment(withoutEnded(held, now), assignment), ...profile }),
   }));
   const writes = [
     ...assignments.flatMap((assignment) => itemWrites(accountId, assignment)),
@@ -76,32 +91,90 @@ export async function planAssignments(
     )),
     ...(await rankWrites(table, accountId, assignments, planOwnerAdded, (grants, id) => [...grants, id])),
   ];
-  return { assignments, writes, changes: assignments.map((one) => assignmentChange("created", one)) };
+  const own = await rolesOf(table, accountId, assignments);
+  return {
+    assignments,
+    writes,
+    changes: assignments.map((assignment) => assignmentChange(undefined, assignment, own)),
+  };
 }
+
+/**
+ * Plans another end of an assignment that has not ended. Throws 409 `last_owner` if the last user who owns the account
+ * without an end would get one.
+ */
+export async function planNewEnd(
+  table: Reader,
+  accountId: string,
+  before: Assignment,
+  expires_at: string | undefined,
+): Promise<{ assignment: Assignment; writes: Write[]; changes: Change[] }> {
+  const { expires_at: oldEnd, ...lasting } = before;
+  const assignment: Assignment = { ...lasting, ...(expires_at === undefined ? {} : { expires_at }) };
+  const { kind, subject_type: type, subject_id: id } = assignment;
+  const subject = { type, id };
+  const change = (held: Held): Held => withAssignment(withoutAssignment(held, before), assignment);
+  const isUserOwner = kind === "account_owner" && type === "user";
+  const writes = [
+    { put: { ...assignmentKey(accountId, "ASSIGNMENT", assignment.id), ...assignment }, if: "present" } as const,
+    ...dueWrites(accountId, assignment),
+    ...(kind === "super_admin"
+      ? [await planSuperAdmin(table, id, (grants) => grants, { [assignment.id]: expires_at })]
+      : await planHolders(table, accountId, [{ subject, change }])),
+    ...(isUserOwner && oldEnd === undefined ? [await planOwnerRemoved(table, accountId, id)] : []),
+    ...(isUserOwner && expires_at === undefined ? [await planOwnerAdded(table, accountId, id)] : []),
+  ];
+  const own = await rolesOf(table, accountId, [assignment]);
+  return { assignment, writes, changes: [assignmentChange(before, assignment, own)] };
+}
+
+const dueWrites = (accountId: string, { id, expires_at }: Assignment): Write[] =>
+  expires_at === undefined ? [] : [dueWrite(grantQueue, [accountId, id], expires_at)];
 
 function itemWrites(accountId: string, assignment: Assignment): Write[] {
   const { id, scope } = assignment;
   const pointer: Write[] = scope ? [{ put: { ...scopedKey(accountId, scope, id), assignment_id: id } }] : [];
-  return [{ put: { ...assignmentKey(accountId, "ASSIGNMENT", id), ...assignment }, if: "absent" }, ...pointer];
+  return [
+    { put: { ...assignmentKey(accountId, "ASSIGNMENT", id), ...assignment }, if: "absent" },
+    ...pointer,
+    ...dueWrites(accountId, assignment),
+  ];
 }
 
-function withAssignment(held: Held, { id, kind, capability, role, scope }: Assignment): Held {
-  if (kind === "account_owner") return { ...held, owner_grant_id: id };
+function withAssignment(held: Held, { id, kind, capability, role, custom_role, scope, expires_at }: Assignment): Held {
+  const end = expires_at === undefined ? {} : { expires_at };
+  if (kind === "account_owner") {
+    const { owner_expires_at: _, ...others } = held;
+    return { ...others, owner_grant_id: id, ...(expires_at === undefined ? {} : { owner_expires_at: expires_at }) };
+  }
   const grant: HeldGrant = {
     id,
     ...(capability ? { capability } : {}),
     ...(role ? { role } : {}),
+    ...(custom_role === undefined ? {} : { custom_role }),
     ...(scope ? { scope } : {}),
+    ...end,
   };
   return { ...held, grants: [...held.grants, grant] };
 }
 
-function withoutAssignment({ owner_grant_id, ...held }: Held, { id }: Assignment): Held {
-  const kept = owner_grant_id === undefined || owner_grant_id === id ? {} : { owner_grant_id };
-  return { ...held, ...kept, grants: held.grants.filter((grant) => grant.id !== id) };
+function withoutAssignment(held: Held, { id }: Assignment): Held {
+  const grants = held.grants.filter((grant) => grant.id !== id);
+  if (held.owner_grant_id !== id) return { ...held, grants };
+  const { owner_grant_id: _, owner_expires_at: __, ...others } = held;
+  return { ...others, grants };
 }
 
-/** The writes to the owners of the account, and to the grants that make users super admins. */
+/** Without grants that have ended, so that they do not count towards the limit. Their assignments end later. */
+const withoutEnded = (held: Held, now: Date): Held => ({
+  ...held,
+  grants: held.grants.filter(({ expires_at }) => isLive(expires_at, now.toISOString())),
+});
+
+/**
+ * The writes to the list of the account's owners, which has only users who own it without an end, and to the super
+ * admin grants of users.
+ */
 async function rankWrites(
   table: Reader,
   accountId: string,
@@ -109,23 +182,27 @@ async function rankWrites(
   planOwner: typeof planOwnerAdded,
   change: (grants: string[], id: string) => string[],
 ): Promise<Write[]> {
-  const planned = assignments.map(async ({ id, kind, subject_type, subject_id }) => {
-    if (kind === "super_admin") return [await planSuperAdmin(table, subject_id, (grants) => change(grants, id))];
-    return kind === "account_owner" && subject_type === "user" ? [await planOwner(table, accountId, subject_id)] : [];
+  const planned = assignments.map(async ({ id, kind, subject_type, subject_id, expires_at }) => {
+    if (kind === "super_admin") {
+      return [await planSuperAdmin(table, subject_id, (grants) => change(grants, id), { [id]: expires_at })];
+    }
+    const isLastingOwner = kind === "account_owner" && subject_type === "user" && expires_at === undefined;
+    return isLastingOwner ? [await planOwner(table, accountId, subject_id)] : [];
   });
   return (await Promise.all(planned)).flat();
 }
 
 /**
- * Plans the revocation of assignments, and moves them to the list of revoked assignments. `also` are further changes of
- * holders in the same transaction.
+ * Plans the revocation of assignments, and moves them to the list of revoked assignments. Those that have ended by
+ * themselves are recorded as expired. `otherChanges` are changes of
+ * holders to make in the same transaction. Throws 409 `last_owner`.
  */
 export async function planRevocation(
   table: Reader,
   accountId: string,
   assignments: readonly Assignment[],
   now: Date,
-  also: readonly HolderChange[] = [],
+  otherChanges: readonly HolderChange[] = [],
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const held = assignments.filter(({ kind }) => kind !== "super_admin");
   const changes = held.map((assignment): HolderChange => ({
@@ -134,22 +211,40 @@ export async function planRevocation(
   }));
   const writes = [
     ...revokedItems(accountId, assignments, now),
-    ...(await planHolders(table, accountId, [...changes, ...also])),
+    ...(await planHolders(table, accountId, [...changes, ...otherChanges])),
     ...(await rankWrites(table, accountId, assignments, planOwnerRemoved, (grants, id) =>
-      grants.filter((one) => one !== id),
+      grants.filter((grantId) => grantId !== id),
     )),
   ];
-  return { writes, changes: assignments.map((one) => assignmentChange("revoked", one, now)) };
+  const own = await rolesOf(table, accountId, assignments);
+  return { writes, changes: assignments.map((assignment) => endChange(assignment, own, now)) };
+}
+
+/**
+ * Plans the end of an assignment whose time is over, as `planRevocation` does. A holder that was given something else
+ * since has forgotten the assignment already, and may be gone.
+ */
+export async function planExpiry(
+  table: Reader,
+  accountId: string,
+  assignment: Assignment,
+  now: Date,
+): Promise<{ writes: Write[]; changes: Change[] }> {
+  const { id, kind, subject_type, subject_id } = assignment;
+  const holder = await readHeld(table, accountId, { type: subject_type, id: subject_id });
+  const isHeld = holder?.owner_grant_id === id || holder?.grants.some((grant) => grant.id === id);
+  if (isHeld || kind === "super_admin") return planRevocation(table, accountId, [assignment], now);
+  const own = await rolesOf(table, accountId, [assignment]);
+  return { writes: revokedItems(accountId, [assignment], now), changes: [endChange(assignment, own, now)] };
 }
 
 /** The writes that move assignments to the list of revoked assignments. */
 function revokedItems(accountId: string, assignments: readonly Assignment[], now: Date): Write[] {
   return assignments.flatMap((assignment): Write[] => {
-    const { id, scope } = assignment;
-    const revoked = { ...assignment, revoked_at: now.toISOString() };
+    const { id, scope, expires_at } = assignment;
     return [
-      { delete: assignmentKey(accountId, "ASSIGNMENT", id), if: "present" },
-      { put: { ...assignmentKey(accountId, "REVOKED", id), ...revoked } },
+      { delete: assignmentKey(accountId, "ASSIGNMENT", id), if: expires_at === undefined ? "present" : { expires_at } },
+      { put: { ...assignmentKey(accountId, "REVOKED", id), ...endedAssignment(assignment, now) } },
       ...(scope ? [{ delete: scopedKey(accountId, scope, id) }] : []),
     ];
   });
@@ -174,21 +269,26 @@ export function aheadOfAssignments(accountId: string): Ahead {
   return { ranges: [{ partition: assignmentKey(accountId, "ASSIGNMENT").PK, from: from ?? "", to: to ?? "" }] };
 }
 
-/** All assignments of an account, oldest first, with the revoked ones if `includeRevoked` is set. */
+/**
+ * All assignments of an account, oldest first; with `includeRevoked` also those that are revoked or have ended.
+ */
 export async function listAssignments(
   table: Reader,
   accountId: string,
   includeRevoked: boolean,
+  now: Date,
 ): Promise<Assignment[]> {
   const { PK } = assignmentKey(accountId, "ASSIGNMENT");
   const read = async (kind: "ASSIGNMENT" | "REVOKED"): Promise<Assignment[]> => {
     const items = await table.between(PK, assignmentKey(accountId, kind).SK, assignmentKey(accountId, kind, "~").SK);
     return items.map((item) => StoredAssignment.parse(item));
   };
-  const live = await read("ASSIGNMENT");
-  if (!includeRevoked) return live;
-  // The revoked ones are read last. An assignment that is revoked in between is then read twice instead of missed.
-  const byId = new Map([...live, ...(await read("REVOKED"))].map((one) => [one.id, one]));
+  const isInForce = ({ expires_at }: Assignment): boolean => isLive(expires_at, now.toISOString());
+  const stored = await read("ASSIGNMENT");
+  if (!includeRevoked) return stored.filter(isInForce);
+  const live = stored.map((assignment) => (isInForce(assignment) ? assignment : endedAssignment(assignment, now)));
+  // Reads the revoked assignments last. So an assignment that is revoked in between is read twice instead of missed.
+  const byId = new Map([...live, ...(await read("REVOKED"))].map((assignment) => [assignment.id, assignment]));
   return [...byId.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
@@ -212,21 +312,24 @@ export async function assignmentsOn(table: Reader, accountId: string, scope: Sco
 }
 
 /**
- * The number of grants that one transaction revokes in addition to its other work. The rest is revoked in further
- * transactions.
+ * The most grants on a resource that the transaction revokes which deletes the resource. Each takes up to nine of the 100
+ * writes.
  */
-const grantsAtOnce = 10;
+const grantsPerTransaction = 8;
 
-/** Plans the revocation of the first few grants on a resource that is deleted. `isAll` says that there are no more. */
+/**
+ * Plans the revocation of up to eight grants on a resource that is deleted. `isAll` tells whether these are all grants on
+ * the resource.
+ */
 export async function planPurge(
   table: Reader,
   accountId: string,
   scope: Scope,
   now: Date,
 ): Promise<{ isAll: boolean; writes: Write[]; changes: Change[] }> {
-  const bound = await assignmentsOn(table, accountId, scope);
-  const isAll = bound.length <= grantsAtOnce;
-  return { isAll, ...(await planRevocation(table, accountId, bound.slice(0, grantsAtOnce), now)) };
+  const assignments = await assignmentsOn(table, accountId, scope);
+  const isAll = assignments.length <= grantsPerTransaction;
+  return { isAll, ...(await planRevocation(table, accountId, assignments.slice(0, grantsPerTransaction), now)) };
 }
 
 const workspace = ["workspace"] as const;
@@ -236,8 +339,8 @@ const credential = ["workspace", "domain", "credential"] as const;
 const forwarding = ["workspace", "domain", "forwarding"] as const;
 
 /**
- * The types of resources to which a capability can be narrowed and still allow something. A capability that is not
- * listed can only be given on the whole account.
+ * The types of resources on which each capability has an effect. A capability that is not listed can be given on the
+ * whole account only.
  */
 export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = {
   "workspace.view": workspace,
@@ -263,14 +366,28 @@ export const scopeTypes: Partial<Record<Capability, readonly ResourceType[]>> = 
   "ip.assign": domain,
 };
 
-/** Throws 422 for a capability or role that allows nothing on the resource to which it is narrowed. */
-export function requireEffect(given: Grantable): void {
-  if (given.kind !== "capability" && given.kind !== "role") return;
-  const { scope } = given;
+/** The capabilities that a grantable gives. `own` are the roles of the account. */
+export function capabilitiesGiven(grantable: Grantable, own: RolesRecord): readonly Capability[] {
+  if (grantable.kind === "account_owner" || grantable.kind === "super_admin") return [];
+  if (grantable.kind !== "custom_role") return capabilitiesOf(grantable);
+  const { custom_role: key } = grantable;
+  return Object.hasOwn(own.roles, key) ? (own.roles[key]?.capabilities ?? []) : [];
+}
+
+/** Throws 422 for a capability or role that has no effect on its scope. `held` are the capabilities of the role. */
+export function requireEffect(
+  grantable: Grantable,
+  held: readonly Capability[] = capabilitiesGiven(grantable, noRoles),
+): void {
+  if (grantable.kind === "account_owner" || grantable.kind === "super_admin") return;
+  const { scope } = grantable;
   if (scope === undefined || scope.type === "account") return;
-  const types = [...new Set(capabilitiesOf(given).flatMap((capability) => scopeTypes[capability] ?? []))];
+  const types = [...new Set(held.flatMap((capability) => scopeTypes[capability] ?? []))];
   if (types.includes(scope.type)) return;
-  const [member, name] = given.kind === "role" ? ["role_key", given.role] : ["capability_key", given.capability];
+  const [member, name] =
+    grantable.kind === "capability"
+      ? ["capability_key", grantable.capability]
+      : ["role_key", grantable.kind === "role" ? grantable.role : grantable.custom_role];
   const narrower = types.length > 0 ? `, or on one ${types.join(" or ")}` : "";
   const msg = `${name} has no effect on a ${scope.type}. Give it on the account${narrower}`;
   throw new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);

@@ -7,11 +7,15 @@ import {
   groupsKey,
   GroupsRecord,
   noGroups,
+  StoredUser,
   userKey,
   type GrantHolder,
 } from "../accounts/standing.ts";
+import { isLive, latestEnd } from "../auth/permissions.ts";
+import { Profile } from "../auth/principal.ts";
 import { notFound, Problem } from "../core/errors.ts";
 import { appendRows, readList, removeRows, aheadOfList } from "../table/ranked-list.ts";
+import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write, Key } from "../table/writes.ts";
 
@@ -23,11 +27,13 @@ const ownersKey = (accountId: string) => ({ PK: `ACCOUNT#${accountId}`, SK: "OWN
 
 export type Subject = { type: "user" | "group" | "service_account"; id: string };
 
-/** The ownership and the grants of a subject. `groups` are the groups to which it was added; empty for a group. */
-export type Held = GrantHolder & { groups: string[] };
 /**
- * A change of what a subject holds. With `forget`, a service account that holds nothing after the change loses its
- * record, and nothing can be given to it any more.
+ * The ownership, grants and groups of a subject, and the profile of a user. A group as a subject has no groups here.
+ */
+export type Held = GrantHolder & Profile & { groups: string[] };
+/**
+ * A change of what a subject holds. With `forget`, the record of a service account that holds nothing after the change
+ * is deleted, so that nothing can be given to the service account any more.
  */
 export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
@@ -42,8 +48,8 @@ export async function readHeld(table: Reader, accountId: string, subject: Subjec
 }
 
 /**
- * The items that `planHolders` reads to give something to a subject, `times` times. With `leaves` also those that it
- * reads if the subject loses its last permission and its account is among the first in its list.
+ * The items that `planHolders` reads for a subject; the record of the subject is listed `times` times. With `leaves`,
+ * the items include a block of the user's list of accounts, which is read if the user loses the last permission.
  */
 export function aheadOfHolder(
   accountId: string,
@@ -55,20 +61,20 @@ export function aheadOfHolder(
   return [...Array.from({ length: times }, () => record), ...list];
 }
 
-/** Reads what all groups of an account hold. */
+/** Reads the grants and parents of all groups of an account. */
 export async function readGroups(table: Reader, accountId: string): Promise<GroupsRecord> {
   return (await table.get(groupsKey(accountId), GroupsRecord)) ?? noGroups;
 }
 
-/** An item can have 400 KB. Every request reads the grants of its subject, so the limit is far lower. */
-const grantLimit = 1_000;
+/** An item can have 400 KB. The limit is far lower, because every request reads the grants of its subject. */
+export const grantLimit = 1_000;
 const groupsLimitBytes = 300_000;
 
 /**
- * The write that replaces the grants of all groups. It fails if they changed since they were read. Throws 409
- * `limit_reached` if they do not fit into one item.
+ * The write that replaces the grants and parents of all groups. The write fails if they have changed since `record` was
+ * read. Throws 409 `limit_reached` if `groups` does not fit into one item.
  */
-export function groupsWrite(accountId: string, { version }: GroupsRecord, groups: GroupsRecord["groups"]): Write {
+export function groupsWrite(accountId: string, record: GroupsRecord, groups: GroupsRecord["groups"]): Write {
   if (Buffer.byteLength(JSON.stringify(groups)) > groupsLimitBytes) {
     throw new Problem(
       "limit_reached",
@@ -76,14 +82,14 @@ export function groupsWrite(accountId: string, { version }: GroupsRecord, groups
     );
   }
   return {
-    put: { ...groupsKey(accountId), groups, version: version + 1 },
-    if: version === 0 ? "absent" : { version },
+    put: { ...groupsKey(accountId), groups, version: record.version + 1 },
+    if: record.version === 0 ? "absent" : { version: record.version },
   };
 }
 
 /**
- * Plans changes of what subjects hold. Throws 404 for a group or service account that the account does not have. A user
- * needs no record beforehand.
+ * Plans changes of what subjects hold. Throws 404 for a group or service account that the account does not have, and
+ * 409 `limit_reached`. A user without a record gets one.
  */
 export async function planHolders(
   table: Reader,
@@ -95,7 +101,7 @@ export async function planHolders(
     changes.filter(({ subject }) => subject.type !== "group"),
     ({ subject }) => `${subject.type}#${subject.id}`,
   );
-  const records = [...bySubject.values()].map((same) => planRecord(table, accountId, same));
+  const records = [...bySubject.values()].map((ofSubject) => planRecord(table, accountId, ofSubject));
   const groups = groupChanges.length > 0 ? [planGroups(table, accountId, groupChanges)] : [];
   return (await Promise.all([...records, ...groups])).flat();
 }
@@ -119,42 +125,80 @@ async function planGroups(table: Reader, accountId: string, changes: readonly Ho
 const isEmpty = ({ owner_grant_id, grants, groups }: Held): boolean =>
   owner_grant_id === undefined && grants.length === 0 && groups.length === 0;
 
+/**
+ * Plans the new access record of one user or service account. A user who holds nothing has no record, and the account
+ * is in the user's list of accounts only while the user has a record.
+ */
 async function planRecord(table: Reader, accountId: string, changes: readonly HolderChange[]): Promise<Write[]> {
   const subject = changes[0]?.subject ?? { type: "user", id: "" };
   const key = accessKey(accountId, subject);
   const record = await table.get(key, AccessRecord);
   if (!record && subject.type === "service_account") throw notFound();
-  const { owner_grant_id, grants, groups } = applyAll(record ?? noGrants, changes);
+  const next = applyAll(record ?? noGrants, changes);
+  const { owner_grant_id, owner_expires_at, grants, groups } = next;
   if (grants.length > grantLimit || groups.length > grantLimit) {
     throw new Problem(
       "limit_reached",
       `A subject can hold ${grantLimit} grants and be in ${grantLimit} groups at most.`,
     );
   }
-  const held = { ...(owner_grant_id === undefined ? {} : { owner_grant_id }), grants, groups };
+  const held = {
+    ...Profile.parse(next),
+    ...(owner_grant_id === undefined ? {} : { owner_grant_id }),
+    ...(owner_expires_at === undefined ? {} : { owner_expires_at }),
+    grants,
+    groups,
+  };
   const condition: Write["if"] = record ? { version: record.version } : "absent";
   const put = (listedAt: number | undefined): Write => ({
-    put: { ...key, ...held, listed_at: listedAt, version: (record?.version ?? 0) + 1 },
+    put: { ...key, ...held, profile_at: record?.profile_at, listed_at: listedAt, version: (record?.version ?? 0) + 1 },
     if: condition,
   });
   if (subject.type === "service_account") {
     const isForgotten = isEmpty(held) && changes.some(({ forget }) => forget);
     return [isForgotten ? { delete: key, if: condition } : put(undefined)];
   }
+  const ends = await planAccessEnd(table, accountId, subject.id, accessEnd(record ?? noGrants), accessEnd(held));
   const listedAt = record?.listed_at;
   if (isEmpty(held) ? listedAt === undefined : listedAt !== undefined) {
-    const gone: Write[] = record ? [{ delete: key, if: condition }] : [];
-    return isEmpty(held) ? gone : [put(listedAt)];
+    const deletion: Write[] = record ? [{ delete: key, if: condition }] : [];
+    return isEmpty(held) ? [...deletion, ...ends] : [put(listedAt), ...ends];
   }
   const { state } = await readList(table, accountsOfUser(subject.id), listedAt === undefined ? [] : [listedAt]);
   return listedAt === undefined
-    ? [put(state.next), ...appendRows(state, [{ account_id: accountId }])]
-    : [{ delete: key, if: condition }, ...removeRows(state, [listedAt])];
+    ? [put(state.next), ...appendRows(state, [{ account_id: accountId }]), ...ends]
+    : [{ delete: key, if: condition }, ...removeRows(state, [listedAt]), ...ends];
+}
+
+/** When everything that a subject holds ends; undefined if something does not end, or if the subject holds nothing. */
+const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): string | undefined =>
+  groups.length > 0
+    ? undefined
+    : latestEnd([
+        ...(owner_grant_id === undefined ? [] : [owner_expires_at]),
+        ...grants.map(({ expires_at }) => expires_at),
+      ]);
+
+/** Whether a subject holds anything at a time. */
+export const hasAccess = (held: Held, at: string): boolean => !isEmpty(held) && isLive(accessEnd(held), at);
+
+/** The write that notes with a user when all access to an account ends, so that `accounts.list` leaves it out then. */
+async function planAccessEnd(
+  table: Reader,
+  accountId: string,
+  userId: string,
+  from: string | undefined,
+  to: string | undefined,
+): Promise<Write[]> {
+  if (from === to) return [];
+  const user = await readUser(table, userId);
+  const { [accountId]: _, ...others } = user.access_ends;
+  return [userWrite(userId, user, { access_ends: to === undefined ? others : { ...others, [accountId]: to } })];
 }
 
 /**
- * The write that deletes the record of a service account that holds nothing any more, so that nothing can be given to
- * it; none if it still holds something.
+ * The write that deletes the record of a service account which holds nothing, so that nothing can be given to the
+ * service account any more. No write if it still holds something.
  */
 export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
   const key = accessKey(accountId, subject);
@@ -163,6 +207,24 @@ export async function planForgotten(table: Reader, accountId: string, subject: S
 }
 
 const Owners = z.object({ user_ids: z.array(z.string()), version: z.int() });
+
+/** The ids of the users who own an account, in the order in which they became owners. */
+export async function readOwners(table: Reader, accountId: string): Promise<string[]> {
+  const key = ownersKey(accountId);
+  const owners = await table.get(key, Owners);
+  if (owners) table.seen?.note({ ...key, ...owners });
+  return owners?.user_ids ?? [];
+}
+
+/**
+ * The items that are probably read for an account's owners: their ids, and the access records of the first ones, twice,
+ * because authorization reads the record of the caller.
+ */
+export function aheadOfOwners(accountId: string, seen: Seen, most: number): Key[] {
+  const { user_ids = [] } = Owners.safeParse(seen.recall(ownersKey(accountId))).data ?? {};
+  const records = user_ids.slice(0, most).map((id) => accessKey(accountId, { type: "user", id }));
+  return [ownersKey(accountId), ...records, ...records];
+}
 
 /** The write that adds a user to the owners of an account. Throws 409 `limit_reached`. */
 export async function planOwnerAdded(table: Reader, accountId: string, userId: string): Promise<Write> {
@@ -191,22 +253,40 @@ export async function planOwnerRemoved(table: Reader, accountId: string, userId:
   };
 }
 
-const SuperAdmin = z.object({ super_admin_grants: z.array(z.string()), version: z.int() });
+const VersionedUser = StoredUser.extend({ version: z.int() });
+type VersionedUser = z.output<typeof VersionedUser>;
 
-/** The ids of the grants that make a user a super admin. */
+const readUser = async (table: Reader, userId: string): Promise<VersionedUser> =>
+  (await table.get(userKey(userId), VersionedUser)) ?? {
+    super_admin_grants: [],
+    super_admin_ends: {},
+    access_ends: {},
+    version: 0,
+  };
+
+const userWrite = (userId: string, user: VersionedUser, changed: Partial<VersionedUser>): Write => ({
+  put: { ...userKey(userId), ...user, ...changed, version: user.version + 1 },
+  if: user.version === 0 ? "absent" : { version: user.version },
+});
+
+/** The ids of the grants that make a user a super admin, also of those that have ended. */
 export async function superAdminGrants(table: Reader, userId: string): Promise<string[]> {
-  return (await table.get(userKey(userId), SuperAdmin))?.super_admin_grants ?? [];
+  return (await table.get(userKey(userId), StoredUser))?.super_admin_grants ?? [];
 }
 
-/** The write that changes the grants that make a user a super admin. A user without such a grant is no super admin. */
+/**
+ * The write that changes the super admin grants of a user. A user without such a grant is no super admin. `ends` has
+ * the grants whose end changes; undefined means without an end.
+ */
 export async function planSuperAdmin(
   table: Reader,
   userId: string,
   change: (grants: string[]) => string[],
+  ends: Record<string, string | undefined> = {},
 ): Promise<Write> {
-  const user = (await table.get(userKey(userId), SuperAdmin)) ?? { super_admin_grants: [], version: 0 };
-  return {
-    put: { ...userKey(userId), super_admin_grants: change(user.super_admin_grants), version: user.version + 1 },
-    if: user.version === 0 ? "absent" : { version: user.version },
-  };
+  const user = await readUser(table, userId);
+  const grants = change(user.super_admin_grants);
+  const all = Object.entries({ ...user.super_admin_ends, ...ends });
+  const kept = all.flatMap(([id, end]) => (end !== undefined && grants.includes(id) ? [[id, end] as const] : []));
+  return userWrite(userId, user, { super_admin_grants: grants, super_admin_ends: Object.fromEntries(kept) });
 }

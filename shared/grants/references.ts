@@ -7,11 +7,13 @@ const whereToFind =
 /** The id of the subject of a grant, a role or a membership. */
 export const SubjectId = idWithMessage(`This is not a UUID: ${whereToFind}`);
 
-/** The 422 for a body that names something the account does not have, or does not have any more. */
-export const noSuch = (member: string, what: string): InvalidInput =>
-  new InvalidInput([{ loc: ["body", member], msg: `There is no such ${what} in this account`, type: "not_found" }]);
+/**
+ * The 422 for a body whose `member` names a resource that the account does not have. `type` names its type for people.
+ */
+export const noSuch = (member: string, type: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", member], msg: `There is no such ${type} in this account`, type: "not_found" }]);
 
-/** Awaits a plan for a subject that the body names. Turns a 404 for the subject into a 422 at `subject_id`. */
+/** Awaits a plan for a subject that the body names. Turns a 404 of the plan into a 422 at `subject_id`. */
 export async function forSubject<T>({ type }: { type: string }, plan: Promise<T>): Promise<T> {
   try {
     return await plan;

@@ -1,5 +1,5 @@
 import { accountKey, StoredAccount } from "../accounts/account.ts";
-import { asSuperAdmin, standingOf } from "../accounts/standing.ts";
+import { asSuperAdmin, standingOf, type AccessRecord } from "../accounts/standing.ts";
 import { viewCapability, type Capability } from "../auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
@@ -9,62 +9,64 @@ import type { ParsedInput } from "./input.ts";
 import { isStopped } from "./may-call.ts";
 import type { LocatedResource, Route } from "./route.ts";
 
-/** The permissions of the principal, and the resource that the input names. */
+/** The result of authorization: the principal's permissions, and the resource that the input names. */
 export type Authorized = {
   permissions: Permissions;
   found?: LocatedResource<unknown> | undefined;
-  /**
-   * The scopes by which the request was allowed; undefined if the route is about the whole account or narrows its own
-   * answer.
-   */
+  /** The scopes of the resource; undefined if the route is about the whole account or narrows its answer itself. */
   scopes?: Scope[] | undefined;
+  /** The principal's access record in the account, if it has one. */
+  record?: AccessRecord | undefined;
 };
 
-/** The id of the account that a request is about, from the path or else from the query. */
+/** The account id in the path, or else in the query; undefined if there is none. */
 export function accountIn({ params, query }: Pick<ParsedInput, "params" | "query">): string | undefined {
   const id = params["account_id"] ?? query["account_id"];
   return typeof id === "string" ? id : undefined;
 }
 
 /**
- * Authorizes a request whose credential was checked before (401). Throws 404, 422 or 403; otherwise returns the
- * permissions of the principal and the resource.
+ * Authorizes a request of an authenticated principal. Throws:
+ * - 404 for an account that the principal is not a member of;
+ * - 403 `forbidden` without the route's capability, and 403 `account_suspended` for a write to such an account;
+ * - 404 or 422 for a resource that does not exist or that the principal may not see.
  */
 export async function authorize(
   route: Route,
   input: ParsedInput,
   principal: Principal,
   table: Table,
+  now: Date,
 ): Promise<Authorized> {
   const accountId = accountIn(input);
   if (accountId === undefined || route.public) {
     const found = await route.subject?.find(input, table);
-    if (route.subject && !(found && (await isServed(table, found)))) throw missingResource(route, input);
+    if (route.subject && !(found && (await hasServedAccount(table, found)))) throw missingResource(route, input);
     return { permissions: noPermissions, found };
   }
   const [own, found] = await Promise.all([
-    standingOf(table, principal, accountId, route.access === "write"),
+    standingOf(table, principal, accountId, route.access === "write", now),
     route.subject?.find(input, table),
   ]);
   const scopes = scopesOf(route, input, found);
-  const enough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
-  const { permissions, accountStatus } = enough ? own : await asSuperAdmin(table, principal, accountId, own);
+  const isEnough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
+  const { permissions, accountStatus } = isEnough ? own : await asSuperAdmin(table, principal, accountId, own, now);
   if (!permissions.member) throw notFound();
   const { capability } = route;
   if (capability !== null && !isAllowed(route, scopes, permissions)) {
-    const hidden = missingResource(route, input);
-    throw forbidden(capability, hidden, found?.id === accountId ? undefined : scopes, permissions);
+    const missing = missingResource(route, input);
+    throw forbidden(capability, missing, found?.id === accountId ? undefined : scopes, permissions);
   }
   if (route.subject && !found) throw missingResource(route, input);
   if (isStopped(route, accountStatus)) {
     throw new Problem("account_suspended", `This account is ${accountStatus}. It can be read, but not changed.`);
   }
-  return { permissions, found, scopes };
+  return { permissions, found, scopes, record: own.record };
 }
 
 /**
- * The permissions of a principal, if it may still call the route on resources in these scopes; otherwise undefined.
- * Used for stored answers about a resource that has been deleted since.
+ * The permissions of a principal who may call the route on a resource in these scopes; undefined for any other
+ * principal. Use this for a stored answer about a resource that has been deleted since.
  */
 export async function mayStill(
   route: Route,
@@ -72,24 +74,22 @@ export async function mayStill(
   scopes: Scope[] | undefined,
   principal: Principal,
   table: Table,
+  now: Date,
 ): Promise<Permissions | undefined> {
   const accountId = accountIn(input);
   if (accountId === undefined) return noPermissions;
-  const { permissions: own } = await standingOf(table, principal, accountId, false);
-  const { permissions } = await asSuperAdmin(table, principal, accountId, { permissions: own });
+  const { permissions: own } = await standingOf(table, principal, accountId, false, now);
+  const { permissions } = await asSuperAdmin(table, principal, accountId, { permissions: own }, now);
   return permissions.member && isAllowed(route, scopes, permissions) ? permissions : undefined;
 }
 
-/** Whether the resource's account is active or past due. Public routes show nothing of other accounts. */
-async function isServed(table: Table, { accountId = "" }: LocatedResource<unknown>): Promise<boolean> {
+/** Whether the resource's account is active or past due. A public route shows resources of such accounts only. */
+async function hasServedAccount(table: Table, { accountId = "" }: LocatedResource<unknown>): Promise<boolean> {
   const account = await table.get(accountKey(accountId), StoredAccount);
   return account?.status === "active" || account?.status === "past_due";
 }
 
-/**
- * The scopes of the resource that the input names; undefined if the route is about the account or narrows its own
- * answer.
- */
+/** The scopes of the resource that the input names, as in `Authorized`; none if the resource does not exist. */
 function scopesOf(
   { scope, subject }: Route,
   { params }: ParsedInput,
@@ -105,26 +105,27 @@ function isAllowed({ capability, scope }: Route, scopes: Scope[] | undefined, pe
   return covers(permissions, capability, scopes ?? []);
 }
 
-/** Whether these permissions would show only a part of the account. */
+/** Whether the route's answer shows only a part of the account with these permissions. */
 const isNarrowed = ({ capability, scope }: Route, permissions: Permissions): boolean =>
   scope === "visible" && !(permissions.everything || (capability !== null && covers(permissions, capability, [])));
 
 /**
  * The error for a caller without the required permission.
- * - 403 `forbidden`, which names the capability, for callers who may see the resource, and for callers who hold neither
- *   the capability nor its view anywhere. Every member may see the account itself (no `scopes`).
- * - For other callers `hidden`, the answer for a missing resource, so that they cannot tell which resources exist outside
- *   of their scopes.
+ * - 403 `forbidden`, which names the capability, for a caller who may see the resource. Every member may see the
+ *   account itself (`scopes` is undefined). Also for a caller who holds neither the capability nor its view capability
+ *   anywhere.
+ * - `missing`, the error for a missing resource, for any other caller. So the caller cannot tell which resources exist
+ *   outside of the caller's scopes.
  */
 function forbidden(
   capability: Capability,
-  hidden: Problem | InvalidInput,
+  missing: Problem | InvalidInput,
   scopes: Scope[] | undefined,
   permissions: Permissions,
 ): Problem | InvalidInput {
   const view = viewCapability(capability);
-  const nowhere = !holdsAnywhere(permissions, view) && !holdsAnywhere(permissions, capability);
-  if (scopes && !nowhere && !covers(permissions, view, scopes)) return hidden;
+  const holdsOne = holdsAnywhere(permissions, view) || holdsAnywhere(permissions, capability);
+  if (scopes && holdsOne && !covers(permissions, view, scopes)) return missing;
   return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
 }
 

@@ -13,23 +13,25 @@ import type { ParsedInput } from "./input.ts";
 import type { Route } from "./route.ts";
 import { holdsSecret } from "./shown-once.ts";
 
-const ordered = (_: string, value: unknown): unknown =>
+/** A replacer for `JSON.stringify` that sorts the members of objects. */
+const sortMembers = (_: string, value: unknown): unknown =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
     : value;
 
 /**
- * A fingerprint of a request's parsed input, which does not depend on the order of members. It is a hash keyed with the
- * idempotency key. The key is not stored, so a stolen table does not help to guess a password in the body.
+ * A fingerprint of a request's parsed input, which does not depend on the order of members. The fingerprint is an HMAC
+ * with the idempotency key. The table does not have this key, so a stolen table does not help to guess a password in
+ * the body.
  */
 export const fingerprintOf = (
   key: string,
   { params, query, body }: Pick<ParsedInput, "params" | "query" | "body">,
-): string => createHmac("sha256", key).update(JSON.stringify({ params, query, body }, ordered)).digest("hex");
+): string => createHmac("sha256", key).update(JSON.stringify({ params, query, body }, sortMembers)).digest("hex");
 
 /**
- * The id of a request with an idempotency key, from its record and the owner of the first claim. Records of earlier
- * versions have no first owner.
+ * The id of a request with an idempotency key, from the key of its record and the owner of its first claim. Records of
+ * earlier versions have no first owner.
  */
 export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string =>
   createHash("sha256")
@@ -37,7 +39,7 @@ export const requestIdOf = ({ PK, SK }: Key, first: string | undefined): string 
     .digest("base64url")
     .slice(0, 16);
 
-/** The key was used before, for another request: 422. */
+/** The 422 for a key that was used for another request. */
 const keyReused = (): InvalidInput =>
   new InvalidInput([
     {
@@ -47,24 +49,24 @@ const keyReused = (): InvalidInput =>
     },
   ]);
 
-/** The first request with the key still runs: 409. */
+/** The 409 for a key whose first request is still running. */
 const inFlight = (): Problem =>
   new Problem("idempotency_in_flight", "The first request with this key is still running. Try again.", {
     retry_after: 1,
   });
 
-/** The request was answered before, and the answer is not stored: 409. */
+/** The 409 for a request that was answered before, but whose answer is not stored. */
 function notStored({ codeMode: { storesAnswer } }: KeyedRoute): Problem {
-  const why = !storesAnswer
+  const detail = !storesAnswer
     ? "This request was answered before. The answer is not stored, because it has an address that works without a credential."
     : "This request was answered before. The answer is not stored, because it had a secret that is shown only once.";
-  return new Problem("secret_already_shown", why);
+  return new Problem("secret_already_shown", detail);
 }
 
 /*
- * A POST with an Idempotency-Key first claims the key, so that only one of several such requests runs. The transaction
- * that has the effect also stores the answer, so that both happen or neither does. If the process dies before that
- * transaction, the claim expires. If it dies afterwards, the next request finds the answer.
+ * A POST with an Idempotency-Key first claims the key, so that only one of several requests with the key runs. The
+ * transaction that makes the changes also stores the answer, so that both happen or neither does. If the process dies
+ * before this transaction, the claim expires. If the process dies after it, the next request finds the answer.
  *
  * Access patterns
  *   the claim or answer of a key   PRINCIPAL#<principal id> / IDEMPOTENCY#<route>#<SHA-256 of the key>
@@ -74,13 +76,14 @@ const recordKey = (principalId: string, route: string, key: string): Key => ({
   SK: `IDEMPOTENCY#${route}#${createHash("sha256").update(key).digest("hex")}`,
 });
 
-/** Longer than the timeout of any of our Lambdas. */
+/** How long a claim lasts: longer than the timeout of every Lambda of a route. */
 const leaseMs = 30_000;
 
+/** The members of a stored claim that a failed condition returns. */
 const FoundClaim = z.object({
   fingerprint: z.string(),
   owner: z.string(),
-  /** The owner of the first claim. All claims of the same interrupted request share it. */
+  /** The owner of the first claim. Repeats of an interrupted request make new claims with the same `first`. */
   first: z.string().optional(),
   state: z.enum(["running", "done"]),
   lease_until: z.coerce.number(),
@@ -96,33 +99,34 @@ type KeyedRoute = Pick<Route, "name" | "shownOnce" | "output"> & {
   codeMode: Pick<Route["codeMode"], "storesAnswer">;
 };
 
-type Keyed = {
+/** A request with an idempotency key. */
+type KeyedRequest = {
   principal: Principal;
-  /** The called route. The key is stored under its name, and its schema shapes the stored answer. */
+  /** The called route. The key is stored under the route's name, and the route's schema shapes the stored answer. */
   route: KeyedRoute;
   key: string;
   input: Pick<ParsedInput, "params" | "query" | "body">;
   now: Date;
-  /** How many milliseconds the answer is kept; a day by default. */
+  /** How long the answer is stored. The default is a day. */
   keptMs?: number;
-  /** The scopes of the request's resource. They are stored because the resource may be deleted later. */
+  /** The scopes of the request's resource, which are stored because the resource may be deleted later. */
   scopes?: readonly Scope[] | undefined;
-  /** Whether this is a call of a program. Answers that code mode must not keep are then not stored. */
+  /** Whether this is a call of a program. Then answers with `storesAnswer: false` are not stored. */
   inProgram?: boolean;
-  /** Charges for reading a stored answer, by its length in characters, before the answer is used. */
-  weigh?: (chars: number) => Promise<void>;
-  /** Whether a stored answer is still valid. If it is not, the request runs. */
-  counts?: (answer: unknown) => Promise<boolean>;
+  /** Charges the caller for a stored answer of this length. Called before the answer is used. */
+  chargeRead?: (chars: number) => Promise<void>;
+  /** Whether a stored answer is still valid. If the answer is not valid, the request runs again. */
+  isStillValid?: (answer: unknown) => Promise<boolean>;
 };
 
 /**
- * Claims a key, or returns the answer that is stored for it. Throws:
+ * Claims a key, or returns the answer that is stored for the key. Throws:
  * - 422 if the key was used for another request;
  * - 409 `idempotency_in_flight` while the first request runs;
  * - 409 `secret_already_shown` if the answer is not stored.
  */
-export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { replay: unknown }> {
-  const { principal, route, key, input, now, keptMs = dayMs, scopes } = keyed;
+export async function claimKey(table: Table, request: KeyedRequest): Promise<Claim | { replay: unknown }> {
+  const { principal, route, key, input, now, keptMs = dayMs, scopes } = request;
   const at = now.getTime();
   const record = recordKey(principal.id, route.name, key);
   const fingerprint = fingerprintOf(key, input);
@@ -138,61 +142,64 @@ export async function claimKey(table: Table, keyed: Keyed): Promise<Claim | { re
     ttl: Math.ceil((at + keptMs) / 1000),
     scopes,
   };
-  const claim = claimOf(table, record, { owner, first: owner }, keyed);
+  const claim = claimOf(table, record, { owner, first: owner }, request);
   const first = await releaseOnFailure(claim, table.attempt({ put, if: { absentOr: { expires_at: { atMost: at } } } }));
   if (first.done) return claim;
   const found = FoundClaim.parse(first.found);
   // The response to our own write was lost, and the SDK sent the write again.
   if (found.owner === owner) return claim;
-  await keyed.weigh?.(found.body?.length ?? 0);
+  await request.chargeRead?.(found.body?.length ?? 0);
   if (found.fingerprint !== fingerprint) throw keyReused();
   if (found.state === "done") {
     const replay = replayOf(found, route);
-    if ((await keyed.counts?.(replay)) ?? true) return { replay };
+    if ((await request.isStillValid?.(replay)) ?? true) return { replay };
   } else if (found.lease_until > at) throw inFlight();
-  const again = claimOf(table, record, { owner, first: found.first }, keyed);
-  const take = { put: { ...put, first: found.first }, if: { owner: found.owner, state: found.state } };
-  const second = await releaseOnFailure(again, table.attempt(take));
+  const newClaim = claimOf(table, record, { owner, first: found.first }, request);
+  const takeOver = { put: { ...put, first: found.first }, if: { owner: found.owner, state: found.state } };
+  const second = await releaseOnFailure(newClaim, table.attempt(takeOver));
   if (!second.done && second.found["owner"] !== owner) throw inFlight();
-  return again;
+  return newClaim;
 }
 
 /** A stored answer, and the scopes of its resource. */
 type StoredAnswer = { replay: unknown; scopes?: Scope[] | undefined };
 
 /**
- * The answer stored for the same request; undefined if there is none yet. Throws 409 `secret_already_shown` if the
- * answer is not stored.
+ * Reads the answer of an earlier equal request; undefined if no equal request was answered. Throws 409
+ * `secret_already_shown` if the answer is not stored.
  */
-export async function storedAnswer(table: Table, keyed: Keyed): Promise<StoredAnswer | undefined> {
-  const { key, input, route } = keyed;
-  const found = await liveRecordOf(table, keyed);
-  const isIt = found?.state === "done" && found.fingerprint === fingerprintOf(key, input);
-  return isIt ? { replay: replayOf(found, route), scopes: found.scopes } : undefined;
+export async function storedAnswer(table: Table, request: KeyedRequest): Promise<StoredAnswer | undefined> {
+  const { key, input, route } = request;
+  const found = await liveRecordOf(table, request);
+  const isAnswered = found?.state === "done" && found.fingerprint === fingerprintOf(key, input);
+  return isAnswered ? { replay: replayOf(found, route), scopes: found.scopes } : undefined;
 }
 
 /**
- * Looks up the stored answer as `claimKey` does, with the same errors, but claims and writes nothing; undefined if
- * there is none yet.
+ * Reads the stored answer as `claimKey` does, with the same errors, but claims nothing; undefined if `claimKey` would
+ * claim the key.
  */
-export async function findAnswer(table: Table, keyed: Keyed): Promise<StoredAnswer | undefined> {
-  const { key, input, now, route } = keyed;
-  const found = await liveRecordOf(table, keyed);
+export async function findAnswer(table: Table, request: KeyedRequest): Promise<StoredAnswer | undefined> {
+  const { key, input, now, route } = request;
+  const found = await liveRecordOf(table, request);
   if (!found) return undefined;
-  await keyed.weigh?.(found.body?.length ?? 0);
+  await request.chargeRead?.(found.body?.length ?? 0);
   if (found.fingerprint !== fingerprintOf(key, input)) throw keyReused();
   if (found.state === "done") return { replay: replayOf(found, route), scopes: found.scopes };
   if (found.lease_until > now.getTime()) throw inFlight();
   return undefined;
 }
 
-async function liveRecordOf(table: Table, { principal, route, key, now }: Keyed): Promise<StoredRecord | undefined> {
+async function liveRecordOf(
+  table: Table,
+  { principal, route, key, now }: KeyedRequest,
+): Promise<StoredRecord | undefined> {
   const found = await table.get(recordKey(principal.id, route.name, key), StoredClaim);
   return found && found.expires_at > now.getTime() ? found : undefined;
 }
 
 /**
- * Waits for the write of a claim. If the write fails, it releases the claim, which may be stored all the same. So the
+ * Waits for the write of a claim. If the write throws, the claim may be stored all the same. So it is released, and the
  * caller can try again at once.
  */
 async function releaseOnFailure(claim: Claim, attempt: Promise<Attempt>): Promise<Attempt> {
@@ -204,9 +211,15 @@ async function releaseOnFailure(claim: Claim, attempt: Promise<Attempt>): Promis
   }
 }
 
-type Owned = Pick<FoundClaim, "owner" | "first">;
-function claimOf(table: Table, record: Key, { owner, first }: Owned, { route, inProgram = false }: Keyed): Claim {
-  const mine = { owner, state: "running" };
+type ClaimOwner = Pick<FoundClaim, "owner" | "first">;
+
+function claimOf(
+  table: Table,
+  record: Key,
+  { owner, first }: ClaimOwner,
+  { route, inProgram = false }: KeyedRequest,
+): Claim {
+  const isMine = { owner, state: "running" };
   const isDeletion = route.http.method === "DELETE";
   const answerToStore = (value: unknown): unknown => {
     const answer = route.output.parse(isDeletion ? {} : value);
@@ -215,9 +228,8 @@ function claimOf(table: Table, record: Key, { owner, first }: Owned, { route, in
   let settledWith: { value: unknown } | undefined;
   const settleWith = (body: unknown): Write => ({
     update: record,
-    // JSON of undefined is undefined, which is not stored.
-    set: { state: "done", body: JSON.stringify(body) },
-    if: mine,
+    set: { state: "done", body: body === undefined ? undefined : JSON.stringify(body) },
+    if: isMine,
     orElse: inFlight,
   });
   return {
@@ -231,18 +243,18 @@ function claimOf(table: Table, record: Key, { owner, first }: Owned, { route, in
       settledWith = { value };
       const answer = answerToStore(value);
       const change = answer === undefined ? { remove: ["body"] } : { set: { body: JSON.stringify(answer) } };
-      // If this fails, the stored answer is still right, only older.
+      // If this write fails, the earlier answer stays stored. It is right too, but less complete.
       await table.attempt({ update: record, ...change, if: { owner, state: "done" } }).catch(() => undefined);
     },
     isSettledWith: (result) => settledWith !== undefined && (isDeletion || settledWith.value === result),
-    // If this fails too, the claim expires by itself.
-    release: async () => void (await table.attempt({ delete: record, if: mine }).catch(() => undefined)),
+    // If `release` or `lapse` fails, the claim expires by itself.
+    release: async () => void (await table.attempt({ delete: record, if: isMine }).catch(() => undefined)),
     lapse: async () =>
-      void (await table.attempt({ update: record, set: { lease_until: 0 }, if: mine }).catch(() => undefined)),
+      void (await table.attempt({ update: record, set: { lease_until: 0 }, if: isMine }).catch(() => undefined)),
   };
 }
 
-function replayOf({ body }: FoundClaim, route: Keyed["route"]): unknown {
+function replayOf({ body }: FoundClaim, route: KeyedRequest["route"]): unknown {
   if (body !== undefined) return JSON.parse(body);
   throw notStored(route);
 }

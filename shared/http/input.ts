@@ -10,10 +10,10 @@ export type RawInput = {
   params: Record<string, unknown>;
   query: Record<string, unknown>;
   body: unknown;
-  /** The header fields that influence what the request does; names in lower case. */
+  /** The header fields that change the effect of a request. Names are in lower case. */
   headers?: { "idempotency-key"?: string | undefined; "if-match"?: string | undefined };
   /**
-   * The idempotency key of one call of a program. Every write honours it, because a program is sent again as a whole.
+   * The idempotency key of a call of a program. Every write honours this key, because programs are repeated as a whole.
    */
   callKey?: string | undefined;
 };
@@ -21,16 +21,17 @@ export type ParsedInput = Record<"params" | "query" | "body", Record<string, unk
   headers: { idempotencyKey?: string; ifMatch?: IfMatch };
 };
 
-const places = { params: "path", query: "query", body: "body" } as const;
+/** The names of the parts of the input in the location of an error. */
+const locationNames = { params: "path", query: "query", body: "body" } as const;
 
-/** Checks a route's whole input against its schemas; throws InvalidInput with every error and its place. */
+/** Parses a route's input by its schemas. Throws InvalidInput with the first hundred errors and their locations. */
 export function parseInput(route: Route, raw: RawInput): ParsedInput {
   const errors: ValidationError[] = [];
   const parsed: ParsedInput = { params: {}, query: {}, body: {}, headers: parseHeaders(route, raw, errors) };
   for (const part of ["params", "query", "body"] as const) {
     const result = route[part].safeParse(raw[part], { reportInput: true, error: inWords });
     if (result.success) parsed[part] = result.data;
-    else addErrors(errors, places[part], result.error.issues);
+    else addErrors(errors, locationNames[part], result.error.issues);
   }
   if (errors.length > 0) throw new InvalidInput(errors);
   return parsed;
@@ -39,7 +40,9 @@ export function parseInput(route: Route, raw: RawInput): ParsedInput {
 /** Whether a header field is a valid idempotency key. */
 export const isIdempotencyKey = (field: string): boolean => /^[\x21-\x7e]{1,255}$/.test(field);
 
-/** Parses the header fields that the route honours. An idempotency key that it does not honour is ignored. */
+/**
+ * Parses the header fields that the route honours. Only a POST and the calls of a program honour an idempotency key.
+ */
 function parseHeaders(
   route: Route,
   { headers = {}, callKey }: RawInput,
@@ -47,53 +50,53 @@ function parseHeaders(
 ): ParsedInput["headers"] {
   const parsed: ParsedInput["headers"] =
     callKey !== undefined && route.access === "write" ? { idempotencyKey: callKey } : {};
-  const complain = (name: string, msg: string) => errors.push({ loc: ["header", name], msg, type: "value_error" });
+  const addError = (name: string, msg: string) => errors.push({ loc: ["header", name], msg, type: "value_error" });
   const { "idempotency-key": key, "if-match": field } = headers;
   if (key !== undefined && route.http.method === "POST") {
     if (isIdempotencyKey(key)) parsed.idempotencyKey = key;
-    else complain("idempotency-key", "Write 1 to 255 visible ASCII characters");
+    else addError("idempotency-key", "Write 1 to 255 visible ASCII characters");
   }
   if (field !== undefined && route.http.etag) {
     const tags = parseTags(field);
-    if (tags === undefined) complain("if-match", 'Write * or entity tags in quotes, as in the ETag of an answer: "…"');
-    else parsed.ifMatch = { tags, of: route.http.etag };
+    if (tags === undefined) addError("if-match", 'Write * or entity tags in quotes, as in the ETag of an answer: "…"');
+    else parsed.ifMatch = { tags, schemas: route.http.etag };
   }
   return parsed;
 }
 
-const shownErrors = 100;
+const maxErrors = 100;
 
-/** Adds errors up to a hundred in all, because a request can have an error in every member. */
-function addErrors(errors: ValidationError[], part: string, issues: readonly Issue[]): void {
-  for (const issue of issues) errors.push(...validationErrors(part, issue).slice(0, shownErrors - errors.length));
+/** Adds the errors of one part of the input, up to a hundred in all, because a request can have an error in every member. */
+export function addErrors(errors: ValidationError[], part: string, issues: readonly Issue[]): void {
+  for (const issue of issues) errors.push(...validationErrors(part, issue).slice(0, maxErrors - errors.length));
 }
 
 type Issue = z.core.$ZodIssue;
 
-const place = (path: readonly PropertyKey[]): (string | number)[] =>
+const clippedPath = (path: readonly PropertyKey[]): (string | number)[] =>
   path.map((step) => clipped(typeof step === "number" ? step : String(step)));
 
-/** One step in the location of an error. A long name is shortened, because it comes from the caller. */
+/** One step in the location of an error. A name from the caller is shortened to 100 characters. */
 export const clipped = <T extends string | number>(step: T): T | string =>
   typeof step === "string" && step.length > 100 ? `${step.slice(0, 100)}…` : step;
 
 /**
- * The codes of issues about a whole value. If the input is undefined, such an issue means that the value is missing:
- * JSON and code mode cannot send undefined.
+ * The codes of issues about a whole value. If the value is undefined, such an issue means that the value is missing,
+ * because JSON and code mode cannot send undefined.
  */
-const aboutTheWhole: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
+const wholeValueCodes: ReadonlySet<Issue["code"]> = new Set(["invalid_type", "invalid_value", "invalid_union"]);
 
-/** One zod issue in the form of the specification's `ValidationError`; each unknown member gets its own. */
+/** Converts a zod issue to the specification's `ValidationError`: one for each unknown member, or one for the issue. */
 function validationErrors(part: string, issue: Issue): ValidationError[] {
-  const loc = [part, ...place(issue.path)];
+  const loc = [part, ...clippedPath(issue.path)];
   if (issue.code === "unrecognized_keys") {
-    return issue.keys.slice(0, shownErrors).map((key) => ({
+    return issue.keys.slice(0, maxErrors).map((key) => ({
       loc: [...loc, clipped(key)],
       msg: "This member is not known here",
       type: "extra_forbidden",
     }));
   }
-  if (aboutTheWhole.has(issue.code) && issue.input === undefined)
+  if (wholeValueCodes.has(issue.code) && issue.input === undefined)
     return [{ loc, msg: "This is required", type: "missing" }];
   return [{ loc, msg: issue.message, type: typeOf(issue) }];
 }
@@ -131,10 +134,10 @@ const integer = /^-?(0|[1-9][0-9]{0,15})$/;
 
 /**
  * Converts the strings of a URL to the types that the schema declares. A string that cannot be converted stays a
- * string, and the schema refuses it.
+ * string, so that the schema refuses the string. A name that occurs more than once becomes a list.
  */
 export function fromStrings(shape: z.ZodObject, strings: URLSearchParams): Record<string, unknown> {
-  const read = (name: string, value: string): unknown => {
+  const convert = (name: string, value: string): unknown => {
     const schema = Object.hasOwn(shape.shape, name) ? innermost(shape.shape[name]) : undefined;
     const type = schema?._zod.def.type;
     if ((type === "number" || type === "int") && integer.test(value)) return Number(value);
@@ -144,7 +147,7 @@ export function fromStrings(shape: z.ZodObject, strings: URLSearchParams): Recor
   const names = [...new Set(strings.keys())];
   return Object.fromEntries(
     names.map((name) => {
-      const values = strings.getAll(name).map((value) => read(name, value));
+      const values = strings.getAll(name).map((value) => convert(name, value));
       return [name, values.length === 1 ? values[0] : values];
     }),
   );

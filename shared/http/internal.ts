@@ -7,23 +7,28 @@ import { openTable, type Table } from "../table/table.ts";
 import { requestIdOf, withStandardHeaders, type Response } from "./response.ts";
 import { runtime } from "./runtime.ts";
 
-export type InternalWork = { table: Table; log: Log; now: () => Date };
+export type InternalContext = { table: Table; log: Log; now: () => Date };
 
 type InternalRoute = {
   /** The name of the route in the log. */
   name: string;
   /** Makes the answer, and the fields for its log line. */
-  answer: (event: APIGatewayProxyEventV2, work: InternalWork) => Promise<{ response: Response; fields: LogFields }>;
+  answer: (
+    event: APIGatewayProxyEventV2,
+    context: InternalContext,
+  ) => Promise<{ response: Response; fields: LogFields }>;
   /** Makes the answer to an error that `answer` threw. */
-  failure: (error: unknown, requestId: string, log: Log) => Response;
+  failure: (error: unknown, requestId: string, log: Log, event: APIGatewayProxyEventV2) => Response;
+  /** Completes the headers of every answer; by default as for the public API. */
+  complete?: (response: Response, event: APIGatewayProxyEventV2) => Response;
 };
 
 /**
- * Makes the Lambda handler of a path that is not part of the public API. Other servers call it with a credential of
- * their own.
+ * Makes the Lambda handler of a path that is not part of the public API. The handler does not authenticate the caller;
+ * `answer` does, if the path needs a credential.
  */
 export const internalHandler =
-  ({ name, answer, failure }: InternalRoute) =>
+  ({ name, answer, failure, complete = withStandardHeaders }: InternalRoute) =>
   async (event: APIGatewayProxyEventV2): Promise<Response> => {
     const startedMs = performance.now();
     const { env, client } = runtime();
@@ -39,7 +44,7 @@ export const internalHandler =
         now: clock,
       }));
     } catch (error) {
-      response = failure(error, requestId, log);
+      response = failure(error, requestId, log, event);
     }
     log.info("request", {
       method: event.requestContext.http.method,
@@ -51,5 +56,5 @@ export const internalHandler =
       write_units: usage.writeUnits,
       table_calls: usage.calls,
     });
-    return withStandardHeaders(response, event);
+    return complete(response, event);
   };

@@ -1,16 +1,18 @@
 import { isDeepStrictEqual } from "node:util";
 
+import { refreshProfile } from "../accounts/profile.ts";
 import { expectedStanding } from "../accounts/standing.ts";
 import type { Permissions } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Author } from "../changes/record.ts";
 import { recorder, type Claim } from "../changes/recorder.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
-import type { Own } from "../core/etag.ts";
+import type { TagSchemas } from "../core/etag.ts";
+import type { LimitClass } from "../rate-limits/classes.ts";
 import type { Charge } from "../rate-limits/limiter.ts";
 import type { ProgramCharge, Reserved } from "../rate-limits/reservation.ts";
 import { readAhead, type Ahead } from "../table/read-ahead.ts";
-import type { Table } from "../table/table.ts";
+import type { Reader, Table } from "../table/table.ts";
 import { accountIn, authorize, mayStill, type Authorized } from "./authorize.ts";
 import { storedAnswer, claimKey } from "./idempotency.ts";
 import { parseInput, type ParsedInput, type RawInput } from "./input.ts";
@@ -20,28 +22,28 @@ import type { Context, LocatedResource, Route } from "./route.ts";
  * The context that an entry point (REST, code mode) gives to every call: the caller, the caller's address, and the
  * services that the call may use.
  */
-export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "address"> & {
+export type InvocationContext = Pick<Context, "requestId" | "log" | "now" | "address" | "askEmail" | "wantsFile"> & {
   table: Table;
   authenticate: () => Promise<Principal>;
   /**
-   * The principal that `authenticate` will probably find, if it needs a round trip for it. Used only to read the
-   * principal's permissions in the same round trip.
+   * A guess of the principal, if `authenticate` needs a round trip. Used only to read the principal's permissions in
+   * the same round trip.
    */
   expected?: Principal | undefined;
-  /** Charges the caller's rate limit. Throws 429 when there is no room. */
-  charge: (what: Charge) => Promise<void>;
-  /** Reserves the most that a program can cost. Throws 429 when there is no room. */
-  reserve: (what: ProgramCharge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
+  /** Charges the caller's rate limit. Throws 429 if the limit is used up. */
+  charge: (charge: Charge) => Promise<void>;
+  /** Reserves the greatest possible cost of a program. Throws 429 if the limit does not have so much left. */
+  reserve: (charge: ProgramCharge) => Promise<Pick<Reserved, "isOwn"> & { settle: (used: number) => Promise<void> }>;
   /**
-   * Present for the calls of a program, which has paid for its calls of the default class by its score: to the own limit
-   * of `ownLimitOf`, or to the principal's limit.
+   * Present for the calls of a program. The program has paid for its calls of the default class by its score. It has
+   * paid from the own limit of the account `ownLimitOf`, or else from the principal's limit.
    */
   paid?: { ownLimitOf: string | undefined };
-  /** The reason why nothing can be changed at present; undefined if changes are allowed. */
+  /** The reason why changes are forbidden; undefined if changes are allowed. */
   readOnly?: string | undefined;
   sourceIp?: string;
   userAgent?: string;
-  /** Aborts when the sender closes the connection. API Gateway does not tell of that, only the local runtime does. */
+  /** Aborts when the client closes the connection. Only the local runtime sets it; API Gateway does not tell. */
   signal?: AbortSignal | undefined;
 };
 
@@ -55,26 +57,26 @@ export type InvokeResult = {
 };
 
 /**
- * Runs one route for any entry point: authenticate (401), charge the rate limit (429), parse (422), authorize (403,
- * 404), replay or run, shape the output. Only what the output schema declares is sent.
+ * Runs a route for any entry point: authenticates (401), charges the rate limit (429), parses (422), authorizes (403,
+ * 404), and answers by the stored answer or by a run. The output has only the members that the output schema declares.
  */
 export async function invoke(route: Route, raw: RawInput, invocation: InvocationContext): Promise<InvokeResult> {
-  // The sender of a program is authenticated, and is charged for all of its calls.
-  const isStranger = route.public && invocation.paid === undefined;
+  // A public route needs no credential, except as a call of a program, whose sender is always authenticated.
+  const isAnonymous = route.public && invocation.paid === undefined;
   const { expected } = invocation;
-  const early = expected && !isStranger ? settled(decide(route, raw, expected, invocation.table)) : undefined;
-  const principal = isStranger ? await stranger(invocation) : await invocation.authenticate();
+  const early = expected && !isAnonymous ? settled(decide(route, raw, expected, invocation)) : undefined;
+  const principal = isAnonymous ? await anonymousPrincipal(invocation) : await invocation.authenticate();
   const isExpected = isDeepStrictEqual(principal, expected);
-  // Both run at the same time, so that a caller far from the limit does not wait for it.
+  // At the same time, so that the request need not wait for the charge.
   const [charged, decided] = await Promise.all([
-    settled(chargeFor(route, raw, principal, invocation)),
-    (isExpected && early) || settled(decide(route, raw, principal, invocation.table)),
+    settled(chargeFor(route, route.limit, { input: raw, principal }, invocation)),
+    (isExpected && early) || settled(decide(route, raw, principal, invocation)),
   ]);
   if (charged.status === "rejected") throw charged.reason;
-  if (invocation.readOnly !== undefined && route.access === "write") throw stopped(invocation.readOnly);
-  if (decided.status === "rejected") return refusedOrDone(route, raw, principal, invocation, decided.reason);
+  if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);
+  if (decided.status === "rejected") return storedAnswerOrThrow(route, raw, principal, invocation, decided.reason);
   requireHonoured(route.http.etag, raw);
-  const { input, permissions, found, table } = decided.value;
+  const { input, permissions, found, record, table } = decided.value;
   const key = input.headers.idempotencyKey;
   const inProgram = raw.callKey !== undefined;
   const scopes = inProgram ? decided.value.scopes : undefined;
@@ -90,14 +92,17 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
     contextOf(route, input, caller, invocation),
     claimed,
   );
+  const accountId = accountIn(input);
+  if (route.access === "write" && record && accountId !== undefined)
+    await refreshProfile(invocation.table, accountId, principal, record, invocation);
   return { input, output, replayed: false, permissions };
 }
 
 /**
- * Throws 412 for an `If-Match` on a resource that has no entity tag, because the request must not run as if the
- * condition held (RFC 9110 §13.1.1).
+ * Throws 412 for an `If-Match` on a route without an entity tag, because such a route cannot check the condition (RFC
+ * 9110 §13.1.1).
  */
-export function requireHonoured(etag: Own | undefined, { headers }: Pick<RawInput, "headers">): void {
+export function requireHonoured(etag: TagSchemas | undefined, { headers }: Pick<RawInput, "headers">): void {
   if (etag || headers?.["if-match"] === undefined) return;
   throw new Problem(
     "precondition_failed",
@@ -105,29 +110,31 @@ export function requireHonoured(etag: Own | undefined, { headers }: Pick<RawInpu
   );
 }
 
-/** A call that is allowed but not made. `preview` says what it would do, if the route can tell. */
+/**
+ * A call that is allowed but not made. `preview` tells what the call would do; undefined if the route has no preview.
+ */
 export type RehearsedCall = Authorized & { preview: unknown };
 
 /**
- * Decides whether a route may run for this caller and input, as `invoke` does before it runs. Does not run it, and
- * charges nothing. Throws 422 for input that is not valid, 403 or 404 without a permission, and 503 while changes are
- * stopped.
+ * Decides whether a route may run for this caller and input, as `invoke` does. Does not run the route, and charges
+ * nothing. Throws 401, 422 for invalid input, 403 or 404 without a permission, and 503 while changes are stopped.
  */
 export async function rehearse(route: Route, raw: RawInput, invocation: InvocationContext): Promise<RehearsedCall> {
-  if (invocation.readOnly !== undefined && route.access === "write") throw stopped(invocation.readOnly);
-  const { input, table, ...authorized } = await decide(route, raw, await invocation.authenticate(), invocation.table);
+  if (invocation.readOnly !== undefined && route.access === "write") throw changesStopped(invocation.readOnly);
+  const { input, table, ...authorized } = await decide(route, raw, await invocation.authenticate(), invocation);
   const { permissions } = authorized;
+  await requireCondition(route, input, table, invocation.now());
   return { ...authorized, preview: await route.preview?.(input, { table, permissions }) };
 }
 
-const stopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });
+const changesStopped = (reason: string): Problem => new Problem("read_only", reason, { retry_after: 60 });
 
 /**
- * Answers a call of a repeated program that is refused this time. In the first run the call may have succeeded, and its
- * resource may have been deleted since. If the caller still has the permission in the scopes of the resource, the
- * answer is the stored one; otherwise the refusal stands.
+ * Handles the refusal of a call in a repeated program. The call may have succeeded in the first run, and its resource
+ * may have been deleted since. Returns the stored answer if the caller still has the permission in the scopes of the
+ * resource. Otherwise throws `refusal`.
  */
-async function refusedOrDone(
+async function storedAnswerOrThrow(
   route: Route,
   raw: RawInput,
   principal: Principal,
@@ -138,58 +145,68 @@ async function refusedOrDone(
   if (raw.callKey === undefined || !isRefused) throw refusal;
   const input = parseInput(route, raw);
   const { idempotencyKey: key } = input.headers;
-  const done = key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, now: now() });
-  const permissions = done && (await mayStill(route, input, done.scopes, principal, table));
-  if (!done || !permissions) throw refusal;
-  return { input, output: done.replay, replayed: true, permissions };
+  const stored =
+    key === undefined ? undefined : await storedAnswer(table, { principal, route, key, input, now: now() });
+  const permissions = stored && (await mayStill(route, input, stored.scopes, principal, table, now()));
+  if (!stored || !permissions) throw refusal;
+  return { input, output: stored.replay, replayed: true, permissions };
 }
 
-/** The principal for a caller of a public route over REST. The rate limit identifies such callers by their network. */
-async function stranger({ sourceIp = "" }: InvocationContext): Promise<Principal> {
-  // Most routes are not public, and would load the parser of addresses at every cold start.
+/** The principal of a caller without a credential, named by the caller's network for the rate limit. */
+async function anonymousPrincipal({ sourceIp = "" }: InvocationContext): Promise<Principal> {
+  // Loaded here, because most routes are not public and do not need the parser of addresses.
   const { clientNetwork } = await import("../core/ip.ts");
   return { type: "user", id: `ip/${clientNetwork(sourceIp)}`, email: "", groups: [] };
 }
 
+/** Charges a request of a class. A program has paid for its calls of the default class. */
 async function chargeFor(
   route: Route,
-  raw: RawInput,
-  principal: Principal,
+  limit: LimitClass,
+  { input, principal }: { input: Pick<RawInput, "params" | "query">; principal: Principal },
   invocation: InvocationContext,
 ): Promise<void> {
-  const accountId = route.public ? undefined : accountIn(raw);
+  const accountId = route.public ? undefined : accountIn(input);
   const isAccountId = accountId?.length === 36;
-  const isPaid = invocation.paid !== undefined && route.limit === "default";
+  const isPaid = invocation.paid !== undefined && limit === "default";
   if (isPaid && (!isAccountId || accountId.toLowerCase() === invocation.paid?.ownLimitOf)) return;
   await invocation.charge({
     principalId: principal.id,
-    class: route.limit,
+    class: limit,
     cost: 1,
     onlyOwn: isPaid,
     ...(isAccountId ? { accountId: accountId.toLowerCase() } : {}),
   });
 }
 
-/** A promise of how another promise ends. */
+/** Waits for a promise, and returns its value or its error. Never rejects. */
 const settled = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> =>
   (await Promise.allSettled([promise]))[0];
 
-/** `table` has the items that were read ahead for `run`. */
+/** `table` answers `run` from the items that were read ahead. */
 type Decided = Authorized & { input: ParsedInput; table: Table };
 
-async function decide(route: Route, raw: RawInput, principal: Principal, plain: Table): Promise<Decided> {
+/** Parses and authorizes a call. Meanwhile reads ahead the items for `run`. */
+async function decide(
+  route: Route,
+  raw: RawInput,
+  principal: Principal,
+  { table, now }: Pick<InvocationContext, "table" | "now">,
+): Promise<Decided> {
   const input = parseInput(route, raw);
-  const table = readAhead(plain, aheadOf(route, input, principal, plain));
-  return { input, table, ...(await authorize(route, input, principal, table)) };
+  const at = now();
+  const early = readAhead(table, aheadOf(route, input, principal, table, at));
+  return { input, table: early, ...(await authorize(route, input, principal, early, at)) };
 }
 
-/** The reads of a call whose input and principal are known, without those that authorization always makes. */
-function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen }: Table): Ahead {
+/** The items that a call will read, besides the items that authorization reads for every principal. */
+function aheadOf(route: Route, input: ParsedInput, principal: Principal, { seen }: Table, now: Date): Ahead {
   const accountId = route.public ? undefined : accountIn(input);
   if (!seen || accountId === undefined) return {};
-  const { permissions, keys } = expectedStanding(seen, principal, accountId);
-  const wanted = route.ahead?.(input, { permissions, seen }) ?? {};
-  return { ...wanted, keys: [...keys, ...(wanted.keys ?? [])] };
+  const { permissions, keys } = expectedStanding(seen, principal, accountId, now);
+  const ofRun = route.ahead?.(input, { permissions, seen, principal }) ?? {};
+  const required = route.requires?.ahead(accountId) ?? [];
+  return { ...ofRun, keys: [...keys, ...required, ...(ofRun.keys ?? [])] };
 }
 
 type Caller = {
@@ -200,14 +217,10 @@ type Caller = {
   table: Table;
 };
 
-function contextOf(
-  route: Route,
-  { params, headers }: ParsedInput,
-  caller: Caller,
-  invocation: InvocationContext,
-): Context {
+function contextOf(route: Route, input: ParsedInput, caller: Caller, invocation: InvocationContext): Context {
+  const { params, headers } = input;
   const { principal, permissions, claim, found, table } = caller;
-  const { requestId, log, now, address } = invocation;
+  const { requestId, log, now, address, askEmail, wantsFile } = invocation;
   const author = authorOf(route, principal, invocation);
   const [accountId = found?.accountId, lastId] = [params["account_id"], Object.values(params).at(-1)].map((id) =>
     typeof id === "string" ? id : undefined,
@@ -219,11 +232,15 @@ function contextOf(
     await claim?.restate(value);
     return value;
   };
+  const chargeClass = (limit: LimitClass) => chargeFor(route, limit, { input, principal }, invocation);
   const keyId = claim?.id;
-  return { principal, permissions, requestId, table, commit, answer, keyId, ifMatch, log, now, address };
+  const tools = { commit, answer, chargeClass, askEmail, log, now };
+  return { principal, permissions, requestId, table, keyId, ifMatch, address, wantsFile, ...tools };
 }
 
-/** The author of a change. It leaves out a stranger's address, because the members of the account can read it. */
+/**
+ * The author of a change. Without a caller's IP address on public routes, because members of the account can read it.
+ */
 function authorOf(
   route: Route,
   { type, id, email }: Principal,
@@ -240,6 +257,12 @@ function authorOf(
   };
 }
 
+/** Throws the problem of the route's condition if the account does not fulfil it. */
+async function requireCondition(route: Route, input: ParsedInput, table: Reader, at: Date): Promise<void> {
+  const accountId = accountIn(input);
+  if (accountId !== undefined) await route.requires?.check(accountId, table, at);
+}
+
 async function runRoute(
   route: Route,
   input: ParsedInput & { found: unknown },
@@ -247,15 +270,16 @@ async function runRoute(
   claim: Claim | undefined,
 ): Promise<unknown> {
   try {
+    await requireCondition(route, input, context.table, context.now());
     const result = await route.run(input, context);
     if (claim && !claim.isSettledWith(result)) {
       throw new Error(`${route.name} must answer with the value of the transaction that has its effect`);
     }
     return route.output.parse(result);
   } catch (error) {
-    // Another request with this key must not continue what this one did in part.
-    const isInPart = route.resumes && !isRefusal(error);
-    await (isInPart ? claim?.lapse() : claim?.release());
+    // A part of this request may be done. Only a repeat of the same request may then use the key and complete the rest.
+    const mayBePartlyDone = route.resumes && !isRefusal(error);
+    await (mayBePartlyDone ? claim?.lapse() : claim?.release());
     throw error;
   }
 }

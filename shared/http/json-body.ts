@@ -4,9 +4,9 @@ import { InvalidInput, Problem, type ValidationError } from "../core/errors.ts";
 import { isKept } from "../core/number.ts";
 import { clipped } from "./input.ts";
 
-const limitBytes = 1_048_576;
+export const bodyLimitBytes = 1_048_576;
 
-type Sent = Pick<APIGatewayProxyEventV2, "headers" | "isBase64Encoded"> & { body: string };
+type SentBody = Pick<APIGatewayProxyEventV2, "headers" | "isBase64Encoded"> & { body: string };
 
 /**
  * Decodes the text of a JSON body. Throws:
@@ -14,11 +14,11 @@ type Sent = Pick<APIGatewayProxyEventV2, "headers" | "isBase64Encoded"> & { body
  * - 415 for a content coding, or a charset that is not UTF-8;
  * - 400 for bytes that are not UTF-8 (RFC 8259 §8.1).
  */
-export function bodyText({ body, isBase64Encoded, headers }: Sent): string {
+export function bodyText({ body, isBase64Encoded, headers }: SentBody): string {
   const bytes = Buffer.from(body, isBase64Encoded ? "base64" : "utf8");
-  if (bytes.length > limitBytes) {
-    throw new Problem("body_too_large", `The body is too large. It can have ${limitBytes} bytes at most.`, {
-      limit_bytes: limitBytes,
+  if (bytes.length > bodyLimitBytes) {
+    throw new Problem("body_too_large", `The body is too large. It can have ${bodyLimitBytes} bytes at most.`, {
+      limit_bytes: bodyLimitBytes,
     });
   }
   checkCoding(headers["content-encoding"]);
@@ -37,15 +37,14 @@ export function bodyText({ body, isBase64Encoded, headers }: Sent): string {
 const notUtf8 = (): Problem => new Problem("malformed_json", "The body is not UTF-8. JSON must be UTF-8.");
 
 /**
- * Whether API Gateway replaced bytes that are not UTF-8. It passes JSON on as text with U+FFFD in their place, so that
- * the length of the text differs from that of the request.
+ * Whether API Gateway has replaced bytes that are not UTF-8 by U+FFFD. Then the text and the request differ in length.
  */
 const isReplaced = (text: string, bytes: number, contentLength: string | undefined): boolean =>
   text.includes("\ufffd") && contentLength !== undefined && Number(contentLength) !== bytes;
 
 /**
- * Throws 415 for a body in a content coding. The answer says that only plain bodies are accepted (RFC 9110 §8.4,
- * §12.5.3).
+ * Throws 415 for a body in a content coding. The answer has an `Accept-Encoding` that allows plain bodies only (RFC
+ * 9110 §8.4, §12.5.3).
  */
 function checkCoding(field = "identity"): void {
   if (field.split(",").every((coding) => ["", "identity"].includes(coding.trim().toLowerCase()))) return;
@@ -60,41 +59,43 @@ function checkCharset(mediaType = ""): void {
   throw new Problem("unsupported_media_type", "Send the body in UTF-8. No other `charset` is accepted.");
 }
 
-/** A string, a number or a punctuation mark of a JSON text. White space and words are skipped. */
+/** A string, a number or a punctuation mark of a JSON text. White space, `true`, `false` and `null` do not match. */
 const tokenPattern = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|[[\]{},:]/g;
-/** Only a text with a long number or an exponent can contain a number that does not fit. */
-const suspicious = /\d[\d.]{15}|\d[eE]/;
-const shownErrors = 100;
-const shownLevels = 30;
+/** A text without a long number or an exponent has only numbers that a double can hold. */
+const mayNotFit = /\d[\d.]{15}|\d[eE]/;
+const maxErrors = 100;
+/** The most steps of an error's location. */
+const maxSteps = 30;
 
 /**
- * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), and names the position of each.
- * `text` is valid JSON of any depth.
+ * Throws 422 for numbers that a double cannot hold as they are written (RFC 7493 §2.2), with the location of each
+ * number. `text` must be valid JSON, of any depth.
  */
 export function checkFit(text: string): void {
-  if (!suspicious.test(text)) return;
+  if (!mayNotFit.test(text)) return;
   const errors: ValidationError[] = [];
-  /** The path to the current value. A step is undefined in an object whose next member's name is still to come. */
+  /** The path to the current value. In an object, the last step is undefined until the name of the member is read. */
   const path: (string | number | undefined)[] = [];
-  let name = "";
-  for (const [word] of text.matchAll(tokenPattern)) {
-    if (word === "{") path.push(undefined);
-    else if (word === "[") path.push(0);
-    else if (word === "}" || word === "]") path.pop();
-    else if (word === ":") path.splice(-1, 1, name);
-    else if (word === ",") path.push(placeAfter(path.pop()));
-    else if (word.startsWith('"')) name = JSON.parse(word) as string;
-    else if (!isKept(word)) {
-      const place = path.slice(0, shownLevels).map((step) => clipped(step ?? ""));
-      errors.push({ loc: ["body", ...place], ...notKept });
-      if (errors.length === shownErrors) break;
+  let lastString = "";
+  for (const [token] of text.matchAll(tokenPattern)) {
+    if (token === "{") path.push(undefined);
+    else if (token === "[") path.push(0);
+    else if (token === "}" || token === "]") path.pop();
+    else if (token === ":") path.splice(-1, 1, lastString);
+    else if (token === ",") path.push(nextStep(path.pop()));
+    else if (token.startsWith('"')) lastString = JSON.parse(token) as string;
+    else if (!isKept(token)) {
+      const steps = path.slice(0, maxSteps).map((step) => clipped(step ?? ""));
+      errors.push({ loc: ["body", ...steps], ...notKept });
+      if (errors.length === maxErrors) break;
     }
   }
   if (errors.length > 0) throw new InvalidInput(errors);
 }
 
-const placeAfter = (place: string | number | undefined): number | undefined =>
-  typeof place === "number" ? place + 1 : undefined;
+/** The step after a comma: the next index in a list, undefined in an object. */
+const nextStep = (step: string | number | undefined): number | undefined =>
+  typeof step === "number" ? step + 1 : undefined;
 
 const notKept = {
   msg: "This number is too large or has too many digits to be stored exactly",

@@ -3,7 +3,7 @@ import jsonBodyParser from "@middy/http-json-body-parser";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import type * as z from "zod";
 
-import { authenticate, expectedPrincipal } from "../auth/authenticate.ts";
+import { askEmailOf, authenticate, expectedPrincipal } from "../auth/authenticate.ts";
 import type { Principal } from "../auth/principal.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { createLog } from "../core/log.ts";
@@ -22,19 +22,20 @@ import { type Response, bearerChallenge, failureResponse, requestIdOf, withStand
 import { runtime } from "./runtime.ts";
 
 /**
- * The address of the caller, as the gateway saw it. If all requests come through a proxy of ours, and only then,
- * VIEWER_ADDRESS_HEADER names the header, in lower case, in which that proxy writes the caller's address.
+ * The IP address of the caller, as the gateway saw it. If VIEWER_ADDRESS_HEADER names a header (in lower case), the
+ * address in this header. Set it only if all requests come through a proxy of ours that writes this header; otherwise
+ * callers could forge their address.
  */
 export function callerAddress({ headers, requestContext }: Pick<APIGatewayProxyEventV2, "headers" | "requestContext">) {
   const header = process.env["VIEWER_ADDRESS_HEADER"];
   return (header === undefined ? undefined : headers[header]) ?? requestContext.http.sourceIp;
 }
 
-/** A request whose body is already parsed; the body is undefined if there was none. */
+/** A request with its parsed body; undefined if the request has no body. */
 export type Request = Omit<APIGatewayProxyEventV2, "body"> & { body?: unknown };
 export type Handler = (event: APIGatewayProxyEventV2, context?: unknown) => Promise<Response>;
 
-/** A handler. Its Lambda calls `prime` at the end of its init, so that the first request is faster. */
+/** A handler. The Lambda calls `prime` at the end of its init, so that the first request is faster. */
 export type LambdaHandler = Handler & { prime: () => Promise<void> };
 
 /** The state of one request. Middy carries it in place of Lambda's context. */
@@ -49,23 +50,23 @@ type Call = {
 type LambdaOptions = {
   /** Accepts requests without a credential. */
   public?: boolean;
-  /** Whether `answer` calls `invoke` for this request, which authenticates the caller before anything else happens. */
+  /** Whether `answer` calls `invoke`, which authenticates the caller itself. */
   invokes?: boolean;
-  /** The schemas that a request needs. */
+  /** The schemas that `prime` prepares. */
   schemas?: readonly z.ZodType[];
-  /** Throws for a request that is refused no matter who sends it. */
+  /** Throws for a request to refuse before authentication. */
   guard?: (request: Pick<Request, "rawPath" | "headers">) => void;
-  /** Throws for a body that is valid JSON but is refused. */
+  /** Throws for a JSON body to refuse. */
   checkBody?: (text: string) => void;
-  /** Builds the answer to a failure in the form of another protocol; undefined for the usual form. */
+  /** Makes the answer to a failure in the form of another protocol; undefined for the form of `failureResponse`. */
   failure?: (failure: Problem | InvalidInput, request: Pick<Request, "rawPath">) => Response | undefined;
 };
 
 /**
- * Wraps `answer` in a Lambda handler. This is the only middy chain of the product. It:
- * - authenticates, unless the handler is public;
+ * Wraps `answer` in a Lambda handler, the only middy chain of the product. The handler:
+ * - authenticates the caller, unless the handler is public;
  * - parses the body (size, media type, JSON) and calls `answer`;
- * - turns every error into an answer for the caller;
+ * - turns every error into an answer;
  * - sets the headers and writes one log line.
  */
 export function lambda(
@@ -73,26 +74,26 @@ export function lambda(
   answer: (request: Request, invocation: InvocationContext) => Promise<Response>,
   options: LambdaOptions = {},
 ): LambdaHandler {
-  const authenticated = async ({ invocation }: Call) => options.public || (await invocation.authenticate());
+  const requireCredential = async ({ invocation }: Call) => options.public || (await invocation.authenticate());
   const parseBody = bodyParser(options);
   const chain = middy(async (request: Request, call: Call) => {
     try {
       return await answer(request, call.invocation);
     } catch (error) {
-      // An error tells nothing to a caller without a valid credential.
-      await authenticated(call);
+      // A caller without a valid credential gets a 401 instead of the error.
+      await requireCredential(call);
       throw error;
     }
   })
     .before(async ({ event, context }) => {
       options.guard?.(event);
       const { invocation } = context;
-      // `invoke` authenticates too, and reads an expected caller's permissions in the same round trip.
-      if (!(options.invokes && invocation.expected)) await authenticated(context);
+      // For an expected caller, `invoke` authenticates and reads the permissions in one round trip.
+      if (!(options.invokes && invocation.expected)) await requireCredential(context);
       try {
         parseBody(event);
       } catch (error) {
-        await authenticated(context);
+        await requireCredential(context);
         // A request with an unreadable body is charged too, so that such requests cannot be sent for free.
         const principalId = context.principal?.id;
         if (principalId !== undefined) await invocation.charge({ principalId, class: "default", cost: 1 });
@@ -100,7 +101,7 @@ export function lambda(
       }
     })
     .onError((run) => {
-      const problem = meantForCaller(run.error, run.context);
+      const problem = callerFailure(run.error, run.context);
       const hadCredential = (run.event.headers["authorization"] ?? "") !== "";
       const challenge = bearerChallenge({ hadCredential, metadataUrl: metadataUrlOf(run.event) });
       run.response =
@@ -116,7 +117,7 @@ export function lambda(
   return Object.assign(handle, { prime: () => prime(options.schemas ?? []) });
 }
 
-/** Returns a function that replaces the body of a request by what its JSON says. It leaves out a request without a body. */
+/** Creates a function that replaces the text of a request's body by its parsed JSON. An empty body stays as it is. */
 function bodyParser({ checkBody }: LambdaOptions): (request: Request) => void {
   const { before: parse } = jsonBodyParser();
   return (request) => {
@@ -141,12 +142,12 @@ function openCall(name: string, event: APIGatewayProxyEventV2, signal: AbortSign
   const table = batchReads(openTable(client, env.TABLE_NAME, usage), seen);
   const log = createLog(env.LOG_LEVEL, { request_id: requestId, route: name }, env.LOG_FORMAT);
   let authenticating: Promise<Principal> | undefined;
-  const authenticated = async () => {
+  const authenticateOnce = async () => {
     authenticating ??= authenticate(event.headers["authorization"], verifyUser, table, clock());
     return (call.principal = await authenticating);
   };
   const limiter = { table, memory: limiterMemory, log, now: clock };
-  /** Keeps the state of the limit, also that of a refusal, for the headers of the answer. */
+  /** Keeps the state of the rate limit, also after a 429, for the headers of the answer. */
   const noteRate = async <T>(limited: Promise<T>, stateOf: (value: T) => RateState | undefined): Promise<T> => {
     try {
       const value = await limited;
@@ -167,11 +168,12 @@ function openCall(name: string, event: APIGatewayProxyEventV2, signal: AbortSign
       log,
       now: clock,
       address: addressOf(event),
-      authenticate: authenticated,
+      authenticate: authenticateOnce,
+      askEmail: askEmailOf(event.headers["authorization"], env.ISSUERS),
       expected: expectedPrincipal(event.headers["authorization"], seen, clock()),
-      charge: async (what) => void (await noteRate(charge(what, limiter), (state) => state)),
-      reserve: async (what) => {
-        const { isOwn, settle } = await noteRate(reserve(what, limiter), ({ state }) => state);
+      charge: async (request) => void (await noteRate(charge(request, limiter), (state) => state)),
+      reserve: async (request) => {
+        const { isOwn, settle } = await noteRate(reserve(request, limiter), ({ state }) => state);
         return { isOwn, settle: async (used) => void (await noteRate(settle(used), (state) => state)) };
       },
       readOnly: env.READ_ONLY,
@@ -187,7 +189,7 @@ function openCall(name: string, event: APIGatewayProxyEventV2, signal: AbortSign
  * The failure that the caller sees. Problems and invalid input stay as they are, errors of the body parser are
  * translated, and any other error is logged and becomes `internal`.
  */
-function meantForCaller(error: unknown, { invocation }: Call): Problem | InvalidInput {
+function callerFailure(error: unknown, { invocation }: Call): Problem | InvalidInput {
   if (error instanceof Problem || error instanceof InvalidInput) return error;
   const status = error instanceof Error && "statusCode" in error ? error.statusCode : undefined;
   if (status === 415)
@@ -200,8 +202,8 @@ function meantForCaller(error: unknown, { invocation }: Call): Problem | Invalid
 }
 
 /**
- * The error for a member that could reach an object's prototype, which the body parser refuses; undefined for other
- * errors.
+ * The 422 for a member that could change an object's prototype: the body parser refuses such members. Undefined for any
+ * other error of the body parser.
  */
 function forbiddenKey(error: unknown): InvalidInput | undefined {
   const cause = error instanceof Error ? error.cause : undefined;
@@ -220,7 +222,7 @@ function logRequest(
   const accountId = event.pathParameters?.["account_id"];
   invocation.log.info("request", {
     method: event.requestContext.http.method,
-    // The template, not the path, because a path can contain a mail address or characters that forge a log line.
+    // The path template, because the path itself can contain a mail address, or characters that forge a log line.
     path: event.routeKey.split(" ").at(-1),
     status: response.statusCode,
     duration_ms: Math.round((performance.now() - startedAt) * 10) / 10,

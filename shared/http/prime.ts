@@ -3,20 +3,20 @@ import type * as z from "zod";
 import { runtime } from "./runtime.ts";
 
 /**
- * Does at the end of a Lambda's init what its first request would do otherwise: connects to the table, begins to load the
- * issuers' keys, and prepares schemas. It does not wait for an issuer, which can be down. The first request meets a failure
- * again, and answers it.
+ * Prepares a Lambda for its first request: connects to the table, begins to load the issuers' keys, and prepares
+ * schemas. Does not wait for an issuer, because the issuer can be down. Never throws: if something fails, the first
+ * request fails the same way, and answers with the error.
  */
 export async function prime(schemas: readonly z.ZodType[]): Promise<void> {
   try {
     const { env, client, loadIssuerKeys } = runtime();
-    // The charge of a request's limit goes beside its reads, over a connection of its own.
-    const connected = [1, 2].map(() => client.connect(env.TABLE_NAME));
+    // A request needs two connections: it charges the rate limit while it reads.
+    const connections = [1, 2].map(() => client.connect(env.TABLE_NAME));
     loadIssuerKeys().catch(() => undefined);
-    // After the connections, because it takes no longer than the network does.
+    // zod prepares a schema at its first use. The connections open meanwhile.
     for (const schema of schemas) schema.safeParse({});
-    await Promise.all(connected);
+    await Promise.all(connections);
   } catch {
-    // The environment is wrong. The first request says how.
+    // The environment is not valid. The first request fails with the reason.
   }
 }

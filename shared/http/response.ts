@@ -13,7 +13,7 @@ const securityHeaders = {
   "x-content-type-options": "nosniff",
 };
 
-/** A JSON answer. */
+/** Makes a JSON answer. */
 export const json = (statusCode: number, body: unknown, headers: Record<string, string> = {}): Response => ({
   statusCode,
   headers: { "content-type": "application/json", ...headers },
@@ -21,8 +21,9 @@ export const json = (statusCode: number, body: unknown, headers: Record<string, 
 });
 
 /**
- * Completes an answer: adds the request id and the security headers that it does not set itself, and compresses it if
- * the client asks for that. The answer to HEAD is the same; the gateway sends no body (RFC 9110 §9.3.2).
+ * Completes an answer: adds the request id and the security headers that the answer does not set, and compresses the
+ * body if the client accepts that. The answer to HEAD has a body too, but the gateway does not send it (RFC 9110
+ * §9.3.2).
  */
 export const withStandardHeaders = (response: Response, event: APIGatewayProxyEventV2): Response =>
   compressed(
@@ -32,14 +33,14 @@ export const withStandardHeaders = (response: Response, event: APIGatewayProxyEv
 
 const readableId = /^[\x21-\x7e]{1,128}$/;
 
-/** The caller's `X-Request-Id` when it is 1 to 128 visible ASCII characters, else the gateway's id. */
+/** The caller's `X-Request-Id` if it has 1 to 128 visible ASCII characters, or else the gateway's id. */
 export function requestIdOf({ headers, requestContext }: APIGatewayProxyEventV2): string {
   const sent = headers["x-request-id"] ?? "";
   return readableId.test(sent) ? sent : requestContext.requestId;
 }
 
 /**
- * The answer to a failure: the specified body for invalid input, RFC 9457 for every other one. `challenge` is the
+ * Makes the answer to a failure: the specified body for invalid input, or RFC 9457 for a problem. `challenge` is the
  * `WWW-Authenticate` field of a 401.
  */
 export function failureResponse(
@@ -65,21 +66,23 @@ function problemHeaders({ status, extras }: Problem, challenge: string): Record<
 
 /**
  * The `WWW-Authenticate` field of a 401. A request without a credential gets no error code (RFC 6750 §3). `metadataUrl`
- * leads to the issuers of tokens (RFC 9728 §5.1).
+ * is the address of the metadata with the issuers of tokens (RFC 9728 §5.1).
  */
-export const bearerChallenge = (given: { hadCredential?: boolean; metadataUrl?: string } = {}): string =>
+export const bearerChallenge = ({
+  hadCredential = false,
+  metadataUrl,
+}: { hadCredential?: boolean; metadataUrl?: string } = {}): string =>
   [
     'Bearer realm="public-api"',
-    ...(given.hadCredential ? ['error="invalid_token"'] : []),
-    ...(given.metadataUrl === undefined ? [] : [`resource_metadata="${given.metadataUrl}"`]),
+    ...(hadCredential ? ['error="invalid_token"'] : []),
+    ...(metadataUrl === undefined ? [] : [`resource_metadata="${metadataUrl}"`]),
   ].join(", ");
 
 /** The page to which the root redirects. */
 const firstPage = "/docs/overview";
 
 /**
- * Redirects to a page from the root, and from the page's address with a slash behind it; undefined for every other
- * request.
+ * Redirects the root to the first page, and a page's address with a final slash to the page; undefined for the rest.
  */
 export function redirectToDocs({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;

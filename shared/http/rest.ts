@@ -1,5 +1,5 @@
 import { Problem } from "../core/errors.ts";
-import { hasTag, parseTags, requireMatch, tagOf } from "../core/etag.ts";
+import { hasTagWeakly, parseTags, requireMatch, tagOf } from "../core/etag.ts";
 import { fromStrings } from "./input.ts";
 import { invoke, type InvokeResult } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
@@ -8,7 +8,10 @@ import { weightOfType } from "./negotiation.ts";
 import { json, type Response } from "./response.ts";
 import type { Route } from "./route.ts";
 
-/** The Lambda handler of a route: payload 2.0 event → `invoke` → JSON answer. */
+/**
+ * The Lambda handler of a route: payload 2.0 event → `invoke` → answer. The answer is JSON, a file, or an empty 304 if
+ * the client has the resource already.
+ */
 export const http = (route: Route): LambdaHandler =>
   lambda(
     route.name,
@@ -20,7 +23,8 @@ export const http = (route: Route): LambdaHandler =>
         body: request.body === undefined && acceptsEmptyBody(route) ? {} : request.body,
         headers: { "idempotency-key": headers["idempotency-key"], "if-match": headers["if-match"] },
       };
-      return respond(route, await invoke(route, raw, invocation), headers);
+      const wantsFile = isFileWanted(route, headers);
+      return respond(route, await invoke(route, raw, { ...invocation, wantsFile }), headers, wantsFile);
     },
     {
       public: route.public,
@@ -30,35 +34,34 @@ export const http = (route: Route): LambdaHandler =>
     },
   );
 
-/** Parses a query string. Throws 400 for an escape that is not UTF-8. A `?` in it is part of a name or value. */
+/** Parses a query string. Throws 400 for a `%` that does not begin a valid UTF-8 escape. */
 function queryOf(raw: string): URLSearchParams {
   try {
     decodeURIComponent(raw);
   } catch (error) {
     if (!(error instanceof URIError)) throw error;
-    throw new Problem("malformed_request", "The query string has an escape that is not UTF-8.");
+    throw new Problem("malformed_request", "The query string has a % that does not begin a valid UTF-8 escape.");
   }
+  // URLSearchParams drops one leading `?`, so one is added.
   return new URLSearchParams(`?${raw}`);
 }
 
-/** Whether the route accepts an empty object, so that a request may also have no body. */
+/** Whether the route accepts an empty object. Then a request without a body counts as an empty object. */
 const acceptsEmptyBody = (route: Route): boolean => route.body.safeParse({}).success;
 
-type Headers = Record<string, string | undefined>;
-type Fields = Record<string, string>;
+type RequestHeaders = Record<string, string | undefined>;
+type ResponseHeaders = Record<string, string>;
 
-/** Whether a request prefers JSON to the file (RFC 9110 §12.5.1). A request that accepts neither gets the file. */
-const prefersJson = ({ accept = "" }: Headers, type: string): boolean =>
-  weightOfType(accept, "application/json") > weightOfType(accept, type);
+/** Whether a request gets the route's file, by its `Accept` (RFC 9110 §12.5.1). */
+function isFileWanted({ http: { file } }: Route, { accept = "" }: RequestHeaders): boolean {
+  if (!file) return false;
+  const [fileWeight, jsonWeight] = [weightOfType(accept, file.type), weightOfType(accept, "application/json")];
+  return file.onlyIfPreferred ? fileWeight > jsonWeight : fileWeight >= jsonWeight;
+}
 
-/** The answer as a file; undefined if the route has no file or the request prefers JSON. */
-function asFile(
-  { http: { file, status } }: Route,
-  output: unknown,
-  sent: Headers,
-  headers: Fields,
-): Response | undefined {
-  const content = file && !prefersJson(sent, file.type) ? file.of(output) : undefined;
+/** The answer as a file; undefined if the route or this output has no file. */
+function asFile({ http: { file, status } }: Route, output: unknown, headers: ResponseHeaders): Response | undefined {
+  const content = file?.of(output);
   if (!file || !content) return undefined;
   return {
     statusCode: status,
@@ -71,25 +74,32 @@ function asFile(
   };
 }
 
-function respond(route: Route, { input, output, replayed }: InvokeResult, sent: Headers): Response {
+function respond(
+  route: Route,
+  { input, output, replayed }: InvokeResult,
+  sent: RequestHeaders,
+  wantsFile: boolean,
+): Response {
   const etag = route.http.etag && route.http.method !== "DELETE" ? { etag: tagOf(route.http.etag, output) } : undefined;
   if (etag && route.http.method === "GET") {
+    // A write has compared `If-Match` in its transaction.
     requireMatch(input.headers.ifMatch, output);
-    const known = sent["if-none-match"] === undefined ? undefined : parseTags(sent["if-none-match"]);
-    if (known !== undefined && hasTag(known, etag.etag, true)) return { statusCode: 304, headers: etag };
+    const cachedTags = sent["if-none-match"] === undefined ? undefined : parseTags(sent["if-none-match"]);
+    if (cachedTags !== undefined && hasTagWeakly(cachedTags, etag.etag)) return { statusCode: 304, headers: etag };
   }
   const isAccepted = route.http.later?.is(output) ?? false;
   const location = isAccepted ? route.http.later?.location : route.http.location;
-  const headers: Fields = {
+  const headers: ResponseHeaders = {
     ...etag,
     ...(route.http.file ? { vary: "accept" } : {}),
     ...(location === undefined ? {} : { location: fill(location, input.params, output) }),
     ...(replayed ? { "idempotency-replayed": "true" } : {}),
   };
-  return asFile(route, output, sent, headers) ?? json(isAccepted ? 202 : route.http.status, output, headers);
+  const file = wantsFile ? asFile(route, output, headers) : undefined;
+  return file ?? json(isAccepted ? 202 : route.http.status, output, headers);
 }
 
-/** Fills a path template with the members of the path and of the output. */
+/** Fills a path template with the members of the path and of the output. Of two with one name, the output's member wins. */
 function fill(template: string, params: Record<string, unknown>, output: unknown): string {
   const members: Record<string, unknown> = { ...params, ...(output as Record<string, unknown>) };
   return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(members[name])));

@@ -5,12 +5,13 @@ import type { Permissions, ResourceType, Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import type { Commit } from "../changes/recorder.ts";
 import type { ProblemCode } from "../core/errors.ts";
-import type { IfMatch, Own } from "../core/etag.ts";
+import type { IfMatch, TagSchemas } from "../core/etag.ts";
 import type { Log } from "../core/log.ts";
 import type { LimitClass } from "../rate-limits/classes.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
@@ -20,16 +21,15 @@ type Method = "GET" | "POST" | "PATCH" | "DELETE";
  */
 export type ProviderName = "secrets" | "payments" | "files" | "registrar" | "dns" | "mail" | "mail_servers";
 
-/** A stored resource that the input names, with its scopes (itself first), to which grants can be narrowed. */
+/** A stored resource that the input names. `scopes` has the resource itself first, and then the scopes around it. */
 export type LocatedResource<T> = {
   id: string;
   scopes: Scope[];
   thing: T;
-  /** The name that people know it by, such as a mailbox's address. */
+  /** The name of the resource for people, such as a mailbox's address. */
   label?: string;
   /**
-   * The account of the resource, if the path does not name it. A public route needs it: without it the resource is
-   * missing.
+   * The account of the resource. Needed only by a public route, which answers that a resource without it is missing.
    */
   accountId?: string;
 };
@@ -37,40 +37,51 @@ export type LocatedResource<T> = {
 /** How the input names the resource of a route. */
 export type ResourceLookup<I, T> = {
   /**
-   * The place in the input. A missing or unseen resource is a 404 if the path names it, and otherwise a 422 at that
-   * place.
+   * Where the input names the resource: in the path, or at the location of a member. A resource that is missing or that
+   * the caller may not see is a 404 for `path`, and a 422 at the location of the member.
    */
   at: "path" | readonly string[] | ((input: I) => readonly string[]);
-  /** The types of its scopes. A grant that is narrowed to another type is never enough. */
+  /** The types of the resource's scopes. A grant that is narrowed to another type is never enough. */
   within: readonly ResourceType[];
-  /** Finds the resource; undefined if the account does not have it, or the input names none. */
+  /** Finds the resource; undefined if the account does not have it, or if the input names no resource. */
   find: (input: I, table: Reader) => Promise<LocatedResource<T> | undefined>;
-  /** The message for a missing resource that is not named by the path. */
+  /** The message of the 422. */
   missing?: string;
 };
 
-/** The second argument of `run`; the first one is the parsed input. */
+/** The context of a call: the second argument of `run`, after the parsed input. */
 export type Context = {
   principal: Principal;
   /** The principal's permissions in the account of the path; none if the path has no account. */
   permissions: Permissions;
   requestId: string;
   table: Reader;
-  /** The only way to write. Every change is recorded together with its writes. */
+  /** The only way to write. Records every change in the transaction of its writes. */
   commit: Commit;
   /**
-   * Replaces the answer that is stored for the idempotency key, if the work went on after the transaction and the
-   * answer can say more than its value.
+   * Replaces the answer that is stored for the idempotency key by `value`, and returns `value`. For a route that learns
+   * more after its transaction.
    */
   answer: <T>(value: T) => Promise<T>;
-  /**
-   * The id of a request with an idempotency key. It stays the same each time the request is sent until it has an
-   * answer.
-   */
+  /** The id of a request with an idempotency key. A repeat of the request has the same id until there is an answer. */
   keyId?: string | undefined;
-  /** The API's address for this caller, without a slash at its end, for addresses in the answer. */
+  /**
+   * Charges a request of another class than the route's to the caller's rate limit, for input that makes this call dearer
+   * than others. Throws 429 `rate_limited`.
+   */
+  chargeClass: (limit: LimitClass) => Promise<void>;
+  /**
+   * Asks the issuer of the caller's token for the caller's verified e-mail address, for a token without one. Undefined if the
+   * issuer tells none. Throws 503 if the issuer does not answer.
+   */
+  askEmail?: (() => Promise<string | undefined>) | undefined;
+  /** Whether the answer becomes the file of the route's `http.file`. */
+  wantsFile?: boolean | undefined;
+  /** The address by which the caller reached the API, without a slash at its end, for addresses in the answer. */
   address?: string | undefined;
-  /** The caller's `If-Match` condition. `commit` checks it; a route with several transactions has to check it first. */
+  /**
+   * The caller's `If-Match` condition. `commit` checks it. A route with several transactions has to check it itself.
+   */
   ifMatch?: IfMatch | undefined;
   log: Log;
   now: () => Date;
@@ -82,12 +93,23 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodObject> 
   body: z.output<B>;
 };
 
-/** The items that this process saw in earlier requests, to guess the reads of a request. They may be stale. */
+/**
+ * A condition on the account besides the caller's permission, such as a plan. `check` throws 409 with the `code`. `ahead`
+ * names the items that `check` reads.
+ */
+export type Requirement = {
+  code: ProblemCode;
+  ahead: (accountId: string) => Key[];
+  check: (accountId: string, table: Reader, at: Date) => Promise<void>;
+};
+
+/** What this process has seen in earlier requests, to guess the reads of a request. It may be stale. */
 export type Expected = {
-  /** The permissions of the caller; everything if they were not seen. */
+  /** A guess of the caller's permissions; all permissions if this process has not seen the caller. */
   permissions: Permissions;
-  /** Items that pointed to others. */
+  /** The items that were seen, such as pointers to other items. */
   seen: Seen;
+  principal: Pick<Principal, "type" | "id">;
 };
 
 /** How a route answers over REST. */
@@ -95,23 +117,27 @@ type Http = {
   method: Method;
   path: string;
   /**
-   * The kind whose entity tag GET and PATCH send, and by which all methods honour `If-Match`; without it that field is
-   * refused.
+   * The kind of the resource's entity tag. GET and PATCH send the tag, and all methods honour `If-Match`. Without
+   * `etag` a request with `If-Match` is refused.
    */
-  etag?: Own;
+  etag?: TagSchemas;
   /**
-   * The answer as a file of another media type, unless the request prefers JSON. `of` returns undefined for an answer
-   * without a file.
+   * The file of another media type that a request gets unless it prefers JSON. With `onlyIfPreferred`, a request gets the
+   * file only if it prefers the file to JSON. `of` makes the file from the output; undefined if the output has no file.
    */
-  file?: { type: string; of: (output: unknown) => { name: string; text: string } | undefined };
+  file?: {
+    type: string;
+    onlyIfPreferred?: boolean;
+    of: (output: unknown) => { name: string; text: string } | undefined;
+  };
   /**
-   * For work that continues after the answer, which is then a 202. `is` says whether the work continues, and `location`
-   * is where its progress can be read.
+   * For a route that may continue after its answer. `is` tells whether this request continues: the answer is then a
+   * 202, with `location`, the path template at which the caller can read the progress.
    */
   later?: { is: (output: unknown) => boolean; location: string };
-  /** The status of success; 200 by default. */
+  /** The status of success. The default is 200. */
   status: 200 | 201 | 202;
-  /** The path of the created resource, with members of the output in braces. */
+  /** The path template of the created resource, with members of the path and the output in braces. */
   location?: string;
 };
 
@@ -120,53 +146,51 @@ type DeclaredHttp = Omit<Http, "status" | "location"> &
 
 /** The needs of a route's Lambda. */
 type LambdaNeeds = {
-  /**
-   * The services that it uses in addition to the table: `secrets` encrypts and decrypts, `files` signs addresses. None
-   * by default.
-   */
+  /** The external services that the route uses. The default is none. */
   uses: readonly ProviderName[];
-  /** Computes much. It gets a whole processor, and the longest time that the gateway waits. */
-  heavy: boolean;
   /**
-   * The right on the table that a route with the access `read` needs in addition, if it stores something while it
-   * answers.
+   * Whether the route computes much. Its Lambda then gets a whole processor, and the longest time the gateway allows.
    */
+  heavy: boolean;
+  /** The right to write to the table, for a route with the access `read` that stores something while it answers. */
   table?: "write";
 };
 
 /** How code mode calls a route. */
 type CodeMode = {
   /**
-   * How a program passes the body: its members as arguments like the others (the default), or all in one argument named
-   * `payload`, together with the account's id.
+   * How a program passes the input. `flat`, the default: every member of the path, query and body is an argument.
+   * `payload`: the members of the body and the account's id are in one argument named `payload`.
    */
   arguments: "flat" | "payload";
   /**
-   * Whether the answer may be stored for a while, in a session or for a repeated request; true by default. False for
-   * answers that are valid for a short time, such as signed addresses.
+   * Whether the answer may be stored, in a session or for a repeated request. The default is true. False for answers
+   * that are valid for a short time only, such as signed addresses.
    */
   storesAnswer: boolean;
 };
 
-/** The capability that the caller must hold; null if being authenticated is enough, with the reason in `open`. */
+/** The capability that the caller must hold. Null if no capability is needed; `open` is the reason. */
 type Needed =
   | { capability: Capability; open?: never; public?: never }
   | {
       capability: null;
       open: string;
-      /** Whether it needs no credential over REST. Its changes are recorded as the system's, not as the caller's. */
+      /**
+       * Whether the route needs no credential over REST. The system is then the actor of its changes, not the caller.
+       */
       public?: true;
     };
 
-/** Whether the caller can change something by a route. This decides which rights on the table its Lambda gets. */
+/** Whether a route changes something for the caller. The access decides which rights on the table the Lambda gets. */
 type Access =
   | { access: "read"; lambda?: Partial<LambdaNeeds> }
   | { access: "write"; lambda?: Partial<Omit<LambdaNeeds, "table">> };
 
-/** The resource to which a grant can be narrowed and still be enough. */
+/** The resource of a route, to which the caller's grant may be narrowed. */
 type Narrowing<I, P, T> =
   | {
-      /** The scopes of the path, or `visible` if `run` itself narrows its answer to what the principal may see. */
+      /** The scopes of the path's resource, or `visible` if `run` itself leaves out what the caller may not see. */
       scope?: "visible" | ((params: P) => Scope[]);
       subject?: never;
     }
@@ -181,32 +205,37 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   name: string;
   http: DeclaredHttp;
   summary: string;
-  /** Everyday words of people who look for the function. `functions.search` finds it by them too. */
+  /** Everyday words of people who look for the function, for `functions.search`. */
   synonyms?: readonly string[];
   description?: string;
   params?: P;
   query?: Q;
   body?: B;
   output: O;
-  /** The members of the answer that are secrets. An answer with one of them is shown only once, and is never stored. */
+  /**
+   * The members of the answer that are secrets. An answer with such a member is shown only once, and is never stored.
+   */
   shownOnce?: readonly (keyof z.output<O> & string)[];
-  /** The problem codes `run` itself may answer with. */
+  /** The codes of the problems that `run` itself throws. */
   problems?: readonly ProblemCode[];
-  /** The class of rate limit; `default` if not given. */
+  /** A condition on the account of the path, which is checked before `run`. */
+  requires?: Requirement;
+  /** The class of the rate limit. The default is `default`. */
   limit?: LimitClass;
   /**
-   * Takes several transactions. An interrupted request may be partly done; the same request, sent again, completes it.
+   * Whether the route takes several transactions. An interrupted request may then be partly done, and a repeat of the
+   * request completes it.
    */
   resumes?: boolean;
-  /** Whether a suspended account may still call it, because it makes the account active again. */
+  /** Whether a suspended account can call the route, because the route helps to make the account active again. */
   whileSuspended?: boolean;
   codeMode?: Partial<CodeMode>;
   /**
-   * The items and ranges that `run` will read, as far as the input tells. They are read together with the caller's
+   * The items and ranges that `run` will read, if the input tells them. They are read together with the caller's
    * permissions, so that the call needs one round trip less.
    */
   ahead?: (input: Input<P, Q, B>, expected: Expected) => Ahead;
-  /** What a call would do, for a dry run in code mode. It only reads, and shows only what the caller may see. */
+  /** Tells what a call would do, for a dry run in code mode. Only reads, and shows only what the caller may see. */
   preview?: (input: Input<P, Q, B>, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 } & Needed &
@@ -238,6 +267,7 @@ export type Route = {
   output: z.ZodType;
   shownOnce: readonly string[];
   problems: readonly ProblemCode[];
+  requires?: Requirement;
   limit: LimitClass;
   resumes: boolean;
   whileSuspended: boolean;

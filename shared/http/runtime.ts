@@ -10,7 +10,9 @@ export type Runtime = {
   env: Environment;
   client: TableClient;
   verifyUser: (token: string) => Promise<Principal>;
-  /** Loads the keys of all issuers. Without it, the first token of each issuer loads them. */
+  /**
+   * Loads the keys of all issuers. If it is not called, the first token of each issuer loads the keys of that issuer.
+   */
   loadIssuerKeys: () => Promise<void>;
   limiterMemory: LimiterMemory;
   seen: SeenItems;
@@ -18,9 +20,7 @@ export type Runtime = {
 
 let currentRuntime: Runtime | undefined;
 
-/**
- * The objects that live as long as the process. They are made from the environment at the first request, not at import.
- */
+/** The objects that live as long as the process. Made from the environment at the first call, not at import. */
 export function runtime(): Runtime {
   if (!currentRuntime) {
     const env = readEnvironment(process.env);

@@ -2,8 +2,8 @@ import type * as z from "zod";
 
 type Issue = z.core.$ZodRawIssue;
 
-const counted = (count: number | bigint, one: string): string =>
-  `${count.toLocaleString("en-US")} ${one}${Number(count) === 1 ? "" : "s"}`;
+const counted = (count: number | bigint, noun: string): string =>
+  `${count.toLocaleString("en-US")} ${noun}${Number(count) === 1 ? "" : "s"}`;
 
 const types: Record<string, string> = {
   string: "a string",
@@ -18,12 +18,12 @@ const types: Record<string, string> = {
 
 const typeName = (type: string): string => types[type] ?? `a value of the type ${type}`;
 
-/** Names the type that was given, if it differs from the expected one. */
-function not({ input, expected }: { input?: unknown; expected: string }): string {
-  const given = input === null ? "null" : Array.isArray(input) ? "array" : typeof input;
-  const isOther =
-    given in types && typeName(given) !== typeName(expected) && !(given === "number" && expected === "int");
-  return isOther ? `, not ${typeName(given)}` : "";
+/** Names the type of the input, if it differs from the expected type. */
+function notActualType({ input, expected }: { input?: unknown; expected: string }): string {
+  const actual = input === null ? "null" : Array.isArray(input) ? "array" : typeof input;
+  const differs =
+    actual in types && typeName(actual) !== typeName(expected) && !(actual === "number" && expected === "int");
+  return differs ? `, not ${typeName(actual)}` : "";
 }
 
 const formats: Record<string, string> = {
@@ -35,7 +35,7 @@ const formats: Record<string, string> = {
 
 type Bound = { origin: string; limit: number | bigint; inclusive?: boolean | undefined };
 
-/** The unit in which a size is counted, by the type of the value. A number has none: its value is compared. */
+/** The unit of a value's size, by the type of the value. A number has no unit, because its value is compared. */
 const units: Record<string, string> = {
   string: "character",
   array: "item",
@@ -44,51 +44,56 @@ const units: Record<string, string> = {
   record: "member",
 };
 
-function bound({ origin, limit, inclusive = true }: Bound, [within, beyond]: [within: string, beyond: string]): string {
+/** The message for a size or a number that is out of bounds. `words` name an inclusive and an exclusive bound. */
+function boundMessage(
+  { origin, limit, inclusive = true }: Bound,
+  words: { inclusive: "at least" | "at most"; exclusive: "above" | "below" },
+): string {
   const unit = units[origin];
-  if (unit !== undefined) return `Write ${within.replace(/^of /, "")} ${counted(limit, unit)}`;
-  return `Write a number ${inclusive ? within : beyond} ${limit.toLocaleString("en-US")}`;
+  if (unit !== undefined) return `Write ${words.inclusive} ${counted(limit, unit)}`;
+  return `Write a number ${inclusive ? `of ${words.inclusive}` : words.exclusive} ${limit.toLocaleString("en-US")}`;
 }
 
-const shownKeys = 20;
+const maxKeys = 20;
+
 const listValues = (values: readonly unknown[]): string =>
   values.length === 1 ? `Write ${String(values[0])}` : `Write one of ${values.map(String).join(", ")}`;
 
 /**
- * The message for a value that may be one of several things. If the value has the type of one option, it is that
- * option's message; otherwise it lists the types.
+ * The message for a value that fits no option of a union. If the value has the type of an option, returns the message
+ * of this option; otherwise lists the types of all options.
  */
-function among(options: readonly (readonly z.core.$ZodIssue[])[]): string {
-  const firsts = options.flatMap(([first]) => first ?? []);
-  const ofType = firsts.find(({ code, path }) => code !== "invalid_type" || path.length > 0);
-  if (ofType) return ofType.message;
-  const wanted = firsts.flatMap((issue) => (issue.code === "invalid_type" ? typeName(issue.expected) : []));
-  return wanted.length > 0 ? `Write ${[...new Set(wanted)].join(" or ")}` : "This is not allowed here";
+function unionMessage(options: readonly (readonly z.core.$ZodIssue[])[]): string {
+  const firstIssues = options.flatMap(([first]) => first ?? []);
+  const typeFits = firstIssues.find(({ code, path }) => code !== "invalid_type" || path.length > 0);
+  if (typeFits) return typeFits.message;
+  const expected = firstIssues.flatMap((issue) => (issue.code === "invalid_type" ? typeName(issue.expected) : []));
+  return expected.length > 0 ? `Write ${[...new Set(expected)].join(" or ")}` : "This is not allowed here";
 }
 
 /**
- * An error map of zod, for every schema without its own message: it says what is wrong with a value, as a sentence for
- * a person without its period. A schema with a pattern needs its own message, because this one cannot describe the
- * pattern.
+ * An error map of zod, for every schema without a message of its own. The message tells people what to write instead,
+ * in a sentence without its period. A schema with a pattern needs a message of its own, because no general message can
+ * describe the pattern.
  */
 export function inWords(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":
-      return `Write ${typeName(issue.expected)}${not(issue)}`;
+      return `Write ${typeName(issue.expected)}${notActualType(issue)}`;
     case "invalid_value":
       return listValues(issue.values);
     case "invalid_format":
       return `Write ${formats[issue.format] ?? "this in the documented form"}`;
     case "too_small":
-      return bound({ ...issue, limit: issue.minimum }, ["of at least", "above"]);
+      return boundMessage({ ...issue, limit: issue.minimum }, { inclusive: "at least", exclusive: "above" });
     case "too_big":
-      return bound({ ...issue, limit: issue.maximum }, ["of at most", "below"]);
+      return boundMessage({ ...issue, limit: issue.maximum }, { inclusive: "at most", exclusive: "below" });
     case "not_multiple_of":
       return `Write a multiple of ${issue.divisor}`;
     case "unrecognized_keys":
-      return `Not known here: ${issue.keys.slice(0, shownKeys).join(", ")}`;
+      return `Not known here: ${issue.keys.slice(0, maxKeys).join(", ")}`;
     case "invalid_union":
-      return among(issue.errors);
+      return unionMessage(issue.errors);
     case "invalid_key":
       return "This name is not allowed";
     default:

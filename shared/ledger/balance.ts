@@ -1,19 +1,19 @@
 import * as z from "zod";
 
-import { exact, type Amount } from "./movement.ts";
+import { requireExact, type Amount } from "./movement.ts";
 
 const Total = z.int().min(0);
 
 /**
- * The totals of one account of a ledger. A posted total is the sum of the account's debits or credits, and only grows.
- * A pending total is the sum that unresolved holds reserve.
+ * The totals of one account of a ledger, in minor units. A posted total is the sum of the account's debits or credits,
+ * and only grows. A pending total is the sum that unresolved holds reserve.
  */
 export const Balance = z.object({
   debits_posted: Total,
   credits_posted: Total,
   debits_pending: Total,
   credits_pending: Total,
-  /** The number of entries, and so the ordinal of the next one. */
+  /** The number of entries, which is the ordinal of the next entry. */
   entries: Total,
   version: z.int(),
 });
@@ -28,18 +28,19 @@ export const emptyBalance: Balance = {
   version: 0,
 };
 
-/** The sum of all entries: credits minus debits. */
+/** The balance of an account: the sum of its credits minus the sum of its debits. */
 export const postedOf = ({ credits_posted, debits_posted }: Balance): number => credits_posted - debits_posted;
 
-/**
- * The amount that may still be debited from an account that must not be overdrawn: posted, less what holds have
- * reserved.
- */
+/** The amount that a limited account may still be debited: its balance minus the amounts that holds reserve. */
 export const availableOf = (balance: Balance): number => postedOf(balance) - balance.debits_pending;
 
-/** Adds amounts to the totals of a balance. */
-export function addAmounts(balance: Balance, by: Partial<Record<keyof Omit<Balance, "version">, Amount>>): Balance {
+/** Adds amounts to the totals of a balance. Throws a RangeError if a total gets too large. */
+export function addAmounts(
+  balance: Balance,
+  amounts: Partial<Record<keyof Omit<Balance, "version">, Amount>>,
+): Balance {
   const next = { ...balance };
-  for (const [name, amount] of Object.entries(by) as [keyof Balance, number][]) next[name] = exact(next[name] + amount);
+  for (const [name, amount] of Object.entries(amounts) as [keyof Balance, number][])
+    next[name] = requireExact(next[name] + amount);
   return next;
 }

@@ -9,34 +9,36 @@ import {
   requireAmount,
 } from "./movement.ts";
 
-/**
- * The data that operations work on: the stored items with the changes of the operations. Versions are those that were
- * read.
- */
+/** The balances and movements of a ledger as they were read, with the changes of operations. Versions do not change. */
 export type Book = {
-  /** Accounts whose debits, pending ones included, must not exceed their credits. */
+  /** Accounts whose debits must not exceed their credits. Pending debits count too. */
   limited: readonly string[];
+  /** The time of the operations. */
   at: string;
-  /** Called once for each new movement, to get its `reference`. */
+  /** Returns the `reference` of a new movement. Called once for each new movement. */
   referenceOf: (id: string) => string | undefined;
   balances: Map<string, Balance>;
   movements: Map<string, StoredMovement | undefined>;
   entries: Entry[];
-  /** The accounts that changed (`touched`), and the movements that changed (`settled`). */
-  touched: Set<string>;
-  settled: Set<string>;
+  changedAccounts: Set<string>;
+  /** The ids of the changed movements. */
+  changedMovements: Set<string>;
 };
 
-/** Applies one operation to a book. Throws `Overdrawn` and `MovementConflict`; the book must not be used after that. */
-export function perform(book: Book, operation: Operation): Done {
+/**
+ * Applies one operation to a book. Throws `Overdrawn` and `MovementConflict`, and a RangeError for an invalid amount or
+ * account. The book must not be used after an error.
+ */
+export function applyOperation(book: Book, operation: Operation): Done {
   const entriesBefore = book.entries.length;
-  const found = step(book, operation);
-  return { kind: operation.kind, ...found, entries: book.entries.slice(entriesBefore) };
+  const result = applyByKind(book, operation);
+  return { kind: operation.kind, ...result, entries: book.entries.slice(entriesBefore) };
 }
 
-type FoundMovement = { movement: StoredMovement; existed: boolean };
+/** A movement after an operation. `existed` tells whether the operation was done before, and so changed nothing. */
+type MovementResult = { movement: StoredMovement; existed: boolean };
 
-function step(book: Book, operation: Operation): FoundMovement {
+function applyByKind(book: Book, operation: Operation): MovementResult {
   switch (operation.kind) {
     case "transfer":
     case "hold":
@@ -50,16 +52,16 @@ function step(book: Book, operation: Operation): FoundMovement {
   }
 }
 
-function beginMovement(book: Book, operation: Extract<Operation, { kind: "transfer" | "hold" }>): FoundMovement {
+function beginMovement(book: Book, operation: Extract<Operation, { kind: "transfer" | "hold" }>): MovementResult {
   const { id, kind, debit, credit, amount, code } = operation;
   requireAmount(amount);
   requireSides(debit, credit);
-  const known = book.movements.get(id);
-  if (known) {
-    if (!isRepeat(known, operation)) throw new MovementConflict(`The id ${id} belongs to another movement.`);
-    return { movement: known, existed: true };
+  const existing = book.movements.get(id);
+  if (existing) {
+    if (!isRepeat(existing, operation)) throw new MovementConflict(`The id ${id} belongs to another movement.`);
+    return { movement: existing, existed: true };
   }
-  requireRoom(book, debit, amount);
+  requireAvailable(book, debit, amount);
   const reference = book.referenceOf(id);
   const movement: StoredMovement = {
     id,
@@ -68,6 +70,7 @@ function beginMovement(book: Book, operation: Extract<Operation, { kind: "transf
     credit,
     amount,
     code,
+    ...(kind === "hold" && operation.tax !== undefined ? { tax: operation.tax } : {}),
     ...(reference === undefined ? {} : { reference }),
     at: book.at,
     ...(kind === "hold" ? { status: "pending" as const, captured: 0 } : {}),
@@ -76,35 +79,35 @@ function beginMovement(book: Book, operation: Extract<Operation, { kind: "transf
   };
   if (kind === "hold") reserve(book, movement, amount);
   else post(book, movement, amount);
-  return settleMovement(book, movement);
+  return storeMovement(book, movement);
 }
 
 function requireSides(debit: string, credit: string): void {
   if (debit === credit) throw new RangeError("A movement needs two different accounts.");
-  // A # ends the account's name in the keys of its entries.
+  // In the key of an entry, # separates the name of the account from the ordinal.
   if (`${debit}${credit}`.includes("#")) throw new RangeError("The name of an account must not have a #.");
 }
 
 /**
- * Whether an operation repeats a known movement. The expiry of a hold is not compared, because a repeat is made at
- * another time.
+ * Whether an operation repeats the movement. The expiry of a hold is not compared, because a repeat at a later time has
+ * another expiry.
  */
-const isRepeat = (known: StoredMovement, asked: Extract<Operation, { kind: "transfer" | "hold" }>): boolean =>
-  (["kind", "debit", "credit", "amount", "code"] as const).every((name) => known[name] === asked[name]);
+const isRepeat = (movement: StoredMovement, operation: Extract<Operation, { kind: "transfer" | "hold" }>): boolean =>
+  (["kind", "debit", "credit", "amount", "code"] as const).every((name) => movement[name] === operation[name]);
 
-function capture(book: Book, id: string, asked?: number): FoundMovement {
+function capture(book: Book, id: string, requestedAmount?: number): MovementResult {
   const hold = holdOf(book, id);
-  const amount = asked ?? hold.amount;
+  const amount = requestedAmount ?? hold.amount;
   requireAmount(amount);
   if (amount > hold.amount) throw new RangeError("A capture cannot be larger than the hold.");
   if (hold.status === "captured" && hold.captured === amount) return { movement: hold, existed: true };
   if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}, not pending.`);
   reserve(book, hold, -hold.amount);
   post(book, hold, amount);
-  return settleMovement(book, { ...hold, status: "captured", captured: amount, resolved_at: book.at });
+  return storeMovement(book, { ...hold, status: "captured", captured: amount, resolved_at: book.at });
 }
 
-function releaseHold(book: Book, id: string, status: "voided" | "expired"): FoundMovement {
+function releaseHold(book: Book, id: string, status: "voided" | "expired"): MovementResult {
   const hold = holdOf(book, id);
   if (hold.status === status) return { movement: hold, existed: true };
   if (hold.status !== "pending") throw new MovementConflict(`The hold ${id} is ${hold.status ?? "gone"}, not pending.`);
@@ -112,7 +115,7 @@ function releaseHold(book: Book, id: string, status: "voided" | "expired"): Foun
     throw new MovementConflict(`The hold ${id} has not expired.`);
   }
   reserve(book, hold, -hold.amount);
-  return settleMovement(book, { ...hold, status, resolved_at: book.at });
+  return storeMovement(book, { ...hold, status, resolved_at: book.at });
 }
 
 function holdOf({ movements }: Book, id: string): StoredMovement {
@@ -123,36 +126,38 @@ function holdOf({ movements }: Book, id: string): StoredMovement {
 
 const balanceOf = ({ balances }: Book, account: string): Balance => balances.get(account) ?? emptyBalance;
 
-function requireRoom(book: Book, account: string, amount: number): void {
+function requireAvailable(book: Book, account: string, amount: number): void {
   const available = availableOf(balanceOf(book, account));
-  if (book.limited.includes(account) && available < amount) throw new Overdrawn(account, available);
+  if (book.limited.includes(account) && available < amount) throw new Overdrawn(account, available, amount);
 }
 
-function change(book: Book, account: string, by: Parameters<typeof addAmounts>[1]): Balance {
-  const next = addAmounts(balanceOf(book, account), by);
+function changeBalance(book: Book, account: string, amounts: Parameters<typeof addAmounts>[1]): Balance {
+  const next = addAmounts(balanceOf(book, account), amounts);
   book.balances.set(account, next);
-  book.touched.add(account);
+  book.changedAccounts.add(account);
   return next;
 }
 
+/** Reserves an amount in both accounts of a hold. A negative amount ends the reservation. */
 function reserve(book: Book, { debit, credit }: StoredMovement, amount: number): void {
-  change(book, debit, { debits_pending: amount });
-  change(book, credit, { credits_pending: amount });
+  changeBalance(book, debit, { debits_pending: amount });
+  changeBalance(book, credit, { credits_pending: amount });
 }
 
+/** Adds an entry with this amount to both accounts of a movement. */
 function post(book: Book, { id, debit, credit, code }: StoredMovement, amount: number): void {
-  for (const [account, direction, by] of [
+  for (const [account, direction, amounts] of [
     [debit, "debit", { debits_posted: amount, entries: 1 }],
     [credit, "credit", { credits_posted: amount, entries: 1 }],
   ] as const) {
     const ordinal = balanceOf(book, account).entries;
-    const balance_after = postedOf(change(book, account, by));
+    const balance_after = postedOf(changeBalance(book, account, amounts));
     book.entries.push({ movement_id: id, account, direction, amount, code, balance_after, at: book.at, ordinal });
   }
 }
 
-function settleMovement(book: Book, movement: StoredMovement): FoundMovement {
+function storeMovement(book: Book, movement: StoredMovement): MovementResult {
   book.movements.set(movement.id, movement);
-  book.settled.add(movement.id);
+  book.changedMovements.add(movement.id);
   return { movement, existed: false };
 }

@@ -5,8 +5,10 @@ import { availableOf, Balance, postedOf } from "./balance.ts";
 import { balanceKey, movementKey, readEntries, type Ledger } from "./ledger.ts";
 import { StoredMovement, type Entry } from "./movement.ts";
 
-/** The result of checking a ledger. It is `unsettled` if the ledger kept changing during the check. */
-export type Checked = { problems: string[]; unsettled: boolean };
+/**
+ * The result of checking a ledger. If the ledger kept changing during the check, it is `unsettled` without problems.
+ */
+export type LedgerCheck = { problems: string[]; unsettled: boolean };
 
 type Balances = Map<string, Balance>;
 
@@ -16,13 +18,13 @@ const maxReads = 3;
  * Checks a ledger:
  * - debits are equal to credits, posted and pending;
  * - no limited account is overdrawn;
- * - the newest `entries` of each account are numbered without gaps, add up to its balance, and are each one side of a
- *   movement of that amount.
+ * - the newest `entries` of each account are numbered without gaps and add up to the account's balance;
+ * - each of these entries is one side of a movement with the entry's amount.
  *
- * A problem is reported only if no balance changed during the check. This shows every movement, because each changes
- * two balances.
+ * Problems are reported only if no balance changed during the check. Every movement changes two balances, so then no
+ * movement was made during the check.
  */
-export async function checkLedger(table: Reader, ledger: Ledger, { entries = 20 } = {}): Promise<Checked> {
+export async function checkLedger(table: Reader, ledger: Ledger, { entries = 20 } = {}): Promise<LedgerCheck> {
   for (let reads = 0; reads < maxReads; reads++) {
     const before = await readBalances(table, ledger);
     if ("problem" in before) return { problems: [before.problem], unsettled: false };
@@ -45,29 +47,29 @@ async function readBalances(table: Reader, ledger: Ledger): Promise<Balances | {
 const versionsOf = (balances: Balances): string =>
   JSON.stringify([...balances].map(([account, { version }]) => [account, version]));
 
-async function problemsOf(table: Reader, ledger: Ledger, balances: Balances, window: number): Promise<string[]> {
+async function problemsOf(table: Reader, ledger: Ledger, balances: Balances, entryCount: number): Promise<string[]> {
   const newest = await Promise.all(
     [...balances].map(async ([account, balance]) => {
-      const from = Math.max(0, balance.entries - window);
-      const found = await readEntries(table, ledger, account, from, balance.entries - 1).catch(unreadable);
-      return { account, balance, from, found };
+      const from = Math.max(0, balance.entries - entryCount);
+      const entries = await readEntries(table, ledger, account, from, balance.entries - 1).catch(undefinedIfUnreadable);
+      return { account, balance, from, entries };
     }),
   );
-  const all = newest.flatMap(({ found = [] }) => found);
-  const movements = await readMovements(table, ledger, all);
+  const allEntries = newest.flatMap(({ entries = [] }) => entries);
+  const movements = await readMovements(table, ledger, allEntries);
   return [
     ...equalityProblems(balances),
-    ...ledger.limited.flatMap((account) => coverProblems(account, balances.get(account))),
-    ...newest.flatMap(({ account, balance, from, found }) => entryProblems(account, balance, from, found)),
-    ...all.flatMap((entry) => movementProblems(entry, movements.get(entry.movement_id))),
+    ...ledger.limited.flatMap((account) => overdraftProblems(account, balances.get(account))),
+    ...newest.flatMap(({ account, balance, from, entries }) => entryProblems(account, balance, from, entries)),
+    ...allEntries.flatMap((entry) => movementProblems(entry, movements.get(entry.movement_id))),
   ];
 }
 
 /**
- * Turns an entry that cannot be parsed into undefined. Any other error is thrown, because a failure of the table says
- * nothing about the books.
+ * Returns undefined for the error of an entry that cannot be parsed. Throws any other error, because a failure of the
+ * table is no problem of the ledger.
  */
-function unreadable(error: unknown): undefined {
+function undefinedIfUnreadable(error: unknown): undefined {
   if (!(error instanceof z.ZodError)) throw error;
 }
 
@@ -79,28 +81,28 @@ async function readMovements(table: Reader, ledger: Ledger, entries: readonly En
 
 function equalityProblems(balances: Balances): string[] {
   const all = [...balances.values()];
-  const posted = all.reduce((sum, one) => sum + postedOf(one), 0);
-  const pending = all.reduce((sum, one) => sum + one.credits_pending - one.debits_pending, 0);
+  const posted = all.reduce((sum, balance) => sum + postedOf(balance), 0);
+  const pending = all.reduce((sum, { credits_pending, debits_pending }) => sum + credits_pending - debits_pending, 0);
   return [
     ...(posted === 0 ? [] : [`credits exceed debits by ${posted}`]),
     ...(pending === 0 ? [] : [`pending credits exceed pending debits by ${pending}`]),
   ];
 }
 
-const coverProblems = (account: string, balance: Balance | undefined): string[] =>
+const overdraftProblems = (account: string, balance: Balance | undefined): string[] =>
   balance === undefined || availableOf(balance) >= 0 ? [] : [`${account} is overdrawn: ${availableOf(balance)}`];
 
 const signed = ({ direction, amount }: Entry): number => (direction === "credit" ? amount : -amount);
 
-function entryProblems(account: string, balance: Balance, from: number, found: Entry[] | undefined): string[] {
-  if (found === undefined) return [`entries of ${account} cannot be read`];
-  const isDense = found.every(({ ordinal }, index) => ordinal === from + index);
-  if (!isDense || found.length !== balance.entries - from) return [`entries of ${account} are missing`];
-  const first = found[0];
+function entryProblems(account: string, balance: Balance, from: number, entries: Entry[] | undefined): string[] {
+  if (entries === undefined) return [`entries of ${account} cannot be read`];
+  const isDense = entries.every(({ ordinal }, index) => ordinal === from + index);
+  if (!isDense || entries.length !== balance.entries - from) return [`entries of ${account} are missing`];
+  const first = entries[0];
   if (first === undefined) return postedOf(balance) === 0 ? [] : [`${account} has a balance and no entries`];
   let sum = from === 0 ? 0 : first.balance_after - signed(first);
-  const broken = found.find((entry) => (sum += signed(entry)) !== entry.balance_after);
-  if (broken) return [`entry ${broken.ordinal} of ${account} has the balance ${broken.balance_after}, not ${sum}`];
+  const wrong = entries.find((entry) => (sum += signed(entry)) !== entry.balance_after);
+  if (wrong) return [`entry ${wrong.ordinal} of ${account} has the balance ${wrong.balance_after}, not ${sum}`];
   return sum === postedOf(balance) ? [] : [`${account} has ${postedOf(balance)}, but its entries add up to ${sum}`];
 }
 

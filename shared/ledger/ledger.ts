@@ -2,12 +2,12 @@ import { Problem } from "../core/errors.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { Balance, emptyBalance } from "./balance.ts";
-import { perform, type Book } from "./book.ts";
+import { applyOperation, type Book } from "./book.ts";
 import { Entry, Overdrawn, StoredMovement, type Done, type Operation } from "./movement.ts";
 
 /*
- * A double-entry ledger in one partition and one currency: every movement debits one account and credits
- * another by the same amount, so that debits and credits are equal overall at every moment.
+ * A double-entry ledger in one partition and one currency. Every movement debits one account and credits
+ * another account by the same amount, so the sums of all debits and of all credits are always equal.
  *
  * Access patterns
  *   the balance of an account                <partition> / LEDGER#BALANCE#<account>
@@ -16,14 +16,16 @@ import { Entry, Overdrawn, StoredMovement, type Done, type Operation } from "./m
  */
 export type Ledger = {
   partition: string;
-  /** Accounts whose debits, pending ones included, must not exceed their credits. */
+  /** Accounts whose debits must not exceed their credits. Pending debits count too. */
   limited: readonly string[];
 };
 
+/** The key of the balance of an account. */
 export const balanceKey = ({ partition }: Ledger, account: string): Key => ({
   PK: partition,
   SK: `LEDGER#BALANCE#${account}`,
 });
+/** The key of a movement. */
 export const movementKey = ({ partition }: Ledger, id: string): Key => ({
   PK: partition,
   SK: `LEDGER#MOVEMENT#${id}`,
@@ -34,13 +36,12 @@ const entryKey = ({ partition }: Ledger, account: string, ordinal: number): Key 
 });
 
 /**
- * Plans operations, all or none of them, in their order, for one transaction with other writes. Returns the writes and
- * the result of each operation. The transaction fails if another process changed one of the same items since they were
- * read. Throws:
- * - `Overdrawn` if, at some moment during the call, the amount was not covered;
- * - 503 `busy` if the balances changed too often to tell;
- * - `MovementConflict` if an id was used for another movement, or if a hold does not exist, was already resolved in
- *   another way, or has not expired.
+ * Plans operations in their order, all or none of them. Returns the writes, the result of each operation, and the new
+ * balances. The transaction of the writes fails if an item has changed since it was read. Throws:
+ * - `Overdrawn` if a limited account does not have the amount;
+ * - 503 `busy` if the balances change too often to tell;
+ * - `MovementConflict` if an id was used for another movement, or if a hold does not exist, was resolved in another
+ *   way, or has not expired.
  */
 export async function planOperations(
   table: Reader,
@@ -49,30 +50,30 @@ export async function planOperations(
   now: Date,
   referenceOf: Book["referenceOf"] = () => undefined,
 ): Promise<{ done: Done[]; writes: Write[]; balances: ReadonlyMap<string, Balance> }> {
-  const seen = await readForOperations(table, ledger, operations, now);
-  const book = { ...newBook(seen), referenceOf };
-  const done = operations.map((operation) => perform(book, operation));
+  const items = await readForOperations(table, ledger, operations, now);
+  const book = { ...newBook(items), referenceOf };
+  const done = operations.map((operation) => applyOperation(book, operation));
   return { done, writes: writesOf(ledger, book), balances: book.balances };
 }
 
 type ReadItems = Pick<Book, "limited" | "at" | "balances" | "movements">;
 
-const newBook = ({ balances, movements, ...seen }: ReadItems): Book => ({
-  ...seen,
+const newBook = ({ balances, movements, ...items }: ReadItems): Book => ({
+  ...items,
   referenceOf: () => undefined,
   balances: new Map(balances),
   movements: new Map(movements),
   entries: [],
-  touched: new Set(),
-  settled: new Set(),
+  changedAccounts: new Set(),
+  changedMovements: new Set(),
 });
 
 const maxReads = 10;
 
 /**
- * Reads the items that the operations need. A refusal writes nothing, so no condition notices that it was based on an
- * old read. Movements are read before balances. In between, another process may have made the same movement, and the
- * balance then lacks its amount. So an operation is refused only if two reads see the same versions.
+ * Reads the items that the operations need. Throws `Overdrawn` only if two reads in a row have the same versions. The
+ * reason is that one read is no snapshot: another process may have made the same movement between the read of the
+ * movement and the read of the balance. A refusal writes nothing, so no condition of a write would notice that.
  */
 async function readForOperations(
   table: Reader,
@@ -80,21 +81,21 @@ async function readForOperations(
   operations: readonly Operation[],
   now: Date,
 ): Promise<ReadItems> {
-  let seen = await readBook(table, ledger, operations, now);
+  let items = await readItems(table, ledger, operations, now);
   for (let reads = 1; reads < maxReads; reads++) {
-    const overdraft = overdraftOf(seen, operations);
-    if (!overdraft) return seen;
-    const again = await readBook(table, ledger, operations, now);
-    if (versionsOf(again) === versionsOf(seen)) throw overdraft;
-    seen = again;
+    const overdraft = overdraftOf(items, operations);
+    if (!overdraft) return items;
+    const newer = await readItems(table, ledger, operations, now);
+    if (versionsOf(newer) === versionsOf(items)) throw overdraft;
+    items = newer;
   }
   throw new Problem("busy", "The balance changes too fast to read. Try again.", { retry_after: 1 });
 }
 
-function overdraftOf(seen: ReadItems, operations: readonly Operation[]): Overdrawn | undefined {
-  const book = newBook(seen);
+function overdraftOf(items: ReadItems, operations: readonly Operation[]): Overdrawn | undefined {
+  const book = newBook(items);
   try {
-    for (const operation of operations) perform(book, operation);
+    for (const operation of operations) applyOperation(book, operation);
     return undefined;
   } catch (error) {
     if (error instanceof Overdrawn) return error;
@@ -106,7 +107,8 @@ function overdraftOf(seen: ReadItems, operations: readonly Operation[]): Overdra
 const versionsOf = ({ movements, balances }: ReadItems): string =>
   JSON.stringify([movements, balances].map((all) => [...all].map(([name, item]) => [name, item?.version ?? 0])));
 
-async function readBook(
+/** Reads the movements of operations, and the balances of the accounts in the operations and in these movements. */
+async function readItems(
   table: Reader,
   ledger: Ledger,
   operations: readonly Operation[],
@@ -117,13 +119,13 @@ async function readBook(
     table.getMany(ids.map((id) => movementKey(ledger, id))),
     readBalances(table, ledger, sidesOf(operations)),
   ]);
-  const known = items.map((item) => (item ? StoredMovement.parse(item) : undefined));
-  const others = sidesOf(known).filter((account) => !early.has(account));
+  const movements = items.map((item) => (item ? StoredMovement.parse(item) : undefined));
+  const others = sidesOf(movements).filter((account) => !early.has(account));
   const later = others.length > 0 ? await readBalances(table, ledger, others) : [];
   return {
     limited: ledger.limited,
     at: now.toISOString(),
-    movements: new Map(ids.map((id, index) => [id, known[index]])),
+    movements: new Map(ids.map((id, index) => [id, movements[index]])),
     balances: new Map([...early, ...later]),
   };
 }
@@ -131,11 +133,13 @@ async function readBook(
 /** The accounts that operations or movements name. */
 const sidesOf = (all: readonly (object | undefined)[]): string[] => [
   ...new Set(
-    all.flatMap((one) => (one && "debit" in one && "credit" in one ? [String(one.debit), String(one.credit)] : [])),
+    all.flatMap((item) =>
+      item && "debit" in item && "credit" in item ? [String(item.debit), String(item.credit)] : [],
+    ),
   ),
 ];
 
-/** The balances of accounts; empty ones for those that have none. */
+/** Reads the balances of accounts. An account without a stored balance has the empty balance. */
 async function readBalances(table: Reader, ledger: Ledger, accounts: readonly string[]): Promise<Map<string, Balance>> {
   const items = await table.getMany(accounts.map((account) => balanceKey(ledger, account)));
   return new Map(
@@ -144,22 +148,23 @@ async function readBalances(table: Reader, ledger: Ledger, accounts: readonly st
 }
 
 /** The condition that an item still has the version that was read. */
-const isStill = (version: number): NonNullable<Write["if"]> => (version === 0 ? "absent" : { version });
+const hasVersion = (version: number): NonNullable<Write["if"]> => (version === 0 ? "absent" : { version });
 
-const changed = <T>(all: ReadonlyMap<string, T>, names: ReadonlySet<string>) =>
-  [...names].flatMap((name) => all.get(name) ?? []);
-
-/** The writes of the changed items. Items of operations that were done before need no condition: those are never undone. */
-function writesOf(ledger: Ledger, { balances, movements, entries, touched, settled }: Book): Write[] {
+/**
+ * The writes of the changed items. An operation that was done before needs no condition, because it is never undone.
+ */
+function writesOf(ledger: Ledger, { balances, movements, entries, changedAccounts, changedMovements }: Book): Write[] {
   return [
-    ...[...touched].flatMap((account): Write[] => {
+    ...[...changedAccounts].flatMap((account): Write[] => {
       const { version, ...balance } = balances.get(account) ?? emptyBalance;
-      return [{ put: { ...balanceKey(ledger, account), ...balance, version: version + 1 }, if: isStill(version) }];
+      return [{ put: { ...balanceKey(ledger, account), ...balance, version: version + 1 }, if: hasVersion(version) }];
     }),
-    ...changed(movements, settled).map(({ version, ...movement }): Write => ({
-      put: { ...movementKey(ledger, movement.id), ...movement, version: version + 1 },
-      if: isStill(version),
-    })),
+    ...[...changedMovements]
+      .flatMap((id) => movements.get(id) ?? [])
+      .map(({ version, ...movement }): Write => ({
+        put: { ...movementKey(ledger, movement.id), ...movement, version: version + 1 },
+        if: hasVersion(version),
+      })),
     ...entries.map((entry): Write => ({
       put: { ...entryKey(ledger, entry.account, entry.ordinal), ...entry },
       if: "absent",
@@ -167,16 +172,16 @@ function writesOf(ledger: Ledger, { balances, movements, entries, touched, settl
   ];
 }
 
-/** Reads the balance of an account; an empty one if it has none. */
+/** Reads the balance of an account; the empty balance if none is stored. */
 export async function readBalance(table: Reader, ledger: Ledger, account: string): Promise<Balance> {
   return (await table.get(balanceKey(ledger, account), Balance)) ?? emptyBalance;
 }
 
-/** The movement with this id; undefined when there is none. */
+/** Reads the movement with this id; undefined if there is none. */
 export const readMovement = (table: Reader, ledger: Ledger, id: string): Promise<StoredMovement | undefined> =>
   table.get(movementKey(ledger, id), StoredMovement);
 
-/** The entries of an account from one ordinal to another, both included, oldest first. */
+/** Reads the entries of an account from one ordinal to another, both included, oldest first. */
 export async function readEntries(
   table: Reader,
   ledger: Ledger,

@@ -4,7 +4,7 @@ const HoldStatus = z.enum(["pending", "captured", "voided", "expired"]);
 
 const amount = z.int().min(1);
 
-/** A movement as it is stored under the id from its caller: a transfer, or a hold with its outcome. */
+/** A stored movement: a transfer or a hold. The caller chooses its id. */
 export const StoredMovement = z.object({
   id: z.string(),
   kind: z.enum(["transfer", "hold"]),
@@ -13,10 +13,12 @@ export const StoredMovement = z.object({
   amount,
   /** The purpose, in the words of the caller. */
   code: z.string(),
-  /** A reference to further data that the caller stores about the movement. */
+  /** The part of the amount that is tax, in the words of the caller. */
+  tax: z.int().min(0).optional(),
+  /** The caller's id of other data about the movement. */
   reference: z.string().optional(),
   at: z.string(),
-  /** The status and the three members below belong to holds only. */
+  /** This member and the next three are for holds only. */
   status: HoldStatus.optional(),
   captured: z.int().min(0).optional(),
   expires_at: z.string().optional(),
@@ -25,14 +27,14 @@ export const StoredMovement = z.object({
 });
 export type StoredMovement = z.output<typeof StoredMovement>;
 
-/** One side of a movement in one account. It never changes; a correction is another movement. */
+/** One side of a movement in one account. An entry never changes; a correction is another movement. */
 export const Entry = z.object({
   movement_id: z.string(),
   account: z.string(),
   direction: z.enum(["debit", "credit"]),
   amount,
   code: z.string(),
-  /** Credits minus debits of the account, this entry included. */
+  /** The balance of the account after this entry: credits minus debits. */
   balance_after: z.int(),
   at: z.string(),
   ordinal: z.int(),
@@ -42,46 +44,51 @@ export type Entry = z.output<typeof Entry>;
 type Sides = { id: string; debit: string; credit: string; amount: number; code: string };
 
 /**
- * An operation on a ledger. The caller makes the id of a transfer or hold and uses it once; the same operation again
- * changes nothing. A hold reserves an amount. A capture posts it, whole or in part, and frees the rest.
+ * An operation on a ledger. A `transfer` posts an amount. A `hold` reserves an amount. A `capture` posts the amount of
+ * a hold, or a part of it, and releases the rest. `void` and `expire` release a hold. The caller chooses a new id for
+ * each transfer and hold. The same operation again changes nothing.
  */
 export type Operation =
   | ({ kind: "transfer" } & Sides)
-  | ({ kind: "hold"; expiresAt?: string } & Sides)
+  | ({ kind: "hold"; expiresAt?: string; tax?: number } & Sides)
   | { kind: "capture"; id: string; amount?: number }
   | { kind: "void"; id: string }
   | { kind: "expire"; id: string };
 
-/** The result of an operation: done now with these entries, or done before (`existed`). */
+/**
+ * The result of an operation: the movement and its new entries. `existed` tells whether the operation was done before.
+ */
 export type Done = { kind: Operation["kind"]; movement: StoredMovement; existed: boolean; entries: readonly Entry[] };
 
-/** Thrown when an operation would overdraw a limited account. */
+/** Thrown if an operation would take `required` from a limited account, which has only `available` left. */
 export class Overdrawn extends Error {
   readonly account: string;
   readonly available: number;
-  constructor(account: string, available: number) {
-    super(`The account ${account} has ${available} available.`);
+  readonly required: number;
+  constructor(account: string, available: number, required: number) {
+    super(`The account ${account} has ${available} available, and ${required} is required.`);
     this.account = account;
     this.available = available;
+    this.required = required;
   }
 }
 
 /**
- * Thrown when an id was used for another movement, or when a hold does not exist, was already resolved in another way,
- * or has not expired.
+ * Thrown if an id was used for another movement, or if a hold does not exist, was resolved in another way, or has not
+ * expired.
  */
 export class MovementConflict extends Error {}
 
-/** An amount in integer minor units of the ledger's one currency, such as cents. */
+/** An amount in integer minor units, such as cents. A ledger has one currency. */
 export type Amount = number;
 
-/** Throws a RangeError unless the amount is a positive whole number with which arithmetic is exact. */
+/** Throws a RangeError unless the amount is a positive safe integer. */
 export function requireAmount(amount: Amount): void {
   if (!Number.isSafeInteger(amount) || amount <= 0) throw new RangeError(`${amount} is not a valid amount.`);
 }
 
-/** Returns a sum. Throws a RangeError if it is no longer exact. */
-export function exact(sum: number): number {
+/** Returns a sum. Throws a RangeError if the sum is not a safe integer. */
+export function requireExact(sum: number): number {
   if (!Number.isSafeInteger(sum)) throw new RangeError(`${sum} is too large for exact arithmetic.`);
   return sum;
 }

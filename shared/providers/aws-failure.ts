@@ -17,10 +17,10 @@ const AwsFailure = z.object({
 });
 
 /**
- * Whether an error of the AWS SDK may pass by itself: no answer, a throttle, a 5xx or an unreadable answer. A mistake of
- * ours does not.
+ * Whether an error of the AWS SDK can pass by itself: no answer, a throttle, a 5xx or an unreadable answer. Any other
+ * error comes from our request or our configuration, and would come again.
  */
-export function mayPass(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   const { data } = AwsFailure.safeParse(error);
   if (!data) return false;
   const status = data.$metadata?.httpStatusCode;

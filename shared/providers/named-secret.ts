@@ -1,27 +1,57 @@
 import { Problem } from "../core/errors.ts";
-import { mayPass } from "./aws-failure.ts";
+import { clock, dayMs } from "../core/time.ts";
+import { isTransient } from "./aws-failure.ts";
 
 export type NamedSecretOptions = { requestTimeoutMs?: number; nowMs?: () => number };
 
 const keptMs = 300_000;
 
-async function fetchText(name: string, requestTimeoutMs: number): Promise<string> {
+/** A version of a secret: its text, and when it was stored. */
+type Version = { text: string; storedAt: Date };
+
+/** Fetches the current version of a secret, or the one with another staging label. */
+async function fetchVersion(name: string, requestTimeoutMs: number, stage?: "AWSPREVIOUS"): Promise<Version> {
   const { GetSecretValueCommand, SecretsManagerClient } = await import("@aws-sdk/client-secrets-manager");
   const client = new SecretsManagerClient({
     maxAttempts: 3,
     requestHandler: { connectionTimeout: 1_000, requestTimeout: requestTimeoutMs, throwOnRequestTimeout: true },
   });
   try {
-    const { SecretString = "" } = await client.send(new GetSecretValueCommand({ SecretId: name }));
-    return SecretString;
+    const command = new GetSecretValueCommand({ SecretId: name, ...(stage ? { VersionStage: stage } : {}) });
+    const { SecretString = "", CreatedDate = new Date(0) } = await client.send(command);
+    return { text: SecretString, storedAt: CreatedDate };
   } catch (error) {
-    if (!mayPass(error)) throw error;
+    if (!isTransient(error)) throw error;
     throw new Problem("upstream_unavailable", "A secret that this request needs cannot be read at the moment.", {
       retry_after: 2,
     });
   } finally {
     client.destroy();
   }
+}
+
+/** Fetches the version before the current one; undefined if there is none. */
+async function fetchPrevious(name: string, requestTimeoutMs: number): Promise<Version | undefined> {
+  try {
+    return await fetchVersion(name, requestTimeoutMs, "AWSPREVIOUS");
+  } catch (error) {
+    if (error instanceof Error && error.name === "ResourceNotFoundException") return undefined;
+    throw error;
+  }
+}
+
+/** Calls `read` at the first call and every 5 minutes, and answers its last result in between. Keeps no failure. */
+function kept<T>(read: () => Promise<T>, nowMs: () => number): () => Promise<T> {
+  let last: { result: Promise<T>; untilMs: number } | undefined;
+  return () => {
+    if (last && nowMs() < last.untilMs) return last.result;
+    const begun = { result: read(), untilMs: nowMs() + keptMs };
+    last = begun;
+    begun.result.catch(() => {
+      if (last === begun) last = undefined;
+    });
+    return begun.result;
+  };
 }
 
 /**
@@ -37,22 +67,49 @@ export function namedSecret<T>(
   options: NamedSecretOptions = {},
 ): () => Promise<T> {
   const { requestTimeoutMs = 1_000, nowMs = () => performance.now() } = options;
-  let kept: { secret: Promise<T>; untilMs: number } | undefined;
-  const read = async (): Promise<T> => {
-    const text = await fetchText(name, requestTimeoutMs);
-    try {
-      return parse(text);
-    } catch {
-      throw new Error(`The secret ${name} is not ${shape}.`);
-    }
+  const read = async (): Promise<T> => parsed(name, (await fetchVersion(name, requestTimeoutMs)).text, parse, shape);
+  return kept(read, nowMs);
+}
+
+function parsed<T>(name: string, text: string, parse: (text: string) => T, shape: string): T {
+  try {
+    return parse(text);
+  } catch {
+    throw new Error(`The secret ${name} is not ${shape}.`);
+  }
+}
+
+/** A parsed version, or none if the text is not what it should be: a mistake that the current version corrects. */
+function parsedOrNone<T>(text: string, parse: (text: string) => T): T[] {
+  try {
+    return [parse(text)];
+  } catch {
+    return [];
+  }
+}
+
+/** How long the version before the current one is valid, from when the current one was stored. */
+const overlapMs = dayMs;
+
+/**
+ * Reads the valid versions of a secret as `namedSecret` does: the current version first. The version before it
+ * (AWSPREVIOUS) is valid for a day after the current one was stored, so that nobody is refused during a rotation.
+ */
+export function rotatingSecret<T>(
+  name: string,
+  parse: (text: string) => T,
+  shape: string,
+  options: NamedSecretOptions & { now?: () => Date } = {},
+): () => Promise<T[]> {
+  const { requestTimeoutMs = 1_000, nowMs = () => performance.now(), now = clock } = options;
+  const read = async (): Promise<T[]> => {
+    const [current, previous] = await Promise.all([
+      fetchVersion(name, requestTimeoutMs),
+      fetchPrevious(name, requestTimeoutMs),
+    ]);
+    const isRecent = now().getTime() - current.storedAt.getTime() < overlapMs;
+    const former = previous && isRecent ? parsedOrNone(previous.text, parse) : [];
+    return [parsed(name, current.text, parse, shape), ...former];
   };
-  return () => {
-    if (kept && nowMs() < kept.untilMs) return kept.secret;
-    const fetched = { secret: read(), untilMs: nowMs() + keptMs };
-    kept = fetched;
-    fetched.secret.catch(() => {
-      if (kept === fetched) kept = undefined;
-    });
-    return fetched.secret;
-  };
+  return kept(read, nowMs);
 }

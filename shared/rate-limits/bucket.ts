@@ -1,52 +1,59 @@
 import type { Limit } from "./classes.ts";
 
 /*
- * The generic cell rate algorithm (GCRA; ITU-T I.371): one number, the theoretical arrival time, says how full a bucket
- * is. While the caller is far from the limit, a process charges some requests in advance, so that most requests write
- * nothing. The limit is still exact, because these requests are charged already.
+ * The generic cell rate algorithm (GCRA; ITU-T I.371). One number, the theoretical arrival time (TAT), tells how full a
+ * bucket is: the bucket is empty at this time. While a caller is far from the limit, a process charges some requests in
+ * advance (leased requests), so that most requests write nothing. The limit is still exact, because leased requests are
+ * charged already.
  */
 
 /**
- * The part of a bucket's arrival time that a running program may give back: `ms`, stored in an attribute of its own. It
- * ends by itself at `until`, when it would have drained. Times are in milliseconds.
+ * A reservation of a running program: the part `ms` of a bucket's arrival time, which the program may give back. The
+ * bucket's item has an attribute for each reservation, with the value `stored`. At `until` the part has drained, and
+ * the reservation ends by itself. Times are in milliseconds.
  */
 export type Reservation = { attribute: string; stored: string; ms: number; until: number };
 
-const reservedBy = "reserved#";
+const attributePrefix = "reserved#";
 
+/** A reservation of `ms` milliseconds that begins now. */
 export const newReservation = (id: string, ms: number, now: number): Reservation => ({
-  attribute: reservedBy + id,
+  attribute: attributePrefix + id,
   stored: `${ms}/${now}`,
   ms,
   until: now + ms,
 });
 
 /**
- * The reservations in the stored item of a bucket, with those that have ended but are not removed. Since the bucket was
- * idle (`idle_at`), those from before are not part of its arrival time.
+ * The reservations in the stored item of a bucket, also ended reservations that are not removed yet. `ms` is 0 for a
+ * reservation from before `idle_at`, when the bucket was empty: it is not a part of the arrival time any more.
  */
 export const reservationsIn = (item: Readonly<Record<string, string>>): Reservation[] =>
   Object.entries(item)
-    .filter(([attribute]) => attribute.startsWith(reservedBy))
+    .filter(([attribute]) => attribute.startsWith(attributePrefix))
     .map(([attribute, stored]) => {
       const [ms = 0, begunAt = 0] = stored.split("/").map(Number);
       return { attribute, stored, ms: begunAt < Number(item["idle_at"] ?? 0) ? 0 : ms, until: begunAt + ms };
     });
 
-/** The sum of reservations. */
+/** The milliseconds of all reservations. */
 export const reservedMs = (reservations: readonly Reservation[]): number =>
   reservations.reduce((sum, { ms }) => sum + ms, 0);
 
-/** What a process knows about one bucket. Times are in milliseconds since 1970. */
+/** The state of a bucket as a process knows it. Times are in milliseconds since 1970. */
 export type Bucket = {
-  /** The theoretical arrival time as last seen in the table, without reservations; 0 when never seen. */
+  /**
+   * The theoretical arrival time that the table had last; 0 before the first answer of the table. After a charge it may
+   * include reservations of running programs, so that less seems to remain. After a refusal it includes none.
+   */
   tat: number;
-  /** When the table last refused a request, and so told the exact state. */
+  /** When the table last refused a charge. `tat` was exact at that time. 0 after a charge. */
   refusedAt: number;
-  /** Requests charged in advance, and until when they may be used. */
+  /** The number of leased requests: charged in advance and not used yet. */
   leased: number;
+  /** The time until which leased requests can be used. */
   leasedUntil: number;
-  /** Requests that passed but are not charged yet. The next write charges them. */
+  /** The number of requests that were accepted but not charged. The next write charges them. */
   owed: number;
   /** The write in progress. Other requests wait for its result. */
   writing?: Promise<unknown> | undefined;
@@ -54,6 +61,7 @@ export type Bucket = {
 
 export const newBucket = (): Bucket => ({ tat: 0, refusedAt: 0, leased: 0, leasedUntil: 0, owed: 0 });
 
+/** How long leased requests can be used. */
 const leaseMs = 5_000;
 
 /** How long after a refusal a process refuses requests without asking the table. */
@@ -61,53 +69,53 @@ const refusingMs = 1_000;
 
 const intervalMs = ({ perMinute }: Limit): number => 60_000 / perMinute;
 
-/** The number of milliseconds by which `cost` moves the arrival time. */
+/** The milliseconds by which `cost` moves the arrival time. */
 export const costMs = (limit: Limit, cost: number): number => cost * intervalMs(limit);
 
-/** The arrival time as if the owed requests had been charged when they were let through. */
+/** The arrival time after the owed requests are charged. */
 const arrivalOf = ({ tat, owed }: Bucket, limit: Limit): number => tat + costMs(limit, owed);
 
-/** The number of requests charged in advance that can still be used. */
+/** The number of leased requests that can be used now. */
 export const leasedOf = ({ leased, leasedUntil }: Bucket, now: number): number => (now < leasedUntil ? leased : 0);
 
-/**
- * The milliseconds until the bucket is empty, not counting the requests charged in advance, because they can still be
- * used.
- */
-const fillMs = (bucket: Bucket, limit: Limit, now: number): number =>
+/** The milliseconds until the bucket is empty. Leased requests do not count, because they are not used yet. */
+const drainMs = (bucket: Bucket, limit: Limit, now: number): number =>
   Math.max(0, arrivalOf(bucket, limit) - now - costMs(limit, leasedOf(bucket, now)));
 
-/** The number of requests for which there is room now, including those charged in advance. */
+/** The number of requests that fit into the bucket now. Leased requests count as free. */
 export const remaining = (bucket: Bucket, limit: Limit, now: number): number =>
-  Math.max(0, Math.floor(limit.burst - fillMs(bucket, limit, now) / intervalMs(limit)));
+  Math.max(0, Math.floor(limit.burst - drainMs(bucket, limit, now) / intervalMs(limit)));
 
 /**
- * The seconds until the whole burst is available again. A request of more than the burst makes this longer than the
- * window.
+ * The seconds until the bucket is empty, and the whole burst is available again. After a cost above the burst this can
+ * exceed the window of `RateLimit-Policy`.
  */
-export const secondsUntilFull = (bucket: Bucket, limit: Limit, now: number): number =>
-  Math.ceil(fillMs(bucket, limit, now) / 1000);
+export const secondsUntilEmpty = (bucket: Bucket, limit: Limit, now: number): number =>
+  Math.ceil(drainMs(bucket, limit, now) / 1000);
 
-/** Uses `cost` of the requests charged in advance; false if there are not enough. */
+/** Uses `cost` leased requests; false if there are not enough. */
 export function takeLeased(bucket: Bucket, cost: number, now: number): boolean {
-  if (now >= bucket.leasedUntil || bucket.leased < cost) return false;
+  if (leasedOf(bucket, now) < cost) return false;
   bucket.leased -= cost;
   return true;
 }
 
-/** Uses all requests charged in advance, and returns their number. */
+/** Uses all leased requests, and returns their number. */
 export function takeAllLeased(bucket: Bucket): number {
   const { leased } = bucket;
   bucket.leased = 0;
   return leased;
 }
 
-/** The charge for a request, how much the request has paid before, and whether nothing is charged in advance. */
+/**
+ * A cost to charge. `prepaid` requests were charged earlier for the same request, and are not part of `cost`. With
+ * `isExact`, nothing is charged in advance.
+ */
 type Due = { cost: number; prepaid?: number; isExact?: boolean };
 
 /**
- * The amount that one write charges: the cost without the part charged in advance, plus what is owed. For a single
- * request it charges a few more in advance while half of the burst is left.
+ * The number of requests that one write charges (`total`): the cost minus the leased requests, plus the owed requests,
+ * plus the requests to lease (`ahead`). A cost of one leases a tenth of the burst while half of the burst is left.
  */
 export function chargeOf(
   bucket: Bucket,
@@ -121,55 +129,64 @@ export function chargeOf(
 }
 
 /**
- * The latest arrival time at which `cost` still fits. A cost above the burst needs a bucket that contains nothing but
- * `own`.
+ * The latest arrival time at which `cost` fits into the bucket. `alreadyCharged` is the number of requests in the bucket
+ * that were charged for the same request. A cost above the burst fits if the bucket contains nothing else.
  */
-const latestOf = (limit: Limit, cost: number, own: number, now: number): number =>
-  now + Math.max(limit.burst - cost, own) * intervalMs(limit);
+const latestOf = (limit: Limit, cost: number, alreadyCharged: number, now: number): number =>
+  now + Math.max(limit.burst - cost, alreadyCharged) * intervalMs(limit);
 
-/** The latest arrival time at which a write may charge `total`, the result of `chargeOf`. */
+/** The latest arrival time at which a write may charge `total`, which is the result of `chargeOf`. */
 export const ceilingOf = (bucket: Bucket, limit: Limit, { prepaid = 0 }: Due, total: number, now: number): number =>
   latestOf(limit, total, prepaid + leasedOf(bucket, now), now);
 
 /**
- * The latest arrival time at which a program may reserve a cost: when the cost fits, or half of the burst is left.
- * `own` is the number of requests in the bucket that the program itself has paid.
+ * The latest arrival time at which a program may reserve a cost: the cost fits, or half of the burst is left.
+ * `alreadyCharged` is the number of requests in the bucket that were charged for the program.
  */
-export const reservableUntil = (limit: Limit, cost: number, own: number, now: number): number =>
-  latestOf(limit, cost, Math.max(own, limit.burst / 2), now);
+export const reservableUntil = (limit: Limit, cost: number, alreadyCharged: number, now: number): number =>
+  latestOf(limit, cost, Math.max(alreadyCharged, limit.burst / 2), now);
 
 /**
- * The milliseconds that `cost` has to wait, according to the last known state of the bucket; 0 if it may fit. A smaller
- * cost may fit where a larger one does not. Requests charged in advance count only if they can be used then, and callers
- * wait whole seconds.
+ * The milliseconds that `cost` has to wait, by the last known state of the bucket; 0 if the cost may fit. Leased
+ * requests count only if they can still be used after the wait in whole seconds, because callers wait whole seconds.
  */
 export function waitMs(bucket: Bucket, limit: Limit, { cost, prepaid = 0 }: Due, now: number): number {
-  const leased = leasedOf(bucket, now);
-  const waitWith = (own: number): number =>
-    Math.max(0, arrivalOf(bucket, limit) - latestOf(limit, cost - own, prepaid + own, now));
-  const wait = waitWith(leased);
+  const waitWith = (leased: number): number =>
+    Math.max(0, arrivalOf(bucket, limit) - latestOf(limit, cost - leased, prepaid + leased, now));
+  const wait = waitWith(leasedOf(bucket, now));
   const isLate = now + Math.ceil(wait / 1_000) * 1_000 >= bucket.leasedUntil;
   return wait > 0 && isLate ? waitWith(0) : wait;
 }
 
 /**
- * Whether a request without room can be refused without asking the table. Otherwise the known state may be too full: it
- * may contain a reservation, or a program may have given back a part since.
+ * Whether the last refusal is so recent that a request that does not fit can be refused without asking the table.
+ * Later, the bucket may have become emptier than this process knows, because programs give back reservations.
  */
 export const isRefusing = ({ refusedAt }: Bucket, now: number): boolean => now - refusedAt < refusingMs;
 
-/** Stores the arrival time that the table has after a charge, with `ahead` requests charged in advance. */
+/** Notes the arrival time in the table after a write that was accepted. */
+export function noteArrival(bucket: Bucket, tat: number): void {
+  bucket.tat = tat;
+  bucket.refusedAt = 0;
+}
+
+/** Notes a charge: the arrival time in the table after it, and the `ahead` requests that it leased. */
 export function noteCharged(bucket: Bucket, tat: number, ahead: number, now: number): void {
-  Object.assign(bucket, { tat, refusedAt: 0, owed: 0, leased: ahead, leasedUntil: now + leaseMs });
+  noteArrival(bucket, tat);
+  bucket.owed = 0;
+  bucket.leased = ahead;
+  bucket.leasedUntil = now + leaseMs;
 }
 
 /**
- * Decides about a request whose charge the table refused, by the arrival time in the table without reservations. If it
- * returns true, the request passes, and its cost is owed.
+ * Notes that the table refused a charge. `tat` is the arrival time in the table without reservations. Returns whether
+ * the cost fits by this time all the same; the request is then accepted, and its cost is owed.
  */
 export function noteRefused(bucket: Bucket, limit: Limit, due: Due, tat: number, now: number): boolean {
-  Object.assign(bucket, { tat, refusedAt: now });
+  bucket.tat = tat;
+  bucket.refusedAt = now;
   if (waitMs(bucket, limit, due, now) > 0) return false;
-  Object.assign(bucket, { owed: bucket.owed + due.cost - leasedOf(bucket, now), leased: 0 });
+  bucket.owed += due.cost - leasedOf(bucket, now);
+  bucket.leased = 0;
   return true;
 }

@@ -1,25 +1,28 @@
-/** The rate at which a principal may call: `perMinute` in the long run, and up to `burst` at once after a pause. */
+/** The rate at which a principal may send requests: `perMinute` in the long run, and `burst` at once after a pause. */
 export type Limit = { perMinute: number; burst: number };
 
 /**
  * The classes of routes, and what happens to their requests while the table is unavailable:
  * - `open` accepts the request, because a refusal would make the outage worse;
- * - `closed` refuses the request, because without a limit somebody could guess secrets or send others too much.
+ * - `closed` refuses the request, because without a limit an attacker could guess secrets, or send mail and requests to
+ *   other people without end.
  */
 export const limitClasses = {
   default: { perMinute: 600, burst: 100, whenTableFails: "open" },
   /** Routes that make or show a secret. */
   sensitive: { perMinute: 60, burst: 30, whenTableFails: "closed" },
-  /** Routes that read much to answer little. */
+  /** Routes that read much for a short answer. */
   search: { perMinute: 120, burst: 40, whenTableFails: "open" },
   /**
-   * Routes that make us call or write to others, do many things at once, create work for our staff, or use a stock that
-   * all accounts share.
+   * Routes that make us send requests or mail to other parties, that change many resources at once, that make work for
+   * our staff, or that use a stock which all accounts share.
    */
   outbound: { perMinute: 30, burst: 10, whenTableFails: "closed" },
-  /** Attempts to log in to one address through a mail server. */
+  /** Attempts to log in with one address from one network through a mail server. */
+  login_pair: { perMinute: 30, burst: 30, whenTableFails: "closed" },
+  /** Attempts to log in with one address through a mail server, from all networks that have not logged in with it. */
   login_address: { perMinute: 60, burst: 60, whenTableFails: "closed" },
-  /** Attempts to log in from one network through a mail server, whatever the addresses. */
+  /** Attempts to log in from one network through a mail server, with any address. */
   login_source: { perMinute: 300, burst: 150, whenTableFails: "closed" },
 } as const satisfies Record<string, Limit & { whenTableFails: "open" | "closed" }>;
 

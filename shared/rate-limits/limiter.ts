@@ -18,7 +18,7 @@ import {
   remaining,
   reservationsIn,
   reservedMs,
-  secondsUntilFull,
+  secondsUntilEmpty,
   takeAllLeased,
   takeLeased,
   waitMs,
@@ -32,42 +32,50 @@ import { limitClasses, limitClassNames, type Limit, type LimitClass } from "./cl
  *   the bucket of a principal for a class            RATE#<principal id>#<class>[#<account id>] / RATE
  *   the own limits of an account                     ACCOUNT#<id> / LIMITS
  *
- * `tat` of a bucket includes what running programs have reserved (reservation.ts).
+ * The stored `tat` of a bucket includes the reservations of running programs (reservation.ts).
  */
+/** The key of a bucket by its name. */
 export const rateKey = (bucket: string): Key => ({ PK: `RATE#${bucket}`, SK: "RATE" });
+/** The key of an account's own limits. */
 export const limitsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "LIMITS" });
 
 const OwnLimit = z.object({ perMinute: z.number(), burst: z.int() });
-/** The own limits of an account, by class. A class without an entry has its usual limit. */
+/** The own limits of an account, by class. A class without an entry has the limit of the class. */
 export const AccountLimits = z.object({
   classes: z.object(Object.fromEntries(limitClassNames.map((name) => [name, OwnLimit.optional()]))),
 });
 
 type OwnLimits = z.output<typeof AccountLimits> | undefined;
 
-/** One request to charge: its principal, the class of its route, its account, and its cost. */
+/** A request to charge. */
 export type Charge = {
   principalId: string;
   class: LimitClass;
+  /** The number of requests to charge. */
   cost: number;
-  /** The part of the cost that was charged earlier. `cost` is only the remaining part. */
+  /** The number of requests that were charged earlier for this request. They are not part of `cost`. */
   prepaid?: number;
   accountId?: string | undefined;
-  /** Charges only an own limit of the account, because code mode charges the call itself. */
+  /**
+   * Whether to charge nothing unless the account has an own limit. The call of a program is charged with the program.
+   */
   onlyOwn?: boolean;
-  /** Charges nothing in advance for later requests. */
+  /** Whether to charge nothing in advance for later requests. */
   isExact?: boolean;
 };
 
 /** The state of a caller's limit after a request, for the headers `RateLimit-Policy` and `RateLimit`. */
 export type RateState = { class: LimitClass; limit: Limit; remaining: number; resetSeconds: number };
 
-/** What a process remembers between requests, so that few requests have to read the table. */
+/** The buckets and limits that a process remembers, so that few requests have to ask the table. */
 export type LimiterMemory = {
+  /** The buckets, by name. */
   buckets: Map<string, Bucket>;
+  /** The own limits, by account id. */
   ownLimits: Map<string, RememberedLimits>;
 };
 
+/** An empty memory. */
 export const newLimiterMemory = (): LimiterMemory => ({ buckets: new Map(), ownLimits: new Map() });
 
 const ownLimitsTtlMs = 60_000;
@@ -76,11 +84,12 @@ const bucketTtlSeconds = 3_600;
 export type LimiterContext = { table: Table; memory: LimiterMemory; log: Log; now: () => Date };
 
 /**
- * Charges a request to its caller's bucket. Throws 429 `rate_limited` if there is no room.
- * - Makes one conditional write at most. Makes none if enough requests are charged in advance, or if the state of the
- *   bucket a second ago had no room.
- * - Reservations of programs take no room. Only what a program used does.
- * - Returns undefined if nothing is charged.
+ * Charges a request to its caller's bucket. Throws 429 `rate_limited` if the request does not fit. Returns the state of
+ * the limit; undefined if nothing is charged. While a program runs, the state may show less than remains.
+ * - Usually makes one conditional write. Makes none if enough requests are leased, or if the table refused a charge
+ *   within the last second.
+ * - Reservations of programs take no room from the request, only the used part of a program's cost does.
+ * - If the table fails, the class decides whether the request is accepted (`whenTableFails`).
  */
 export async function charge(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
   try {
@@ -95,18 +104,18 @@ export async function charge(request: Charge, context: LimiterContext): Promise<
 }
 
 /**
- * While the account's own limits are read, the request is charged to the limit that held before or, alone, to the usual
- * one.
+ * Charges a request, and reads the account's own limits if the remembered limits are older than a minute. Meanwhile the
+ * request is charged by the remembered limits. If the limit has changed, the request is charged again by the new limit.
  */
 async function chargeTable(request: Charge, context: LimiterContext): Promise<RateState | undefined> {
   const { accountId } = request;
   if (accountId === undefined) return chargeBucket(request, undefined, context);
-  const known = context.memory.ownLimits.get(accountId);
-  const assumed = known?.limits?.classes[request.class];
-  if (isRecent(known, context)) return chargeBucket(request, assumed, context);
+  const remembered = context.memory.ownLimits.get(accountId);
+  const assumed = remembered?.limits?.classes[request.class];
+  if (isRecent(remembered, context)) return chargeBucket(request, assumed, context);
   const [read, charged] = await Promise.allSettled([
     readOwnLimits(accountId, context),
-    chargeBucket({ ...request, isExact: known === undefined }, assumed, context),
+    chargeBucket({ ...request, isExact: remembered === undefined }, assumed, context),
   ]);
   if (read.status === "rejected") throw charged.status === "rejected" ? charged.reason : read.reason;
   const own = read.value?.classes[request.class];
@@ -117,17 +126,17 @@ async function chargeTable(request: Charge, context: LimiterContext): Promise<Ra
 
 type RememberedLimits = { limits: OwnLimits; readAt: number };
 
-const isRecent = (known: RememberedLimits | undefined, { now }: LimiterContext): known is RememberedLimits =>
-  known !== undefined && now().getTime() - known.readAt < ownLimitsTtlMs;
+const isRecent = (remembered: RememberedLimits | undefined, { now }: LimiterContext): remembered is RememberedLimits =>
+  remembered !== undefined && now().getTime() - remembered.readAt < ownLimitsTtlMs;
 
-/** The account's own limit for a class; undefined if the usual one holds. */
+/** The account's own limit for a class; undefined if the account has the limit of the class. */
 export async function ownLimitOf(
   accountId: string,
   name: LimitClass,
   context: LimiterContext,
 ): Promise<Limit | undefined> {
-  const known = context.memory.ownLimits.get(accountId);
-  const limits = isRecent(known, context) ? known.limits : await readOwnLimits(accountId, context);
+  const remembered = context.memory.ownLimits.get(accountId);
+  const limits = isRecent(remembered, context) ? remembered.limits : await readOwnLimits(accountId, context);
   return limits?.classes[name];
 }
 
@@ -138,7 +147,7 @@ async function readOwnLimits(accountId: string, { table, memory, now }: LimiterC
   return limits;
 }
 
-/** Charges a request to the bucket of the account's own limit, or without one to that of the class. */
+/** Charges a request to the bucket of the account's own limit, or of the class if there is no own limit. */
 async function chargeBucket(
   request: Charge,
   own: Limit | undefined,
@@ -157,13 +166,13 @@ async function chargeBucket(
     const wait = waitMs(bucket, limit, request, now);
     if (wait > 0 && isRefusing(bucket, now))
       throw new RateLimited(request, limit, wait, rateState(request, limit, bucket, now));
-    if (await inTurn(bucket, () => write(name, bucket, limit, request, now, context.table))) {
+    if (await writeInTurn(bucket, () => writeCharge(name, bucket, limit, request, now, context.table))) {
       return rateState(request, limit, bucket, now);
     }
   }
 }
 
-/** The bucket of the account's own limit, or without one that of the class, with its name. */
+/** The name and the bucket of the account's own limit, or of the class if there is no own limit. */
 export function bucketOf(
   { principalId, class: limitClass, accountId }: Charge,
   own: Limit | undefined,
@@ -173,8 +182,10 @@ export function bucketOf(
   return [name, buckets.get(name) ?? remember(buckets, name, newBucket())];
 }
 
-/** Runs a write of a bucket. Other requests of this process wait for its end. */
-export async function inTurn<T>(bucket: Bucket, run: () => Promise<T>): Promise<T> {
+/**
+ * Runs a write of a bucket after the earlier writes of this process. Other requests of this process wait for its end.
+ */
+export async function writeInTurn<T>(bucket: Bucket, run: () => Promise<T>): Promise<T> {
   while (bucket.writing) await bucket.writing.catch(() => undefined);
   const writing = run();
   bucket.writing = writing;
@@ -185,7 +196,8 @@ export async function inTurn<T>(bucket: Bucket, run: () => Promise<T>): Promise<
   }
 }
 
-async function write(
+/** Charges a request to the table. Returns whether the request is accepted. */
+async function writeCharge(
   name: string,
   bucket: Bucket,
   limit: Limit,
@@ -195,7 +207,7 @@ async function write(
 ): Promise<boolean> {
   const { total, ahead } = chargeOf(bucket, limit, request, now);
   const ceiling = ceilingOf(bucket, limit, request, total, now);
-  // This write uses the requests charged in advance, so other requests must not use them meanwhile.
+  // This write uses the leased requests, so other requests must not use them meanwhile.
   const leased = takeAllLeased(bucket);
   const { done, tat } = await addCharge(name, bucket, { addMs: costMs(limit, total), ceiling, now }, table).finally(
     () => (bucket.leased = leased),
@@ -205,28 +217,32 @@ async function write(
   return true;
 }
 
-type Adding = { addMs: number; ceiling: number; now: number };
+/** The milliseconds to add to the arrival time, and the latest arrival time at which they fit (`ceiling`). */
+type Addition = { addMs: number; ceiling: number; now: number };
 
-/** The most writes of one charge beside the reservations of programs, while other processes charge the same bucket. */
-const triesBeside = 10;
+/** The most tries of one charge to a bucket with reservations, while other processes charge the same bucket. */
+const maxChargeTries = 10;
 
-/** Adds a charge to a stored bucket if it fits. Returns the arrival time without the reservations of programs. */
+/**
+ * Adds a charge to a stored bucket if the charge fits. Returns the arrival time in the table: without the reservations of
+ * programs if the first write fails, and with all reservations if it succeeds, because its answer does not tell them.
+ */
 async function addCharge(
   name: string,
-  known: Bucket,
-  adding: Adding,
+  bucket: Bucket,
+  addition: Addition,
   table: Table,
 ): Promise<{ done: boolean; tat: number }> {
-  const { addMs, ceiling, now } = adding;
-  let attempt = await table.attempt(chargingWrite(name, known.tat, adding));
+  const { addMs, ceiling, now } = addition;
+  let attempt = await table.attempt(chargingWrite(name, bucket.tat, addition));
   if (attempt.done) return { done: true, tat: Number(attempt.updated["tat"]) };
   for (let tries = 1; ; tries++) {
-    const stored = Number(attempt.found["tat"] ?? known.tat);
+    const stored = Number(attempt.found["tat"] ?? bucket.tat);
     const reserved = reservedMs(reservationsIn(attempt.found));
     const tat = stored - reserved;
-    if (reserved === 0 || tat > ceiling || tries > triesBeside) return { done: false, tat };
-    // Reservations take no room from other requests. A bucket that is idle without them begins at `now` here too; the
-    // idle time must be added once only.
+    if (reserved === 0 || tat > ceiling || tries > maxChargeTries) return { done: false, tat };
+    // Reservations take no room from this request. If the bucket is empty without them, the charge begins at `now`: the
+    // idle time is added too. The condition on the exact `tat` makes sure that it is added once only.
     const idle = Math.max(0, now - tat);
     attempt = await table.attempt({
       update: rateKey(name),
@@ -238,13 +254,14 @@ async function addCharge(
 }
 
 /**
- * The write that charges a bucket, and a reservation with it. An idle bucket begins at `now`; a busy one continues from
- * its arrival time, if that is still in the future.
+ * The write that charges a bucket, and adds a reservation if there is one. By the last known arrival time `tat`, the
+ * bucket is empty, and the charge begins at `now`; or the bucket is not empty, and the charge is added to the arrival
+ * time. The condition fails if the stored arrival time does not agree, or if the charge does not fit.
  */
 export function chargingWrite(
   name: string,
   tat: number,
-  { addMs, ceiling, now }: Adding,
+  { addMs, ceiling, now }: Addition,
   reservation?: Reservation,
 ): Write {
   const update = rateKey(name);
@@ -256,14 +273,15 @@ export function chargingWrite(
     : { update, set, add: { ...add, tat: addMs }, if: { tat: { above: now, atMost: ceiling } } };
 }
 
+/** The state of a limit, from the bucket as this process knows it. */
 export const rateState = (request: Charge, limit: Limit, bucket: Bucket, now: number): RateState => ({
   class: request.class,
   limit,
   remaining: remaining(bucket, limit, now),
-  resetSeconds: secondsUntilFull(bucket, limit, now),
+  resetSeconds: secondsUntilEmpty(bucket, limit, now),
 });
 
-/** The 429 for a request that does not fit into its bucket. A request with a lower cost may still fit. */
+/** The 429 for a request that does not fit into its bucket. A request with a lower cost may fit. */
 export class RateLimited extends Problem {
   readonly state: RateState;
 
@@ -288,17 +306,17 @@ export class RateLimited extends Problem {
 }
 
 /** The state of the limit in a `RateLimited` error; undefined for any other error. */
-export const rateStateOf = (problem: unknown): RateState | undefined =>
-  problem instanceof RateLimited ? problem.state : undefined;
+export const rateStateOf = (error: unknown): RateState | undefined =>
+  error instanceof RateLimited ? error.state : undefined;
 
 /**
- * The header fields of draft-ietf-httpapi-ratelimit-headers. The quota is the burst, and the window is the time
- * after which an empty quota is full again.
+ * The header fields of draft-ietf-httpapi-ratelimit-headers. The quota is the burst. The window is the time after which
+ * a used-up quota is available again.
  */
-export function rateHeaders({ class: name, limit, remaining: left, resetSeconds }: RateState): Record<string, string> {
+export function rateHeaders({ class: name, limit, remaining: count, resetSeconds }: RateState): Record<string, string> {
   const windowSeconds = Math.max(1, Math.round((limit.burst * 60) / limit.perMinute));
   return {
     "ratelimit-policy": `"${name}";q=${limit.burst};w=${windowSeconds}`,
-    ratelimit: `"${name}";r=${left};t=${resetSeconds}`,
+    ratelimit: `"${name}";r=${count};t=${resetSeconds}`,
   };
 }

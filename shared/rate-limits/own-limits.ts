@@ -18,8 +18,8 @@ export const limitsKind = defineKind({
 const StoredLimits = AccountLimits.extend({ version: z.int() });
 
 /**
- * Sets or removes an account's own limit for a class. Throws 404. The limit applies to requests in that account. It
- * takes effect within a minute, because processes remember limits for that long.
+ * Sets an account's own limit for a class; undefined removes it. Throws 404. The limit applies to requests in the
+ * account. It takes effect within a minute, because processes remember limits for a minute.
  */
 export async function setOwnLimit(
   table: Table,

@@ -5,6 +5,7 @@ import {
   costMs,
   leasedOf,
   newReservation,
+  noteArrival,
   reservableUntil,
   reservationsIn,
   reservedMs,
@@ -15,7 +16,7 @@ import { limitClasses, type Limit } from "./classes.ts";
 import {
   bucketOf,
   chargingWrite,
-  inTurn,
+  writeInTurn,
   type Charge,
   type LimiterContext,
   ownLimitOf,
@@ -26,53 +27,54 @@ import {
 } from "./limiter.ts";
 
 /*
- * A program is charged the most that it can cost before it runs, and gets back what it did not use. Until then its
- * reservation takes no room from other requests, only from other programs.
+ * Before a program runs, it is charged its greatest possible cost. After the run it gets back the unused part. In
+ * between, its reservation takes no room from other requests, only from other programs.
  */
 
-/** The cost up to which a charge is not worth a reservation: it drains by itself within a second or so. */
+/** A cost up to this is charged without a reservation, because it drains by itself in about a second. */
 const unreservedCost = 10;
 
-/** The number of reservations of one bucket from which on the ended ones are looked for and removed. */
-const fewReservations = 25;
-/** The most reservations of one bucket, and the most that one write removes. */
-const mostReservations = 100;
-const removedAtOnce = 25;
+/** If a bucket has more reservations than this, ended reservations are removed. */
+const cleanUpAbove = 25;
+/** The most reservations of one bucket. */
+const maxReservations = 100;
+/** The most reservations that one write removes. */
+const maxRemovals = 25;
 /** The most tries to end a reservation while other processes change the bucket. */
-const mostTries = 10;
+const maxEndTries = 10;
 
-/** A cost that was charged before it is known. */
+/** The reservation of a program's cost. */
 export type Reserved = {
   state: RateState | undefined;
   /** Whether the cost was charged to the account's own limit. */
   isOwn: boolean;
   /**
-   * Gives back the cost without the part that was used. Never throws. What is not given back ends by itself, when the
-   * whole cost would have drained.
+   * Ends the reservation, and gives back the cost minus `used`. Never throws. If it fails or is not called, the
+   * reservation ends by itself when the whole cost has drained.
    */
   settle: (used: number) => Promise<RateState | undefined>;
 };
 
-/** A program to charge. `isMember` tells whether its sender has access to its account. */
+/** A program to charge. `isMember` tells whether the sender of the program has access to the program's account. */
 export type ProgramCharge = Charge & { isMember: () => Promise<boolean> };
 
 /**
- * Reserves the most that a program can cost. Throws 429 `rate_limited` if there is no room.
- * - The cost is charged to the own limit of the program's account if that allows more than the usual one, and the sender
- *   is a member.
- * - A cost above half of the burst needs only half of the burst.
+ * Reserves the greatest possible cost of a program. Throws 429 `rate_limited` if the cost does not fit.
+ * - The cost is charged to the own limit of the program's account, if the own limit allows as much as the limit of the
+ *   class or more, and the sender is a member.
+ * - A cost above half of the burst fits already if half of the burst is left.
  */
 export async function reserve(request: ProgramCharge, context: LimiterContext): Promise<Reserved> {
-  const usual = limitClasses[request.class];
+  const classLimit = limitClasses[request.class];
   try {
     const { accountId } = request;
     const own = accountId === undefined ? undefined : await ownLimitOf(accountId, request.class, context);
-    const isRoomier = own !== undefined && own.perMinute >= usual.perMinute && own.burst >= usual.burst;
-    const isOwn = isRoomier && (await request.isMember());
+    const isLarger = own !== undefined && own.perMinute >= classLimit.perMinute && own.burst >= classLimit.burst;
+    const isOwn = isLarger && (await request.isMember());
     return { ...(await reserveIn(isOwn ? own : undefined, request, context)), isOwn };
   } catch (error) {
     const isUnavailable = error instanceof Problem && error.code === "upstream_unavailable";
-    if (!isUnavailable || usual.whenTableFails === "closed") throw error;
+    if (!isUnavailable || classLimit.whenTableFails === "closed") throw error;
     context.log.error("rate limit not checked", { class: request.class, error: String(error) });
     return { state: undefined, isOwn: false, settle: async () => undefined };
   }
@@ -95,22 +97,22 @@ async function reserveIn(
     const taken = Math.min(leased, cost);
     const reservation = newReservation(id, costMs(limit, cost - taken), now);
     const kept = cost > unreservedCost ? reservation : undefined;
-    // The reservation uses the requests charged in advance, so other requests must not use them meanwhile.
+    // The reservation uses the leased requests, so other requests must not use them meanwhile.
     bucket.leased -= taken;
-    const attempt = await inTurn(bucket, () =>
+    const attempt = await writeInTurn(bucket, () =>
       context.table.attempt(chargingWrite(name, tat, { addMs: reservation.ms, ceiling, now }, kept)),
     ).catch((error: unknown) => {
       bucket.leased += taken;
       throw error;
     });
     const found = attempt.done ? [] : reservationsIn(attempt.found);
-    // A repeated write finds the reservation that its first try made.
+    // If the response to a write was lost, the client repeats the write, which then finds its own reservation.
     if (attempt.done || found.some(({ attribute }) => attribute === reservation.attribute)) {
-      if (attempt.done) Object.assign(bucket, { tat: Number(attempt.updated["tat"]) - (kept?.ms ?? 0), refusedAt: 0 });
+      if (attempt.done) noteArrival(bucket, Number(attempt.updated["tat"]) - (kept?.ms ?? 0));
       const settle = (used: number) => settleIn(kept, cost - used, { name, bucket, limit, request, context });
       const count = attempt.done ? Number(attempt.updated["reservations"] ?? 0) : 0;
-      if (count > fewReservations) await removeEndedIn(name, context);
-      if (count > mostReservations) {
+      if (count > cleanUpAbove) await removeEndedIn(name, context);
+      if (count > maxReservations) {
         await settle(0);
         throw new RateLimited(request, limit, 1_000, stateAt(bucket.tat, now));
       }
@@ -124,24 +126,27 @@ async function reserveIn(
     await removeEnded(name, ended, context);
   }
 
-  function stateAt(seen: number, now: number): RateState {
-    return rateState(request, limit, { ...bucket, tat: seen }, now);
+  function stateAt(tatSeen: number, now: number): RateState {
+    return rateState(request, limit, { ...bucket, tat: tatSeen }, now);
   }
 }
 
-/** The milliseconds until a cost fits. The reservations of other programs end by themselves at the latest. */
+/**
+ * The milliseconds until a cost fits: when enough has drained, or when the reservations of other programs have ended.
+ */
 function waitOf(tat: number, ceiling: number, others: readonly Reservation[], now: number): number {
   const wait = tat - ceiling;
   if (tat - reservedMs(others) > ceiling) return wait;
   return Math.min(wait, Math.max(...others.map(({ until }) => until)) - now);
 }
 
-/** A reservation to end, and the part of it to give back, in milliseconds. */
+/** A reservation to end, and the part of the reservation to give back, in milliseconds. */
 type Ending = { attribute: string; backMs: number };
 
 /**
- * Ends reservations that are still stored, and gives back parts of them, but no time that has passed. Returns the new
- * arrival time; undefined if there was none of them, or other processes change the bucket too often.
+ * Ends reservations that are still stored, and gives back parts of them. The arrival time does not fall below now plus
+ * other programs' reservations. Returns the new arrival time; undefined if none of the reservations is stored, or if
+ * other processes change the bucket too often.
  */
 async function endReservations(
   name: string,
@@ -149,7 +154,7 @@ async function endReservations(
   context: LimiterContext,
 ): Promise<number | undefined> {
   const backs = new Map(ending.map(({ attribute, backMs }) => [attribute, backMs]));
-  for (let tries = 0; tries < mostTries; tries++) {
+  for (let tries = 0; tries < maxEndTries; tries++) {
     const { tat: full, reservations } = await readBucket(name, context);
     const own = reservations.filter(({ attribute }) => backs.has(attribute));
     if (own.length === 0) return undefined;
@@ -178,7 +183,7 @@ async function readBucket(
   return { tat: Number(tat), reservations: reservationsIn(texts) };
 }
 
-/** Ends some reservations of programs that died: all of it may have been used. */
+/** Removes up to 25 ended reservations, whose programs died. */
 const removeEnded = (
   name: string,
   ended: readonly Reservation[],
@@ -186,34 +191,34 @@ const removeEnded = (
 ): Promise<number | undefined> =>
   endReservations(
     name,
-    ended.slice(0, removedAtOnce).map(({ attribute, ms }) => ({ attribute, backMs: ms })),
+    ended.slice(0, maxRemovals).map(({ attribute, ms }) => ({ attribute, backMs: ms })),
     context,
   );
 
-/** Looks for ended reservations in a stored bucket, and removes some. */
+/** Reads a stored bucket, and removes up to 25 ended reservations. */
 async function removeEndedIn(name: string, context: LimiterContext): Promise<void> {
   const now = context.now().getTime();
   const ended = (await readBucket(name, context)).reservations.filter(({ until }) => until <= now);
   if (ended.length > 0) await removeEnded(name, ended, context);
 }
 
-type Place = { name: string; bucket: Bucket; limit: Limit; request: Charge; context: LimiterContext };
+type SettleContext = { name: string; bucket: Bucket; limit: Limit; request: Charge; context: LimiterContext };
 
 async function settleIn(
   reservation: Reservation | undefined,
   unused: number,
-  { name, bucket, limit, request, context }: Place,
+  { name, bucket, limit, request, context }: SettleContext,
 ): Promise<RateState | undefined> {
   if (!reservation && unused <= 0) return undefined;
   const backMs = costMs(limit, unused);
   try {
-    const tat = await inTurn(bucket, () =>
+    const tat = await writeInTurn(bucket, () =>
       reservation
         ? endReservations(name, [{ attribute: reservation.attribute, backMs }], context)
         : giveBack(name, backMs, context),
     );
     const now = context.now().getTime();
-    if (tat !== undefined) Object.assign(bucket, { tat, refusedAt: 0 });
+    if (tat !== undefined) noteArrival(bucket, tat);
     return rateState(request, limit, bucket, now);
   } catch (error) {
     context.log.error("reservation not given back", { error: String(error) });
@@ -221,7 +226,7 @@ async function settleIn(
   }
 }
 
-/** Gives back a part of a charge that has no reservation. */
+/** Gives back a part of a charge without a reservation. Returns the new arrival time. */
 async function giveBack(name: string, backMs: number, { table }: LimiterContext): Promise<number | undefined> {
   const attempt = await table.attempt({ update: rateKey(name), add: { tat: 0 - backMs }, if: "present" });
   return attempt.done ? Number(attempt.updated["tat"]) : undefined;

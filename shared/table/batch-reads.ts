@@ -2,21 +2,21 @@ import type { SeenItems } from "./seen-items.ts";
 import type { Table } from "./table.ts";
 import { anyItem, type Item, type Key } from "./writes.ts";
 
-type Waiting = { key: Key; resolve: (item: Item | undefined) => void; reject: (error: unknown) => void };
+type Request = { key: Key; resolve: (item: Item | undefined) => void; reject: (error: unknown) => void };
 
 /**
  * Wraps a table so that all items requested in one turn of the event loop are read in one round trip. An item that is
- * requested twice is read once. Each read is as fresh as a separate read. `glimpse` takes an item from `seen` if it is
- * there.
+ * requested twice is read once. Each read is as fresh as a separate read. `glimpse` answers from `seen` if `seen` has
+ * the item.
  */
 export function batchReads(table: Table, seen: SeenItems): Table {
-  let waiting: Waiting[] = [];
+  let waiting: Request[] = [];
   const flush = (): void => {
-    const asked = waiting;
+    const requests = waiting;
     waiting = [];
-    table.getMany(asked.map(({ key }) => key)).then(
-      (found) => asked.forEach(({ resolve }, index) => resolve(found[index])),
-      (error: unknown) => asked.forEach(({ reject }) => reject(error)),
+    table.getMany(requests.map(({ key }) => key)).then(
+      (items) => requests.forEach(({ resolve }, index) => resolve(items[index])),
+      (error: unknown) => requests.forEach(({ reject }) => reject(error)),
     );
   };
   const read = async (key: Key): Promise<Item | undefined> => {

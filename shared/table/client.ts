@@ -3,41 +3,41 @@ import { openLane, type Lane } from "./lane.ts";
 import type { Input, TableOperation, Output, Send } from "./operations.ts";
 
 /**
- * The client of the table. It sends each operation through a lean lane first. If the lane has neither an output nor a
- * failed condition to return, it sends the operation through the AWS SDK. So the SDK alone decides about retries,
- * errors, credentials and clock skew. An operation whose answer was lost is sent again, as by the SDK's own retries.
+ * The client of the table. It sends each operation through the lane first, which takes less processor time than the AWS
+ * SDK. If the lane returns neither an output nor an error, the client sends the operation again through the SDK. So the
+ * SDK alone decides about retries, other errors, credentials and clock skew.
  */
 export class TableClient {
-  readonly #place: { endpoint?: string };
+  readonly #options: { endpoint?: string };
   #lane: Lane | undefined;
   #sdk: Promise<Send> | undefined;
 
   /** `endpoint` overrides the environment's. `TABLE_LANE=sdk` in the environment sends everything through the SDK. */
-  constructor(place: { endpoint?: string } = {}) {
-    this.#place = place;
+  constructor(options: { endpoint?: string } = {}) {
+    this.#options = options;
   }
 
   /**
-   * Sends one operation. Throws the errors of the AWS SDK. A transaction needs a `ClientRequestToken`, because both ways
-   * may send it.
+   * Sends one operation. Throws the errors of the AWS SDK. A transaction needs a `ClientRequestToken`, because the lane
+   * and the SDK may both send it.
    */
   async send<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
-    this.#lane ??= openLane(process.env, this.#place.endpoint);
+    this.#lane ??= openLane(process.env, this.#options.endpoint);
     const answer = await this.#lane(operation, input);
     if (!answer) return this.sendBySdk(operation, input);
-    if ("refusal" in answer) throw answer.refusal;
+    if ("error" in answer) throw answer.error;
     return answer.output;
   }
 
-  /** Opens a connection of the lane by a read of a key that no item has, so that the next operation finds it open. */
+  /** Opens a connection of the lane, so that the next operation need not. For this it reads a key that no item has. */
   async connect(table: string): Promise<void> {
-    this.#lane ??= openLane(process.env, this.#place.endpoint);
+    this.#lane ??= openLane(process.env, this.#options.endpoint);
     await this.#lane("GetItem", { TableName: table, Key: { PK: "NONE", SK: "NONE" } });
   }
 
   /** Sends one operation through the AWS SDK. */
   async sendBySdk<O extends TableOperation>(operation: O, input: Input<O>): Promise<Output<O>> {
-    this.#sdk ??= import("./sdk.ts").then(({ sdkSender }) => sdkSender(this.#place));
+    this.#sdk ??= import("./sdk.ts").then(({ sdkSender }) => sdkSender(this.#options));
     const send = await this.#sdk;
     return send(operation, input);
   }
@@ -46,12 +46,13 @@ export class TableClient {
 /** The cost of one request's calls: DynamoDB capacity units, and the number of round trips. */
 export type Usage = { readUnits: number; writeUnits: number; calls: number };
 
+/** A table by its name. A transaction that meets contention is tried again for `limitMs`. */
 export type Connection = { client: TableClient; name: string; usage: Usage; limitMs: number };
 
-type Spent = { CapacityUnits?: number | undefined };
+type Capacity = { CapacityUnits?: number | undefined };
 
-/** Makes one round trip: counts it, adds up its capacity, and translates its failure for the caller. */
-export async function roundTrip<T extends { ConsumedCapacity?: Spent | Spent[] | undefined }>(
+/** Makes one round trip, and adds its cost to `usage`. Throws the errors of `failureOf`. */
+export async function roundTrip<T extends { ConsumedCapacity?: Capacity | Capacity[] | undefined }>(
   { usage }: Connection,
   kind: "readUnits" | "writeUnits",
   send: () => Promise<T>,

@@ -6,57 +6,59 @@ import { Contention, backOff, fairBackOff, isInProgress, refusalOf } from "./fai
 import type { Input } from "./operations.ts";
 import { itemKey, toTransactItem, type Write } from "./writes.ts";
 
-/** A queue for each item that several callers want to use. Callers get an item in the order in which they asked. */
-type Turns = {
+/** Locks of items, by name. Callers get the lock of an item in the order in which they asked for it. */
+type Locks = {
   /**
-   * Waits until all earlier callers for any of these items are done, and returns the function that ends this turn;
-   * undefined if that takes longer than `limitMs`. To prevent deadlocks, ask for all items at once, and hold nothing
-   * while asking for items that others want.
+   * Waits for the locks of all these items, and returns the function that releases them; undefined if that takes longer
+   * than `limitMs`. To prevent deadlocks, ask for all items at once, and hold no lock while you wait.
    */
-  take: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
-  /** Takes a turn at items at once; undefined if another caller uses one of them or waits for it. */
-  takeFree: (names: readonly string[]) => (() => void) | undefined;
-  /** Returns those of the given items that are in use or waited for. */
-  wanted: (names: readonly string[]) => string[];
+  acquire: (names: readonly string[], limitMs: number) => Promise<(() => void) | undefined>;
+  /** Locks items without waiting; undefined if an item is locked. */
+  tryAcquire: (names: readonly string[]) => (() => void) | undefined;
+  /** Returns the items that are locked. */
+  locked: (names: readonly string[]) => string[];
 };
 
-/** Creates turns for the callers of this process. It forgets an item after its last turn. */
-export function newTurns(): Turns {
-  /** The end of the last turn that was asked for, by item. */
-  const ends = new Map<string, Promise<void>>();
-  const beginOne = (name: string): (() => void) => {
+/** Creates locks for the callers of this process. */
+export function newLocks(): Locks {
+  /** Resolves when the last caller of an item has released its lock, by item. */
+  const lastReleases = new Map<string, Promise<void>>();
+  const enqueue = (name: string): (() => void) => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    ends.set(name, promise);
+    lastReleases.set(name, promise);
     return () => {
-      if (ends.get(name) === promise) ends.delete(name);
+      if (lastReleases.get(name) === promise) lastReleases.delete(name);
       resolve();
     };
   };
-  const begin = (names: readonly string[]): (() => void) => {
-    const all = [...new Set(names)].map(beginOne);
+  const lockFree = (names: readonly string[]): (() => void) => {
+    const releases = [...new Set(names)].map(enqueue);
     return () => {
-      for (const end of all) end();
+      for (const release of releases) release();
     };
   };
-  const wanted = (names: readonly string[]): string[] => names.filter((name) => ends.has(name));
+  const locked = (names: readonly string[]): string[] => names.filter((name) => lastReleases.has(name));
   return {
-    wanted,
-    takeFree: (names) => (wanted(names).length > 0 ? undefined : begin(names)),
-    take: async (names, limitMs) => {
-      const places = [...new Set(names)].map((name) => ({ earlier: ends.get(name), end: beginOne(name) }));
-      const earlier = Promise.all(places.flatMap((place) => place.earlier ?? []));
-      const endAll = (): void => {
-        for (const { end } of places) end();
+    locked,
+    tryAcquire: (names) => (locked(names).length > 0 ? undefined : lockFree(names)),
+    acquire: async (names, limitMs) => {
+      const tickets = [...new Set(names)].map((name) => ({
+        earlier: lastReleases.get(name),
+        release: enqueue(name),
+      }));
+      const allEarlier = Promise.all(tickets.flatMap(({ earlier }) => earlier ?? []));
+      const releaseAll = (): void => {
+        for (const { release } of tickets) release();
       };
-      if (await isWithin(limitMs, earlier)) return endAll;
-      // Later callers still wait for each item until its earlier caller is done.
-      for (const place of places) void Promise.resolve(place.earlier).then(place.end);
+      if (await endsWithin(limitMs, allEarlier)) return releaseAll;
+      // A later caller of an item waits for this caller only, so the release has to wait for the earlier caller.
+      for (const { earlier, release } of tickets) void Promise.resolve(earlier).then(release);
       return undefined;
     },
   };
 }
 
-async function isWithin(limitMs: number, done: Promise<unknown>): Promise<boolean> {
+async function endsWithin(limitMs: number, done: Promise<unknown>): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<false>();
   const timer = setTimeout(() => resolve(false), limitMs);
   try {
@@ -66,58 +68,56 @@ async function isWithin(limitMs: number, done: Promise<unknown>): Promise<boolea
   }
 }
 
-/** The writes of one transaction, and the value that its caller gets when it is committed. */
+/** The writes of one transaction, and the value to return when the transaction is committed. */
 export type Plan<T> = { writes: Write[]; value: T };
 
-/**
- * The turns of this process at items. Transactions that write to the same item at the same time would only make each
- * other fail.
- */
-const turns = newTurns();
+/** The process locks items, because concurrent transactions on one item would only make each other fail. */
+const locks = newLocks();
 
-/** The result of running a plan: committed, or the items to which others write. */
+/** The value of a committed transaction, or the names of the items for which it lost a race. */
 type PlanResult<T> = { value: T } | { contested: readonly string[] };
 
-/** The items that a transaction has to itself in this process, and the functions that release them. */
-type Held = { names: Set<string>; ends: (() => void)[] };
+/** The items that a commit has locked or queues for, and the functions that release the locks. */
+type HeldLocks = { names: Set<string>; releases: (() => void)[] };
 
 /**
- * Runs a plan until its transaction is committed or refused. Throws 503 `busy` if others were always faster. It takes
- * the items that are free, and queues for the others. While it queues, and once it has ended, it holds nothing.
+ * Runs a plan until its transaction is committed or refused. Throws 503 `busy` if it loses races for longer than the
+ * connection's `limitMs`. A commit locks its items if all of them are free. If not, it releases its locks and queues
+ * for all of its items together.
  */
 export async function commit<T>(connection: Connection, plan: () => Promise<Plan<T>>): Promise<T> {
   const startedAt = performance.now();
   const { limitMs } = connection;
   const waitedMs = (): number => performance.now() - startedAt;
-  const held: Held = { names: new Set(), ends: [] };
+  const held: HeldLocks = { names: new Set(), releases: [] };
   try {
     for (let attempt = 1; ; attempt++) {
       const outcome = await runPlan(connection, plan, held, startedAt);
       if ("value" in outcome) return outcome.value;
       if (waitedMs() > limitMs) throw tooBusy();
       if (outcome.contested.every((name) => held.names.has(name))) {
-        // Others of this process wait for these items, so the conflict is with another process.
+        // This commit has locked these items, so the conflict is with another process.
         await fairBackOff(attempt, waitedMs(), limitMs);
       } else {
         await queueFor(outcome.contested, held, limitMs - waitedMs());
       }
     }
   } finally {
-    letGo(held);
+    releaseLocks(held);
   }
 }
 
-function letGo({ ends }: Held): void {
-  for (const end of ends.splice(0)) end();
+function releaseLocks({ releases }: HeldLocks): void {
+  for (const release of releases.splice(0)) release();
 }
 
-/** Releases everything, then waits for its turn at these items and at those it had before. */
-async function queueFor(names: readonly string[], held: Held, limitMs: number): Promise<void> {
-  letGo(held);
+/** Releases all locks. Then waits for the locks of these items and of all items that were locked before. */
+async function queueFor(names: readonly string[], held: HeldLocks, limitMs: number): Promise<void> {
+  releaseLocks(held);
   for (const name of names) held.names.add(name);
-  const end = await turns.take([...held.names], limitMs);
-  if (!end) throw tooBusy();
-  held.ends.push(end);
+  const release = await locks.acquire([...held.names], limitMs);
+  if (!release) throw tooBusy();
+  held.releases.push(release);
 }
 
 /** The name of a write's item, unique among all tables. */
@@ -129,28 +129,28 @@ const nameIn =
   };
 
 /**
- * Whether a write depends on the state of its item that was read. If two such writes happen at the same time, one of
- * them fails.
+ * Whether a write has a condition on attributes that its plan has read. Of two such writes to an item at the same time,
+ * one fails.
  */
-const isByReading = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
+const dependsOnRead = (write: Write): boolean => typeof write.if === "object" && !("check" in write);
 
 /** Runs a plan once. */
 async function runPlan<T>(
   connection: Connection,
   plan: () => Promise<Plan<T>>,
-  held: Held,
+  held: HeldLocks,
   startedAt: number,
 ): Promise<PlanResult<T>> {
   const { writes, value } = await plan();
   if (writes.length === 0) return { value };
-  const wanted = writes.filter(isByReading).map(nameIn(connection));
-  const others = wanted.filter((name) => !held.names.has(name));
-  const end = turns.takeFree(others);
-  if (!end) return { contested: turns.wanted(others) };
-  held.ends.push(end);
-  for (const name of others) held.names.add(name);
+  const names = writes.filter(dependsOnRead).map(nameIn(connection));
+  const missing = names.filter((name) => !held.names.has(name));
+  const release = locks.tryAcquire(missing);
+  if (!release) return { contested: locks.locked(missing) };
+  held.releases.push(release);
+  for (const name of missing) held.names.add(name);
   const input: Input<"TransactWriteItems"> = {
-    // Every try to send this attempt has the same token, so that it is committed once. DynamoDB remembers a token for
+    // A transaction may be sent several times. By the same token it is committed once. DynamoDB remembers a token for
     // 10 minutes.
     ClientRequestToken: randomUUID(),
     TransactItems: writes.map((write) => toTransactItem(connection.name, write)),
@@ -162,8 +162,8 @@ async function runPlan<T>(
   } catch (error) {
     const refusal = refusalOf(error, writes);
     if (!(refusal instanceof Contention)) throw refusal;
-    const known = refusal.writes.filter(isByReading);
-    return { contested: (known.length > 0 ? known : refusal.writes).map(nameIn(connection)) };
+    const dependent = refusal.writes.filter(dependsOnRead);
+    return { contested: (dependent.length > 0 ? dependent : refusal.writes).map(nameIn(connection)) };
   }
 }
 
@@ -171,8 +171,8 @@ const tooBusy = (): Problem =>
   new Problem("busy", "Too many requests change the same resource at once. Try again.", { retry_after: 1 });
 
 /**
- * Sends a transaction, and sends it again while the table is still working on it. Throws 503 `busy` after the
- * connection's time limit.
+ * Sends a transaction, and sends it again while DynamoDB reports it as in progress. Throws 503 `busy` when that takes
+ * longer than the connection's `limitMs`.
  */
 async function sendUntilSettled(
   connection: Connection,

@@ -3,15 +3,15 @@ import { createHash } from "node:crypto";
 import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import type { Reader, Table } from "./table.ts";
-import type { Key, Write } from "./writes.ts";
+import type { Item, Key, Write } from "./writes.ts";
 
 /*
- * Queues of tasks that are due at a given time. Each task has one item here. The transactions that change the subject of
- * the task also write and move this item, so a process that dies loses no task. All items of an account are in one
- * shard, so that its backlog delays few others.
+ * Queues of tasks that are due at a given time. A queue has one item for each task. The transactions that change the
+ * subject of a task also write and move this item, so a process that dies loses no task. All items of an account are in
+ * one shard, so that the backlog of an account delays few other accounts.
  *
  * Access patterns
- *   the tasks due by a time     <queue>#<shard> / <due time>#<account id>#<names of its subject>
+ *   the tasks due by a time     <queue>#<shard> / <due time>#<account id>#<names of the subject>
  */
 /** A queue. `shards` is at most 256. */
 export type Queue = { name: string; shards: number };
@@ -19,7 +19,7 @@ export type Queue = { name: string; shards: number };
 /** The subject of a task: its account, and the names that identify it in the account. */
 export type TaskSubject = readonly [accountId: string, ...names: string[]];
 
-/** The table deletes a task that is still not done this long after it was due. */
+/** The table deletes a task this long after the task was due, also if the task was never done. */
 const keptSeconds = 400 * 86_400;
 
 const partition = ({ name }: Queue, shard: number): string => `${name}#${shard}`;
@@ -47,47 +47,57 @@ export const moveDue = (queue: Queue, subject: TaskSubject, from: string | null,
         ...(to === null ? [] : [dueWrite(queue, subject, to)]),
       ];
 
-/** The number of tasks that are read from one shard. Each has about 200 bytes. */
+/** The most tasks that are read from one shard. A task has about 200 bytes. */
 const shardLimit = 10_000;
 const shardsAtOnce = 8;
 
-/** Reads the due tasks of each shard, the earliest first, at most 10,000 from each. `place` is the task's subject. */
-export async function readDue(
+/** A task as it is stored: its due time, its subject, and the item with its key. */
+export type DueItem = { at: string; subject: readonly string[]; item: Item };
+
+/** Reads up to `limit` due tasks of a shard, the earliest first. With `after`, the tasks after this sort key. */
+export async function readShard(
   table: Reader,
   queue: Queue,
+  shard: number,
   now: Date,
-): Promise<{ at: string; place: readonly string[] }[][]> {
-  const until = `${now.toISOString()}~`;
+  { limit, after = "" }: { limit: number; after?: string | undefined },
+): Promise<DueItem[]> {
+  const items = await table.between(partition(queue, shard), `${after}!`, `${now.toISOString()}~`, { limit });
+  return items.map((item) => {
+    const [at = "", ...subject] = item.SK.split("#");
+    return { at, subject, item };
+  });
+}
+
+/** Reads the due tasks of each shard, the earliest first, at most 10,000 from each shard. */
+export async function readDue(table: Reader, queue: Queue, now: Date): Promise<Omit<DueItem, "item">[][]> {
   const shards = Array.from({ length: queue.shards }, (_, shard) => shard);
   const read = await mapConcurrently(shards, shardsAtOnce, (shard) =>
-    table.between(partition(queue, shard), "!", until, { limit: shardLimit }),
+    readShard(table, queue, shard, now, { limit: shardLimit }),
   );
   return read.map((result) => {
     if (result.status === "rejected") throw result.reason;
-    return result.value.map(({ SK }) => {
-      const [at = "", ...place] = SK.split("#");
-      return { at, place };
-    });
+    return result.value.map(({ at, subject }) => ({ at, subject }));
   });
 }
 
 /**
- * Removes a task from its queue if it is not due any more. `look` tells whether the task is still due, and returns a
- * write that makes the transaction fail if the subject has changed since.
+ * Removes a task from its queue if it is not due any more. `readSubject` reads whether the task is still due. It also
+ * returns a write that makes the transaction fail if the subject has changed since.
  */
 export const forgetDue = (
   table: Table,
   due: Key,
-  look: () => Promise<{ isDue: boolean; unchanged: Write }>,
+  readSubject: () => Promise<{ isDue: boolean; unchanged: Write }>,
 ): Promise<void> =>
   table.commit(async () => {
-    const { isDue, unchanged } = await look();
+    const { isDue, unchanged } = await readSubject();
     return { value: undefined, writes: isDue ? [] : [{ delete: due }, unchanged] };
   });
 
 export type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
 
-/** The numbers of tasks that were due, that were done and that failed. */
+/** How many tasks were due, how many of these were done, and how many failed. */
 export type SweepResult = { due: number; done: number; failed: number };
 
 /** A task that is due, and its account. */
@@ -100,27 +110,30 @@ type DueContext = { table: Reader; now: () => Date };
  */
 export async function dueTasks<W extends DueContext>(
   queue: Queue,
-  one: (accountId: string, id: string, at: string, work: W) => Promise<void>,
-  work: W,
+  runTask: (accountId: string, id: string, at: string, context: W) => Promise<void>,
+  context: W,
 ): Promise<Task[]> {
-  const shards = await readDue(work.table, queue, work.now());
+  const shards = await readDue(context.table, queue, context.now());
   return shards
     .flat()
     .toSorted((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)))
-    .map(({ at, place: [accountId = "", id = ""] }) => ({ accountId, run: () => one(accountId, id, at, work) }));
+    .map(({ at, subject: [accountId = "", id = ""] }) => ({
+      accountId,
+      run: () => runTask(accountId, id, at, context),
+    }));
 }
 
 /**
- * Runs up to `limit` tasks, `atOnce` at the same time, taking turns between the accounts.
+ * Runs up to `limit` tasks, `atOnce` at the same time, in turn one task of each account.
  * - No task is started after `budgetMs`.
  * - A task that fails is logged and stays due.
  */
 export async function sweepTasks(tasks: readonly Task[], log: Log, bounds: Bounds = {}): Promise<SweepResult> {
   const { limit = 500, atOnce = 10, budgetMs = 40_000 } = bounds;
   const startedMs = performance.now();
-  const some = roundRobin(tasks, ({ accountId }) => accountId).slice(0, limit);
+  const selected = roundRobin(tasks, ({ accountId }) => accountId).slice(0, limit);
   const isOver = (): boolean => performance.now() - startedMs > budgetMs;
-  const results = await mapConcurrently(some, atOnce, ({ run }) => run(), isOver);
+  const results = await mapConcurrently(selected, atOnce, ({ run }) => run(), isOver);
   const failures = results.filter((result) => result.status === "rejected");
   for (const { reason } of failures) log.error("not done", { reason: String(reason) });
   return { due: tasks.length, done: results.length - failures.length, failed: failures.length };

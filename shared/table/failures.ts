@@ -4,8 +4,8 @@ import { Problem } from "../core/errors.ts";
 import type { Write } from "./writes.ts";
 
 /**
- * A race that a transaction lost: its reads are stale, or another transaction writes to the same items. `writes` are
- * its writes to these items.
+ * A race that a transaction lost: its reads are stale, another transaction writes to the same items, or the table is
+ * throttled. `writes` are the writes that failed.
  */
 export class Contention {
   readonly writes: readonly Write[];
@@ -14,14 +14,21 @@ export class Contention {
   }
 }
 
-const conflicts = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
-const throttles = new Set([
+/** The codes of a cancelled transaction, besides a failed condition, after which its plan runs again. */
+const contentionCodes = new Set(["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]);
+const throttlingErrors = new Set([
   "TransactionConflictException",
   "ThrottlingException",
   "ProvisionedThroughputExceededException",
   "RequestLimitExceeded",
 ]);
-const outages = new Set(["TimeoutError", "InternalServerError", "ServiceUnavailable", "AbortError", "NetworkingError"]);
+const outageErrors = new Set([
+  "TimeoutError",
+  "InternalServerError",
+  "ServiceUnavailable",
+  "AbortError",
+  "NetworkingError",
+]);
 
 /** The strings and numbers of an item, as text. */
 export const scalars = (item: Record<string, AttributeValue> = {}): Record<string, string> =>
@@ -33,28 +40,32 @@ export const scalars = (item: Record<string, AttributeValue> = {}): Record<strin
   );
 
 /**
- * Translates a failure of the table for the caller: 503 if the table does not answer, or the error itself if it is our
- * own mistake.
+ * Translates a failure of the table for the caller: 503 `busy` if the table is throttled, 503 `upstream_unavailable` if
+ * the table does not answer. Returns all other errors, such as a cancelled transaction, as they are.
  */
 export function failureOf(error: unknown): unknown {
   if (!(error instanceof Error) || isCanceled(error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
-  if (throttles.has(error.name)) return new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
-  if (outages.has(error.name) || code.startsWith("ECONN") || code === "ETIMEDOUT" || code === "EPIPE") {
+  if (throttlingErrors.has(error.name))
+    return new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
+  if (outageErrors.has(error.name) || code.startsWith("ECONN") || code === "ETIMEDOUT" || code === "EPIPE") {
     return new Problem("upstream_unavailable", "The table does not answer. Try again.", { retry_after: 2 });
   }
   return error;
 }
 
-/** The SDK's class of this error is loaded only with the SDK, so its name tells it. */
+/** Compares the name of the error, because the class of the error is loaded only with the SDK. */
 const isCanceled = (error: unknown): error is TransactionCanceledException =>
   error instanceof Error && error.name === "TransactionCanceledException";
 
-/** Whether the table is still working on a transaction that was sent before with the same token. */
+/** Whether DynamoDB is still working on a transaction that was sent before with the same token. */
 export const isInProgress = (error: unknown): boolean =>
   error instanceof Error && error.name === "TransactionInProgressException";
 
-/** Translates the failure of a transaction for its plan: a `Contention`, or the error to throw. */
+/**
+ * Translates the failure of a transaction: the error of the first failed condition that has an `orElse`, or a
+ * `Contention` if the plan should run again. Returns all other errors as they are.
+ */
 export function refusalOf(error: unknown, writes: readonly Write[]): unknown {
   if (!isCanceled(error)) return error;
   const reasons = error.CancellationReasons ?? [];
@@ -66,19 +77,19 @@ export function refusalOf(error: unknown, writes: readonly Write[]): unknown {
   return lost.length > 0 ? new Contention(lost) : error;
 }
 
-const isLost = (code = ""): boolean => code === "ConditionalCheckFailed" || conflicts.has(code);
+const isLost = (code = ""): boolean => code === "ConditionalCheckFailed" || contentionCodes.has(code);
 
-const wait = (longestMs: number): Promise<void> =>
+const waitAtMost = (longestMs: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, Math.random() * longestMs));
 
 /**
  * Waits a random time (full jitter) of at most 5 ms × 2^attempt, up to 320 ms, so that a burst of callers spreads out.
  */
-export const backOff = (attempt: number): Promise<void> => wait(5 * 2 ** Math.min(attempt, 6));
+export const backOff = (attempt: number): Promise<void> => waitAtMost(5 * 2 ** Math.min(attempt, 6));
 
 /**
- * Waits a random time (full jitter) of at most 5 ms × 2^attempt, up to 640 ms. The longer a caller has waited in
- * relation to `limitMs`, the shorter the time, so that older callers go before new ones.
+ * Waits a random time (full jitter) of at most 5 ms × 2^attempt, up to 640 ms. The time gets shorter as `waitedMs`
+ * approaches `limitMs`, so that callers who have waited long go before new callers.
  */
 export const fairBackOff = (attempt: number, waitedMs: number, limitMs: number): Promise<void> =>
-  wait(5 * 2 ** Math.min(attempt, 7) * Math.max(0.02, 1 - waitedMs / limitMs));
+  waitAtMost(5 * 2 ** Math.min(attempt, 7) * Math.max(0.02, 1 - waitedMs / limitMs));

@@ -6,18 +6,20 @@ import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /*
- * The index of a journal's day: the ids of its entries at the ranks 0, 32, 64 …, counted from the oldest entry. It finds
- * an entry deep within the day, and the number of entries before a time, by a few reads. A day without an index is read
- * from its ends.
+ * The index of one day of a journal. It has the ids of the entries at the ranks 0, 32, 64 …, counted from the oldest
+ * entry. These ids are called marks. With an index, a few reads find an entry deep within the day, or the number of
+ * entries before a time. Without an index, entries are read from the start or the end of the day.
  *
- * A worker extends the index behind the newest entries, because concurrent transactions do not append in the order of
- * their ids. An entry that is appended later than `lateMs` after its id was made is counted as late by the day's
- * counters. An index that was made before a day's last late entry is not used, and is made again.
+ * A worker extends the index, up to entries of the age `settledMs`. It leaves out newer entries, because concurrent
+ * transactions do not append in the order of their ids. The counters of a day count an entry as late if it is appended
+ * more than `lateMs` after its id was made. After a late entry the index is not used until the worker has made it
+ * again.
  *
  * Access patterns (PK is the journal's partition)
  *   how far a day is indexed    JOURNAL#<name>#INDEX#<yyyy-mm-dd>
- *   the ids at its ranks        JOURNAL#<name>#SHELF#<yyyy-mm-dd>#<shelf>, 240 in each
+ *   the marks of a day          JOURNAL#<name>#SHELF#<yyyy-mm-dd>#<shelf>, 240 in each
  */
+/** The number of entries from one mark to the next. */
 export const stride = 32;
 const marksInShelf = 240;
 const shelfSize = stride * marksInShelf;
@@ -25,14 +27,14 @@ const idBytes = 16;
 
 /** An entry that is appended longer than this after its id was made is late. */
 export const lateMs = 30_000;
-/** Entries are indexed at this age. A transaction of an entry that is not late is over by then. */
+/** Entries are indexed at this age. By then all transactions have ended that append an entry in time. */
 export const settledMs = 90_000;
 
 const StoredIndex = z.object({
-  /** How many entries are indexed: all of the day with ids up to `until`. */
+  /** The number of indexed entries. All entries of the day with ids up to `until` are indexed. */
   count: z.int(),
   until: z.string(),
-  /** How many entries of the day were late when the index was begun. */
+  /** The number of late entries that the day had when the index was made. */
   late: z.int(),
   /** The id of each shelf's first entry. */
   firsts: z.instanceof(Uint8Array),
@@ -52,13 +54,13 @@ const shelfKey = (journal: Journal, startMs: number, shelf: number): Key =>
 
 const bytesOf = (ids: readonly string[]): Uint8Array => Buffer.from(ids.join("").replaceAll("-", ""), "hex");
 
-/** The id at a place of packed ids. */
-const idIn = (packed: Uint8Array, place: number): string =>
-  Buffer.from(packed.subarray(place * idBytes, (place + 1) * idBytes))
+/** The id at a position in packed ids. */
+const idIn = (packed: Uint8Array, position: number): string =>
+  Buffer.from(packed.subarray(position * idBytes, (position + 1) * idBytes))
     .toString("hex")
     .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 
-/** The place of the last packed id before `id`; -1 if none is. */
+/** The position of the last packed id that sorts before `id`; -1 if there is none. */
 function lastBefore(packed: Uint8Array, id: string): number {
   let [low, high] = [-1, packed.length / idBytes];
   while (high - low > 1) {
@@ -75,17 +77,17 @@ const isComplete = ({ until }: StoredIndex, { startMs }: WholeDay): boolean => u
 const isExact = (stored: StoredIndex, day: WholeDay): boolean =>
   stored.late === day.late && (isComplete(stored, day) ? stored.count === day.count : stored.count <= day.count);
 
-/** The index of a day, as far as it goes. */
+/** Reads of one day by its index. Entries that are not indexed yet are read after the last indexed entry. */
 export type DayIndex = {
   /** The number of entries of the day before a time. */
   rankAt: (atMs: number) => Promise<number>;
-  /** How many entries before the one at a rank are read to find it. */
+  /** The number of entries that `read` has to read before the entry at this rank. */
   distanceTo: (rank: number) => number;
   /** Reads `count` entries from a rank on, oldest first. */
   read: (rank: number, count: number) => Promise<Item[]>;
 };
 
-/** Reads the index of a day; undefined if it has none that agrees with its counters. */
+/** Opens the index of a day; undefined if there is none, or if it does not agree with the day's counters. */
 export async function openIndex(table: Reader, journal: Journal, day: WholeDay): Promise<DayIndex | undefined> {
   const stored = await table.get(indexKey(journal, day.startMs), StoredIndex);
   if (!stored || !isExact(stored, day)) return undefined;
@@ -119,17 +121,21 @@ export async function openIndex(table: Reader, journal: Journal, day: WholeDay):
   };
 }
 
-/** The number of entries that are worth an extension of the index. */
-const worthwhile = 2 * stride;
-const step = 2_000;
+/**
+ * A day with at most this many entries gets no index. Until the day is over, its index is extended only if at least
+ * this many entries are not indexed.
+ */
+const minExtension = 2 * stride;
+/** The most entries that one transaction indexes. */
+const stepSize = 2_000;
 
 /**
- * Extends the index of a day to the entries that are old enough at `now`, or makes it again if it does not agree with
- * the counters. Each step is stored, so an interrupted call loses one step.
+ * Extends the index of a day to the entries that are old enough at `now`. Makes the index again if it does not agree
+ * with the day's counters. Each step is a transaction, so an interrupted call loses one step.
  */
 export async function extendIndex(table: Table, journal: Journal, day: WholeDay, now: Date): Promise<void> {
   const toMs = Math.min(now.getTime() - settledMs, day.startMs + dayMs);
-  for (let isMore = toMs > day.startMs && day.count > worthwhile; isMore;) {
+  for (let isMore = toMs > day.startMs && day.count > minExtension; isMore;) {
     isMore = await table.commit(async () => {
       const plan = await planStep(table, journal, day, toMs);
       return { writes: plan?.writes ?? [], value: plan?.isMore ?? false };
@@ -137,6 +143,7 @@ export async function extendIndex(table: Table, journal: Journal, day: WholeDay,
   }
 }
 
+/** Plans one step; undefined if there is nothing to extend. */
 async function planStep(
   table: Reader,
   journal: Journal,
@@ -144,16 +151,17 @@ async function planStep(
   toMs: number,
 ): Promise<{ writes: Write[]; isMore: boolean } | undefined> {
   const { startMs, late } = day;
-  const found = await table.get(indexKey(journal, startMs), StoredIndex);
-  const version = found?.version ?? 0;
-  const isKept = found !== undefined && isExact(found, day);
-  const { count, until, firsts } = isKept ? found : { count: 0, until: idAt(startMs), firsts: new Uint8Array() };
+  const stored = await table.get(indexKey(journal, startMs), StoredIndex);
+  const version = stored?.version ?? 0;
+  const isKept = stored !== undefined && isExact(stored, day);
+  const { count, until, firsts } = isKept ? stored : { count: 0, until: idAt(startMs), firsts: new Uint8Array() };
   const to = idAt(toMs);
-  const ends = to === idAt(startMs + dayMs);
-  if (until >= to || (isKept && !ends && day.count - count < worthwhile)) return undefined;
+  const isDayOver = to === idAt(startMs + dayMs);
+  if (until >= to || (isKept && !isDayOver && day.count - count < minExtension)) return undefined;
   const shelf = Math.floor(count / shelfSize);
-  const limit = Math.min(step, shelfSize - (count % shelfSize));
-  // After the id `until`, and before the ids of a time that begins there.
+  const limit = Math.min(stepSize, shelfSize - (count % shelfSize));
+  // `!` makes the key sort after the id `until`. If `until` is only the beginning of ids (`idAt`), the key sorts before
+  // all of these ids.
   const from = entryKey(journal, `${until}!`).SK;
   const rows = await table.between(journal.partition, from, entryKey(journal, to).SK, { limit });
   const ids = rows.map(({ SK }) => SK.slice(entryKey(journal, "").SK.length));

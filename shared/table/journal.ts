@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { InvalidInput } from "../core/errors.ts";
 import { timeOf } from "../core/ids.ts";
+import type { Order } from "../core/page.ts";
 import { dayMs } from "../core/time.ts";
 import { type DayIndex, extendIndex, lateMs, openIndex, stride } from "./journal-index.ts";
 import {
@@ -18,7 +19,10 @@ import { readAgain } from "./read-again.ts";
 import type { Reader, Table } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
-/** The number of entries on one UTC day, and how many of them were late (`lateMs`). */
+/**
+ * One UTC day, or the part of it within a span. `count` and `late` are for the whole day: the number of its entries,
+ * and how many of them were late (`lateMs`).
+ */
 type Day = Span & { count: number; late: number };
 
 /** The end of the last year with four digits. */
@@ -30,17 +34,16 @@ export const monthOf = (atMs: number): string => new Date(atMs).toISOString().sl
 /** The attribute of a month's counters in which a time is counted: `d01` to `d31`. */
 export const attributeOf = (atMs: number): string => `d${new Date(atMs).toISOString().slice(8, 10)}`;
 
-/**
- * Whether a span covers only a part of its day. The counters count whole days, so they do not know the number for a
- * part.
- */
+/** Whether a span covers only a part of its day. The counters have no number for a part. */
 export const isCut = ({ fromMs, untilMs }: Span): boolean => untilMs - fromMs < dayMs;
 
 /** The number of entries on all these days. */
 export const entryCount = (days: readonly Pick<Day, "count">[]): number =>
   days.reduce((total, { count }) => total + count, 0);
 
-/** The days of a span that have entries, newest first and clipped to the span, each with the counts of its whole day. */
+/**
+ * The days of a span that have entries, newest first. A day is clipped to the span; its counts are for the whole day.
+ */
 export function daysIn({ fromMs, untilMs }: Span, counters: readonly Item[]): Day[] {
   const counts = new Map<number, { count: number; late: number }>();
   for (const { SK, ...attributes } of counters) {
@@ -48,22 +51,25 @@ export function daysIn({ fromMs, untilMs }: Span, counters: readonly Item[]): Da
     for (const [name, value] of Object.entries(attributes)) {
       if (!/^[dl][0-3][0-9]$/.test(name)) continue;
       const startMs = Date.parse(`${month}-${name.slice(1)}`);
-      const of = counts.get(startMs) ?? { count: 0, late: 0 };
-      of[name.startsWith("d") ? "count" : "late"] += z.int().parse(value);
-      counts.set(startMs, of);
+      const dayCounts = counts.get(startMs) ?? { count: 0, late: 0 };
+      dayCounts[name.startsWith("d") ? "count" : "late"] += z.int().parse(value);
+      counts.set(startMs, dayCounts);
     }
   }
   return [...counts]
     .filter(([startMs]) => startMs < untilMs && startMs + dayMs > fromMs)
     .toSorted(([a], [b]) => b - a)
-    .map(([startMs, of]) => ({
+    .map(([startMs, dayCounts]) => ({
       fromMs: Math.max(startMs, fromMs),
       untilMs: Math.min(startMs + dayMs, untilMs),
-      ...of,
+      ...dayCounts,
     }));
 }
 
-/** The day that holds a rank (0 is the newest entry), and how many entries are newer than that day. */
+/**
+ * The day of the entry at a rank (0 is the newest entry), and how many entries all newer days have. Throws a RangeError
+ * if no day has the rank.
+ */
 export function dayOfRank<D extends Pick<Day, "count">>(days: readonly D[], rank: number): { day: D; before: number } {
   let before = 0;
   for (const day of days) {
@@ -74,16 +80,16 @@ export function dayOfRank<D extends Pick<Day, "count">>(days: readonly D[], rank
 }
 
 /*
- * An append-only log in the order of time, with exact totals and pages. Concurrent transactions append
- * without touching the same item: the counts of a month's days are spread over eight shards, of which
- * each transaction raises one at random. A page is one query over the counters, which tell the day that
- * holds its first entry, and one or two queries in that day. What is deep within a day is found by the
- * day's index (journal-index.ts).
+ * An append-only log in the order of time, with exact totals and pages. The counts of a month's days are
+ * spread over eight shards. Each transaction raises one shard at random, so that concurrent transactions
+ * seldom write to the same item. A page takes one query over the counters to find the day of its first
+ * entry, one or two queries for the entries, and the counters again. The index of a day (journal-index.ts)
+ * finds entries deep within the day.
  *
  * Access patterns (PK is the journal's partition)
  *   entries, by the time in their id   JOURNAL#<name>#ENTRY#<UUIDv7>
- *   counts of a month's days           JOURNAL#<name>#COUNT#<yyyy-mm>#<shard>, two attributes per day: d01 to d31, and
- *                                      l01 to l31 for the late ones among them
+ *   counts of a month's days           JOURNAL#<name>#COUNT#<yyyy-mm>#<shard>, two attributes per day: d01 to d31 for
+ *                                      all entries, and l01 to l31 for late entries
  */
 type JournalEntry = { id: string } & Record<string, unknown>;
 
@@ -94,11 +100,12 @@ const counterKey = (journal: Journal, month: string, shard: number): Key =>
   journalKey(journal, `COUNT#${month}#${shard}`);
 
 /**
- * The writes that append entries: one for each entry, and one for each month with an entry. The ids are UUIDv7 made at
- * about `now`. A transaction may contain them only once per journal, because it cannot write an item twice.
+ * The writes that append entries: one for each entry, and one for each month with an entry. The ids must be UUIDv7 (if
+ * not, throws a RangeError), made at about `now`. Call this once per journal and transaction, because a transaction
+ * cannot write a month's counters twice.
  */
 export function appendEntries(journal: Journal, rows: readonly JournalEntry[], now: Date): Write[] {
-  // The table may delete entries when the retention is over. The two additional days are for clocks that disagree.
+  // The table deletes entries some time after the retention is over. The two more days allow for clocks that disagree.
   const ttl = Math.ceil((now.getTime() + (journal.retentionDays + 2) * dayMs) / 1000);
   const shard = Math.floor(Math.random() * shards);
   const counts = new Map<string, Record<string, number>>();
@@ -117,15 +124,23 @@ export function appendEntries(journal: Journal, rows: readonly JournalEntry[], n
   ];
 }
 
-type ReadOptions = { skip: number; take: number; since?: Date; until?: Date; keep?: (row: Item) => boolean };
+type ReadOptions = {
+  skip: number;
+  take: number;
+  order?: Order;
+  since?: Date;
+  until?: Date;
+  keep?: (row: Item) => boolean;
+};
 type JournalPage = { rows: Item[]; total: number };
 
 /**
- * Reads the entries of ranks `skip` to `skip + take − 1`, newest first, and the exact total, from `since` on and before
- * `until`.
+ * Reads the entries of ranks `skip` to `skip + take − 1`, newest first or, with `asc`, oldest first, and the exact total.
+ * The range of entries is from `since` (included) to `until` (not included).
  * - Whole UTC days older than the retention are left out.
- * - With `keep`, only the entries for which it returns true are listed and counted. This reads the whole range; a range
- *   of more than 20,000 entries throws InvalidInput at `query.since`.
+ * - With `keep`, only the entries for which `keep` returns true are listed and counted. This reads the whole range; a
+ *   range of more than 20,000 entries throws InvalidInput at `query.since`.
+ * - Throws 503 `busy` if entries are always appended meanwhile.
  */
 export async function readEntries(
   table: Reader,
@@ -141,21 +156,23 @@ export async function readEntries(
 }
 
 /**
- * Reads a page by the counters; undefined if entries were appended meanwhile, because they push the others to later
- * ranks.
+ * Reads a page by the counters; undefined if entries were appended meanwhile, because a new entry moves the older
+ * entries to later ranks.
  */
 async function readPage(
   table: Reader,
   journal: Journal,
   span: Span,
-  { skip, take }: Pick<ReadOptions, "skip" | "take">,
+  { skip, take, order = "desc" }: Pick<ReadOptions, "skip" | "take" | "order">,
 ): Promise<JournalPage | undefined> {
   const days = await readDays(table, journal, span);
   const parts = await Promise.all(days.map((day) => partOf(table, journal, day)));
   const total = entryCount(parts);
   const count = Math.max(0, Math.min(take, total - skip));
   if (count === 0) return { rows: [], total };
-  const rows = await readRanks(table, journal, span.fromMs, parts, skip, count);
+  const first = order === "desc" ? skip : total - skip - count;
+  const newestFirst = await readRanks(table, journal, span.fromMs, parts, first, count);
+  const rows = order === "desc" ? newestFirst : newestFirst.toReversed();
   const isSame = entryCount(await readDays(table, journal, span)) === entryCount(days);
   return isSame ? { rows, total } : undefined;
 }
@@ -175,8 +192,8 @@ async function readDays(table: Reader, journal: Journal, span: Span): Promise<Da
 }
 
 /**
- * The part of a day that a range covers, with the exact number of its entries. `end` is the number of entries of the day
- * before the end of the part; undefined if only a reading of the day would tell it.
+ * The part of a day that a span covers, with the exact number of its entries. `end` is the number of entries from the
+ * start of the day to the end of the part; undefined if it is not known without reading the day.
  */
 type Part = Span & { count: number; end: number | undefined; index: () => Promise<DayIndex | undefined> };
 
@@ -197,12 +214,12 @@ async function partOf(table: Reader, journal: Journal, { fromMs, untilMs, ...cou
   return { fromMs, untilMs, count: end - start, end, index: async () => opened };
 }
 
-/** The number of entries that may be read to find one, before the index of the day is asked. */
+/** The index of a day is opened only if more unwanted entries than this would be read without it. */
 const nearby = 2 * stride;
 
 /**
- * Reads `count` entries from rank `skip` on. In the day of the first one it begins at the nearest known place: an end of
- * the day, or a place of the index.
+ * Reads `count` entries from rank `skip` on. In the day of the first entry, the read starts where it reads the fewest
+ * unwanted entries: at the newest entry, the oldest entry or a mark of the index.
  */
 async function readRanks(
   table: Reader,
@@ -235,31 +252,33 @@ async function readKept(
   journal: Journal,
   span: Span,
   days: readonly Day[],
-  { skip, take, keep }: { skip: number; take: number; keep: (row: Item) => boolean },
+  { skip, take, order = "desc", keep }: ReadOptions & { keep: (row: Item) => boolean },
 ): Promise<JournalPage> {
-  // The counts of whole days are an upper bound. Only if that is too high is it worth counting the cut days exactly.
+  // The counts of whole days are an upper bound. The days in part are counted exactly only if this bound is too high.
   if (entryCount(days) > scanLimit) {
-    refuseOver(entryCount(await Promise.all(days.map((day) => partOf(table, journal, day)))));
+    requireScannable(entryCount(await Promise.all(days.map((day) => partOf(table, journal, day)))));
   }
   const rows: Item[] = [];
   let total = 0;
-  await scan(table, journal, span, (row) => {
+  const visit = (row: Item): void => {
     if (!keep(row)) return;
     if (total >= skip && rows.length < take) rows.push(row);
     total += 1;
-  });
+  };
+  await scan(table, journal, span, visit, order);
   return { rows, total };
 }
 
-function refuseOver(count: number): void {
+/** Throws InvalidInput for a range with more entries than a search covers. */
+function requireScannable(count: number): void {
   if (count <= scanLimit) return;
   const msg = `This range has ${count} entries, and a search covers ${scanLimit} at most. Narrow the range with since and until`;
   throw new InvalidInput([{ loc: ["query", "since"], msg, type: "value_error" }]);
 }
 
 /**
- * Extends the indexes of the days of a span, the newest first. Throws if another worker does the same meanwhile; what
- * was done stays done.
+ * Extends the indexes of the days from `since` on, the newest first. Each step is stored by itself, so an error loses
+ * one step only.
  */
 export async function indexEntries(
   table: Table,

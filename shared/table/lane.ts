@@ -7,7 +7,7 @@ import { marshall, unmarshall } from "@aws-sdk/util-dynamodb";
 import type { Input, TableOperation, Output } from "./operations.ts";
 import { signer, type Credentials } from "./signature.ts";
 
-/** The members of inputs that hold an item, a key or values, wherever they stand. */
+/** The members of inputs that hold an item, a key or expression values, at any depth. */
 const inputItems = new Set(["Item", "Key", "ExpressionAttributeValues", "ExclusiveStartKey"]);
 const outputItems = new Set(["Item", "Attributes", "LastEvaluatedKey"]);
 
@@ -15,7 +15,10 @@ type Json = Record<string, unknown>;
 
 const toItem = (item: unknown): unknown => marshall(item, { removeUndefinedValues: true });
 
-/** The input with marshalled items. Attribute names and values are left as they are. */
+/**
+ * The input with its items, keys and expression values marshalled, at any depth. All other members are left as they
+ * are, also `ExpressionAttributeNames`.
+ */
 function marshalled(input: unknown): unknown {
   if (Array.isArray(input)) return input.map(marshalled);
   if (typeof input !== "object" || input === null) return input;
@@ -28,7 +31,10 @@ function marshalled(input: unknown): unknown {
   );
 }
 
-/** Writes bytes in base64. `JSON.stringify` calls `toJSON` of a Buffer first, so the value is taken from its holder. */
+/**
+ * A replacer for `JSON.stringify` that writes bytes in base64. It reads the value from the object `this`, because
+ * `value` of a Buffer is already the result of `toJSON`.
+ */
 function withBase64(this: Json, name: string, value: unknown): unknown {
   const own = this[name];
   return own instanceof Uint8Array ? Buffer.from(own.buffer, own.byteOffset, own.byteLength).toString("base64") : value;
@@ -40,7 +46,7 @@ const requestBody = <O extends TableOperation>(input: Input<O>): string =>
 
 const bytesOfBase64 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, "base64"));
 
-/** Turns the base64 text of binary attributes and of sets of them into bytes, in place. */
+/** Turns the base64 text of binary attributes, and of sets of binary values, into bytes, in place. */
 function readBytes(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
   for (const [name, inner] of Object.entries(value as Json)) {
@@ -52,10 +58,10 @@ function readBytes(value: unknown): void {
 
 const fromItem = (item: unknown): Json => unmarshall(item as Parameters<typeof unmarshall>[0]);
 const fromItems = (items: unknown): Json[] => (items as unknown[]).map(fromItem);
-const mapped = (of: unknown, each: (value: unknown) => unknown): Json =>
-  Object.fromEntries(Object.entries(of as object).map(([name, value]) => [name, each(value)]));
+const mapValues = (object: unknown, each: (value: unknown) => unknown): Json =>
+  Object.fromEntries(Object.entries(object as object).map(([name, value]) => [name, each(value)]));
 
-/** The output of an operation, read from a response body. Throws for a body that it cannot read. */
+/** Reads the output of an operation from a response body. Throws if the body is not the output's JSON. */
 function readResponse<O extends TableOperation>(body: string): Output<O> {
   const answer: unknown = JSON.parse(body);
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) throw new Error("Not an output");
@@ -64,28 +70,31 @@ function readResponse<O extends TableOperation>(body: string): Output<O> {
     Object.entries(answer).map(([name, value]) => {
       if (outputItems.has(name)) return [name, fromItem(value)];
       if (name === "Items") return [name, fromItems(value)];
-      if (name === "Responses") return [name, mapped(value, fromItems)];
+      if (name === "Responses") return [name, mapValues(value, fromItems)];
       if (name !== "UnprocessedKeys") return [name, value];
-      return [name, mapped(value, (left) => ({ ...(left as Json), Keys: fromItems((left as Json)["Keys"]) }))];
+      return [name, mapValues(value, (unread) => ({ ...(unread as Json), Keys: fromItems((unread as Json)["Keys"]) }))];
     }),
   ) as Output<O>;
 }
 
-/** The errors of failed conditions. The SDK never sends an operation again after one of them. */
-const conditionFailures = new Set(["ConditionalCheckFailedException", "TransactionCanceledException"]);
+/**
+ * The errors that the lane returns: a condition failed, or a transaction was cancelled by a condition, a conflict or
+ * throttling. The SDK does not send an operation again after these errors either.
+ */
+const finalErrors = new Set(["ConditionalCheckFailedException", "TransactionCanceledException"]);
 
-/** The error of a failed condition, with the members that the SDK's error has; undefined for any other error. */
-function readRefusal(body: string): Error | undefined {
+/** Reads a final error, with the members of the SDK's error, from a response body; undefined for any other error. */
+function readFinalError(body: string): Error | undefined {
   const { __type, message, Message = message, ...members } = JSON.parse(body) as Json;
   const name = typeof __type === "string" ? (__type.split("#").at(-1) ?? "") : "";
-  if (!conditionFailures.has(name) || typeof Message !== "string") return undefined;
+  if (!finalErrors.has(name) || typeof Message !== "string") return undefined;
   return Object.assign(new Error(Message), members, { name });
 }
 
-/** An answer of the table: the output of an operation, or the error of a condition that failed. */
-type TableAnswer<O extends TableOperation> = { output: Output<O> } | { refusal: Error };
+/** An answer of the table: the output of an operation, or a final error. */
+type TableAnswer<O extends TableOperation> = { output: Output<O> } | { error: Error };
 
-/** One attempt to send an operation; undefined if anything went wrong, so that the AWS SDK has to send it. */
+/** Sends an operation; returns undefined if the AWS SDK has to send the operation. */
 export type Lane = <O extends TableOperation>(operation: O, input: Input<O>) => Promise<TableAnswer<O> | undefined>;
 
 type ProcessEnvironment = Record<string, string | undefined>;
@@ -93,14 +102,14 @@ type ProcessEnvironment = Record<string, string | undefined>;
 /** Settings by which the AWS SDK would use another endpoint or other credentials. */
 const sdkOnly = ["AWS_PROFILE", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT", "AWS_CREDENTIAL_EXPIRATION"];
 
-/** The regions of the partition whose endpoints are below amazonaws.com. */
+/** The regions of the partition `aws`. Their endpoints are `dynamodb.<region>.amazonaws.com`. */
 const publicRegion = /^(?!cn-|us-gov-|us-iso|eu-isoe-|eusc-)[a-z]{2,}-[a-z]+-\d$/;
 
-/** The address of the table's service; undefined where only the AWS SDK knows. */
-function endpointOf(env: ProcessEnvironment, given: string | undefined): { url: URL; region: string } | undefined {
+/** The endpoint of DynamoDB; undefined if only the AWS SDK can find it. `override` goes before the environment. */
+function endpointOf(env: ProcessEnvironment, override: string | undefined): { url: URL; region: string } | undefined {
   const { AWS_REGION: region, AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL } = env;
   if (region === undefined || sdkOnly.some((name) => env[name] !== undefined)) return undefined;
-  const endpoint = given ?? AWS_ENDPOINT_URL_DYNAMODB ?? AWS_ENDPOINT_URL;
+  const endpoint = override ?? AWS_ENDPOINT_URL_DYNAMODB ?? AWS_ENDPOINT_URL;
   if (endpoint === undefined) {
     return publicRegion.test(region) ? { url: new URL(`https://dynamodb.${region}.amazonaws.com`), region } : undefined;
   }
@@ -110,7 +119,7 @@ function endpointOf(env: ProcessEnvironment, given: string | undefined): { url: 
     : undefined;
 }
 
-/** The credentials in the environment, where Lambda puts those of its role. */
+/** The credentials in the environment, where Lambda puts the credentials of the function's role. */
 function credentialsOf({
   AWS_ACCESS_KEY_ID,
   AWS_SECRET_ACCESS_KEY,
@@ -127,8 +136,8 @@ function credentialsOf({
 /** The longest silence on a connection, in milliseconds. A call of the table takes about 10. */
 const silenceMs = 1_000;
 
-/** The errors of a request over a connection that the service has closed. */
-const closed = new Set(["ECONNRESET", "EPIPE"]);
+/** The error codes of a request over a connection that the service has closed. */
+const closedCodes = new Set(["ECONNRESET", "EPIPE"]);
 
 type Post = (
   headers: Record<string, string>,
@@ -136,21 +145,24 @@ type Post = (
 ) => Promise<{ status: number | undefined; body: string } | undefined>;
 
 /**
- * Posts to a URL over kept-alive connections. Answers undefined if there is no complete response. The service may have
- * closed a kept connection meanwhile: then the request is sent again, over another one.
+ * Creates a function that posts to a URL over kept-alive connections, and returns undefined if there is no complete
+ * response. If the service has closed a kept-alive connection meanwhile, the request is sent again over another
+ * connection.
  */
 function poster(url: URL): Post {
   const isSecure = url.protocol === "https:";
-  const kept = { keepAlive: true, maxSockets: 50 };
-  // Without a context of its own, the agent would make one for each connection.
-  const agent = isSecure ? new HttpsAgent({ ...kept, secureContext: createSecureContext() }) : new HttpAgent(kept);
+  const options = { keepAlive: true, maxSockets: 50 };
+  // Without this context, the agent would make a context for each connection.
+  const agent = isSecure
+    ? new HttpsAgent({ ...options, secureContext: createSecureContext() })
+    : new HttpAgent(options);
   const begin = isSecure ? httpsRequest : httpRequest;
   const { hostname, port } = url;
   const post: Post = (headers, body) =>
     new Promise((resolve) => {
       const fail = (): void => resolve(undefined);
-      const options = { method: "POST", hostname, port, path: "/", headers, agent, timeout: silenceMs };
-      const request = begin(options, (response) => {
+      const target = { method: "POST", hostname, port, path: "/", headers, agent, timeout: silenceMs };
+      const request = begin(target, (response) => {
         const parts: Buffer[] = [];
         response.on("data", (part: Buffer) => parts.push(part));
         response.on("end", () => {
@@ -162,7 +174,7 @@ function poster(url: URL): Post {
       });
       request.on("timeout", () => request.destroy(Object.assign(new Error("No answer"), { code: "ETIMEDOUT" })));
       request.on("error", (error: NodeJS.ErrnoException) => {
-        if (request.reusedSocket && closed.has(error.code ?? "")) resolve(post(headers, body));
+        if (request.reusedSocket && closedCodes.has(error.code ?? "")) resolve(post(headers, body));
         else fail();
       });
       request.end(body);
@@ -171,15 +183,16 @@ function poster(url: URL): Post {
 }
 
 /**
- * Opens a lane to DynamoDB. It signs a request, sends it once, and reads a 200 or the refusal of a condition. The AWS
- * SDK has to send the operation in all other cases:
+ * Opens a lane to DynamoDB: a small client for the common case, because the AWS SDK takes more processor time. The lane
+ * signs a request and sends it once (again only if a kept-alive connection turns out to be closed). It returns the
+ * output of a 200, or a final error. The AWS SDK has to send the operation in all other cases:
  * - another status, a broken connection, a time-out, or an answer that cannot be read;
  * - an environment without credentials, or with a setting that the lane does not know.
  */
-export function openLane(env: ProcessEnvironment, given?: string): Lane {
-  const place = env["TABLE_LANE"] === "sdk" ? undefined : endpointOf(env, given);
-  if (!place) return async () => undefined;
-  const { url, region } = place;
+export function openLane(env: ProcessEnvironment, endpoint?: string): Lane {
+  const service = env["TABLE_LANE"] === "sdk" ? undefined : endpointOf(env, endpoint);
+  if (!service) return async () => undefined;
+  const { url, region } = service;
   const post = poster(url);
   const sign = signer("dynamodb", region);
   return async <O extends TableOperation>(operation: O, input: Input<O>): Promise<TableAnswer<O> | undefined> => {
@@ -194,10 +207,10 @@ export function openLane(env: ProcessEnvironment, given?: string): Lane {
       const signed = sign({ host: url.host, headers, body }, credentials, new Date());
       const answer = await post(signed, body);
       if (answer?.status === 200) return { output: readResponse<O>(answer.body) };
-      const refusal = answer?.status === 400 ? readRefusal(answer.body) : undefined;
-      return refusal && { refusal };
+      const error = answer?.status === 400 ? readFinalError(answer.body) : undefined;
+      return error && { error };
     } catch {
-      // A value that cannot be written, a header that cannot be sent, or an answer that cannot be read.
+      // A value cannot be marshalled, a header cannot be sent, or the answer cannot be read.
       return undefined;
     }
   };

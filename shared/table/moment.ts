@@ -1,12 +1,12 @@
-import { readConcatenated, totalOf, type RowSource } from "../core/page.ts";
+import { readConcatenated, totalOf, type Order, type RowSource } from "../core/page.ts";
 import { readHeads, readSpan, type List, type ListState } from "./ranked-list.ts";
 import { readAgain } from "./read-again.ts";
 import type { Reader } from "./table.ts";
 import type { Item } from "./writes.ts";
 
 /**
- * A list, and a function that finds the items that its rows point to. If it finds fewer items than there are rows, the
- * list has changed since it was read.
+ * A list, and a function that reads the items to which rows of the list point. If `resolve` returns fewer items than
+ * rows, the list has changed since the rows were read.
  */
 export type Listed<T> = { list: List; resolve: (rows: Item[]) => Promise<readonly T[]> };
 
@@ -18,30 +18,36 @@ export type Moment = {
   /** Opens lists, to read parts of them. Their heads are read together. */
   open: <T>(lists: readonly Listed<T>[]) => Promise<RowSource<T>[]>;
   /**
-   * Opens lists whose heads were read already, because other items contain them. `isSame` tells whether these heads are
-   * still the same. It is not asked if the page has one list only.
+   * Opens lists whose heads were read already, because other items contain these heads. `isSame` reads whether the
+   * heads are still the same. `page` does not call `isSame` if the page has only one source.
    */
   hold: <T>(
     lists: readonly { state: ListState; resolve: Listed<T>["resolve"] }[],
     isSame: () => Promise<boolean>,
   ) => RowSource<T>[];
   /**
-   * Reads the rows of ranks `skip` to `skip + take − 1` of several sources, one after another, and their total. The
-   * sources are all lists that were opened since the last page, and sources of single items after them.
+   * Reads the rows of ranks `skip` to `skip + take − 1` of the concatenated sources, and their total. The sources must
+   * be all lists that were opened since the last page, and after these any sources of single items. With `desc`, the
+   * ranks count from the end.
    */
-  page: <T>(sources: readonly RowSource<T>[], skip: number, take: number) => Promise<{ rows: T[]; total: number }>;
-  /** Throws `ListChanged` if a list has changed since it was opened. For lists that are not read by `page`. */
+  page: <T>(
+    sources: readonly RowSource<T>[],
+    skip: number,
+    take: number,
+    order?: Order,
+  ) => Promise<{ rows: T[]; total: number }>;
+  /** Throws `ListChanged` if a list of `open` has changed since. For lists that are not read by `page`. */
   unchanged: () => Promise<void>;
 };
 
 /**
- * Runs `read` on a consistent state of lists. If a list changes meanwhile, `read` runs again, until 503 `busy`. It
- * makes sure that:
- * - a list has as many rows as its head says, and the items that the rows point to exist;
+ * Runs `read` on a consistent state of lists. If a list changes meanwhile, `read` runs again, until 503 `busy`. A
+ * consistent state means:
+ * - a list has as many rows as its head says, and the items to which the rows point exist;
  * - the heads of several lists belong to the same time.
  *
- * A single list costs its head and its rows. The heads of several lists are read a second time with the rows, and
- * compared. The lists of earlier pages are compared again only if a page has other sources than opened lists.
+ * A single list costs its head and its rows. The heads of several lists are read a second time, together with the rows,
+ * and compared. The lists of earlier pages are compared again only if a page has more sources than opened lists.
  */
 export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Promise<T>): Promise<T> {
   const torn = new Map<string, readonly number[]>();
@@ -58,8 +64,11 @@ export async function atOneMoment<T>(table: Reader, read: (moment: Moment) => Pr
 
 const listName = ({ partition, name }: List): string => `${partition} ${name}`;
 
-/** The rows of a list. Blocks whose bitmaps do not fit the state are put into `torn`. */
-const sourceOf = <T>(
+/**
+ * The items of a list's rows. If the rows do not fit the state, throws `ListChanged`, and notes in `torn` the blocks
+ * whose bitmaps must be read with the head.
+ */
+const listSource = <T>(
   table: Reader,
   torn: Map<string, readonly number[]>,
   state: ListState,
@@ -88,14 +97,14 @@ async function requireSame(table: Reader, states: readonly ListState[]): Promise
 }
 
 /**
- * Creates the `Moment` of one attempt. `torn` has the blocks whose bitmaps did not fit the head in the last attempt, by
- * the name of their list. Their bitmaps are read with the head.
+ * Creates the `Moment` of one attempt. `torn` has, by list, the blocks whose bitmaps did not fit the head in an earlier
+ * attempt. These bitmaps are read together with the head.
  */
 function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment {
   const earlier: ListState[] = [];
   let opened: ListState[] = [];
   const held: (() => Promise<boolean>)[] = [];
-  const source = <T>(state: ListState, resolve: Listed<T>["resolve"]) => sourceOf(table, torn, state, resolve);
+  const source = <T>(state: ListState, resolve: Listed<T>["resolve"]) => listSource(table, torn, state, resolve);
   const requireHeld = async (): Promise<void> => {
     const same = await Promise.all(held.map((isSame) => isSame()));
     if (same.includes(false)) throw new ListChanged();
@@ -117,15 +126,15 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
         return state ? [source(state, resolve)] : [];
       });
     },
-    page: async (sources, skip, take) => {
-      // The rows of earlier lists may decide which other sources there are, so the earlier heads are compared too.
-      const hasOthers = sources.length > opened.length;
-      const compared = hasOthers ? [...earlier, ...opened] : opened.length > 1 ? opened : [];
+    page: async (sources, skip, take, order) => {
+      // The rows of earlier pages may have decided which other sources there are, so their heads are compared too.
+      const hasOtherSources = sources.length > opened.length;
+      const compared = hasOtherSources ? [...earlier, ...opened] : opened.length > 1 ? opened : [];
       earlier.push(...opened);
       opened = [];
-      // Waits for both to end, so that a failed reading leaves nothing running beside the next one.
+      // Waits for both reads to end, so that no read of a failed attempt runs beside the next attempt.
       const [read, same] = await Promise.allSettled([
-        readConcatenated(sources, skip, take),
+        readConcatenated(sources, skip, take, order),
         Promise.all([requireSame(table, compared), sources.length > 1 ? requireHeld() : undefined]),
       ]);
       if (read.status === "rejected") throw read.reason;

@@ -1,25 +1,31 @@
 import * as z from "zod";
 
+import type { Order } from "../core/page.ts";
 import { readAgain } from "./read-again.ts";
 import type { Ahead } from "./read-ahead.ts";
 import type { Reader } from "./table.ts";
 import type { Item, Key, Write } from "./writes.ts";
 
 /**
- * The arithmetic of ranked lists: it finds the ordinal at a rank, although some ordinals are deleted. `holes` counts
- * the deleted ordinals, in two bytes for each block of 4,096; `bitmaps` says which they are, for the blocks that were
- * read.
+ * The positions of a list's rows. An ordinal is the number that a row got when it was added. A rank is the position of
+ * the row among the rows that are left. Ordinals form blocks of 4,096.
  */
 export type Ranks = {
-  /** The ordinal the next row gets. */
+  /** The ordinal of the next row. */
   next: number;
+  /** The number of deleted ordinals of each block, in two bytes, the high byte first. */
   holes: Uint8Array;
-  bitmaps: ReadonlyMap<number, Uint8Array>;
+  /** The deleted ordinals of a block; only for blocks that were read. */
+  bitmaps: ReadonlyMap<number, Bitmap>;
 };
+
+/** The deleted ordinals of a block, and the version of the list that stored them. Earlier versions stored no `version`. */
+type Bitmap = { bits: Uint8Array; version?: number | undefined };
+const Bitmap = z.object({ bits: z.instanceof(Uint8Array), version: z.int().optional() });
 
 const blockSize = 4_096;
 
-/** The block an ordinal belongs to. */
+/** The block of an ordinal. */
 export const blockOf = (ordinal: number): number => Math.floor(ordinal / blockSize);
 
 /** How many ordinals of a block are deleted. */
@@ -33,7 +39,7 @@ export function countBits(bits: Uint8Array = new Uint8Array()): number {
   return count;
 }
 
-/** The block that holds a rank, and how many live rows stand in the blocks before it. */
+/** The block of the row at a rank, and the number of live rows in the blocks before this block. */
 function blockOfRank({ next, holes }: Omit<Ranks, "bitmaps">, rank: number): { block: number; before: number } {
   let before = 0;
   for (let block = 0; block * blockSize < next; block++) {
@@ -44,10 +50,13 @@ function blockOfRank({ next, holes }: Omit<Ranks, "bitmaps">, rank: number): { b
   throw new RangeError(`The rank ${rank} is not in the ${before} rows.`);
 }
 
-/** The ordinal of the live row with this rank (0 is the oldest); needs the bitmap of its block if that has holes. */
+/**
+ * The ordinal of the live row at a rank (0 is the oldest). If the block of the row has holes, `ranks` must have its
+ * bitmap. Throws a RangeError for a rank beyond the last row.
+ */
 export function ordinalAt(ranks: Ranks, rank: number): number {
   const { block, before } = blockOfRank(ranks, rank);
-  const bits = ranks.bitmaps.get(block) ?? new Uint8Array();
+  const bits = ranks.bitmaps.get(block)?.bits ?? new Uint8Array();
   let left = rank - before;
   for (let byte = 0; ; byte++) {
     const deleted = bits[byte] ?? 0;
@@ -67,18 +76,24 @@ function offsetIn(deleted: number, rank: number): number {
   }
 }
 
-/** The counts, and the bitmaps of the changed blocks, after the deletion of `ordinals`. */
-export function withHoles(ranks: Ranks, ordinals: readonly number[]): Pick<Ranks, "holes" | "bitmaps"> {
-  const blocks = [...new Set(ordinals.map(blockOf))];
+/** The holes of all blocks, and the bitmaps of the changed blocks, after rows were removed and rows were returned. */
+export function withHoles(
+  ranks: Ranks,
+  removed: readonly number[],
+  returned: readonly number[] = [],
+): { holes: Uint8Array; bitmaps: Map<number, Uint8Array> } {
+  const blocks = [...new Set([...removed, ...returned].map(blockOf))];
   const holes = new Uint8Array(Math.max(ranks.holes.length, (Math.max(...blocks) + 1) * 2));
   holes.set(ranks.holes);
   const bitmaps = new Map<number, Uint8Array>();
   for (const block of blocks) {
     const bits = new Uint8Array(blockSize / 8);
-    bits.set(ranks.bitmaps.get(block) ?? []);
-    for (const ordinal of ordinals.filter((candidate) => blockOf(candidate) === block)) {
-      const byte = (ordinal % blockSize) >> 3;
-      bits[byte] = (bits[byte] ?? 0) | (1 << (ordinal & 7));
+    bits.set(ranks.bitmaps.get(block)?.bits ?? []);
+    for (const [ordinals, isHole] of [[removed, true] as const, [returned, false] as const]) {
+      for (const ordinal of ordinals.filter((candidate) => blockOf(candidate) === block)) {
+        const [byte, bit] = [(ordinal % blockSize) >> 3, 1 << (ordinal & 7)];
+        bits[byte] = isHole ? (bits[byte] ?? 0) | bit : (bits[byte] ?? 0) & ~bit;
+      }
     }
     const count = countBits(bits);
     holes.set([count >> 8, count & 0xff], block * 2);
@@ -88,10 +103,12 @@ export function withHoles(ranks: Ranks, ordinals: readonly number[]): Pick<Ranks
 }
 
 /*
- * A list whose every page costs the same and whose total is exact. Rows sit at dense ordinals that are
- * never reused; the head knows how many ordinals were given out and how many are deleted in each block
- * of 4,096; a block with deletions has a bitmap of them. A page is the head, at most two bitmaps and
- * one query between two exact ordinals. The owner of a list can keep the head in an item of its own (`bodyWrites`).
+ * A list whose total is exact and whose pages all cost the same. Rows have consecutive ordinals. An
+ * ordinal belongs to one row for ever: a deleted row can come back, and no other row gets its ordinal.
+ * The head has the next ordinal, and the number of deleted ordinals in each block of 4,096. A block with
+ * deletions has a bitmap of its deleted ordinals. To read a page takes the head, at most two bitmaps, and
+ * one query between two exact ordinals. A resource can store the head of its list within one of its own
+ * items (`bodyWrites`).
  *
  * Access patterns (PK is the list's partition)
  *   head of a list       LIST#<name>#HEAD
@@ -100,14 +117,22 @@ export function withHoles(ranks: Ranks, ordinals: readonly number[]): Pick<Ranks
  */
 export type List = { partition: string; name: string };
 
-/** A list as it was read, with the bitmaps of the blocks that were requested. */
-export type ListState = Ranks & { list: List; live: number; version: number };
+/**
+ * A list as it was read, with the bitmaps of the blocks that were requested. `versioned` tells whether the code that
+ * stored the head also stored versions in bitmaps, so that the versions of the head and a bitmap can be compared.
+ */
+export type ListState = Ranks & { list: List; live: number; version: number; versioned?: boolean | undefined };
 
 const ordinalDigits = 10;
 const lastOrdinal = 10 ** ordinalDigits - 1;
 
-const Head = z.object({ next: z.int(), live: z.int(), version: z.int(), holes: z.instanceof(Uint8Array).optional() });
-const Bitmap = z.object({ bits: z.instanceof(Uint8Array) });
+const Head = z.object({
+  next: z.int(),
+  live: z.int(),
+  version: z.int(),
+  holes: z.instanceof(Uint8Array).optional(),
+  versioned: z.boolean().optional(),
+});
 
 const headKey = (list: List): Key => ({ PK: list.partition, SK: `LIST#${list.name}#HEAD` });
 const bitmapKey = (list: List, block: number): Key => ({
@@ -121,10 +146,17 @@ export const rowKey = (list: List, ordinal: number): Key => ({
   SK: `LIST#${list.name}#ROW#${String(ordinal).padStart(ordinalDigits, "0")}`,
 });
 
-const parseBitmaps = (blocks: readonly number[], items: readonly (Item | undefined)[]): Map<number, Uint8Array> =>
-  new Map(blocks.flatMap((block, index) => (items[index] ? [[block, Bitmap.parse(items[index]).bits] as const] : [])));
+/** The range of all rows of a list, for a list that is short enough to be read as a whole. */
+export const rangeOfRows = (list: List): { partition: string; from: string; to: string } => ({
+  partition: list.partition,
+  from: rowKey(list, 0).SK,
+  to: rowKey(list, lastOrdinal).SK,
+});
 
-async function readBitmaps(table: Reader, list: List, blocks: readonly number[]): Promise<Map<number, Uint8Array>> {
+const parseBitmaps = (blocks: readonly number[], items: readonly (Item | undefined)[]): Map<number, Bitmap> =>
+  new Map(blocks.flatMap((block, index) => (items[index] ? [[block, Bitmap.parse(items[index])] as const] : [])));
+
+async function readBitmaps(table: Reader, list: List, blocks: readonly number[]): Promise<Map<number, Bitmap>> {
   return parseBitmaps(blocks, await table.getMany(blocks.map((block) => bitmapKey(list, block))));
 }
 
@@ -140,9 +172,8 @@ async function readState(
 }
 
 /**
- * Reads the head in one round trip with the bitmaps of the blocks that hold `ordinals` (needed to remove them), and
- * with any other items. A batch read is not a snapshot, so it reads again while the head contains a removal that its
- * bitmap does not.
+ * Reads in one round trip the head, the bitmaps of the blocks of `ordinals` (needed to remove these rows or to bring them
+ * back), and any `others`. A batch read is not a snapshot, so `readList` reads again until the bitmaps fit the head.
  */
 export async function readList(
   table: Reader,
@@ -171,17 +202,24 @@ export function readWhole(table: Reader, list: List): Promise<ListState> {
   });
 }
 
-/** Whether the row at an ordinal is deleted, by a bitmap that was read. */
+/** Whether the row at an ordinal is deleted. The bitmap of its block must have been read. */
 export const isDeleted = ({ bitmaps }: Pick<ListState, "bitmaps">, ordinal: number): boolean =>
-  (((bitmaps.get(blockOf(ordinal))?.[(ordinal % blockSize) >> 3] ?? 0) >> (ordinal & 7)) & 1) === 1;
-
-/** Whether a block's bitmap does not fit the head, because the two are of different moments. */
-const isTorn = ({ holes, bitmaps }: ListState, blocks: readonly number[]): boolean =>
-  blocks.some((block) => countBits(bitmaps.get(block)) !== holesIn(holes, block));
+  (((bitmaps.get(blockOf(ordinal))?.bits[(ordinal % blockSize) >> 3] ?? 0) >> (ordinal & 7)) & 1) === 1;
 
 /**
- * Reads the heads of several lists in one round trip, with the bitmaps of the blocks in `blocksOf`. They need not be a
- * snapshot: a write that relies on a head checks its version, and `atOneMoment` compares the heads.
+ * Whether the bitmap of a block does not fit the head, because the list changed between the two reads. A bitmap may be
+ * newer than its head and still have as many deleted ordinals, so the versions are compared too.
+ */
+const isTorn = ({ holes, bitmaps, version, versioned = false }: ListState, blocks: readonly number[]): boolean =>
+  blocks.some((block) => {
+    const bitmap = bitmaps.get(block);
+    const isNewer = versioned && (bitmap?.version ?? 0) > version;
+    return isNewer || countBits(bitmap?.bits) !== holesIn(holes, block);
+  });
+
+/**
+ * Reads the heads of several lists in one round trip, with the bitmaps of the blocks in `blocksOf`. The result need not
+ * be a snapshot: a write that relies on a head checks the head's version, and `atOneMoment` compares the heads.
  */
 export async function readHeads(
   table: Reader,
@@ -197,7 +235,7 @@ export async function readHeads(
   );
 }
 
-function listState(list: List, item: Item | undefined, bitmaps: ReadonlyMap<number, Uint8Array>): ListState {
+function listState(list: List, item: Item | undefined, bitmaps: Ranks["bitmaps"]): ListState {
   if (!item) return { list, next: 0, live: 0, version: 0, holes: new Uint8Array(), bitmaps };
   const { holes = new Uint8Array(), ...head } = Head.parse(item);
   return { list, ...head, holes, bitmaps };
@@ -206,12 +244,12 @@ function listState(list: List, item: Item | undefined, bitmaps: ReadonlyMap<numb
 function headWrite(state: ListState, change: { next: number; live: number; holes: Uint8Array }): Write {
   const { list, version } = state;
   return {
-    put: { ...headKey(list), ...change, version: version + 1 },
+    put: { ...headKey(list), ...change, version: version + 1, versioned: true },
     if: version === 0 ? "absent" : { version },
   };
 }
 
-/** The write that fails a transaction when the list changed since it was read. */
+/** The write that makes a transaction fail if the list has changed since its state was read. */
 export const unchangedList = ({ list, version }: ListState): Write => ({
   check: headKey(list),
   if: version === 0 ? "absent" : { version },
@@ -219,12 +257,13 @@ export const unchangedList = ({ list, version }: ListState): Write => ({
 
 type Rows = readonly Record<string, unknown>[];
 
-/** The writes that add `rows` at the end, the first one at ordinal `state.next`. One head update for all. */
+/** The writes that add `rows` at the end, from the ordinal `state.next` on. All rows share one update of the head. */
 export const appendRows = (state: ListState, rows: Rows): Write[] => changeRows(state, { added: rows });
 
 /**
- * The writes that remove the rows at `ordinals`. The state must be from `readList` with these ordinals. A row that is
- * gone meanwhile, or that fails the condition `row.if`, throws the error of `row.orElse`.
+ * The writes that remove the rows at `ordinals`. The state must be from `readList` with these ordinals. The condition
+ * of each row is `row.if`, or that the row is present. If the condition fails, the commit throws the error of
+ * `row.orElse`.
  */
 export const removeRows = (
   state: ListState,
@@ -232,40 +271,58 @@ export const removeRows = (
   row: Pick<Write, "if" | "orElse"> = {},
 ): Write[] => changeRows(state, { removed: ordinals, row });
 
-type RowChanges = { added?: Rows; removed?: readonly number[]; row?: Pick<Write, "if" | "orElse"> };
+type RowChanges = {
+  added?: Rows;
+  removed?: readonly number[];
+  row?: Pick<Write, "if" | "orElse">;
+  /** Deleted rows that come back, by their ordinals. The state must be from `readList` with these ordinals. */
+  returned?: ReadonlyMap<number, Record<string, unknown>>;
+};
 
-/** The writes of `appendRows` and `removeRows` in one transaction, with one head update. */
+/** The writes that add rows, remove rows and bring rows back in one transaction, with one update of the head. */
 export function changeRows(state: ListState, changes: RowChanges): Write[] {
   const { head, writes } = bodyWrites(state, changes);
   return [headWrite(state, head), ...writes];
 }
 
-/** The writes of `changeRows` without the head's, and the head that must be stored with them. */
+/**
+ * The writes of `changeRows` without the write of the head, and the head to store in the same transaction, with the
+ * version after `state.version`.
+ */
 export function bodyWrites(
   state: ListState,
-  { added = [], removed = [], row = {} }: RowChanges,
+  { added = [], removed = [], row: removedRow = {}, returned = new Map() }: RowChanges,
 ): { head: Pick<ListState, "next" | "live" | "holes">; writes: Write[] } {
   const { list, next, live } = state;
-  const { holes, bitmaps } = withHoles(state, removed);
+  const { holes, bitmaps } = withHoles(state, removed, [...returned.keys()]);
   return {
-    head: { next: next + added.length, live: live + added.length - removed.length, holes },
+    head: { next: next + added.length, live: live + added.length + returned.size - removed.length, holes },
     writes: [
-      ...[...bitmaps].map(([block, bits]): Write => ({ put: { ...bitmapKey(list, block), bits } })),
-      ...added.map((one, index): Write => ({ put: { ...one, ...rowKey(list, next + index) }, if: "absent" })),
-      ...removed.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...row })),
+      ...[...bitmaps].map(([block, bits]) => bitmapWrite(state, block, bits)),
+      ...[...returned].map(([ordinal, row]): Write => ({ put: { ...row, ...rowKey(list, ordinal) }, if: "absent" })),
+      ...added.map((row, index): Write => ({ put: { ...row, ...rowKey(list, next + index) }, if: "absent" })),
+      ...removed.map((ordinal): Write => ({ delete: rowKey(list, ordinal), if: "present", ...removedRow })),
     ],
   };
 }
 
-/** The write that deletes the head item of a list whose head moves into another item. */
+/** The write that replaces the bitmap of a block, unless the bitmap has changed since it was read. */
+function bitmapWrite({ list, bitmaps, version }: ListState, block: number, bits: Uint8Array): Write {
+  const before = bitmaps.get(block);
+  const put = { ...bitmapKey(list, block), bits, version: version + 1 };
+  if (!before) return { put, if: "absent" };
+  return before.version === undefined ? { put } : { put, if: { version: before.version } };
+}
+
+/** Deletes the head item of a list whose head moves into another item; no write if there is no head item. */
 export const noHead = ({ list, version }: ListState): Write[] =>
   version === 0 ? [] : [{ delete: headKey(list), if: { version } }];
 
-/** The state of a list whose head is in another item, with the bitmaps of the blocks that hold `ordinals`. */
+/** Reads the state of a list whose head is in another item, with the bitmaps of the blocks of `ordinals`. */
 export async function stateOf(
   table: Reader,
   list: List,
-  head: Pick<ListState, "next" | "live" | "holes" | "version">,
+  head: Pick<ListState, "next" | "live" | "holes" | "version" | "versioned">,
   ordinals: readonly number[] = [],
 ): Promise<ListState> {
   return { list, ...head, bitmaps: await readBitmaps(table, list, [...new Set(ordinals.map(blockOf))]) };
@@ -273,7 +330,7 @@ export async function stateOf(
 
 const ordinalIn = (sortKey: string): number => Number(sortKey.slice(-ordinalDigits));
 
-/** The state of a list that has lost its head, from its rows and bitmaps, without the bitmaps. */
+/** Rebuilds the state of a list whose head is lost, from its rows and bitmaps. The state has no bitmaps. */
 export async function rebuiltState(table: Reader, list: List, version: number): Promise<ListState> {
   const { partition } = list;
   const [items, [last]] = await Promise.all([
@@ -292,14 +349,14 @@ export async function rebuiltState(table: Reader, list: List, version: number): 
   return { list, ...empty, holes, live: next - deleted.length, version };
 }
 
-/** The most unwanted rows that a query reads between two wanted ones. Beyond that, a read by key costs less. */
+/** The greatest difference between neighbouring ordinals of one query. With greater gaps, reads by key cost less. */
 const mostGap = 4;
 /** The most ranges that are read at the same time. */
 const mostRanges = 10;
 
 /**
- * Reads the rows of a list at ordinals, in any order; it may return other rows too. Rows near each other are read by one
- * query, which costs less than each of them by its key.
+ * Reads the rows of a list at `ordinals`, in no certain order, and perhaps rows between them. Rows near each other are
+ * read by one query, which costs less than a read by key for each row.
  */
 export async function readNear(table: Reader, list: List, ordinals: readonly number[]): Promise<Item[]> {
   const sorted = [...new Set(ordinals)].toSorted((a, b) => a - b);
@@ -320,7 +377,7 @@ export async function readNear(table: Reader, list: List, ordinals: readonly num
   return [...single.flatMap((item) => item ?? []), ...near.flat()];
 }
 
-/** Groups of ordinals with small gaps between them. */
+/** Groups ordinals, so that neighbours within a group differ by `mostGap` at most. */
 function groupsOf(sorted: readonly number[]): number[][] {
   const groups: number[][] = [];
   for (const ordinal of sorted) {
@@ -331,14 +388,12 @@ function groupsOf(sorted: readonly number[]): number[][] {
   return groups;
 }
 
-type Order = "oldest" | "newest";
-
-/** Ranks `skip` to `skip + take − 1`, counted from the oldest or the newest row. */
+/** Ranks `skip` to `skip + take − 1`, counted from the oldest row or, with `desc`, from the newest. */
 type Span = { skip: number; take: number; order?: Order };
 
 /**
- * Reads the rows of ranks `skip` to `skip + take − 1` and the exact total, from the same state of the list. The rows
- * are checked against the head, and read again if the list changed meanwhile.
+ * Reads the rows of ranks `skip` to `skip + take − 1` and the exact total, from one state of the list. If the list
+ * changes meanwhile, reads again, until 503 `busy`.
  */
 export async function readRows(table: Reader, list: List, span: Span): Promise<{ rows: Item[]; total: number }> {
   let blocks: readonly number[] = [];
@@ -352,38 +407,48 @@ export async function readRows(table: Reader, list: List, span: Span): Promise<{
 }
 
 /**
- * Reads rows of a list whose head was read. If the list changed since, it returns the blocks to read again with the
- * head.
+ * Reads rows of a list whose head was read. If the list has changed since, returns the blocks whose bitmaps must be
+ * read again together with the head.
  */
 export async function readSpan(
   table: Reader,
   state: ListState,
-  { skip, take, order = "oldest" }: Span,
+  { skip, take, order = "asc" }: Span,
 ): Promise<{ rows: Item[] } | { changed: readonly number[] }> {
   const count = Math.max(0, Math.min(take, state.live - skip));
   if (count === 0) return { rows: [] };
-  const first = order === "oldest" ? skip : state.live - skip - count;
+  const first = order === "asc" ? skip : state.live - skip - count;
   const blocks = holedBlocks(state, first, first + count - 1);
   const missing = blocks.filter((block) => !state.bitmaps.has(block));
   const bitmaps = new Map([...state.bitmaps, ...(await readBitmaps(table, state.list, missing))]);
   const rows = await readRanks(table, { ...state, bitmaps }, first, first + count - 1);
   if (!rows) return { changed: blocks };
-  return { rows: order === "oldest" ? rows : rows.toReversed() };
+  return { rows: order === "asc" ? rows : rows.toReversed() };
 }
 
-/** The blocks whose bitmaps are needed to find two ranks. */
+/** The blocks whose bitmaps are needed to find the ordinals from one rank to another. */
 function holedBlocks(state: ListState, first: number, last: number): number[] {
-  const blocks = [...new Set([first, last].map((rank) => blockOfRank(state, rank).block))];
-  return blocks.filter((block) => holesIn(state.holes, block) > 0);
+  const [from = 0, to = 0] = [first, last].map((rank) => blockOfRank(state, rank).block);
+  return Array.from({ length: to - from + 1 }, (_, index) => from + index).filter((block) => {
+    const deleted = holesIn(state.holes, block);
+    return deleted > 0 && deleted < blockSize;
+  });
 }
 
-/** The rows from one rank to another, both included; undefined if the list changed since its head was read. */
+/**
+ * Reads the rows from one rank to another, both included; undefined if the list has changed since its head was read.
+ */
 async function readRanks(table: Reader, state: ListState, first: number, last: number): Promise<Item[] | undefined> {
   if (isTorn(state, holedBlocks(state, first, last))) return undefined;
   const [from, to] = [first, last].map((rank) => rowKey(state.list, ordinalAt(state, rank)).SK);
   const rows = await table.between(state.list.partition, from ?? "", to ?? "");
-  return rows.length === last - first + 1 ? rows : undefined;
+  const isSame = rows.length === last - first + 1 && !rows.some(({ SK }) => isHole(state, ordinalIn(SK)));
+  return isSame ? rows : undefined;
 }
+
+/** Whether the row at an ordinal was deleted when the head was read. */
+const isHole = (state: ListState, ordinal: number): boolean =>
+  holesIn(state.holes, blockOf(ordinal)) === blockSize || isDeleted(state, ordinal);
 
 /** The items that `readList` reads. */
 export const aheadOfList = (list: List, ordinals: readonly number[] = [], others: readonly Key[] = []): Ahead => ({
@@ -394,14 +459,14 @@ export const aheadOfList = (list: List, ordinals: readonly number[] = [], others
 export const aheadOfLists = (lists: readonly List[]): Ahead => ({ keys: lists.map(headKey) });
 
 /**
- * The items and rows that `readRows` reads if no row before them was deleted. The first page is right also after
- * deletions. Of a newest-first list only the first page is known.
+ * The items and rows that `readRows` will probably read. The rows of a later page are a guess that no row was deleted
+ * before them. The later pages of a newest-first list cannot be guessed, because they depend on the total.
  */
-export function aheadOfRows(list: List, { skip, take, order = "oldest" }: Span): Ahead {
+export function aheadOfRows(list: List, { skip, take, order = "asc" }: Span): Ahead {
   const isFirst = skip === 0;
-  const known = isFirst || order === "oldest";
+  const canGuess = isFirst || order === "asc";
   const [from, to] = isFirst ? [0, lastOrdinal] : [skip, skip + take - 1];
   const range = { partition: list.partition, from: rowKey(list, from).SK, to: rowKey(list, to).SK };
-  const options = isFirst ? { limit: take, newestFirst: order === "newest" } : {};
-  return { keys: [headKey(list)], ranges: known && take > 0 ? [{ ...range, ...options }] : [] };
+  const options = isFirst ? { limit: take, newestFirst: order === "desc" } : {};
+  return { keys: [headKey(list)], ranges: canGuess && take > 0 ? [{ ...range, ...options }] : [] };
 }

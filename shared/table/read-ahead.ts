@@ -5,7 +5,7 @@ import { type Item, type Key, keyText } from "./writes.ts";
 /** The sort keys of a partition from `from` to `to`, both included. */
 type Range = { partition: string; from: string; to: string };
 
-/** The most rows of a range that are read ahead. There is a limit because the caller is not authorized yet. */
+/** The most rows of a range that are read ahead. A caller who is not authorized yet must not cause larger reads. */
 const mostRows = 200;
 
 /** Items and ranges that a request will read. */
@@ -13,17 +13,17 @@ export type Ahead = {
   keys?: readonly Key[];
   ranges?: readonly (Range & RangeOptions)[];
   /**
-   * Whether the result of a `get` serves the next `get` too. A route finds its resource, and the first run of its plan
-   * reads the resource again.
+   * Whether the result of a `get` is kept for one more `get` of the key. A route finds its resource, and the first run
+   * of its plan gets the resource again.
    */
   again?: boolean;
 };
 
 /**
- * Begins to read items and ranges, and returns a table that answers with them.
- * - The first read of each takes what was read ahead. A later one reads it again. A key that is listed twice is read
- *   ahead for two reads, in one round trip.
- * - What was read ahead is dropped by a write, and when a plan runs again.
+ * Begins to read items and ranges, and returns a table that answers from the results.
+ * - The first read of an item or range takes the result. A later read goes to the table. A key that is listed twice in
+ *   `ahead` serves two reads.
+ * - A write drops all results, and so does a plan that runs again.
  */
 export function readAhead(table: Table, ahead: Ahead): Table {
   const { drop, ...reads } = readsAhead(table, ahead);
@@ -44,62 +44,64 @@ export function readAhead(table: Table, ahead: Ahead): Table {
   };
 }
 
-/** Like `readAhead`, for a reader. */
+/** Like `readAhead`, for a reader, which cannot write. */
 export const readerAhead = (table: Reader, ahead: Ahead): Reader => ({ ...table, ...readsAhead(table, ahead) });
 
 type Reads = Pick<Reader, "get" | "getMany" | "between"> & { drop: () => void };
 
 function readsAhead(table: Reader, { keys = [], ranges = [], again = false }: Ahead): Reads {
-  const items = keys.map((key) => ({ name: keyText(key), found: handled(table.getMany([key])) }));
-  const parts = ranges.map((range) => {
-    const part = { ...range, limit: Math.min(range.limit ?? Infinity, mostRows) };
-    return { ...part, items: handled(table.between(part.partition, part.from, part.to, part)) };
+  const earlyItems = keys.map((key) => ({ name: keyText(key), result: handled(table.getMany([key])) }));
+  const earlyRanges = ranges.map((range) => {
+    const limited = { ...range, limit: Math.min(range.limit ?? Infinity, mostRows) };
+    return { ...limited, items: handled(table.between(limited.partition, limited.from, limited.to, limited)) };
   });
   const drop = (): void => {
-    items.length = 0;
-    parts.length = 0;
+    earlyItems.length = 0;
+    earlyRanges.length = 0;
   };
   const read = async (key: Key, isKept = false): Promise<Item | undefined> => {
-    const place = items.findIndex(({ name }) => name === keyText(key));
-    const [early] = place === -1 ? [] : items.splice(place, 1);
-    const found = early?.found ?? table.getMany([key]);
-    if (isKept && !early) items.push({ name: keyText(key), found: handled(found) });
-    return (await found)[0];
+    const index = earlyItems.findIndex(({ name }) => name === keyText(key));
+    const [early] = index === -1 ? [] : earlyItems.splice(index, 1);
+    const result = early?.result ?? table.getMany([key]);
+    if (isKept && !early) earlyItems.push({ name: keyText(key), result: handled(result) });
+    return (await result)[0];
   };
   return {
     get: async (key, schema) => {
       const item = await read(key, again);
       return item === undefined ? undefined : schema.parse(item);
     },
-    getMany: (all) => (items.length === 0 ? table.getMany(all) : Promise.all(all.map((key) => read(key)))),
+    getMany: (all) => (earlyItems.length === 0 ? table.getMany(all) : Promise.all(all.map((key) => read(key)))),
     between: async (partition, from, to, options) => {
-      const early = await take(parts, { partition, from, to, ...options });
-      return early ?? table.between(partition, from, to, options);
+      const items = await takeRange(earlyRanges, { partition, from, to, ...options });
+      return items ?? table.between(partition, from, to, options);
     },
     drop,
   };
 }
 
-type AheadRange = Range & RangeOptions & { items: Promise<Item[]> };
+type EarlyRange = Range & RangeOptions & { items: Promise<Item[]> };
 
-/** Takes the items of a range out of those that were read ahead; undefined if they were not all read. */
-async function take(
-  parts: AheadRange[],
+/** Takes the items of a range from the ranges that were read ahead; undefined if not all of the items were read. */
+async function takeRange(
+  earlyRanges: EarlyRange[],
   { partition, from, to, limit = Infinity, newestFirst = false }: Range & RangeOptions,
 ): Promise<Item[] | undefined> {
-  const place = parts.findIndex((part) => part.partition === partition && part.from <= from && to <= part.to);
-  const [part] = place === -1 ? [] : parts.splice(place, 1);
-  if (!part) return undefined;
-  const items = await part.items;
-  const last = items.length === part.limit ? items.at(-1)?.SK : undefined;
-  const isWhole = last === undefined || (part.newestFirst ? last <= from : to <= last);
+  const index = earlyRanges.findIndex((range) => range.partition === partition && range.from <= from && to <= range.to);
+  const [early] = index === -1 ? [] : earlyRanges.splice(index, 1);
+  if (!early) return undefined;
+  const items = await early.items;
+  const last = items.length === early.limit ? items.at(-1)?.SK : undefined;
+  const isWhole = last === undefined || (early.newestFirst ? last <= from : to <= last);
   const inside = items.filter(({ SK }) => from <= SK && SK <= to);
-  const isSameWay = (part.newestFirst ?? false) === newestFirst;
-  if (!isWhole && !(isSameWay && inside.length >= limit)) return undefined;
-  return (isSameWay ? inside : inside.toReversed()).slice(0, limit);
+  const isSameOrder = (early.newestFirst ?? false) === newestFirst;
+  if (!isWhole && !(isSameOrder && inside.length >= limit)) return undefined;
+  return (isSameOrder ? inside : inside.toReversed()).slice(0, limit);
 }
 
-/** Marks a rejection as handled. The reader of the promise still sees it. */
+/**
+ * Marks a rejection as handled, because the promise may never be awaited. A caller who awaits it still gets the error.
+ */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;

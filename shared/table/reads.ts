@@ -8,8 +8,9 @@ import { type Item, type Key, keyText } from "./writes.ts";
 /** How much of a range of sort keys to read, and from which end. */
 export type RangeOptions = { limit?: number; newestFirst?: boolean };
 
-const reads = { ConsistentRead: true, ReturnConsumedCapacity: "TOTAL" } as const;
+const callOptions = { ConsistentRead: true, ReturnConsumedCapacity: "TOTAL" } as const;
 
+/** `Reader.get`, or `Reader.glimpse` without `ConsistentRead`. */
 export async function get<S extends z.ZodType>(
   connection: Connection,
   key: Key,
@@ -17,43 +18,45 @@ export async function get<S extends z.ZodType>(
   ConsistentRead = true,
 ): Promise<z.output<S> | undefined> {
   const { client, name } = connection;
-  const input = { TableName: name, Key: key, ...reads, ConsistentRead };
-  const { Item: found } = await roundTrip(connection, "readUnits", () => client.send("GetItem", input));
-  return found === undefined ? undefined : schema.parse(found);
+  const input = { TableName: name, Key: key, ...callOptions, ConsistentRead };
+  const { Item: item } = await roundTrip(connection, "readUnits", () => client.send("GetItem", input));
+  return item === undefined ? undefined : schema.parse(item);
 }
 
+/** `Reader.getMany`. */
 export async function getMany(connection: Connection, keys: Key[]): Promise<(Item | undefined)[]> {
   const distinct = [...new Map(keys.map((key) => [keyText(key), key])).values()];
   const batches = Array.from({ length: Math.ceil(distinct.length / 100) }, (_, index) =>
     distinct.slice(index * 100, index * 100 + 100),
   );
   const items = (await Promise.all(batches.map((batch) => getBatch(connection, batch)))).flat();
-  const found = new Map(items.map((item) => [keyText(item), item]));
-  return keys.map((key) => found.get(keyText(key)));
+  const byKey = new Map(items.map((item) => [keyText(item), item]));
+  return keys.map((key) => byKey.get(keyText(key)));
 }
 
 /**
- * Reads a batch of items. BatchGetItem may leave keys unprocessed if it is throttled or its answer exceeds 16 MB; these
- * keys are requested again.
+ * Reads a batch of items. BatchGetItem leaves keys unprocessed if it is throttled, or if its answer would exceed 16 MB.
+ * These keys are requested again. Throws 503 `busy` if some are still unprocessed after seven requests.
  */
 async function getBatch(connection: Connection, keys: Key[]): Promise<Item[]> {
   const { client, name } = connection;
   const items: Item[] = [];
-  let wanted: Record<string, unknown>[] = keys;
-  for (let attempt = 0; wanted.length > 0; attempt++) {
+  let remaining: Record<string, unknown>[] = keys;
+  for (let attempt = 0; remaining.length > 0; attempt++) {
     if (attempt > 0) await backOff(attempt);
     if (attempt > 6) throw new Problem("busy", "The table is throttled. Try again.", { retry_after: 1 });
     const input = {
-      RequestItems: { [name]: { Keys: wanted, ConsistentRead: true } },
+      RequestItems: { [name]: { Keys: remaining, ConsistentRead: true } },
       ReturnConsumedCapacity: "TOTAL",
     } as const;
     const answer = await roundTrip(connection, "readUnits", () => client.send("BatchGetItem", input));
     items.push(...((answer.Responses?.[name] ?? []) as Item[]));
-    wanted = answer.UnprocessedKeys?.[name]?.Keys ?? [];
+    remaining = answer.UnprocessedKeys?.[name]?.Keys ?? [];
   }
   return items;
 }
 
+/** `Reader.between`. */
 export async function between(
   connection: Connection,
   partition: string,
@@ -71,7 +74,7 @@ export async function between(
       ScanIndexForward: !newestFirst,
       ...(limit === Infinity ? {} : { Limit: limit - items.length }),
       ...(start ? { ExclusiveStartKey: start } : {}),
-      ...reads,
+      ...callOptions,
     };
     const answer = await roundTrip(connection, "readUnits", () => connection.client.send("Query", input));
     items.push(...((answer.Items ?? []) as Item[]));

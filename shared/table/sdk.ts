@@ -23,17 +23,18 @@ const commands = {
 } satisfies Record<TableOperation, unknown>;
 
 /**
- * Sends operations through the AWS SDK, which decides about credentials, retries and errors. In a bundle this file lies
- * beside the code of the Lambda, and is loaded when it is first needed.
+ * Sends operations through the AWS SDK, which decides about credentials, retries and errors. The bundle of a Lambda has
+ * this file apart from its main code, so that the SDK is loaded only when it is needed.
  */
-export function sdkSender(place: { endpoint?: string }): Send {
+export function sdkSender(options: { endpoint?: string }): Send {
   const client = new DynamoDBClient({
-    ...place,
+    ...options,
     maxAttempts: 3,
-    // With the lane's attempt, these end before the Lambda of a route times out, so that the caller gets our 503.
+    // The attempt of the lane and these attempts end before a route's Lambda times out, so that the caller gets our
+    // 503.
     requestHandler: { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true },
   });
   const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
-  // The commands' types are a union that TypeScript cannot follow by the operation's name.
+  // TypeScript cannot choose the types of the command by the name of the operation.
   return (operation, input) => documents.send(new commands[operation](input as never) as never) as never;
 }

@@ -4,7 +4,7 @@ import { type Item, type Key, keyText } from "./writes.ts";
 /** The reads of `SeenItems`. */
 export type Seen = Pick<SeenItems, "recall">;
 
-/** Items as this process saw them last. They may be stale: use them only to guess which items to read. */
+/** Items as this process read them last. They may be stale: use them only to guess which items to read. */
 export class SeenItems {
   readonly #items = new Map<string, Item>();
 
@@ -18,7 +18,7 @@ export class SeenItems {
     remember(this.#items, keyText(item), item);
   }
 
-  /** Replaces a noted item by what was read at its key. Ignores a key that was not noted. */
+  /** Replaces a noted item by the item that was read at its key. Ignores a key that was not noted. */
   update(key: Key, item: Item | undefined): void {
     if (!this.#items.has(keyText(key))) return;
     if (item) this.note(item);

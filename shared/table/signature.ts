@@ -8,18 +8,18 @@ type Post = { host: string; headers: Readonly<Record<string, string>>; body: str
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac("sha256", key).update(text).digest();
 
 /**
- * Creates a function that signs POSTs to a service by AWS Signature Version 4, and returns their headers. The key of a
- * day is derived once, because signing is a large part of a call's processor time.
+ * Creates a function that signs POSTs to a service by AWS Signature Version 4, and returns all headers of the POST. It
+ * keeps the signing key of a day, because deriving the key again for each call would take four more HMACs.
  */
 export function signer(service: string, region: string) {
-  let known: { of: string; key: KeyObject } | undefined;
+  let cached: { name: string; key: KeyObject } | undefined;
 
-  function keyOf(secret: string, date: string): KeyObject {
-    const of = `${date} ${secret}`;
-    if (known?.of === of) return known.key;
+  function signingKey(secret: string, date: string): KeyObject {
+    const name = `${date} ${secret}`;
+    if (cached?.name === name) return cached.key;
     const derived = [region, service, "aws4_request"].reduce(hmac, hmac(`AWS4${secret}`, date));
-    known = { of, key: createSecretKey(derived) };
-    return known.key;
+    cached = { name, key: createSecretKey(derived) };
+    return cached.key;
   }
 
   return ({ host, headers, body }: Post, credentials: Credentials, now: Date): Record<string, string> => {
@@ -38,7 +38,7 @@ export function signer(service: string, region: string) {
     const canonical = `POST\n/\n\n${names.map((name) => `${name}:${sent[name]}\n`).join("")}\n${signed}\n${hash("sha256", body)}`;
     const scope = `${date}/${region}/${service}/aws4_request`;
     const text = `AWS4-HMAC-SHA256\n${time}\n${scope}\n${hash("sha256", canonical)}`;
-    const signature = createHmac("sha256", keyOf(secretAccessKey, date)).update(text).digest("hex");
+    const signature = createHmac("sha256", signingKey(secretAccessKey, date)).update(text).digest("hex");
     const authorization = `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope}, SignedHeaders=${signed}, Signature=${signature}`;
     return { ...sent, authorization };
   };

@@ -13,11 +13,11 @@ export type Reader = {
   /** One item, parsed; undefined when there is none. */
   get: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
   /**
-   * Like `get`, but eventually consistent, at half the price, or as this process saw the item last. Use it only for a
-   * pointer that the caller checks against its target.
+   * Like `get`, but the item may be stale: it is read eventually consistent, at half the price, or it is the item that
+   * this process saw last. Use it only for a pointer that the caller checks against its target.
    */
   glimpse: <S extends z.ZodType>(key: Key, schema: S) => Promise<z.output<S> | undefined>;
-  /** Drops what was read ahead, where items of one moment are read in a certain order; undefined if nothing is. */
+  /** Drops the results that were read ahead. Call it before reads whose order matters. Undefined without read-ahead. */
   dropAhead?: () => void;
   /** The items that this process saw last; undefined for a table that does not remember any. */
   seen?: SeenItems;
@@ -35,21 +35,21 @@ export type Table = Reader & {
   attempt: (write: Write) => Promise<Attempt>;
   /**
    * Runs `plan`: fresh reads, then up to 100 writes that happen together or not at all. A plan commits nothing itself.
-   * - A failed condition throws its write's `orElse`.
-   * - A failed condition without `orElse`, and any conflict, mean that the reads were stale: the whole plan runs again,
+   * - A failed condition throws the error of its write's `orElse`.
+   * - After a failed condition without `orElse`, or a conflict, the reads may be stale: the whole plan runs again,
    *   until 503 `busy`.
-   * - Plans of this process that write to the same items run in turns. For those of other processes there is jittered
-   *   back-off.
+   * - If the conditions of two transactions of this process compare attributes of the same item, the transactions are
+   *   sent one after another. After a conflict with another process the plan waits a random time.
    */
   commit: <T>(plan: () => Promise<Plan<T>>) => Promise<T>;
 };
 
-/** Twice the time that 200 processes need to add to one list at the same time, if each attempt takes 40 ms. */
+/** About twice the time that 200 processes need to add one row each to one list, if each attempt takes 40 ms. */
 const contentionLimitMs = 15_000;
 
 /**
- * Opens the named table over a client. What its calls consume is added to `usage`. A transaction that meets contention
- * is tried for `limitMs`.
+ * Opens the named table over a client. Each read and write adds its cost to `usage`. A transaction that meets contention
+ * is tried for `limitMs` milliseconds.
  */
 export function openTable(
   client: TableClient,
@@ -69,13 +69,13 @@ export function openTable(
 }
 
 /**
- * The result of one conditional write: the attributes that an update changed, or the item that failed the condition.
+ * The result of one conditional write: the attributes that an update changed, or the strings and numbers of the item
+ * that failed the condition.
  */
 export type Attempt = { done: true; updated: Record<string, unknown> } | { done: false; found: Record<string, string> };
 
 const callOptions = { ReturnConsumedCapacity: "TOTAL", ReturnValuesOnConditionCheckFailure: "ALL_OLD" } as const;
 
-/** Makes one write outside of any transaction. */
 async function attempt(connection: Connection, write: Write): Promise<Attempt> {
   const { client, name } = connection;
   const { Put, Update, Delete } = toTransactItem(name, write);
@@ -93,6 +93,6 @@ async function attempt(connection: Connection, write: Write): Promise<Attempt> {
   }
 }
 
-/** The SDK's class of this error is loaded only with the SDK, so its name tells it. */
+/** Compares the name of the error, because the class of the error is loaded only with the SDK. */
 const isConditionFailure = (error: unknown): error is ConditionalCheckFailedException =>
   error instanceof Error && error.name === "ConditionalCheckFailedException";

@@ -12,17 +12,17 @@ export const anyItem = z.custom<Item>();
 
 type Scalar = string | number | boolean;
 
-/** The condition on an attribute: equal to a value, or within bounds. A missing attribute fulfils none of them. */
+/** The condition on an attribute: equal to a value, or within bounds. An absent attribute fulfils no condition. */
 type Expected = Scalar | { atMost?: number | string; above?: number | string };
 type Attributes = Record<string, Expected>;
 
 /**
  * `absent` and `present` are conditions on the whole item. A record has conditions on attributes, and all must be
- * fulfilled.
+ * fulfilled. `absentOr` is fulfilled if the item is absent, or if the conditions in it are.
  */
 type Condition = "absent" | "present" | Attributes | { absentOr: Attributes };
 
-/** Makes the error for a failed condition from the item that was stored (its strings and numbers). */
+/** Makes the error for a failed condition from the strings and numbers of the stored item. */
 type OrElse = (found: Record<string, string>) => Error;
 
 /** One write of a transaction, as data. `toTransactItem` turns it into DynamoDB expressions. */

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
 
 import * as z from "zod";
 
@@ -12,14 +13,16 @@ import type { Context } from "../http/route.ts";
 import { aheadOfList, appendRows, readList, readRows, removeRows, rowKey, type List } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
-import type { Key } from "../table/writes.ts";
+import type { Key, Write } from "../table/writes.ts";
 
 /*
  * Access patterns
  *   tags of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#tags
  *   whether a name is taken                                ACCOUNT#<id> / TAG_NAME#<SHA-256 of the folded name>
  */
+/** The list of an account's tags. */
 export const tagsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "tags" });
+/** The key of the tag with this id. An id in another form gets a key that no tag has. */
 export const tagKey = (accountId: string, id: string): Key => rowKey(tagsOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
 function tagNameKey(accountId: string, name: string): Key {
@@ -58,12 +61,13 @@ type Tag = z.output<typeof Tag>;
 
 export const tagKind = defineKind({
   name: "tag",
-  verbs: ["created", "deleted"],
+  verbs: ["created", "updated", "deleted"],
   view: Tag,
   seenWith: "account.view",
 });
 
-const tagLimit = 1_000;
+/** The most tags of an account. */
+export const tagLimit = 1_000;
 
 /** Creates a tag. Throws 409 `tag_name_taken` or `limit_reached`. */
 export function addTag(
@@ -79,18 +83,54 @@ export function addTag(
     const tag: Tag = { id, name, color_hex, description, created_at: now().toISOString() };
     return {
       value: tag,
-      writes: [
-        ...appendRows(state, [tag]),
-        {
-          put: { ...tagNameKey(accountId, name), id },
-          if: "absent",
-          orElse: (found) =>
-            new Problem("tag_name_taken", "Another tag of this account has this name.", {
-              conflicts_with: found["id"] ?? "",
-            }),
-        },
-      ],
+      writes: [...appendRows(state, [tag]), nameWrite(accountId, name, id)],
       changes: [change(tagKind, "created", id, { after: tag })],
+    };
+  });
+}
+
+/** The write that takes a name for a tag. It fails with 409 `tag_name_taken` if another tag has the name. */
+const nameWrite = (accountId: string, name: string, id: string): Write => ({
+  put: { ...tagNameKey(accountId, name), id },
+  if: "absent",
+  orElse: (holder) =>
+    new Problem("tag_name_taken", "Another tag of this account has this name.", {
+      conflicts_with: holder["id"] ?? "",
+    }),
+});
+
+export const TagChanges = z
+  .strictObject({
+    name: NewTag.shape.name.optional(),
+    color_hex: NewTag.shape.color_hex,
+    description: NewTag.shape.description,
+  })
+  .meta({ id: "TagUpdate", description: "The changes to a tag." });
+
+/**
+ * Changes a tag. Undefined members stay as they are; null removes a colour or a description. Domains refer to a tag by
+ * its id, so they show the new name. Throws 404, and 409 `tag_name_taken`.
+ */
+export function updateTag(
+  accountId: string,
+  id: string,
+  changes: z.output<typeof TagChanges>,
+  { table, commit }: Context,
+): Promise<Tag> {
+  const members = Object.entries(changes).filter(([, value]) => value !== undefined);
+  return commit(async () => {
+    const before = await table.get(tagKey(accountId, id), Tag);
+    if (before?.id !== id) throw notFound();
+    const after: Tag = { ...before, ...Object.fromEntries(members) };
+    if (isDeepStrictEqual(after, before)) return { value: before, writes: [], changes: [] };
+    const [from, to] = [tagNameKey(accountId, before.name), tagNameKey(accountId, after.name)];
+    return {
+      value: after,
+      writes: [
+        { update: tagKey(accountId, id), set: Object.fromEntries(members), if: { id, name: before.name } },
+        ...(from.SK === to.SK ? [] : [nameWrite(accountId, after.name, id), { delete: from }]),
+      ],
+      changes: [change(tagKind, "updated", id, { before, after })],
     };
   });
 }
@@ -109,7 +149,7 @@ export async function listTags(
 export const aheadOfTag = (accountId: string, id: string): Ahead =>
   aheadOfList(tagsOf(accountId), [ordinalOf(id) ?? 0], [tagKey(accountId, id)]);
 
-/** Deletes a tag, which also removes it from everything that has it. Throws 404. */
+/** Deletes a tag. Domains with the tag do not show it any more (`tagsAmong`). Throws 404. */
 export function deleteTag(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   return commit(async () => {
     const ordinal = ordinalOf(id);
@@ -125,10 +165,18 @@ export function deleteTag(accountId: string, id: string, { table, commit }: Cont
   });
 }
 
-/** The existing tags among these ids, by id. A deleted tag is on nothing, even where its id is still stored. */
+/** Finds a tag by its id or its name; undefined if the account does not have the tag. */
+export async function tagByRef(table: Reader, accountId: string, ref: string): Promise<Tag | undefined> {
+  const [pointer] = await table.getMany([tagNameKey(accountId, ref)]);
+  const ids = [...(Id.safeParse(ref).success ? [ref.toLowerCase()] : []), ...(pointer ? [String(pointer["id"])] : [])];
+  const tags = await tagsAmong(table, accountId, ids);
+  return ids.map((id) => tags.get(id)).find((tag) => tag !== undefined);
+}
+
+/** The existing tags with these ids, by id. A domain may still store the id of a deleted tag. */
 export async function tagsAmong(table: Reader, accountId: string, ids: readonly string[]): Promise<Map<string, Tag>> {
-  const wanted = [...new Set(ids)];
-  const rows = await table.getMany(wanted.map((id) => tagKey(accountId, id)));
+  const distinctIds = [...new Set(ids)];
+  const rows = await table.getMany(distinctIds.map((id) => tagKey(accountId, id)));
   const tags = rows.flatMap((row) => Tag.safeParse(row).data ?? []);
-  return new Map(tags.filter(({ id }) => wanted.includes(id)).map((tag) => [tag.id, tag]));
+  return new Map(tags.filter(({ id }) => distinctIds.includes(id)).map((tag) => [tag.id, tag]));
 }

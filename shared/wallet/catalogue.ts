@@ -2,52 +2,70 @@ import * as z from "zod";
 
 import type { Day } from "../core/time.ts";
 
-/** A billing plan. Prices are integer minor units of `currency` in shared/core/money.ts, for a whole month. */
-type Plan = {
+/** A billing plan. Prices are in integer minor units of `currency` in shared/core/money.ts. */
+export type Plan = {
   name: string;
-  /** The least that is charged for a month on the plan. It is charged by the day. */
+  /** The least charge for a whole month. For a part of a month, the minimum is charged by the day. */
   minimum: number;
   prices: {
+    /** The price of a mailbox for a whole month. */
     mailbox: number;
+    /** The price of a managed dedicated IP for a whole month. */
     dedicatedIp: number;
     /** The price of a thousand sent mails. */
     sentMails: number;
   };
+  /** The largest quota of one mailbox, in bytes: at least the quota of a mailbox for which none is given. */
+  mailboxBytes: number;
 };
 
-/**
- * The plans that can be chosen. This is the only place for their prices, which PLAN_PRICES can replace from a month on.
- */
+const gibibyte = 2 ** 30;
+
+/** The plans that customers can choose. PLAN_PRICES can replace their prices from a month on. */
 export const plans = {
   per_mailbox: {
     name: "Per mailbox",
     minimum: 500,
     prices: { mailbox: 300, dedicatedIp: 2_500, sentMails: 0 },
+    mailboxBytes: 50 * gibibyte,
   },
   per_dedicated_ip: {
     name: "Per dedicated IP",
     minimum: 0,
     prices: { mailbox: 0, dedicatedIp: 9_900, sentMails: 40 },
+    mailboxBytes: 10 * gibibyte,
   },
 } as const satisfies Record<string, Plan>;
 
 export type PlanId = keyof typeof plans;
 export const PlanId = z.enum(Object.keys(plans) as [PlanId, ...PlanId[]]);
 
-/** The plan of an account that never chose one. */
+/** The plan of an account that never chose a plan. */
 export const defaultPlan: PlanId = "per_mailbox";
 
 /**
- * A managed dedicated IP is paid for this many days in advance, at the price of a month. After these days it is charged
- * by the day.
+ * A managed dedicated IP is paid for this many days in advance, at the price of a month. After these days the IP is
+ * charged by the day.
  */
 export const dedicatedIpFirstDays = 30;
 
-/** The number of days that an account may owe money before it is suspended. */
+/** The number of days for which an account may owe money before billing suspends it. */
 export const graceDays = 14;
 
-/** A wallet that falls below this balance, in minor units, causes the event `billing.wallet.low_balance`. */
-export const lowBalance = 1_000;
+/** A wallet with less than the usage of this many days is low, unless the customer has set another threshold. */
+export const lowBalanceDays = 7;
+
+/** What automatic recharges do unless the customer changes it. Amounts are in minor units. */
+export const rechargeDefaults = { threshold: 1_000, amount: 2_500, monthlyCap: 10_000, maxPerMonth: 4 };
+
+/** The most that a customer can allow automatic recharges to take. Amounts are in minor units. */
+export const rechargeLimits = { amount: 200_000, monthlyCap: 500_000, maxPerMonth: 20 };
+
+/** The days from one failed recharge to the next attempt. After the last attempt automatic recharges are switched off. */
+export const rechargeRetryDays = [1, 2, 2] as const;
+
+/** The number of days for which an account without a plan still receives and reads mail. */
+export const leavingDays = 30;
 
 /** The largest amount of one top-up, in minor units. */
 export const topupLimit = 1_000_000;
@@ -71,9 +89,9 @@ const Prices = z.strictObject({
 });
 
 /**
- * Lists of plan prices, each valid from a month on, the oldest first. Before the first list, and for plans that a list
- * leaves out, the earlier prices apply. Prices change only at the beginning of a month. So a recorded day keeps its
- * price, as long as the lists of months that have begun are not edited.
+ * Lists of plan prices, oldest first. Each list is valid from a month on. Before the first list, and for plans that are
+ * not in a list, the earlier prices apply. Prices change only at the beginning of a month. Do not edit the list of a
+ * month that has begun, because this would change the prices of recorded days.
  */
 export const PriceLists = z
   .array(
@@ -82,7 +100,7 @@ export const PriceLists = z
       plans: z.partialRecord(PlanId, Prices),
     }),
   )
-  .max(12, "12 lists at most, as the environment of a function is small: put old ones into catalogue.ts")
+  .max(12, "12 lists at most, because the environment of a function is small: move old lists into catalogue.ts")
   .refine((lists) => lists.every(({ from }, index) => index === 0 || (lists[index - 1]?.from ?? "") < from), {
     error: "the lists are not in the order of their months",
   });
@@ -91,16 +109,22 @@ type PriceLists = z.output<typeof PriceLists>;
 let parsedPrices: { text: string; lists: PriceLists } = { text: "[]", lists: [] };
 
 /** The price lists of this process, from the JSON in PLAN_PRICES. */
-function listsHere(): PriceLists {
+function priceLists(): PriceLists {
   const text = process.env["PLAN_PRICES"] ?? "[]";
   if (text !== parsedPrices.text) parsedPrices = { text, lists: PriceLists.parse(JSON.parse(text)) };
   return parsedPrices.lists;
 }
 
+/** The price changes of a plan after a day, each with its first day and the plan with its prices from then on. */
+export const priceChangesAfter = (id: PlanId, day: Day): { from: Day; plan: Plan }[] =>
+  priceLists()
+    .filter((list) => list.from > day && list.plans[id])
+    .map(({ from }) => ({ from, plan: planAt(id, from) }));
+
 /** A plan with its prices on a day. */
 export function planAt(id: PlanId, day: Day): Plan {
-  const found = listsHere().findLast((list) => list.from <= day && list.plans[id])?.plans[id];
-  if (found === undefined) return plans[id];
-  const { minimum, ...prices } = found;
-  return { name: plans[id].name, minimum, prices };
+  const listed = priceLists().findLast((list) => list.from <= day && list.plans[id])?.plans[id];
+  if (listed === undefined) return plans[id];
+  const { minimum, ...prices } = listed;
+  return { ...plans[id], minimum, prices };
 }

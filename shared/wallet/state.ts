@@ -1,19 +1,24 @@
 import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
+import { Problem } from "../core/errors.ts";
 import { Day, dayOf, monthOf, nextMonth, plusDays } from "../core/time.ts";
-import type { Key } from "../table/writes.ts";
-import { PlanId, dedicatedIpFirstDays, defaultPlan, planAt } from "./catalogue.ts";
+import type { Requirement } from "../http/route.ts";
+import { anyItem, type Key } from "../table/writes.ts";
+import { PlanId, dedicatedIpFirstDays, defaultPlan, planAt, plans } from "./catalogue.ts";
 
 /*
  * Access patterns
- *   how an account is billed   ACCOUNT#<id> / BILLING
+ *   the billing state of an account   ACCOUNT#<id> / BILLING
  */
 export const stateKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "BILLING" });
 
-/** The billing state of an account. Days are in UTC; a plan is valid from its first day on. */
+/** The billing state of an account. Days are in UTC. */
 export const BillingState = z.object({
-  /** The plans of the account, oldest first, each with its first day; null is no plan. The last one may begin later. */
+  /**
+   * The plans of the account, oldest first, each with its first day. Null means that the account has no plan. A plan
+   * may begin in the future.
+   */
   plans: z.array(z.object({ plan_id: PlanId.nullable(), from: Day })).min(1),
   /** The first day whose usage is not recorded yet. */
   accrue_from: Day,
@@ -21,20 +26,43 @@ export const BillingState = z.object({
   settle_from: Day,
   /** The number of invoices. The next invoice gets the next number. */
   invoices: z.int(),
+  /**
+   * The first part of the account's invoice numbers. Absent before the first invoice, and on accounts whose first invoice
+   * had the first 8 digits of the account's id.
+   */
+  series: z.string().optional(),
+  /** The number of credit notes. */
+  credit_notes: z.int().optional(),
+  /**
+   * The first entry of the ledger account `revenue` that no invoice has looked at. Absent until an account of an earlier
+   * version gets its next invoice.
+   */
+  revenue_entries: z.int().optional(),
   /** The ordinals of the unpaid invoices in their list, oldest first. */
   open: z.array(z.int()),
-  /** The day since which there is an unpaid invoice. */
+  /** The day since which an invoice is unpaid. */
   due_since: Day.optional(),
   /**
-   * The version that the account got when it was suspended for a debt. If it has another version, the operator
-   * suspended it.
+   * The version of the account's item after billing suspended the account for a debt. A suspended account with another
+   * version was suspended by the operator.
    */
   suspended_version: z.int().optional(),
+  /** What the account owes for payments that were taken back, in minor units: the debit balance of `owed`. */
+  owed: z.int().default(0),
+  /** How often the wallet has paid a part of `owed`. */
+  owed_payments: z.int().default(0),
+  /**
+   * The day on which the daily run saw that the account has no plan, and told its members. Absent again as soon as the
+   * daily run has recorded a day with a plan, and the account still has one.
+   */
+  ended_on: Day.optional(),
+  /** The day on which the account's mail was closed, because it had no plan for `leavingDays` after `ended_on`. */
+  lapsed_on: Day.optional(),
   version: z.int(),
 });
 export type BillingState = z.output<typeof BillingState>;
 
-/** The billing state of an account without a stored one: on the default plan since its creation. */
+/** The billing state of an account without a stored state: the default plan since the creation of the account. */
 export function firstState(createdAt: string): BillingState {
   const from = dayOf(new Date(createdAt));
   return {
@@ -42,71 +70,117 @@ export function firstState(createdAt: string): BillingState {
     accrue_from: from,
     settle_from: from,
     invoices: 0,
+    revenue_entries: 0,
     open: [],
+    owed: 0,
+    owed_payments: 0,
     version: 0,
   };
 }
 
-/** The plan on a day; null for none. */
+/** The plan on a day; null if the account has no plan. */
 export const planOn = ({ plans }: Pick<BillingState, "plans">, day: Day): PlanId | null =>
   plans.findLast(({ from }) => from <= day)?.plan_id ?? null;
 
-/** The next change of plan after a day; undefined if none is planned. Its `plan_id` is null if the plan ends. */
+/** The next change of plan after a day; undefined if no change is planned. `plan_id` is null if the plan ends. */
 export const plannedAfter = ({ plans }: Pick<BillingState, "plans">, day: Day) => plans.find(({ from }) => from > day);
 
-/** Whether the account has this plan (null: no plan) from a day on, without a later change. */
+/** Whether the account has this plan (null for no plan) from a day on, without a later change. */
 export const keepsPlanFrom = (state: Pick<BillingState, "plans">, plan_id: PlanId | null, day: Day): boolean =>
   planOn(state, day) === plan_id && plannedAfter(state, day) === undefined;
 
-/** Whether the plan was cancelled at once today: today is charged already, and there is no plan after it. */
+/** Whether the plan was cancelled immediately: today is recorded already, and there is no plan after today. */
 export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): boolean =>
   state.accrue_from > today && keepsPlanFrom(state, null, plusDays(today, 1));
 
 /**
- * Returns the state with a plan that begins on a day. It replaces all plans that were to begin then or later, so that
- * at most one begins on a day.
+ * The plan today; null if the account has none. After an immediate cancellation today is recorded and invoiced already, so
+ * there is no plan until tomorrow, also if the account resumes today: what is used today could not be charged.
  */
+export const planToday = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): PlanId | null =>
+  state.accrue_from > today ? null : planOn(state, today);
+
+/** The members of the state that `planStanding` needs. */
+const PlanFacts = BillingState.pick({ plans: true, accrue_from: true, lapsed_on: true });
+
+/**
+ * What an account may do by its plan.
+ * - `active`: everything. So it is for an account without a stored state.
+ * - `ended`: there is no plan. Nothing can be added or sent, mail is received and read.
+ * - `lapsed`: there has been no plan for more than 30 days. The mailboxes cannot be used, as in a suspended account.
+ */
+export type PlanStanding = "active" | "ended" | "lapsed";
+
+/**
+ * The standing of an account by the item of its billing state. An item that cannot be read counts as `active`, so that
+ * mail does not depend on it.
+ */
+export function planStanding(item: object | undefined, at: Date): PlanStanding {
+  const { data } = PlanFacts.safeParse(item);
+  if (!data || planToday(data, dayOf(at)) !== null) return "active";
+  return data.lapsed_on === undefined ? "ended" : "lapsed";
+}
+
+/** Returns the state without `ended_on` and `lapsed_on`. */
+export function withoutEnd(state: BillingState): BillingState {
+  if (state.ended_on === undefined) return state;
+  const { ended_on: _, lapsed_on: __, ...rest } = state;
+  return rest;
+}
+
+/** What a route requires that needs a plan: a plan today. Its problem is 409 `plan_required`. */
+export const planRequired: Requirement = {
+  code: "plan_required",
+  ahead: (accountId) => [stateKey(accountId)],
+  check: async (accountId, table, at) => {
+    if (planStanding(await table.get(stateKey(accountId), anyItem.optional()), at) === "active") return;
+    throw new Problem(
+      "plan_required",
+      "The account has no plan, so nothing can be added to it. Change to a plan with billing.plan.change first.",
+      { plans: Object.keys(plans) },
+    );
+  },
+};
+
+/** Returns the state with a plan that begins on a day. This plan replaces all plans that begin on that day or later. */
 export function withPlan(state: BillingState, plan_id: PlanId | null, from: Day): BillingState {
   const kept = state.plans.filter((plan) => plan.from < from);
   return { ...state, plans: [...kept, { plan_id, from }] };
 }
 
-/** The plans from the one that holds on a day on. */
-const plansSince = ({ plans }: Pick<BillingState, "plans">, day: Day): BillingState["plans"] =>
-  plans.slice(
-    Math.max(
-      0,
-      plans.findLastIndex(({ from }) => from <= day),
-    ),
-  );
+/** The plan on a day, and all later plans. */
+function plansSince({ plans }: Pick<BillingState, "plans">, day: Day): BillingState["plans"] {
+  const first = plans.findLastIndex(({ from }) => from <= day);
+  return plans.slice(Math.max(0, first));
+}
 
 /**
- * How many days of plans before `settle_from` are kept. The price of a dedicated IP depends on the plans of the
- * `dedicatedIpFirstDays` days before today, and `settle_from` is tomorrow at the latest.
+ * The plans of this many days before `settle_from` are kept. `firstDaysPrice` needs the plans of the
+ * `dedicatedIpFirstDays` days before today. `settle_from` can be tomorrow, hence one day more.
  */
 const historyDays = dedicatedIpFirstDays + 1;
 
-/** Drops the plans that ended more than `historyDays` before the first unsettled day. */
+/** Removes the plans that ended more than `historyDays` before the first day that is on no invoice. */
 export const withoutHistory = (state: BillingState): BillingState => ({
   ...state,
   plans: plansSince(state, plusDays(state.settle_from, -historyDays)),
 });
 
 /**
- * The price of the first days of a managed IP that is claimed on a day, in minor units. It is the price of a month on
- * the most expensive plan of that day, the `dedicatedIpFirstDays` days before it, and all days after it. So a change of
- * plan for one day gives no discount. Without any such plan it is the price of the default plan.
+ * The price of the first days of a managed dedicated IP that is claimed on a day, in minor units: the highest monthly
+ * price of a dedicated IP on any plan since `dedicatedIpFirstDays` days before the day, planned plans included. So a
+ * change of plan for one day gives no discount. Without such a plan, the default plan counts.
  */
 export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day): number {
   const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);
   return Math.max(...(ids.length > 0 ? ids : [defaultPlan]).map((id) => planAt(id, day).prices.dedicatedIp));
 }
 
-/** Whether an account has no plan on a day, or is to have none later. */
+/** Whether an account has no plan on a day, or on a later day. */
 export const lacksPlanFrom = (state: Pick<BillingState, "plans">, day: Day): boolean =>
   planOn(state, day) === null || state.plans.some(({ plan_id, from }) => from > day && plan_id === null);
 
-/** The last day of the calendar month of the first unsettled day. */
+/** The last day of the calendar month of the first day that is on no invoice. */
 export const periodEnd = ({ settle_from }: Pick<BillingState, "settle_from">): Day =>
   plusDays(nextMonth(monthOf(settle_from)), -1);
 
@@ -117,7 +191,7 @@ const PlanChange = z.object({
 
 export const planKind = defineKind({
   name: "billing.plan",
-  verbs: ["changed", "cancelled"],
+  verbs: ["changed", "cancelled", "ended", "lapsed"],
   view: PlanChange,
   seenWith: "billing.view",
 });

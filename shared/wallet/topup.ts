@@ -13,21 +13,24 @@ import { dueWrite, type Queue } from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 import { checkoutHours, topupLimit } from "./catalogue.ts";
+import { ReturnUrl } from "./return-url.ts";
 
 /*
  * Access patterns
- *   a top-up by our reference, which is in its checkout and in the token of its result page
- *                                                   ACCOUNT#<id> / TOPUP#<reference>
+ *   a top-up by its reference   ACCOUNT#<id> / TOPUP#<reference>
+ *
+ * The reference is the id of the top-up. The checkout and the token of the result page contain it.
  */
+/** The key of a top-up. */
 export const topupKey = (accountId: string, reference: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `TOPUP#${reference}`,
 });
 
-/** The queue of top-ups whose checkout is to be asked about. The account and the reference identify a task. */
+/** The queue of top-ups about whose checkouts to ask the provider. The account and the reference identify a task. */
 export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
 
-/** The time before the provider is first asked about a new checkout, because webhooks come within seconds. */
+/** The wait before the provider is first asked about a new checkout. A webhook usually comes within seconds. */
 const firstAskMs = 120_000;
 
 export const TopupStatus = z.enum(["pending", "paid", "failed", "expired"]);
@@ -44,11 +47,15 @@ export const StoredTopup = Topup.extend({
   checkout_id: z.string(),
   /** SHA-256 of the secret in the result page's token. */
   token_hash: z.string(),
-  /** The batch of purchases that continues once the top-up is paid. */
+  /** The batch of purchases that continues when the top-up is paid. */
   purchase_batch_id: z.string().optional(),
+  /** The page of the customer to which the result page leads the payer. */
+  return_url: z.string().optional(),
   /** When the provider was last asked about the top-up for its result page. */
   asked_at: Timestamp.optional(),
-  /** Whether the top-up is in `checkoutQueue` until it is settled. A top-up of the first version is put there later. */
+  /**
+   * Whether the top-up was put into `checkoutQueue`. `queueOldTopups` does this later for top-ups of the first version.
+   */
   is_queued: z.boolean().default(false),
   version: z.int(),
 });
@@ -61,21 +68,28 @@ export const topupKind = defineKind({
   seenWith: "billing.view",
 });
 
-export const TopupAmount = moneyUpTo(topupLimit).meta({
+const TopupAmount = moneyUpTo(topupLimit).meta({
   description: `The amount to top up: above 0 and at most ${money(topupLimit)}, as a decimal string or a number.`,
   examples: ["50.00"],
 });
 
+export const NewTopup = z
+  .strictObject({ amount: TopupAmount, return_url: ReturnUrl.nullish() })
+  .meta({ id: "TopupSessionCreate", description: "How much to top up." });
+
 export const TopupSession = z
   .object({
     amount: MoneyText.meta({ description: "The amount that the wallet gets after the payment." }),
+    checkout_token: z.string().meta({
+      description: "The token for `billing.checkout_result.get`. It shows the result of this checkout, and no more.",
+    }),
     hosted_page: z
       .object({
         id: z.string().meta({ description: "The provider's id of the page." }),
         url: z.string().meta({ description: "The address of the page." }),
         expires_at: Timestamp.meta({ description: "When the page expires." }),
       })
-      .meta({ description: "The payment provider's page." }),
+      .meta({ description: "The page of the payment provider on which the payer pays." }),
   })
   .meta({ id: "TopupSession", description: "A payment page to top up the wallet." });
 
@@ -83,42 +97,52 @@ const hashOf = (secret: string): Buffer => createHash("sha256").update(secret).d
 
 const tokenPattern = /^([0-9a-f-]{36})\.([\w-]{22})$/;
 
-/** The URL to which the payer returns: the public result page of the checkout. */
-function returnUrl(base: string, accountId: string, checkoutToken: string): string {
-  const query = `checkout_token=${checkoutToken}&hosted_page_id={CHECKOUT_SESSION_ID}`;
-  return `${base}/v1/public/accounts/${accountId}/billing/checkout/result?${query}`;
+/**
+ * The result page of a checkout, to which the payer returns: infra/docs/checkout.html. `isCancelled` is for a payer who
+ * left the payment page.
+ */
+export function resultPage(publicUrl: string, accountId: string, checkoutToken: string, isCancelled = false): string {
+  const hint = isCancelled ? "&status_hint=cancelled" : "";
+  return `${publicUrl}/checkout?account_id=${accountId}&checkout_token=${checkoutToken}${hint}`;
 }
 
+/** The services to open checkouts. `publicUrl` is the address of the API. */
 export type Checkouts = { payments: Payments; publicUrl: string };
 
-type Opened = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
+type TopupPurpose = {
+  /** A batch of purchases that waits for the money. */
+  batchId?: string;
+  description?: string;
+  returnUrl?: string | undefined;
+};
+
+type OpenedTopup = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
 
 /**
- * Opens a checkout for a top-up, and plans the writes that store it, for one transaction.
- * - The provider's webhook names the account and our reference, and credits the money. So a paid checkout is credited
- *   even if the process dies before it has stored the top-up.
+ * Opens a checkout for a top-up of `amount` minor units, and plans the writes that store the top-up.
+ * - The provider's webhook names the account and the reference. So a paid checkout is credited even if the process dies
+ *   before it has stored the top-up.
  * - The provider is asked about stored top-ups, in case the webhook does not come.
- * - A batch of purchases that waits for the money is stored with the top-up.
  */
 export async function openTopup(
   accountId: string,
   amount: number,
   { now, requestId }: Pick<Context, "now" | "requestId">,
   { payments, publicUrl }: Checkouts,
-  { batchId, description = "Wallet top-up" }: { batchId?: string; description?: string } = {},
-): Promise<Opened> {
+  { batchId, description = "Wallet top-up", returnUrl }: TopupPurpose = {},
+): Promise<OpenedTopup> {
   const at = now();
   const reference = timeOrderedId(at);
   const secret = randomBytes(16).toString("base64url");
-  const url = returnUrl(publicUrl, accountId, `${reference}.${secret}`);
+  const token = `${reference}.${secret}`;
   const checkout = await payments.createCheckout({
     reference,
     accountId,
     amount,
     currency,
     description,
-    successUrl: url,
-    cancelUrl: `${url}&status_hint=cancelled`,
+    successUrl: resultPage(publicUrl, accountId, token),
+    cancelUrl: resultPage(publicUrl, accountId, token, true),
     expiresAt: new Date(at.getTime() + checkoutHours * 3_600_000),
     idempotencyKey: `${requestId}/${reference}`.slice(-200),
   });
@@ -131,12 +155,14 @@ export async function openTopup(
     checkout_id: checkout.id,
     token_hash: hashOf(secret).toString("hex"),
     ...(batchId === undefined ? {} : { purchase_batch_id: batchId }),
+    ...(returnUrl === undefined ? {} : { return_url: returnUrl }),
     is_queued: true,
     version: 1,
   };
   return {
     session: {
       amount: topup.amount,
+      checkout_token: token,
       hosted_page: { id: checkout.id, url: checkout.url, expires_at: checkout.expiresAt.toISOString() },
     },
     writes: [
@@ -147,18 +173,19 @@ export async function openTopup(
   };
 }
 
-/** Opens a checkout for a top-up, and stores it. */
+/** Opens a checkout for a top-up of `amount` minor units, and stores the top-up. */
 export async function createTopup(
   accountId: string,
   amount: number,
   context: Context,
   checkouts: Checkouts,
+  returnUrl?: string,
 ): Promise<z.output<typeof TopupSession>> {
-  const { session, ...planned } = await openTopup(accountId, amount, context, checkouts);
+  const { session, ...planned } = await openTopup(accountId, amount, context, checkouts, { returnUrl });
   return context.commit(async () => ({ value: session, ...planned }));
 }
 
-/** The top-up of a result page's token. Throws 404 for a token that is not this account's. */
+/** The top-up of a result page's token. Throws 404 for a token that is not of this account. */
 export async function topupOfToken(table: Reader, accountId: string, checkoutToken: string): Promise<StoredTopup> {
   const [, reference = "", secret = ""] = tokenPattern.exec(checkoutToken) ?? [];
   const topup = reference === "" ? undefined : await table.get(topupKey(accountId, reference), StoredTopup);

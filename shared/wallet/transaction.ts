@@ -5,17 +5,19 @@ import { Id } from "../core/ids.ts";
 import { Currency, MoneyText } from "../core/money.ts";
 import { Timestamp } from "../core/time.ts";
 import type { List } from "../table/ranked-list.ts";
+import { ChargedVat } from "./vat.ts";
 
 /*
  * Access patterns
  *   transactions of a wallet, newest first   ACCOUNT#<id> / LIST#transactions
  */
+/** The list of a wallet's transactions. */
 export const transactionsOf = (accountId: string): List => ({
   partition: `ACCOUNT#${accountId}`,
   name: "transactions",
 });
 
-const TransactionType = z.enum(["topup", "purchase", "refund", "charge", "adjustment"]);
+export const TransactionType = z.enum(["topup", "purchase", "refund", "charge", "adjustment"]);
 
 export const Transaction = z
   .object({
@@ -34,17 +36,22 @@ export const Transaction = z
         "The wallet's balance right after the transaction. A held amount is in the balance until it is captured.",
     }),
     description: z.string().meta({ description: "A description for people." }),
+    vat: MoneyText.nullable().default(null).meta({
+      description: "The VAT in the amount of a purchase. Null for other transactions, and where no VAT applies.",
+    }),
     effective_at: Timestamp.meta({
       description:
-        "When the transaction took effect, or when the amount was held. It determines the place in the list and never changes.",
+        "When the transaction took effect, or when the amount was held. This time never changes, and the list is sorted by it.",
     }),
   })
-  .meta({ id: "WalletTransaction", description: "Money that came into a wallet, left it, or is held in it." });
+  .meta({ id: "WalletTransaction", description: "An amount that came into a wallet, left the wallet, or is held." });
 export type Transaction = z.output<typeof Transaction>;
 
 export const StoredTransaction = Transaction.extend({
   movement_id: z.string(),
-  /** When the held amount was taken or released. */
+  /** Which VAT is in the amount of a purchase. */
+  charged_vat: ChargedVat.optional(),
+  /** When the held amount was captured or released. */
   resolved_at: Timestamp.optional(),
   version: z.int(),
 });

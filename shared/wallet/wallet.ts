@@ -4,50 +4,66 @@ import { change, defineKind, type Change } from "../changes/kind.ts";
 import { Problem } from "../core/errors.ts";
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
 import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Day } from "../core/time.ts";
 import { availableOf, emptyBalance, postedOf, type Balance } from "../ledger/balance.ts";
 import { balanceKey, planOperations, readBalance, type Ledger } from "../ledger/ledger.ts";
 import { Overdrawn, type Done, type Operation } from "../ledger/movement.ts";
 import { appendRows, readList, rowKey, aheadOfList } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write, Key } from "../table/writes.ts";
-import { lowBalance } from "./catalogue.ts";
 import { StoredTransaction, transactionKind, transactionsOf, type Transaction } from "./transaction.ts";
+import type { ChargedVat } from "./vat.ts";
 
 /*
- * Every account has its own ledger. `wallet` is the customer's money with us and must not be overdrawn; the other
- * accounts of the ledger show where money came from and where it went. See shared/ledger for the keys.
+ * Every customer account has a ledger of its own. The ledger account `wallet` is the customer's money with us, and must
+ * not be overdrawn. The other ledger accounts show where money came from and where it went. See shared/ledger for the
+ * keys.
  */
+/** The ledger of a customer account. */
 export const walletOf = (accountId: string): Ledger => ({ partition: `ACCOUNT#${accountId}`, limited: ["wallet"] });
 
 /**
- * A transfer or a hold between the wallet and the rest of the ledger, described for the customer; or the end of a hold.
+ * An operation on the wallet. A transfer or a hold has a type and a description for the customer. A transfer between other
+ * accounts of the ledger has none, and no row in the list of transactions.
  */
 export type Posting =
-  | (Extract<Operation, { kind: "transfer" | "hold" }> & { type: Transaction["type"]; description: string })
+  | (Extract<Operation, { kind: "transfer" | "hold" }> & {
+      type: Transaction["type"];
+      description: string;
+      vat?: ChargedVat;
+    })
+  | Extract<Operation, { kind: "transfer" }>
   | Extract<Operation, { kind: "capture" | "void" | "expire" }>;
 
-const WalletState = z.object({
-  balance: MoneyText.meta({ description: "The balance of the wallet, including held amounts." }),
-  available: MoneyText.meta({ description: "The part of the balance that is not held." }),
+/** The members of the wallet's events. Each type of event has `currency` and its own members. */
+const WalletNotice = z.object({
+  balance: MoneyText.optional().meta({ description: "The balance of the wallet, including held amounts." }),
+  available: MoneyText.optional().meta({ description: "The part of the balance that is not held." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+  threshold: MoneyText.optional().meta({ description: "The threshold that the wallet is below now." }),
+  days: z.int().optional().meta({ description: "7 or 1: how many days ahead the notice is." }),
+  expected_charge: MoneyText.optional().meta({ description: "What has to be paid on `due_on`, at the present usage." }),
+  missing: MoneyText.optional().meta({ description: "The amount to top up." }),
+  due_on: Day.optional().meta({ description: "The day on which the next invoice has to be paid." }),
+  suspends_on: Day.optional().meta({ description: "The day on which the account is suspended." }),
 });
 
 export const walletKind = defineKind({
   name: "billing.wallet",
-  verbs: ["low_balance"],
-  view: WalletState,
+  verbs: ["low_balance", "past_due_soon", "suspension_soon"],
+  view: WalletNotice,
   seenWith: "billing.view",
 });
 
-type WalletNow = { posted: number; available: number; version: number };
+type WalletBalance = { posted: number; available: number; version: number };
 
 /** Reads the balance of a wallet (`posted`), and the part of it that is not held (`available`). Integer minor units. */
-export async function readWallet(table: Reader, accountId: string): Promise<WalletNow> {
+export async function readWallet(table: Reader, accountId: string): Promise<WalletBalance> {
   const balance = await readBalance(table, walletOf(accountId), "wallet");
   return { posted: postedOf(balance), available: availableOf(balance), version: balance.version };
 }
 
-/** The write that fails a transaction when the wallet changed since it was read. */
+/** The write that makes a transaction fail if the wallet does not have this version. */
 export const unchangedWallet = (accountId: string, version: number): Write => ({
   check: balanceKey(walletOf(accountId), "wallet"),
   if: version === 0 ? "absent" : { version },
@@ -55,15 +71,16 @@ export const unchangedWallet = (accountId: string, version: number): Write => ({
 
 export type WalletPlan = { done: Done[]; writes: Write[]; changes: Change[]; posted: number; available: number };
 
-/** The items of the wallet, and of the accounts of the ledger on the other side, that `planWallet` reads first. */
+/** The items that `planWallet` reads first. `others` are the ledger accounts of the postings besides the wallet. */
 export const aheadOfWallet = (accountId: string, others: readonly string[]): Key[] => [
   ...(aheadOfList(transactionsOf(accountId)).keys ?? []),
   ...["wallet", ...others].map((account) => balanceKey(walletOf(accountId), account)),
 ];
 
 /**
- * Plans all postings or none, with their transactions in the list, for one transaction with other writes. A posting
- * with an id that was used before changes nothing. Throws 409 `insufficient_funds`.
+ * Plans postings, all or none of them, and their rows in the list of transactions. A posting that was made before
+ * changes nothing. Returns the balance after the postings too. Throws 409 `insufficient_funds`, and the errors of
+ * `planOperations`.
  */
 export async function planWallet(
   table: Reader,
@@ -72,22 +89,21 @@ export async function planWallet(
   now: Date,
 ): Promise<WalletPlan> {
   const { state } = await readList(table, transactionsOf(accountId));
-  const begun: string[] = [];
-  const nextId = (): string => {
-    begun.push(idWithOrdinal(state.next + begun.length));
-    return begun.at(-1) ?? "";
-  };
+  let rowCount = 0;
+  const rowIds = new Set(postings.filter(makesRow).map(({ id }) => id));
+  const nextId = (id: string): string | undefined =>
+    rowIds.has(id) ? idWithOrdinal(state.next + rowCount++) : undefined;
   const [planned, last] = await Promise.all([
-    planOrRefuse(table, accountId, postings, now, nextId),
-    state.next > 0 && postings.some(isBeginning)
+    planLedger(table, accountId, postings, now, nextId),
+    state.next > 0 && postings.some(makesRow)
       ? table.get(rowKey(state.list, state.next - 1), StoredTransaction)
       : undefined,
   ]);
   const wallet = planned.balances.get("wallet") ?? emptyBalance;
-  const at = latest(now.toISOString(), last?.effective_at);
+  const at = laterOf(now.toISOString(), last?.effective_at);
   const rows = planned.done.flatMap((done, index) => newRow(done, postings[index], wallet, at));
   const resolved = await Promise.all(planned.done.map((done) => resolvedRow(table, accountId, done, now)));
-  const changed = resolved.flatMap((one) => one ?? []);
+  const changed = resolved.flatMap((row) => row ?? []);
   return {
     done: planned.done,
     writes: [
@@ -100,37 +116,41 @@ export async function planWallet(
       ...changed.map(({ before, after }) =>
         change(transactionKind, "updated", after.transaction_id, { before, after }),
       ),
-      ...lowBalanceChange(accountId, planned.done, wallet),
     ],
     posted: postedOf(wallet),
     available: availableOf(wallet),
   };
 }
 
-const isBeginning = ({ kind }: Posting): boolean => kind === "transfer" || kind === "hold";
+const makesRow = (posting: Posting): boolean => "type" in posting;
 
-/** The later of two times. Clocks differ, and no transaction may have an earlier time than the one before it. */
-const latest = (one: string, other = ""): string => (one > other ? one : other);
+/** The later of two times. No row may have an earlier time than the row before it, although clocks differ. */
+const laterOf = (time: string, other = ""): string => (time > other ? time : other);
 
-async function planOrRefuse(
+/** Plans postings in the ledger. Throws 409 `insufficient_funds` if the wallet would be overdrawn. */
+async function planLedger(
   table: Reader,
   accountId: string,
   postings: readonly Posting[],
   now: Date,
-  nextId: () => string,
+  nextId: (id: string) => string | undefined,
 ) {
   try {
     return await planOperations(table, walletOf(accountId), postings, now, nextId);
   } catch (error) {
     if (!(error instanceof Overdrawn)) throw error;
-    throw new Problem("insufficient_funds", "The wallet's available balance is too low. Top up the wallet first.", {
-      available: money(Math.max(0, error.available)),
+    const { available, required } = error;
+    const lack = `The wallet lacks ${money(required - available)} ${currency}. Top up the wallet first.`;
+    throw new Problem("insufficient_funds", lack, {
+      available: money(Math.max(0, available)),
+      required: money(required),
+      missing: money(required - available),
       currency,
     });
   }
 }
 
-/** The new row of the list for a movement; none for a movement that existed, or for the end of a hold. */
+/** The new row for a transfer or a hold; none for an operation that was done before, or for the end of a hold. */
 function newRow(
   { movement, existed, entries }: Done,
   posting: Posting | undefined,
@@ -149,6 +169,8 @@ function newRow(
       currency,
       balance_after: money(entry?.balance_after ?? postedOf(wallet)),
       description: posting.description,
+      vat: posting.vat ? money(posting.vat.amount) : null,
+      ...(posting.vat ? { charged_vat: posting.vat } : {}),
       effective_at,
       movement_id: movement.id,
       version: 1,
@@ -157,7 +179,7 @@ function newRow(
 }
 
 /**
- * The row of a hold after the hold is resolved. It keeps its place in the list, at the time when the amount was held.
+ * The row of a hold before and after the hold is resolved, and its write; undefined if the operation changes no row.
  */
 async function resolvedRow(table: Reader, accountId: string, done: Done, now: Date) {
   const { kind, movement, existed, entries } = done;
@@ -175,16 +197,4 @@ async function resolvedRow(table: Reader, accountId: string, done: Done, now: Da
   };
   const write: Write = { put: { ...key, ...after }, if: { version: before.version } };
   return { before, after, write };
-}
-
-/** The event for a wallet whose balance falls below `lowBalance` by these operations. */
-function lowBalanceChange(accountId: string, done: readonly Done[], wallet: Balance): Change[] {
-  const spent = done
-    .flatMap(({ entries }) => entries)
-    .filter(({ account, direction }) => account === "wallet" && direction === "debit")
-    .reduce((sum, { amount }) => sum + amount, 0);
-  const posted = postedOf(wallet);
-  if (spent === 0 || posted >= lowBalance || posted + spent < lowBalance) return [];
-  const state = { balance: money(posted), available: money(availableOf(wallet)), currency };
-  return [change(walletKind, "low_balance", accountId, { after: state })];
 }

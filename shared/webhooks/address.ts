@@ -21,7 +21,7 @@ const isAllowed = (ip: string, { allowLoopback }: Policy): boolean =>
   isPublicUnicast(ip) || (allowLoopback && isLoopback(ip));
 
 /** The host of a parsed URL, with an IPv6 address without its brackets. */
-export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
+export const urlHost = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, "");
 
 function hostFault(host: string, policy: Policy): string | undefined {
   if (isIP(host)) return isAllowed(host, policy) ? undefined : "The address is not on the public internet";
@@ -34,14 +34,14 @@ function hostFault(host: string, policy: Policy): string | undefined {
  * Explains why the URL of a webhook is not allowed, in one sentence without its period; undefined if it is allowed.
  * - The URL has to be an absolute https URL of at most 2,048 characters, without credentials or a fragment.
  * - A host that is an address, in any spelling, has to be public.
- * - Any other host has to be a full domain name, and must not end with a dot. Its addresses are known only when it is
- *   resolved.
+ * - Any other host has to be a full domain name, and must not end with a dot. Its addresses are checked by
+ *   `resolvePublic`.
  */
 export function urlFault(url: string, policy: Policy): string | undefined {
   if (url.length > longestUrl) return `The URL is longer than ${longestUrl} characters`;
   if (/[\s\p{Cc}]/u.test(url) || !URL.canParse(url)) return "This is not a URL";
   const parsed = new URL(url);
-  const host = hostOf(parsed);
+  const host = urlHost(parsed);
   const mayBePlain = policy.allowLoopback && (host === "localhost" || isLoopback(host));
   if (parsed.protocol !== "https:" && !(mayBePlain && parsed.protocol === "http:")) return "The URL must be https";
   if (parsed.username !== "" || parsed.password !== "") return "The URL must not have credentials";
@@ -49,7 +49,7 @@ export function urlFault(url: string, policy: Policy): string | undefined {
   return hostFault(host, policy);
 }
 
-/** Thrown for a host that must not be connected to, or that has no address. */
+/** Thrown for a host with an address that is not allowed (`blocked_address`), or without an address (`dns_failed`). */
 export class AddressRefused extends Error {
   readonly reason: "blocked_address" | "dns_failed";
 
@@ -70,9 +70,9 @@ async function addressesOf(host: string, lookup: Lookup): Promise<Address[]> {
 }
 
 /**
- * The one address to connect to for a host (a name, or an address without brackets). The host is resolved only once, so
- * a second DNS answer cannot lead the caller elsewhere. Prefers IPv4. Throws AddressRefused when any of the addresses
- * is not public, or when there is none.
+ * Resolves a host (a name, or an address without brackets) to the address to connect to. Prefers IPv4. Resolves once
+ * only, so that a second DNS answer cannot lead the connection elsewhere. Throws AddressRefused if one of the host's
+ * addresses is not allowed, or if the host has none.
  */
 export async function resolvePublic(
   host: string,

@@ -19,44 +19,44 @@ import { type WebhookServices, webhookServices } from "./services.ts";
 import { sign, signingSecrets } from "./signing.ts";
 import type { StoredWebhook } from "./webhook.ts";
 
-type Sending = WebhookServices & { log: Log; now: () => Date; timeoutMs?: number };
+type SendContext = WebhookServices & { log: Log; now: () => Date; timeoutMs?: number };
 
 /**
- * Signs and sends a delivery once, and returns the result. Never throws. A failure on our side counts as an attempt, so
- * a webhook whose secret cannot be opened is retried only as often as the schedule allows.
+ * Signs and sends a delivery once, and returns the result. Never throws. An internal error counts as an attempt too, so
+ * that a delivery whose secret cannot be opened is retried only as often as the schedule allows.
  */
 export async function tryOnce(
   webhook: StoredWebhook,
   { id }: Pick<StoredDelivery, "id">,
   body: string,
-  sending: Sending,
+  context: SendContext,
 ): Promise<Tried> {
-  const at = sending.now();
+  const at = context.now();
   const attempted_at = at.toISOString();
   try {
-    const headers = sign(await signingSecrets(sending.secrets, webhook, at), id, at, body);
-    const { allowLoopback, timeoutMs } = sending;
+    const headers = sign(await signingSecrets(context.secrets, webhook, at), id, at, body);
+    const { allowLoopback, timeoutMs } = context;
     const options = { allowLoopback, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
     const sent = await send({ url: webhook.url, headers, body }, options);
     const { statusCode = null, error = null, durationMs, retryAfterSeconds } = sent;
     return { attempt: { attempted_at, status_code: statusCode, error, duration_ms: durationMs }, retryAfterSeconds };
   } catch (error) {
     const reason = error instanceof Error ? error.message : "unknown";
-    sending.log.error("webhook not sent", { account_id: webhook.account_id, webhook_id: webhook.id, reason });
+    context.log.error("webhook not sent", { account_id: webhook.account_id, webhook_id: webhook.id, reason });
     return { attempt: { attempted_at, status_code: null, error: "internal_error", duration_ms: 0 } };
   }
 }
 
-/** The tools of the delivery workers; `random`, in [0, 1), spreads the retries. */
-export type DeliveryContext = Sending & { table: Table; random?: () => number };
+/** The services of the delivery workers. `random`, in [0, 1), spreads the retries. */
+export type DeliveryContext = SendContext & { table: Table; random?: () => number };
 
-/** The status of a delivery after it was tried; `skipped` when another worker has the delivery. */
+/** The status of a delivery after `deliver`; `skipped` if another worker has claimed or changed the delivery. */
 export type DeliverResult = StoredDelivery["status"] | "skipped";
 
-/** Thrown when another worker changed the delivery in the meantime. */
+/** Thrown if the delivery has changed since it was read. */
 class Superseded extends Error {}
 
-/** Claims a delivery for one attempt; undefined when another worker claimed it. */
+/** Claims a delivery for one attempt; undefined if the delivery has changed since it was read. */
 async function claim(delivery: StoredDelivery, { table, now }: DeliveryContext): Promise<StoredDelivery | undefined> {
   const { id, version } = delivery;
   const lease = leaseFrom(now());
@@ -70,8 +70,8 @@ async function claim(delivery: StoredDelivery, { table, now }: DeliveryContext):
 }
 
 /**
- * Writes in one transaction the new state of a delivery, the time of its next attempt, and whether its webhook is
- * disabled. Writes nothing if another worker changed the delivery in the meantime.
+ * Writes the new state of a delivery, and in the same transaction schedules its next attempt and disables its webhook
+ * if required. Writes nothing and returns `skipped` if the delivery has changed since it was read.
  */
 async function settleDelivery(
   before: StoredDelivery,
@@ -98,33 +98,35 @@ async function settleDelivery(
 }
 
 /**
- * Tries a pending delivery once and writes the result, unless another worker has claimed it. Throws when the table
- * fails; the delivery then stays due.
+ * Tries a pending delivery once and writes the result, unless another worker has claimed the delivery. If the webhook
+ * of the delivery is not active, the delivery fails without an attempt. Throws if the table fails; the delivery then
+ * stays due.
  */
-export async function deliver({ delivery, body, webhook }: Loaded, work: DeliveryContext): Promise<DeliverResult> {
+export async function deliver({ delivery, body, webhook }: Loaded, context: DeliveryContext): Promise<DeliverResult> {
   const { lease_until } = delivery;
-  if (lease_until !== null && lease_until > work.now().toISOString()) return "skipped";
+  if (lease_until !== null && lease_until > context.now().toISOString()) return "skipped";
   if (webhook?.status !== "active") {
     const reason = webhook ? "webhook_disabled" : "webhook_deleted";
-    return settleDelivery(delivery, afterAbandoning(delivery, reason, work.now()), work);
+    return settleDelivery(delivery, afterAbandoning(delivery, reason, context.now()), context);
   }
-  const claimed = await claim(delivery, work);
-  return claimed ? deliverClaimed({ delivery: claimed, body, webhook }, work) : "skipped";
+  const claimed = await claim(delivery, context);
+  return claimed ? deliverClaimed({ delivery: claimed, body, webhook }, context) : "skipped";
 }
 
-/** Tries a delivery once that this worker has claimed, and writes the result. Throws when the table fails. */
+/** Tries a delivery once that this worker has claimed, and writes the result. Throws if the table fails. */
 export async function deliverClaimed(
   { delivery, body, webhook }: Loaded & { webhook: StoredWebhook },
-  work: DeliveryContext,
+  context: DeliveryContext,
 ): Promise<DeliverResult> {
-  const tried = await tryOnce(webhook, delivery, body, work);
-  const turn = await settleDelivery(delivery, afterTry(delivery, tried, work.now(), work.random), work);
-  if (tried.attempt.error === null) await noteSuccess(work.table, delivery, work.now());
-  else if (isReceiverFault(tried.attempt)) await noteFailure(work.table, delivery, work.now());
-  return turn;
+  const { table, now, random } = context;
+  const tried = await tryOnce(webhook, delivery, body, context);
+  const result = await settleDelivery(delivery, afterTry(delivery, tried, now(), random), context);
+  if (tried.attempt.error === null) await noteSuccess(table, delivery, now());
+  else if (isReceiverFault(tried.attempt)) await noteFailure(table, delivery, now());
+  return result;
 }
 
-/** The tools of the delivery workers in this process. Reads the environment when called, not at import. */
+/** The services of the delivery workers in this process. Reads the environment when called, not at import. */
 export function openWork(worker: string): DeliveryContext {
   const { env, client } = runtime();
   return {

@@ -15,11 +15,12 @@ import { StoredWebhook, WebhookParams, getWebhook, webhookKey } from "./webhook.
 /*
  * Access patterns
  *   deliveries of a webhook, newest first, and one by id   ACCOUNT#<id> / JOURNAL#deliveries/<webhook id> (shared/table/journal.ts)
- *   what a delivery sends                                  ACCOUNT#<id> / DELIVERY_BODY#<webhook id>#<delivery id>
+ *   the body of a delivery                                 ACCOUNT#<id> / DELIVERY_BODY#<webhook id>#<delivery id>
  *   due deliveries                                         shared/table/due.ts
  */
 const retentionDays = 30;
 
+/** The journal of a webhook's deliveries. */
 export const deliveriesOf = (accountId: string, webhookId: string): Journal => ({
   partition: `ACCOUNT#${accountId}`,
   name: `deliveries/${webhookId}`,
@@ -50,7 +51,7 @@ const DeliveryAttempt = z
     status_code: z.int().nullable().meta({ description: "The HTTP status of the answer, if there was an answer." }),
     error: AttemptError.nullable().meta({
       description:
-        "Why the attempt failed. Null if it was accepted. With `webhook_disabled` and `webhook_deleted`, nothing was sent.",
+        "Why the attempt failed. Null if the receiver accepted it. With `webhook_disabled` and `webhook_deleted`, nothing was sent.",
     }),
     duration_ms: z.int().meta({ description: "How long the attempt took, in milliseconds." }),
   })
@@ -66,7 +67,7 @@ export const Delivery = z
     event_type: z.string().meta({ description: "The type of the event, such as `workspace.created`." }),
     status: DeliveryStatus.meta({
       description:
-        "`pending` while attempts are made, `succeeded` after an attempt was accepted, `failed` after the last retry.",
+        "`pending` while attempts are made, `succeeded` after the receiver accepted an attempt, `failed` after the last retry.",
     }),
     attempts: z.array(DeliveryAttempt).meta({ description: "The last 20 attempts, oldest first." }),
     attempt_count: z
@@ -82,7 +83,7 @@ export const Delivery = z
 
 export const StoredDelivery = Delivery.extend({
   account_id: z.string(),
-  /** The scheduled attempts; manual attempts do not count. */
+  /** The number of scheduled attempts, without the manual attempts. */
   tries: z.int(),
   /** The time until which no other worker can claim the delivery. */
   lease_until: z.string().nullable(),
@@ -101,23 +102,24 @@ const bodyKey = ({ account_id, webhook_id, id }: DeliveryRef): Key => ({
   SK: `DELIVERY_BODY#${webhook_id}#${id}`,
 });
 
-/** How long a worker has a claimed delivery to itself: longer than an attempt takes. */
+/** How long a claim lasts: longer than an attempt takes. */
 const leaseMs = 60_000;
 
+/** The end of a claim that begins now. */
 export const leaseFrom = (now: Date): string => new Date(now.getTime() + leaseMs).toISOString();
 
 /** A new delivery, not sent yet. The sweep tries it at `nextAttemptAt`; with null the sweep never tries it. */
 export function newDelivery(
-  place: DeliveryRef & Pick<StoredDelivery, "event_type">,
+  ref: DeliveryRef & Pick<StoredDelivery, "event_type">,
   nextAttemptAt: Date | null,
   now: Date,
 ): StoredDelivery {
   const at = now.toISOString();
   return {
-    id: place.id,
-    account_id: place.account_id,
-    webhook_id: place.webhook_id,
-    event_type: place.event_type,
+    id: ref.id,
+    account_id: ref.account_id,
+    webhook_id: ref.webhook_id,
+    event_type: ref.event_type,
     status: "pending",
     attempts: [],
     attempt_count: 0,
@@ -140,7 +142,7 @@ export const createWrites = (delivery: StoredDelivery, body: string, now: Date):
   ];
 };
 
-/** The write that replaces the last version of a delivery. */
+/** The write that stores a new version of a delivery. It fails unless the stored version is the one before. */
 export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Write => ({
   update: deliveryKey(rest),
   set: {
@@ -159,24 +161,27 @@ export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Wri
 export type Loaded = { delivery: StoredDelivery; body: string; webhook: StoredWebhook | undefined };
 
 /** The items that `loadDelivery` reads. */
-export const aheadOfDelivery = (place: DeliveryRef): Ahead => ({
-  keys: [deliveryKey(place), bodyKey(place), webhookKey(place.account_id, place.webhook_id)],
+export const aheadOfDelivery = (ref: DeliveryRef): Ahead => ({
+  keys: [deliveryKey(ref), bodyKey(ref), webhookKey(ref.account_id, ref.webhook_id)],
 });
 
-/** A delivery with everything needed to send it; undefined when it does not exist or is past its retention. */
-export async function loadDelivery(table: Reader, place: DeliveryRef, now: Date): Promise<Loaded | undefined> {
-  const { account_id, webhook_id } = place;
-  const keys = [deliveryKey(place), bodyKey(place), webhookKey(account_id, webhook_id)];
-  const [row, stored, home] = await table.getMany(keys);
+/**
+ * Reads a delivery, its body and its webhook; undefined if the delivery does not exist or is past its retention.
+ * `webhook` is undefined if the webhook was deleted.
+ */
+export async function loadDelivery(table: Reader, ref: DeliveryRef, now: Date): Promise<Loaded | undefined> {
+  const { account_id, webhook_id } = ref;
+  const keys = [deliveryKey(ref), bodyKey(ref), webhookKey(account_id, webhook_id)];
+  const [deliveryRow, bodyRow, webhookRow] = await table.getMany(keys);
   const oldestMs = (Math.floor(now.getTime() / dayMs) - retentionDays) * dayMs;
-  if (!row || !stored || (timeOf(place.id)?.getTime() ?? 0) < oldestMs) return undefined;
-  const webhook = home?.["id"] === webhook_id ? StoredWebhook.parse(home) : undefined;
-  return { delivery: StoredDelivery.parse(row), body: StoredBody.parse(stored).body, webhook };
+  if (!deliveryRow || !bodyRow || (timeOf(ref.id)?.getTime() ?? 0) < oldestMs) return undefined;
+  const webhook = webhookRow?.["id"] === webhook_id ? StoredWebhook.parse(webhookRow) : undefined;
+  return { delivery: StoredDelivery.parse(deliveryRow), body: StoredBody.parse(bodyRow).body, webhook };
 }
 
 const instant = z.iso.datetime({ offset: true }).optional();
 
-/** The filters of a webhook's deliveries; a delivery has to match all given filters. */
+/** The filters of a webhook's deliveries. A delivery has to match all filters that the query has. */
 export const deliveryQuery = {
   status: DeliveryStatus.optional().meta({ description: "Only deliveries with this status." }),
   since: instant.meta({ description: "Only deliveries of events at this time or later (RFC 3339)." }),
@@ -185,8 +190,8 @@ export const deliveryQuery = {
 type DeliveryQuery = PageQuery & z.output<z.ZodObject<typeof deliveryQuery>>;
 
 /**
- * A page of a webhook's deliveries, newest first. Throws 404, and 422 when a filter by status would have to search more
- * than 20,000 deliveries.
+ * A page of a webhook's deliveries, newest first. Throws 404. Throws 422 if a filter by status would have to search
+ * more than 20,000 deliveries.
  */
 export async function listDeliveries(
   accountId: string,
@@ -196,7 +201,7 @@ export async function listDeliveries(
 ): Promise<{ items: StoredDelivery[]; total: number }> {
   await getWebhook(table, accountId, webhookId);
   const options = {
-    ...spanOf({ page, page_size }),
+    ...spanOf({ page, page_size, order: "desc" }),
     ...(since === undefined ? {} : { since: new Date(since) }),
     ...(until === undefined ? {} : { until: new Date(until) }),
     ...(status === undefined ? {} : { keep: (row: Record<string, unknown>) => row["status"] === status }),

@@ -2,55 +2,59 @@ import { mapConcurrently } from "../core/concurrency.ts";
 import { deliverClaimed, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { createWrites, deliveryKey, leaseFrom, newDelivery, type Loaded } from "./delivery.ts";
 import { matches } from "./filters.ts";
-import { noteEntries } from "./index-journals.ts";
+import { scheduleIndexing } from "./index-journals.ts";
 import { failingAmong } from "./outcome.ts";
 import { bodyOf, type PublishedEvent } from "./signing.ts";
 import { allWebhooks, type StoredWebhook } from "./webhook.ts";
 
 const concurrency = 5;
-/** The wait before the sweep tries a new delivery: longer than its first attempt, which follows at once. */
+/**
+ * The wait before the sweep tries a new delivery. `dispatch` makes the first attempt at once, and the wait is longer
+ * than this attempt.
+ */
 const firstDueMs = 120_000;
 
 /**
- * Creates the missing deliveries of an event, one for each active webhook that subscribes to it, and returns the
- * statuses of the new deliveries.
- * - Every delivery is written before the first one is sent.
- * - New deliveries are tried once; those of a failing webhook wait for the next sweep, so that they do not delay
- *   others.
- * - Throws when a delivery could not be written; dispatching the same event again creates what is missing.
+ * Creates the missing deliveries of an event, one for each active webhook that subscribes to the event and is not
+ * newer. Returns the statuses of the new deliveries.
+ * - All deliveries are written before the first delivery is sent.
+ * - A new delivery is tried once. The delivery of a failing webhook waits for the next sweep, so that it does not delay
+ *   the other deliveries.
+ * - Throws if a delivery could not be written. To dispatch the same event again creates the missing deliveries.
  */
-export async function dispatch(event: PublishedEvent, work: DeliveryContext): Promise<DeliverResult[]> {
-  const subscribed = (await allWebhooks(work.table, event.account_id)).filter(
+export async function dispatch(event: PublishedEvent, context: DeliveryContext): Promise<DeliverResult[]> {
+  const subscribed = (await allWebhooks(context.table, event.account_id)).filter(
     ({ status, event_types, created_at }) =>
       status === "active" &&
       created_at <= event.timestamp &&
       event_types.some((pattern) => matches(pattern, event.type)),
   );
   const failing = await failingAmong(
-    work.table,
+    context.table,
     subscribed.map(({ id, account_id }) => ({ account_id, webhook_id: id })),
   );
   const created = await mapConcurrently(subscribed, concurrency, (webhook) =>
-    createDelivery(event, webhook, work, failing.has(webhook.id)),
+    createDelivery(event, webhook, context, failing.has(webhook.id)),
   );
-  await noteEntries(
+  await scheduleIndexing(
     event,
     subscribed.map(({ id }) => id),
-    work,
+    context,
   );
-  const fresh = created.flatMap((one) => (one.status === "fulfilled" && one.value ? [one.value] : []));
+  const fresh = created.flatMap((result) => (result.status === "fulfilled" && result.value ? [result.value] : []));
   const tried = await mapConcurrently(fresh, concurrency, async (loaded) =>
-    failing.has(loaded.webhook.id) ? loaded.delivery.status : deliverClaimed(loaded, work),
+    failing.has(loaded.webhook.id) ? loaded.delivery.status : deliverClaimed(loaded, context),
   );
-  for (const one of tried)
-    if (one.status === "rejected") work.log.error("delivery not tried", { reason: String(one.reason) });
-  for (const one of created) if (one.status === "rejected") throw one.reason;
-  return tried.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  for (const result of tried)
+    if (result.status === "rejected") context.log.error("delivery not tried", { reason: String(result.reason) });
+  for (const result of created) if (result.status === "rejected") throw result.reason;
+  return tried.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
 }
 
 /**
- * Writes the delivery of an event to a webhook; undefined when it already exists. It is claimed for this worker, and the
- * sweep tries it if this worker dies. With `isFailing` it is not claimed, and the next sweep tries it.
+ * Writes the delivery of an event to a webhook; undefined if the delivery already exists. The delivery is claimed for
+ * this worker; if this worker dies, the sweep tries it. With `isFailing` it is not claimed, and the next sweep tries
+ * it.
  */
 export function createDelivery(
   event: PublishedEvent,
@@ -62,7 +66,7 @@ export function createDelivery(
   const ref = { id: event.id, account_id: event.account_id, webhook_id: webhook.id, event_type: event.type };
   let isFirst = true;
   return table.commit(async () => {
-    // Few events are dispatched twice, so the delivery is looked for only after the first transaction met it.
+    // Few events are dispatched twice, so the plan looks for the delivery only after the first transaction has failed.
     const [existing] = isFirst ? [] : await table.getMany([deliveryKey(ref)]);
     isFirst = false;
     if (existing) return { value: undefined, writes: [] };

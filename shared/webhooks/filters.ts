@@ -4,7 +4,7 @@ const word = "[a-z][a-z0-9_]*";
 
 const everything = "*";
 
-/** A pattern of event types: one type, all types under a prefix, or all. */
+/** A pattern of event types: one type, all types under a prefix, or all types. */
 export const EventPattern = z
   .string()
   .max(100)

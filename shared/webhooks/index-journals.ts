@@ -8,24 +8,27 @@ import type { DeliveryContext } from "./deliver.ts";
 import { deliveriesOf } from "./delivery.ts";
 import type { PublishedEvent } from "./signing.ts";
 
-/** Journals with new entries to index, keyed by account and by the journal: `changes`, or the id of a webhook. */
+/** The queue of journals to index. A task is named by the account and by `changes` or the id of a webhook. */
 const queue: Queue = { name: "JOURNAL_DUE", shards: 16 };
 
-/** One of so many events makes the journals due: an index is extended by dozens of entries at a time. */
-const sample = 32;
+/** One event in this many schedules the indexing, because an index is extended by dozens of entries at a time. */
+const sampleInterval = 32;
 
-const isSampled = (id: string): boolean => Number.parseInt(id.slice(-2), 16) % sample === 0;
+const isSampled = (id: string): boolean => Number.parseInt(id.slice(-2), 16) % sampleInterval === 0;
 
-type Work = Pick<DeliveryContext, "table" | "log" | "now">;
+type IndexContext = Pick<DeliveryContext, "table" | "log" | "now">;
 
-/** Makes the journals due that an event and its deliveries to these webhooks are in, unless other events do. */
-export async function noteEntries(
+/**
+ * Schedules the indexing of the account's journal of changes, and of the journals of deliveries to these webhooks. Only
+ * about one event in 32 does so, chosen by its id.
+ */
+export async function scheduleIndexing(
   { id, account_id }: PublishedEvent,
   webhookIds: readonly string[],
-  { table, now }: Pick<Work, "table" | "now">,
+  { table, now }: Pick<IndexContext, "table" | "now">,
 ): Promise<void> {
   if (!isSampled(id)) return;
-  // All events of a minute write the same items.
+  // Rounded up to the minute, so that all events of a minute write the same items.
   const at = later(new Date(Math.ceil(now().getTime() / minuteMs) * minuteMs), settledMs);
   for (const name of ["changes", ...webhookIds]) await table.attempt(dueWrite(queue, [account_id, name], at));
 }
@@ -35,12 +38,12 @@ const journalOf = (accountId: string, name: string): Journal =>
 
 const indexedDays = 2;
 
-/** Extends the indexes of the journals that are due, for today and the day before. */
-export async function sweepJournals(work: Work): Promise<SweepResult> {
-  const indexOne = async (accountId: string, name: string, at: string, { table, now }: Work): Promise<void> => {
+/** Extends the indexes of the journals that are due: those of today and of yesterday. */
+export async function sweepJournals(context: IndexContext): Promise<SweepResult> {
+  const indexOne = async (accountId: string, name: string, at: string, { table, now }: IndexContext): Promise<void> => {
     const since = new Date(later(now(), -(indexedDays - 1) * 24 * 60 * minuteMs));
     await indexEntries(table, journalOf(accountId, name), { since }, now());
     await table.attempt({ delete: dueKey(queue, [accountId, name], at) });
   };
-  return sweepTasks(await dueTasks(queue, indexOne, work), work.log);
+  return sweepTasks(await dueTasks(queue, indexOne, context), context.log);
 }

@@ -10,16 +10,16 @@ import type { DeliveryAttempt, StoredDelivery } from "./delivery.ts";
 import { nextAttempt } from "./schedule.ts";
 import { type StoredWebhook, findWebhook, putWebhook, webhookKind } from "./webhook.ts";
 
-/** One attempt, and how long the receiver asks us to wait. */
+/** One attempt, and the wait that the receiver asks for. */
 export type Tried = { attempt: DeliveryAttempt; retryAfterSeconds?: number | undefined };
 
-const shownAttempts = 20;
+const keptAttempts = 20;
 
-/** A delivery with one more attempt; its status does not change. */
+/** A delivery with one more attempt, not claimed by a worker. Its status does not change. */
 function withAttempt(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Date): StoredDelivery {
   return {
     ...delivery,
-    attempts: [...delivery.attempts, attempt].slice(-shownAttempts),
+    attempts: [...delivery.attempts, attempt].slice(-keptAttempts),
     attempt_count: delivery.attempt_count + 1,
     updated_at: now.toISOString(),
     lease_until: null,
@@ -28,8 +28,8 @@ function withAttempt(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Da
 }
 
 /**
- * A delivery after a scheduled attempt. It ends when it was accepted, when the receiver is gone (410), or after the
- * last attempt.
+ * A delivery after a scheduled attempt: succeeded if the receiver accepted it; failed if the receiver is gone (410) or
+ * this was the last attempt; else pending.
  */
 export function afterTry(
   delivery: StoredDelivery,
@@ -40,17 +40,17 @@ export function afterTry(
   const tries = delivery.tries + 1;
   const next = { ...withAttempt(delivery, attempt, now), tries };
   if (attempt.error === null) return { ...next, status: "succeeded", next_attempt_at: null };
-  const again = isGone(attempt) ? undefined : nextAttempt(tries, now, retryAfterSeconds, random);
-  return { ...next, status: again ? "pending" : "failed", next_attempt_at: again?.toISOString() ?? null };
+  const retryAt = isGone(attempt) ? undefined : nextAttempt(tries, now, retryAfterSeconds, random);
+  return { ...next, status: retryAt ? "pending" : "failed", next_attempt_at: retryAt?.toISOString() ?? null };
 }
 
-/** A delivery after a manual attempt: succeeded when it was accepted, else in the same status. */
+/** A delivery after a manual attempt: succeeded if the receiver accepted it, else in the same status. */
 export function afterManual(delivery: StoredDelivery, { attempt }: Tried, now: Date): StoredDelivery {
   const next = withAttempt(delivery, attempt, now);
   return attempt.error === null ? { ...next, status: "succeeded", next_attempt_at: null } : next;
 }
 
-/** A delivery that is given up, with the reason as its last attempt. */
+/** A delivery that fails without an attempt. The reason is listed as its last attempt, but not counted. */
 export function afterAbandoning(
   delivery: StoredDelivery,
   error: "webhook_disabled" | "webhook_deleted",
@@ -62,27 +62,32 @@ export function afterAbandoning(
 }
 
 /** Failures for which the receiver is not responsible. */
-const ours: ReadonlySet<DeliveryAttempt["error"]> = new Set(["internal_error", "webhook_disabled", "webhook_deleted"]);
+const internalErrors: ReadonlySet<DeliveryAttempt["error"]> = new Set([
+  "internal_error",
+  "webhook_disabled",
+  "webhook_deleted",
+]);
 
 /** Whether an attempt failed because of the receiver. */
-export const isReceiverFault = ({ error }: DeliveryAttempt): boolean => error !== null && !ours.has(error);
+export const isReceiverFault = ({ error }: DeliveryAttempt): boolean => error !== null && !internalErrors.has(error);
 
 /** Whether the receiver wants no more deliveries (RFC 9110, section 15.5.11). */
 const isGone = ({ status_code }: DeliveryAttempt): boolean => status_code === 410;
 
 /*
- * The last success of a webhook, and the time since which it is failing. The item is written when the state changes,
- * and otherwise at most once a minute. Of two attempts at the same time, one may overwrite the state of the other. The
- * next attempt corrects it.
+ * The last success of a webhook, and the time since which the webhook is failing. The item is written when the state
+ * changes, and otherwise at most once a minute. If two attempts end at the same time, the last write wins. The next
+ * attempt corrects a wrong state.
  */
+/** The key of a webhook's last success. */
 export const successKey = (accountId: string, webhookId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `WEBHOOK_SUCCESS#${webhookId}`,
 });
 
-const betweenMs = 60_000;
+const noteIntervalMs = 60_000;
 /** Longer than a delivery is retried. An older success does not matter. */
-const keptSeconds = 40 * 86_400;
+const outcomeKeptSeconds = 40 * 86_400;
 
 const Success = z.object({ last_success_at: z.string().optional(), failing_since: z.string().optional() });
 type WebhookRef = { account_id: string; webhook_id: string };
@@ -90,9 +95,9 @@ type WebhookRef = { account_id: string; webhook_id: string };
 const readOutcome = (table: Reader, { account_id, webhook_id }: WebhookRef) =>
   table.get(successKey(account_id, webhook_id), Success);
 
-const ttlFrom = (now: Date): number => Math.ceil(now.getTime() / 1_000) + keptSeconds;
+const ttlFrom = (now: Date): number => Math.ceil(now.getTime() / 1_000) + outcomeKeptSeconds;
 
-/** The write that records a success of a webhook and ends its failing state. */
+/** The write that records a success of a webhook, and ends its failing state. */
 export const successWrite = ({ account_id, webhook_id }: WebhookRef, now: Date): Write => ({
   update: successKey(account_id, webhook_id),
   set: { last_success_at: now.toISOString(), ttl: ttlFrom(now) },
@@ -102,8 +107,8 @@ export const successWrite = ({ account_id, webhook_id }: WebhookRef, now: Date):
 /** Records a success, unless one was recorded within the last minute and nothing has failed since. */
 export async function noteSuccess(table: Table, webhook: WebhookRef, now: Date): Promise<void> {
   const success = await readOutcome(table, webhook);
-  const atMost = new Date(now.getTime() - betweenMs).toISOString();
-  const isNoted = success?.last_success_at !== undefined && success.last_success_at > atMost;
+  const minuteAgo = new Date(now.getTime() - noteIntervalMs).toISOString();
+  const isNoted = success?.last_success_at !== undefined && success.last_success_at > minuteAgo;
   if (!isNoted || success.failing_since !== undefined) await table.attempt(successWrite(webhook, now));
 }
 
@@ -115,20 +120,20 @@ export async function noteFailure(table: Table, webhook: WebhookRef, now: Date):
   await table.attempt({ update, set: { failing_since: now.toISOString(), ttl: ttlFrom(now) } });
 }
 
-/** Whether a success was recorded at or after a given time. */
+/** Whether the last recorded success is at or after a time. */
 async function hasSucceededSince(table: Reader, webhook: WebhookRef, since: string): Promise<boolean> {
   const { last_success_at } = (await readOutcome(table, webhook)) ?? {};
   return last_success_at !== undefined && last_success_at >= since;
 }
 
-/** The ids of the webhooks that are recorded as failing. No webhook may be given twice. */
+/** The ids of the webhooks that are recorded as failing. `webhooks` must not contain a webhook twice. */
 export async function failingAmong(table: Reader, webhooks: readonly WebhookRef[]): Promise<Set<string>> {
   const rows = await table.getMany(webhooks.map(({ account_id, webhook_id }) => successKey(account_id, webhook_id)));
   const isFailing = (index: number): boolean => rows[index]?.["failing_since"] !== undefined;
   return new Set(webhooks.flatMap(({ webhook_id }, index) => (isFailing(index) ? [webhook_id] : [])));
 }
 
-/** A `commit` for the changes that the delivery of webhooks makes in an account by itself. */
+/** A `commit` for changes without a caller, such as disabling a webhook. Their actor is the system. */
 export const systemCommit = (table: Table, accountId: string, now: () => Date): Commit =>
   recorder({
     table,
@@ -142,8 +147,8 @@ export const systemCommit = (table: Table, accountId: string, now: () => Date): 
   });
 
 /**
- * Why a failed delivery disables its webhook: the receiver answered 410, or has accepted nothing since the delivery was
- * created. Undefined if the delivery does not disable it.
+ * Why a failed delivery disables its webhook: `gone` if the receiver answered 410, `failing` if the receiver has
+ * accepted nothing since the delivery was created. Undefined if the delivery does not disable its webhook.
  */
 async function disablingReason(table: Reader, delivery: StoredDelivery): Promise<"gone" | "failing" | undefined> {
   const last = delivery.attempts.at(-1);
@@ -153,7 +158,7 @@ async function disablingReason(table: Reader, delivery: StoredDelivery): Promise
   return (await hasSucceededSince(table, delivery, delivery.created_at)) ? undefined : "failing";
 }
 
-/** The writes and the change that disable the webhook of a delivery, when the result of the delivery requires it. */
+/** The writes and the change that disable the webhook of a failed delivery; none if the webhook stays as it is. */
 export async function planDisabling(
   table: Reader,
   delivery: StoredDelivery,

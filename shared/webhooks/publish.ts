@@ -12,12 +12,12 @@ export async function publishInOrder(publish: EventPublisher, events: readonly E
   const failed: number[] = [];
   const blocked = new Set<string>();
   for (const group of groupsOf(events)) {
-    const held = group.filter(({ event }) => blocked.has(resourceOf(event)));
+    const unsent = group.filter(({ event }) => blocked.has(resourceOf(event)));
     const sent = group.filter(({ event }) => !blocked.has(resourceOf(event)));
     const refused = sent.length === 0 ? [] : await publish(sent.map(({ event }) => event));
-    for (const one of [...held, ...refused.flatMap((place) => sent[place] ?? [])]) {
-      failed.push(one.index);
-      blocked.add(resourceOf(one.event));
+    for (const { event, index } of [...unsent, ...refused.flatMap((position) => sent[position] ?? [])]) {
+      failed.push(index);
+      blocked.add(resourceOf(event));
     }
   }
   return failed.toSorted((a, b) => a - b);

@@ -11,13 +11,11 @@ import type { WebhookServices } from "./services.ts";
 import { bodyOf } from "./signing.ts";
 import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from "./webhook.ts";
 
-/** The write that records a success, if the attempt was one. */
-const successOf = (delivery: StoredDelivery, { attempt }: Tried, now: Date): Write[] =>
+/** The write that records a success, if the receiver accepted the attempt. */
+const successWrites = (delivery: StoredDelivery, { attempt }: Tried, now: Date): Write[] =>
   attempt.error === null ? [successWrite(delivery, now)] : [];
 
-/**
- * The part of the transaction that all manual attempts share: a check that the webhook exists, and a recorded change.
- */
+/** What the transaction of every manual attempt has: a check that the webhook exists, and the change to record. */
 const manualAttempt = (webhook: StoredWebhook, verb: "tested" | "redelivered") => ({
   check: {
     check: webhookKey(webhook.account_id, webhook.id),
@@ -28,7 +26,7 @@ const manualAttempt = (webhook: StoredWebhook, verb: "tested" | "redelivered") =
 });
 
 /**
- * Sends a `webhook.test` event to a webhook, even a disabled one, and returns its delivery. A failed test is not
+ * Sends a `webhook.test` event to a webhook, also to a disabled webhook, and returns the delivery. A failed test is not
  * retried. Throws 404.
  */
 export async function testWebhook(
@@ -52,19 +50,20 @@ export async function testWebhook(
   const body = bodyOf(event);
   const ref = { id: event.id, account_id: accountId, webhook_id: webhookId, event_type: event.type };
   const tried = await tryOnce(webhook, event, body, { ...services, log, now });
+  // A delivery is stored first with version 1. A failed test is never retried, so its delivery has failed at once.
   const sent = { ...afterManual(newDelivery(ref, null, at), tried, now()), version: 1 };
   const delivery: StoredDelivery = sent.status === "pending" ? { ...sent, status: "failed" } : sent;
   const { check, changes } = manualAttempt(webhook, "tested");
   return commit(async () => ({
     value: delivery,
-    writes: [check, ...createWrites(delivery, body, at), ...successOf(delivery, tried, now())],
+    writes: [check, ...createWrites(delivery, body, at), ...successWrites(delivery, tried, now())],
     changes,
   }));
 }
 
 /**
- * Sends a delivery in any status once more, with the same body and `webhook-id`, and returns it. If the attempt fails,
- * the delivery keeps its status, and its retries continue as planned. Throws 404.
+ * Sends a delivery once more, in any status, with the same body and `webhook-id`. Returns the delivery. If the attempt
+ * fails, the delivery keeps its status, and its retries continue as planned. Throws 404.
  */
 export async function redeliver(
   ref: { account_id: string; webhook_id: string; id: string },
@@ -86,7 +85,7 @@ export async function redeliver(
     const due = moveDue(before, before.next_attempt_at, after.next_attempt_at);
     return {
       value: after,
-      writes: [check, updateWrite(after), ...due, ...successOf(after, tried, now())],
+      writes: [check, updateWrite(after), ...due, ...successWrites(after, tried, now())],
       changes,
     };
   });

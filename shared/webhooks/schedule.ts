@@ -2,16 +2,18 @@ import * as due from "../table/due.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
-/** The waits after each failed attempt: ten attempts over about 75 hours, as Standard Webhooks recommends. */
+/** The wait after each failed attempt: ten attempts over about 75 hours, as Standard Webhooks recommends. */
 const waitsMinutes = [1, 5, 30, 120, 300, 600, 840, 1_200, 1_440];
 const jitter = 0.1;
-const longestSeconds = 86_400;
+/** The longest wait that a receiver can ask for. */
+const longestRetryAfterSeconds = 86_400;
 
+/** The number of scheduled attempts of a delivery. */
 export const attemptLimit = waitsMinutes.length + 1;
 
 /**
- * The time of the next try after a failed attempt of this number (from 1); undefined after the last one. The waits vary
- * by ±10 %, and are no shorter than the receiver asked for, up to a day. `random` is in [0, 1).
+ * The time of the next attempt after the failed attempt with this number (from 1); undefined after the last attempt.
+ * The wait varies by ±10 %. It is at least `retryAfterSeconds`, of which at most a day counts. `random` is in [0, 1).
  */
 export function nextAttempt(
   attempt: number,
@@ -22,16 +24,15 @@ export function nextAttempt(
   const waitMinutes = waitsMinutes[attempt - 1];
   if (waitMinutes === undefined) return undefined;
   const waitSeconds = waitMinutes * 60 * (1 - jitter + 2 * jitter * random());
-  const seconds = Math.max(waitSeconds, Math.min(retryAfterSeconds, longestSeconds));
+  const seconds = Math.max(waitSeconds, Math.min(retryAfterSeconds, longestRetryAfterSeconds));
   return new Date(now.getTime() + Math.round(seconds * 1_000));
 }
 
-const longestRetryAfterSeconds = 86_400;
 const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
 /**
- * The wait that a `Retry-After` asks for, at most a day: seconds or a date (RFC 9110, section 10.2.3; of the date
- * formats only IMF-fixdate). Undefined for an unreadable value.
+ * The wait in seconds, from 0 to a day, that a `Retry-After` asks for (RFC 9110, section 10.2.3). The value is a number
+ * of seconds or a date in the format IMF-fixdate. Undefined for any other value.
  */
 export function readRetryAfterSeconds(value: string | undefined, now: Date): number | undefined {
   const text = value?.trim() ?? "";
@@ -51,17 +52,19 @@ export type Due = DeliveryRef & { at: string };
 
 const taskOf = ({ account_id, webhook_id, id }: DeliveryRef): due.TaskSubject => [account_id, webhook_id, id];
 
-export const dueKey = (place: DeliveryRef, at: string): Key => due.dueKey(queue, taskOf(place), at);
+/** The key of a delivery in the queue at its due time. */
+export const dueKey = (ref: DeliveryRef, at: string): Key => due.dueKey(queue, taskOf(ref), at);
 
 /** The write that schedules a delivery for a given time (RFC 3339, UTC, milliseconds). */
-export const dueWrite = (place: DeliveryRef, at: string): Write => due.dueWrite(queue, taskOf(place), at);
+export const dueWrite = (ref: DeliveryRef, at: string): Write => due.dueWrite(queue, taskOf(ref), at);
 
-/** The writes that move a delivery from one due time to another; null stands for none. */
-export const moveDue = (place: DeliveryRef, from: string | null, to: string | null): Write[] =>
-  due.moveDue(queue, taskOf(place), from, to);
+/** The writes that move a delivery from one due time to another; null means that it is not in the queue. */
+export const moveDue = (ref: DeliveryRef, from: string | null, to: string | null): Write[] =>
+  due.moveDue(queue, taskOf(ref), from, to);
 
 /**
- * The due deliveries, the earliest first: the first `perWebhook` of each webhook, among the first 10,000 of each shard.
+ * Reads the due deliveries, the earliest first: at most `perWebhook` of each webhook, from the first 10,000 of each
+ * shard.
  */
 export async function readDue(table: Reader, now: Date, perWebhook = Infinity): Promise<Due[]> {
   const shards = await due.readDue(table, queue, now);
@@ -70,7 +73,7 @@ export async function readDue(table: Reader, now: Date, perWebhook = Infinity): 
     .toSorted((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));
 }
 
-/** The first deliveries of each webhook. */
+/** The first `perWebhook` deliveries of each webhook, in the same order. */
 export function firstOfEach(perWebhook: number, all: readonly Due[]): Due[] {
   const counts = new Map<string, number>();
   return all.filter(({ webhook_id }) => {
@@ -80,7 +83,7 @@ export function firstOfEach(perWebhook: number, all: readonly Due[]): Due[] {
   });
 }
 
-function dueOf({ at, place }: { at: string; place: readonly string[] }): Due {
-  const [account_id = "", webhook_id = "", id = ""] = place;
+function dueOf({ at, subject }: { at: string; subject: readonly string[] }): Due {
+  const [account_id = "", webhook_id = "", id = ""] = subject;
   return { at, account_id, webhook_id, id };
 }

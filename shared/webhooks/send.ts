@@ -2,10 +2,10 @@ import { request as requestHttp, type ClientRequest, type IncomingMessage } from
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 
-import { AddressRefused, urlFault, hostOf, resolvePublic, type Address, type Lookup } from "./address.ts";
+import { AddressRefused, urlFault, urlHost, resolvePublic, type Address, type Lookup } from "./address.ts";
 import { readRetryAfterSeconds } from "./schedule.ts";
 
-/** Why a delivery failed. `invalid_answer`: the connection was made, but no HTTP answer came over it. */
+/** Why a delivery failed. `invalid_answer` means that the receiver accepted the connection but sent no HTTP answer. */
 type SendFailure =
   | "blocked_address"
   | "dns_failed"
@@ -16,12 +16,12 @@ type SendFailure =
   | "redirected"
   | "unsuccessful_status";
 
-/** The result of sending one delivery. Without an `error` the receiver accepted it. */
+/** The result of sending one delivery. Without an `error` the receiver accepted the delivery. */
 export type Sent = {
   statusCode?: number;
   error?: SendFailure;
   durationMs: number;
-  /** How long the receiver asks us to wait, at most a day. */
+  /** The wait that the receiver asks for, at most a day. */
   retryAfterSeconds?: number;
 };
 
@@ -33,7 +33,7 @@ const userAgent = "hosted-mail-webhooks/1";
 const longestAnswerBytes = 16_384;
 
 /** A resolver that always answers one address, so that the socket cannot resolve the host again. */
-const pinned =
+const pinnedLookup =
   ({ address, family }: Address): LookupFunction =>
   (_host, options, callback) => {
     if (options.all) callback(null, [{ address, family }]);
@@ -54,7 +54,7 @@ function answerFrom({ statusCode = 0, headers }: IncomingMessage): WebhookAnswer
  * Watches the progress of a connection. If the connection ends without an answer, the returned function names the
  * failure.
  */
-function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): () => SendFailure {
+function trackFailure(request: ClientRequest, secure: boolean, signal: AbortSignal): () => SendFailure {
   let failure: SendFailure = "connect_failed";
   request.on("socket", (socket) => {
     socket.on("connect", () => (failure = secure ? "tls_failed" : "invalid_answer"));
@@ -63,10 +63,16 @@ function watch(request: ClientRequest, secure: boolean, signal: AbortSignal): ()
   return () => (signal.aborted ? "timed_out" : failure);
 }
 
-type Exchange = { to: Address; bodyTimeoutMs: number; signal: AbortSignal };
+type PostTarget = { address: Address; bodyTimeoutMs: number; signal: AbortSignal };
 
-/** Sends a request to a given address. Resolves when the answer ends or gets too long, or when the time is up. */
-function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }: Exchange): Promise<WebhookAnswer> {
+/**
+ * Posts a message to an address. Resolves when the answer ends or gets too long, when the connection fails, or when the
+ * time is up. Never rejects.
+ */
+function postTo(
+  { url, headers, body }: Message,
+  { address, bodyTimeoutMs, signal }: PostTarget,
+): Promise<WebhookAnswer> {
   return new Promise((resolve) => {
     const target = new URL(url);
     const secure = target.protocol === "https:";
@@ -80,11 +86,11 @@ function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }
         "user-agent": userAgent,
       },
       agent: false,
-      lookup: pinned(to),
+      lookup: pinnedLookup(address),
       maxHeaderSize: longestAnswerBytes,
       signal,
     });
-    const failure = watch(request, secure, signal);
+    const failure = trackFailure(request, secure, signal);
     let answer: WebhookAnswer | undefined;
     let bodyTimer: NodeJS.Timeout | undefined;
     const settle = (): void => {
@@ -107,7 +113,8 @@ function exchange({ url, headers, body }: Message, { to, bodyTimeoutMs, signal }
   });
 }
 
-const expiry = (signal: AbortSignal): Promise<undefined> =>
+/** Resolves when the signal aborts. */
+const aborted = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
@@ -116,9 +123,9 @@ async function post(message: Message, options: SendOptions, signal: AbortSignal)
   const { allowLoopback, lookup, bodyTimeoutMs = 1_000 } = options;
   if (urlFault(message.url, { allowLoopback })) return { error: "blocked_address" };
   try {
-    const resolving = resolvePublic(hostOf(new URL(message.url)), { allowLoopback, lookup });
-    const address = await Promise.race([resolving, expiry(signal)]);
-    return address ? await exchange(message, { to: address, bodyTimeoutMs, signal }) : { error: "timed_out" };
+    const resolving = resolvePublic(urlHost(new URL(message.url)), { allowLoopback, lookup });
+    const address = await Promise.race([resolving, aborted(signal)]);
+    return address ? await postTo(message, { address, bodyTimeoutMs, signal }) : { error: "timed_out" };
   } catch (error) {
     if (error instanceof AddressRefused) return { error: error.reason };
     throw error;
@@ -129,10 +136,10 @@ async function post(message: Message, options: SendOptions, signal: AbortSignal)
  * Posts one webhook as JSON.
  * - The host is resolved once, to a public address (or to this machine, if `allowLoopback`).
  * - The connection is new, and its certificate is verified for the URL's host. Redirects are not followed.
- * - Everything ends after `timeoutMs`, by default ten seconds.
- * - Only the status of the answer is used. Up to 16 KiB of the body are read and dropped, for at most `bodyTimeoutMs`, by
- *   default a second.
- * - It never throws because of the receiver.
+ * - The post ends after `timeoutMs` at the latest, by default ten seconds.
+ * - Only the status and `Retry-After` of the answer are used. Up to 16 KiB of the body are read and dropped, for at
+ *   most `bodyTimeoutMs`, by default a second.
+ * - A failure of the receiver does not throw; it is the `error` of the result.
  */
 export async function send(message: Message, options: SendOptions): Promise<Sent> {
   const startedMs = performance.now();

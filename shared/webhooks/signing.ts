@@ -13,7 +13,7 @@ type SignatureHeaders = Record<"webhook-id" | "webhook-timestamp" | "webhook-sig
 
 /**
  * The headers that sign one delivery by Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`.
- * - There is one signature for each secret, so that receivers may hold the old or the new one during a rotation.
+ * - There is one signature for each secret. During a rotation, a receiver can verify with the old or the new secret.
  * - The timestamp (in whole seconds) is the time of the attempt, not of the event, because receivers refuse old
  *   timestamps.
  * - Throws without a secret.
@@ -45,28 +45,29 @@ export async function mintSecret(
   return { secret, sealed: await secrets.seal(secret, sealContext(webhook)) };
 }
 
-/** The secrets that sign a webhook's deliveries at a given time: its own, and the previous one while that is valid. */
+/** The secrets that sign a webhook's deliveries: its secret, and its previous secret until that expires. */
 export async function signingSecrets(secrets: Secrets, webhook: StoredWebhook, now: Date): Promise<string[]> {
   const { sealed_secret, previous_sealed_secret, previous_secret_expires_at } = webhook;
   const isRotating = previous_secret_expires_at !== null && previous_secret_expires_at > now.toISOString();
   const sealed = [sealed_secret, ...(isRotating && previous_sealed_secret !== null ? [previous_sealed_secret] : [])];
-  return Promise.all(sealed.map((one) => secrets.open(one, sealContext(webhook))));
+  return Promise.all(sealed.map((secret) => secrets.open(secret, sealContext(webhook))));
 }
 
-/** An event from the bus, which has already lost its members that were too long for the bus. */
+/** An event from the bus. If the event was too long for the bus, it has no `data`, and `truncated` is true. */
 export type PublishedEvent = Omit<Event, "data"> & { data?: Record<string, unknown>; truncated?: boolean };
 
 const longestBytes = 20_000;
 
 /**
- * The body of an event's deliveries: the event as JSON, at most 20,000 bytes long. A longer event goes without
- * `previous_data`, then without `data`, and has `truncated: true`.
+ * The body of an event's deliveries: the event as JSON, at most 20,000 bytes long. A longer event is sent without
+ * `previous_data`, and if it is still too long, without `data`. It then has `truncated: true`.
  */
 export function bodyOf(event: PublishedEvent): string {
-  const { previous_data: _, ...current } = event;
-  const { data: __, ...bare } = current;
-  const candidates = [event, { ...current, truncated: true }].map((candidate) => JSON.stringify(candidate));
+  const { previous_data: _, ...withData } = event;
+  const { data: __, ...withoutData } = withData;
+  const candidates = [event, { ...withData, truncated: true }].map((candidate) => JSON.stringify(candidate));
   return (
-    candidates.find((text) => Buffer.byteLength(text) <= longestBytes) ?? JSON.stringify({ ...bare, truncated: true })
+    candidates.find((text) => Buffer.byteLength(text) <= longestBytes) ??
+    JSON.stringify({ ...withoutData, truncated: true })
   );
 }

@@ -8,15 +8,14 @@ import { urlFault } from "./address.ts";
 import { eventTypes } from "./event-types.ts";
 import { EventPattern, matches } from "./filters.ts";
 
-const known = eventTypes();
+const allEventTypes = eventTypes();
 
-/** The event types to suggest for a pattern that matches nothing: those of its family, or all. */
+/** The event types to suggest for a pattern that matches none: the types of its family, or all types. */
 function alternatives(pattern: string): string {
-  const family = known.filter(({ type }) => type.startsWith(`${pattern.split(".")[0]}.`));
-  return (family.length > 0 ? family : known).map(({ type }) => type).join(", ");
+  const family = allEventTypes.filter(({ type }) => type.startsWith(`${pattern.split(".")[0]}.`));
+  return (family.length > 0 ? family : allEventTypes).map(({ type }) => type).join(", ");
 }
 
-/** The members of a webhook that its owner sets. */
 export const WebhookUrl = z
   .string()
   .superRefine((url, context) => {
@@ -35,8 +34,8 @@ export const EventTypes = z
   .max(50)
   .superRefine((patterns, context) => {
     for (const [index, pattern] of patterns.entries()) {
-      const isSpelt = EventPattern.safeParse(pattern).success;
-      if (!isSpelt || known.some(({ type }) => matches(pattern, type))) continue;
+      const isPattern = EventPattern.safeParse(pattern).success;
+      if (!isPattern || allEventTypes.some(({ type }) => matches(pattern, type))) continue;
       const message = `No event type matches this. The event types are: ${alternatives(pattern)}`;
       context.addIssue({ code: "custom", path: [index], message });
     }
@@ -46,14 +45,14 @@ export const EventTypes = z
 export const WebhookDescription = orNothing(line({ least: 0, most: 500, description: "What the webhook is for." }));
 
 /** The event types, as a sentence of a route's description. */
-export const eventTypesNote = `Event types: ${known.map(({ type }) => `\`${type}\``).join(", ")}.`;
+export const eventTypesNote = `Event types: ${allEventTypes.map(({ type }) => `\`${type}\``).join(", ")}.`;
 
 /**
- * Throws 403 `would_escalate`, naming the missing capabilities, unless the caller may see, in the whole account, every
- * event that the patterns match. The reason is that the receiver at the webhook's URL gets all of them.
+ * Requires that the caller may see every event of the account that the patterns match, because the receiver at the
+ * webhook's URL gets all of these events. Throws 403 `would_escalate`, which names the missing capabilities.
  */
 export async function requireToSee(accountId: string, patterns: readonly string[], context: Context): Promise<void> {
-  const matched = known.filter(({ type }) => patterns.some((pattern) => matches(pattern, type)));
+  const matched = allEventTypes.filter(({ type }) => patterns.some((pattern) => matches(pattern, type)));
   const needed = new Set(matched.map(({ seenWith }) => seenWith));
   await requireToHold(
     context,

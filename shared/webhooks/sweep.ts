@@ -8,94 +8,102 @@ import { StoredWebhook, webhookKey } from "./webhook.ts";
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
 type AttemptOutcome = DeliverResult | "stale" | "error";
 
-/** The number of due deliveries, and the number of attempts by result. */
+/** The number of due deliveries, of which at most 200 of each webhook count, and the number of results of each kind. */
 export type SweepResult = { due: number } & Partial<Record<AttemptOutcome, number>>;
 
-/** The most deliveries of one run, at a hundred a second. */
+/** The default of `limit`: a run of 40 seconds tries about a hundred deliveries a second. */
 const runLimit = 4_000;
 
-/** The deliveries of a failing webhook that are tried before the others. The first one that fails ends its run. */
-const failingLimit = 3;
+/** A failing webhook is probed with this many deliveries before its other deliveries are tried. */
+const probesPerWebhook = 3;
 
-/** The most deliveries of one webhook that count as due, so that a receiver that is down raises no alarm by itself. */
+/** The most due deliveries of one webhook that count, so that one receiver that is down raises no alarm. */
 const countedPerWebhook = 200;
 
 /**
  * Tries the due deliveries.
- * - It takes turns between the accounts, and between the webhooks of each account, so that many deliveries of one
- *   webhook do not delay the others.
- * - It tries up to `limit` deliveries in a run, `atOnce` at the same time, and begins none after `budgetMs`.
- * - In addition it tries up to `limit` failing webhooks: a few deliveries of each, one after another. If they are
- *   accepted, it tries up to `limit` of the others too.
- * - After an attempt fails, the other deliveries of its webhook wait for the next run.
- * - A failure on our side is logged, and the delivery stays due.
+ * - Takes the accounts in turn, and in each account the webhooks in turn, so that many deliveries of one webhook do not
+ *   delay other webhooks.
+ * - Tries up to `limit` deliveries of healthy webhooks, `atOnce` at the same time. Begins no delivery after `budgetMs`.
+ * - At the same time, probes up to `limit` failing webhooks with three deliveries each, one after another. Then tries
+ *   up to `limit` further deliveries of the webhooks that accepted a delivery.
+ * - After an attempt that will be repeated, the other deliveries of the webhook wait for the next run.
+ * - If the table fails, the error is logged, and the delivery stays due.
  */
-export async function sweep(work: DeliveryContext, bounds: Bounds = {}): Promise<SweepResult> {
+export async function sweep(context: DeliveryContext, bounds: Bounds = {}): Promise<SweepResult> {
   const { limit = runLimit, atOnce = 20, budgetMs = 40_000 } = bounds;
   const startedMs = performance.now();
   const isOver = (): boolean => performance.now() - startedMs > budgetMs;
-  const due = await readDue(work.table, work.now(), runLimit);
-  const failing = await activeAndFailing(due, work);
+  const due = await readDue(context.table, context.now(), runLimit);
+  const failing = await activeAndFailing(due, context);
   const healthy = due.filter(({ webhook_id }) => !failing.has(webhook_id));
-  const waiting = due.filter(({ webhook_id }) => failing.has(webhook_id));
-  const probes = firstOfEach(failingLimit, waiting);
-  const seen: Seen = { failed: new Set(), accepted: new Set() };
-  const run = (items: Due[][]) =>
-    mapConcurrently(items.slice(0, limit), atOnce, (sequence) => tryInOrder(sequence, seen, isOver, work), isOver);
-  const each = (items: readonly Due[]) => run(inFairTurns(items).map((one) => [one]));
-  const probed = run(perWebhook(inFairTurns(probes))).then(async (ran) => {
-    const first = new Set(probes);
-    const others = waiting.filter((one) => seen.accepted.has(one.webhook_id) && !first.has(one));
-    return [...ran, ...(await each(others))];
+  const toFailing = due.filter(({ webhook_id }) => failing.has(webhook_id));
+  const probes = firstOfEach(probesPerWebhook, toFailing);
+  const results: WebhookResults = { failed: new Set(), accepted: new Set() };
+  const runSequences = (sequences: Due[][]) =>
+    mapConcurrently(
+      sequences.slice(0, limit),
+      atOnce,
+      (sequence) => tryInOrder(sequence, results, isOver, context),
+      isOver,
+    );
+  const runEach = (deliveries: readonly Due[]) => runSequences(inFairOrder(deliveries).map((delivery) => [delivery]));
+  const probed = runSequences(perWebhook(inFairOrder(probes))).then(async (probeOutcomes) => {
+    const alreadyTried = new Set(probes);
+    const further = toFailing.filter(
+      (delivery) => results.accepted.has(delivery.webhook_id) && !alreadyTried.has(delivery),
+    );
+    return [...probeOutcomes, ...(await runEach(further))];
   });
-  const ran = await Promise.all([each(healthy), probed]);
-  const swept: SweepResult = { due: firstOfEach(countedPerWebhook, due).length };
+  const ran = await Promise.all([runEach(healthy), probed]);
+  const counts: SweepResult = { due: firstOfEach(countedPerWebhook, due).length };
   for (const outcomes of ran.flat()) {
     if (outcomes.status === "rejected") throw outcomes.reason;
-    for (const name of outcomes.value) swept[name] = (swept[name] ?? 0) + 1;
+    for (const outcome of outcomes.value) counts[outcome] = (counts[outcome] ?? 0) + 1;
   }
-  return swept;
+  return counts;
 }
 
 /**
- * The ids of the webhooks that are active and failing. A disabled or deleted webhook does not count as failing, because
- * its deliveries end without an attempt.
+ * The ids of the webhooks that are active and failing. Disabled and deleted webhooks need no probes, because their
+ * deliveries end without an attempt.
  */
 async function activeAndFailing(due: readonly Due[], { table }: DeliveryContext): Promise<Set<string>> {
-  const webhooks = [...new Map(due.map((one) => [one.webhook_id, one])).values()];
+  const webhooks = [...new Map(due.map((delivery) => [delivery.webhook_id, delivery])).values()];
   const failing = await failingAmong(table, webhooks);
   const candidates = webhooks.filter(({ webhook_id }) => failing.has(webhook_id));
-  const rows = await table.getMany(candidates.map((one) => webhookKey(one.account_id, one.webhook_id)));
-  const active = StoredWebhook.pick({ id: true, status: true });
-  const isActive = (one: Due, index: number): boolean => {
-    const { data } = active.safeParse(rows[index]);
-    return data?.id === one.webhook_id && data.status === "active";
+  const rows = await table.getMany(candidates.map(({ account_id, webhook_id }) => webhookKey(account_id, webhook_id)));
+  const WebhookStatus = StoredWebhook.pick({ id: true, status: true });
+  const isActive = ({ webhook_id }: Due, index: number): boolean => {
+    const { data } = WebhookStatus.safeParse(rows[index]);
+    return data?.id === webhook_id && data.status === "active";
   };
   return new Set(candidates.filter(isActive).map(({ webhook_id }) => webhook_id));
 }
 
-const inFairTurns = (due: readonly Due[]): Due[] =>
+/** The accounts in turn, and in each account the webhooks in turn. */
+const inFairOrder = (due: readonly Due[]): Due[] =>
   roundRobin(
     roundRobin(due, ({ webhook_id }) => webhook_id),
     ({ account_id }) => account_id,
   );
 
-/** The deliveries of each webhook, ordered by each webhook's first delivery. */
+/** Groups deliveries by webhook. The groups are in the order of their first deliveries. */
 const perWebhook = (due: readonly Due[]): Due[][] => [...Map.groupBy(due, ({ webhook_id }) => webhook_id).values()];
 
-/** The webhooks of which an attempt failed in this run, and those of which one was accepted. */
-type Seen = { failed: Set<string>; accepted: Set<string> };
+/** The ids of the webhooks that failed and that accepted a delivery in this run. */
+type WebhookResults = { failed: Set<string>; accepted: Set<string> };
 
 async function tryInOrder(
   sequence: readonly Due[],
-  { failed, accepted }: Seen,
+  { failed, accepted }: WebhookResults,
   isOver: () => boolean,
-  work: DeliveryContext,
+  context: DeliveryContext,
 ): Promise<AttemptOutcome[]> {
   const outcomes: AttemptOutcome[] = [];
   for (const due of sequence) {
     if (failed.has(due.webhook_id) || isOver()) break;
-    const outcome = await tryDue(due, work);
+    const outcome = await tryDue(due, context);
     outcomes.push(outcome);
     if (outcome === "pending") failed.add(due.webhook_id);
     if (outcome === "succeeded") accepted.add(due.webhook_id);
@@ -103,14 +111,15 @@ async function tryInOrder(
   return outcomes;
 }
 
-async function tryDue(due: Due, work: DeliveryContext): Promise<AttemptOutcome> {
+/** Tries a due delivery. If the delivery is not due any more (`stale`), removes it from the queue. */
+async function tryDue(due: Due, context: DeliveryContext): Promise<AttemptOutcome> {
   try {
-    const loaded = await loadDelivery(work.table, due, work.now());
-    if (loaded?.delivery.next_attempt_at === due.at) return await deliver(loaded, work);
-    await work.table.attempt({ delete: dueKey(due, due.at) });
+    const loaded = await loadDelivery(context.table, due, context.now());
+    if (loaded?.delivery.next_attempt_at === due.at) return await deliver(loaded, context);
+    await context.table.attempt({ delete: dueKey(due, due.at) });
     return "stale";
   } catch (error) {
-    work.log.error("delivery not tried", { reason: String(error) });
+    context.log.error("delivery not tried", { reason: String(error) });
     return "error";
   }
 }

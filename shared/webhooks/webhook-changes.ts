@@ -16,7 +16,8 @@ type WebhookPatch = { [M in keyof NewWebhook]?: NewWebhook[M] | undefined } & { 
 type WithSecret = StoredWebhook & { secret: string };
 
 /**
- * Creates an active webhook. Only this answer shows its secret. Throws 403 `would_escalate` and 409 `limit_reached`.
+ * Creates an active webhook, and returns it with its secret, which no other answer shows. Throws 403 `would_escalate`
+ * and 409 `limit_reached`.
  */
 export async function addWebhook(
   accountId: string,
@@ -58,8 +59,8 @@ export async function addWebhook(
   });
 }
 
-/** The members that change when a webhook is enabled or disabled by hand; none when it already has that state. */
-function switched({ status }: StoredWebhook, active: boolean | undefined, at: string): Partial<StoredWebhook> {
+/** The members that change when a caller enables or disables a webhook; none if it already has that state. */
+function statusChange({ status }: StoredWebhook, active: boolean | undefined, at: string): Partial<StoredWebhook> {
   if (active === undefined || active === (status === "active")) return {};
   return active
     ? { status: "active", disabled_reason: null, disabled_at: null }
@@ -67,23 +68,23 @@ function switched({ status }: StoredWebhook, active: boolean | undefined, at: st
 }
 
 /**
- * Changes the given members of a webhook. Throws 404. Throws 403 `would_escalate` if the change sets the URL or the event
- * types, or enables the webhook, and the caller may not see all of its events.
+ * Changes the members of a webhook that `patch` has. Throws 404. If `patch` sets the URL or the event types, or enables
+ * the webhook, the caller must be allowed to see all of the webhook's events: throws 403 `would_escalate`.
  */
 export function updateWebhook(
   accountId: string,
   id: string,
-  given: WebhookPatch,
+  patch: WebhookPatch,
   context: Context,
 ): Promise<StoredWebhook> {
   const { table, commit, now } = context;
   return commit(async () => {
     const old = await getWebhook(table, accountId, id);
     const at = now().toISOString();
-    const { url = old.url, event_types = old.event_types, description = old.description, active } = given;
-    const set = { url, event_types, description, ...switched(old, active, at) };
+    const { url = old.url, event_types = old.event_types, description = old.description, active } = patch;
+    const set = { url, event_types, description, ...statusChange(old, active, at) };
     const changed = { ...old, ...set, updated_at: at };
-    const mustSeeEvents = given.url !== undefined || given.event_types !== undefined || active === true;
+    const mustSeeEvents = patch.url !== undefined || patch.event_types !== undefined || active === true;
     if (mustSeeEvents) await requireToSee(accountId, event_types, context);
     if (isSame(old, set)) return { value: old, writes: [], changes: [], current: old };
     const updated: StoredWebhook = { ...changed, version: old.version + 1 };
@@ -99,9 +100,7 @@ export function updateWebhook(
 export const aheadOfDeletion = (accountId: string, id: string): Ahead =>
   aheadOfList(webhooksOf(accountId), [ordinalOf(id) ?? 0], [webhookKey(accountId, id)]);
 
-/**
- * Deletes a webhook. Its pending deliveries are not sent, and its deliveries can no more be listed. Throws 404.
- */
+/** Deletes a webhook. Its pending deliveries are not sent, and its deliveries cannot be listed any more. Throws 404. */
 export async function deleteWebhook(accountId: string, id: string, { table, commit }: Context): Promise<void> {
   const ordinal = ordinalOf(id);
   if (ordinal === undefined) throw notFound();
@@ -125,8 +124,8 @@ export const aheadOfRotation = (accountId: string, id: string): Ahead => ({
 });
 
 /**
- * Gives a webhook a new secret, which only this answer shows. For `overlapSeconds` the previous secret signs too; with 0
- * it does not. Older secrets never do. Throws 404.
+ * Gives a webhook a new secret, and returns the webhook with the secret, which no other answer shows. For
+ * `overlapSeconds` the previous secret signs too. Older secrets do not sign. Throws 404 and 403 `would_escalate`.
  */
 export async function rotateSecret(
   accountId: string,
@@ -136,7 +135,7 @@ export async function rotateSecret(
   { secrets }: WebhookServices,
 ): Promise<WithSecret> {
   const { table, commit, now } = context;
-  // With the secret, the caller could forge every event that the webhook gets, and so must be allowed to see them all.
+  // With the secret, the caller can forge every event of the webhook. So the caller must be allowed to see all of them.
   const { event_types } = await getWebhook(table, accountId, id);
   await requireToSee(accountId, event_types, context);
   const { secret, sealed } = await mintSecret(secrets, { account_id: accountId, id });

@@ -13,12 +13,13 @@ import { EventPattern } from "./filters.ts";
 /*
  * Access patterns
  *   webhooks of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#webhooks
- *   when a webhook last had a success                          ACCOUNT#<id> / WEBHOOK_SUCCESS#<webhook id> (outcome.ts)
+ *   the last success of a webhook                              ACCOUNT#<id> / WEBHOOK_SUCCESS#<webhook id> (outcome.ts)
  *   deliveries of a webhook                                    delivery.ts
  */
+/** The list of an account's webhooks. */
 export const webhooksOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "webhooks" });
 
-/** The most webhooks of an account. The limit is low so that one read finds all webhooks that an event matches. */
+/** The most webhooks of an account. The limit is low, because each event reads all webhooks of its account. */
 export const webhookLimit = 20;
 
 export const WebhookParams = z.strictObject({

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 import * as z from "zod";
 
-import { type Scope, covers, scopesHeld } from "../auth/permissions.ts";
+import { type Scope, covers, idsHeld } from "../auth/permissions.ts";
 import { change, defineKind } from "../changes/kind.ts";
 import { InvalidInput, Problem, notFound } from "../core/errors.ts";
 import { Id, idWithOrdinal, ordinalOf } from "../core/ids.ts";
@@ -20,9 +20,10 @@ import type { Key, Write } from "../table/writes.ts";
  *   workspaces of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#workspaces
  *   whether a name is taken                                      ACCOUNT#<id> / WORKSPACE_NAME#<SHA-256 of the folded name>
  */
+/** The list of an account's workspaces. */
 export const workspacesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "workspaces" });
 
-/** The key of a name. The name is hashed, because a sort key has room for 1,024 bytes only. */
+/** The key of the item that reserves a name. The name is hashed, because a sort key can have 1,024 bytes only. */
 export function workspaceNameKey(accountId: string, name: string): Key {
   const folded = createHash("sha256").update(foldedName(name)).digest("hex");
   return { PK: `ACCOUNT#${accountId}`, SK: `WORKSPACE_NAME#${folded}` };
@@ -38,7 +39,7 @@ export const WorkspaceParams = z.strictObject({
   workspace_id: Id.meta({ description: "The workspace's id." }),
 });
 
-/** The scopes of a workspace's path, for grants that are limited to one workspace. */
+/** The scopes of a path with a workspace, for grants that are narrowed to one workspace. */
 export const workspaceScope = ({ workspace_id }: z.output<typeof WorkspaceParams>): Scope[] => [
   { type: "workspace", id: workspace_id },
 ];
@@ -70,12 +71,12 @@ export const StoredWorkspace = Workspace.extend({
 });
 export type StoredWorkspace = z.output<typeof StoredWorkspace>;
 
-/** The problem for a taken name. It names the other workspace if the principal may see it. */
+/** The 409 for a taken name. It has the id of the other workspace if the principal may see that workspace. */
 const nameTaken =
   ({ permissions }: Context) =>
   ({ id = "" }: Record<string, string>): Problem => {
-    const isSeen = covers(permissions, "workspace.view", [{ type: "workspace", id }]);
-    const extras = isSeen ? { conflicts_with: id } : {};
+    const maySee = covers(permissions, "workspace.view", [{ type: "workspace", id }]);
+    const extras = maySee ? { conflicts_with: id } : {};
     return new Problem("workspace_name_taken", "Another workspace of this account has this name.", extras);
   };
 
@@ -108,20 +109,22 @@ export function addWorkspace(accountId: string, name: string, context: Context):
   });
 }
 
-/** The workspace. Throws 404. */
+/** Reads a workspace. Throws 404. */
 export async function getWorkspace(accountId: string, id: string, { table }: Context): Promise<StoredWorkspace> {
   const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
   if (workspace?.id !== id) throw notFound();
   return workspace;
 }
 
-/** A check that the workspace exists, for a transaction; undefined if it does not exist. */
+/**
+ * The write that makes a transaction fail if the workspace is deleted meanwhile; undefined if there is no workspace.
+ */
 export async function findWorkspace(table: Reader, accountId: string, id: string): Promise<Write | undefined> {
   const workspace = await table.get(workspaceKey(accountId, id), StoredWorkspace);
   return workspace?.id === id ? { check: workspaceKey(accountId, id), if: { id } } : undefined;
 }
 
-/** The write that changes the number of domains of a workspace. It fails the transaction if the workspace is gone. */
+/** The write that adds `by` to the number of domains of a workspace. Throws 422 if the workspace does not exist. */
 export const domainCountWrite = (accountId: string, workspaceId: string, by: number): Write => ({
   update: workspaceKey(accountId, workspaceId),
   add: { domain_count: by, version: 1 },
@@ -131,7 +134,7 @@ export const domainCountWrite = (accountId: string, workspaceId: string, by: num
 
 /** The items that `listWorkspaces` reads. */
 export function aheadOfWorkspaces(accountId: string, page: PageQuery, { permissions }: Expected): Ahead {
-  const visible = scopesHeld(permissions, "workspace.view", "workspace");
+  const visible = idsHeld(permissions, "workspace.view", "workspace");
   if (visible === "all") return aheadOfRows(workspacesOf(accountId), spanOf(page));
   return { keys: visible.map((id) => workspaceKey(accountId, id)) };
 }
@@ -142,7 +145,7 @@ export async function listWorkspaces(
   page: PageQuery,
   { table, permissions }: Context,
 ): Promise<{ items: StoredWorkspace[]; total: number }> {
-  const visible = scopesHeld(permissions, "workspace.view", "workspace");
+  const visible = idsHeld(permissions, "workspace.view", "workspace");
   const { skip, take } = spanOf(page);
   if (visible === "all") {
     const { rows, total } = await readRows(table, workspacesOf(accountId), { skip, take });
@@ -154,11 +157,11 @@ export async function listWorkspaces(
 
 /** The existing workspaces with these ids, oldest first. */
 async function readByIds(table: Reader, accountId: string, ids: readonly string[]): Promise<StoredWorkspace[]> {
-  const inOrder = ids.toSorted();
-  const rows = await table.getMany(inOrder.map((id) => workspaceKey(accountId, id)));
+  const sortedIds = ids.toSorted();
+  const rows = await table.getMany(sortedIds.map((id) => workspaceKey(accountId, id)));
   return rows.flatMap((row, index) => {
     const workspace = StoredWorkspace.safeParse(row).data;
-    return workspace && workspace.id === inOrder[index] ? [workspace] : [];
+    return workspace && workspace.id === sortedIds[index] ? [workspace] : [];
   });
 }
 
@@ -174,23 +177,23 @@ export function renameWorkspace(
     if (old.name === name) return { value: old, writes: [], changes: [], current: old };
     const renamed = { ...old, name, updated_at: context.now().toISOString(), version: old.version + 1 };
     const [from, to] = [workspaceNameKey(accountId, old.name), workspaceNameKey(accountId, name)];
-    const claim: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken(context) }, { delete: from }];
+    const nameWrites: Write[] = [{ put: { ...to, id }, if: "absent", orElse: nameTaken(context) }, { delete: from }];
     return {
       value: renamed,
       writes: [
         { put: { ...workspaceKey(accountId, id), ...renamed }, if: { id, version: old.version } },
-        ...(from.SK === to.SK ? [] : claim),
+        ...(from.SK === to.SK ? [] : nameWrites),
       ],
       changes: [change(workspaceKind, "updated", id, { before: old, after: renamed })],
     };
   });
 }
 
-/** The key of the workspace with this id. An id in another form gets an ordinal that is never used. */
+/** The key of the workspace with this id. An id in another form gets a key that no workspace has. */
 export const workspaceKey = (accountId: string, id: string): Key =>
   rowKey(workspacesOf(accountId), ordinalOf(id) ?? 2 ** 40);
 
-/** The workspace named in the body of a request. */
+/** Finds the workspace that the body of a request names. */
 export const workspaceInBody: ResourceLookup<
   { params: { account_id: string }; body: { workspace_id: string } },
   StoredWorkspace
@@ -201,7 +204,7 @@ export const workspaceInBody: ResourceLookup<
   find: ({ params, body }, table) => locatedWorkspace(table, params.account_id, body.workspace_id),
 };
 
-/** The workspace named in the query of a request. */
+/** Finds the workspace that the query of a request names. */
 export const workspaceInQuery: ResourceLookup<
   { params: { account_id: string }; query: { workspace_id: string } },
   StoredWorkspace

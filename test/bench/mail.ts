@@ -1,5 +1,5 @@
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
-import { logsIn, whereTo } from "../support/mail-door.ts";
+import { logsIn, newSource, sendsAs, whereTo } from "../support/mail-door.ts";
 import { added, at, home, send } from "../support/mailboxes.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
 import { inTurns, median, quantile, timed, type Options, type Result } from "./harness.ts";
@@ -14,10 +14,13 @@ const leastOf: Record<string, object> = {
 };
 const mostOf: Record<string, object> = { "mail logins, right password": { bar: 0.1 } };
 
-/** A mailbox with its password, and what a mail server looks up: an address and the kind of answer. */
-type Person = { email: string; password: string; address: string; kind: string };
+/**
+ * A mailbox with its password, the network from which its owner logs in, and what a mail server looks up: an address and
+ * the kind of answer.
+ */
+type Person = { email: string; password: string; source: string; address: string; kind: string };
 
-/** Logins and look-ups of recipients a second, by the functions that the mail servers call, 16 at a time. */
+/** Logins and look-ups of recipients and senders a second, by the functions that the mail servers call, 16 at a time. */
 export async function run({ quick }: Options): Promise<Result> {
   const persons = await newPersons();
   const load = (isAnswered: (person: Person) => Promise<boolean>) => async () => {
@@ -31,8 +34,9 @@ export async function run({ quick }: Options): Promise<Result> {
     return { perSecond: (1000 * people) / ms, times };
   };
   const variants = {
-    "mail logins, right password": load(({ email, password }) => logsIn(email, password)),
+    "mail logins, right password": load(({ email, password, source }) => logsIn(email, password, "smtp", source)),
     "mail logins, wrong password": load(async ({ email }) => !(await logsIn(email, "wrong"))),
+    "sender look-ups": load(async ({ email }) => (await sendsAs(email, email)) === "allowed"),
     "recipient look-ups": load(async ({ address, kind }) => (await whereTo(encodeURIComponent(address))).kind === kind),
   };
   await inTurns(1, variants);
@@ -62,7 +66,7 @@ async function newPersons(): Promise<Person[]> {
       { address: "nobody@example.org", kind: "unknown" },
     ][index % 4];
     if (index % 4 === 0) await send(account, "POST", at(id, "/aliases"), { alias: `alias-${index}` });
-    persons.push({ email, password, address: "", kind: "", ...looked });
+    persons.push({ email, password, source: newSource(), address: "", kind: "", ...looked });
   }
   return persons;
 }

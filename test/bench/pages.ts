@@ -60,7 +60,7 @@ async function measureJournal(): Promise<Figure[]> {
     ["… cut by a span", span, 913],
   ] as const) {
     const page = async (number: number) => {
-      const query = { page: number, page_size: 100, ...between };
+      const query = { page: number, page_size: 100, order: "desc", ...between } as const;
       return (await measure(() => listAuditEntries(accountId, query, context))).readUnits;
     };
     const first = await page(1);

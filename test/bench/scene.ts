@@ -26,6 +26,7 @@ export async function newScene(account?: Account) {
     permissions: { ...noPermissions, member: true, everything: true },
     commit: table.commit,
     answer: async (value) => value,
+    chargeClass: async () => undefined,
   };
   /** The same, and changes are recorded as those of a request are. */
   const recorded: BenchContext = { ...plain, commit: recorder({ table, accountId, author, now: plain.now }) };

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 
-import { chromium, type Browser } from "playwright-core";
+import { chromium, type Browser, type Page } from "playwright-core";
 
 import type { GatewayOptions } from "../../infra/local/server/gateway.ts";
 import { serveProduct } from "../support/serve-product.ts";
@@ -21,15 +21,35 @@ const args = [
   "--disable-sync",
 ];
 
-export type Product = { browser: Browser; base: string; close: () => Promise<void> };
+type PageOptions = { width?: number; height?: number; colorScheme?: "light" | "dark" };
 
-/** A browser, and the product behind a gateway. */
+export type Product = {
+  browser: Browser;
+  base: string;
+  /**
+   * The page of the tests of a file, blank, without the listeners and routes of the last test. A page of each test would be
+   * three times as expensive, because each starts a process of Chromium.
+   */
+  openPage: (options?: PageOptions) => Promise<Page>;
+  close: () => Promise<void>;
+};
+
+/** A browser with one page, and the product behind a gateway. */
 export async function openProduct(localPaths: GatewayOptions["localPaths"] = []): Promise<Product> {
   const { base, close } = await serveProduct(localPaths);
   const browser = await chromium.launch({ executablePath, args });
+  const page = await browser.newPage();
   return {
     browser,
     base,
+    openPage: async ({ width = 800, height = 700, colorScheme = "light" } = {}) => {
+      for (const event of ["console", "pageerror", "request"]) await page.removeAllListeners(event, {});
+      await Promise.all([page.unrouteAll(), page.context().unrouteAll()]);
+      await page.goto("about:blank");
+      await page.setViewportSize({ width, height });
+      await page.emulateMedia({ colorScheme });
+      return page;
+    },
     close: async () => {
       await browser.close();
       await close();

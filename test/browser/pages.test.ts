@@ -34,8 +34,8 @@ test.skipIf(!hasBrowser)(
   "no word is cut in two on a page with tables or in the reference, from a phone to a wide screen",
   { timeout: 120_000 },
   async () => {
-    const { browser, base } = product as Product;
-    const page = await browser.newPage({ colorScheme: "dark" });
+    const { openPage, base } = product as Product;
+    const page = await openPage({ colorScheme: "dark" });
     const found: string[] = [];
     for (const name of ["", "/errors", "/code-mode", "/dedicated-ips", "/forwarding", "/promises"]) {
       await page.goto(`${base}/docs${name}`);
@@ -70,14 +70,14 @@ test.skipIf(!hasBrowser)(
   "the pages beside the reference fit a phone and a wide screen, in light and dark, and are found by the keyboard",
   { timeout: 60_000 },
   async () => {
-    const { browser, base } = product as Product;
+    const { openPage, base } = product as Product;
     const complaints: string[] = [];
     const tooWide: string[] = [];
     for (const [width, colorScheme] of [
       [390, "dark"],
       [1280, "light"],
     ] as const) {
-      const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+      const page = await openPage({ width, height: 900, colorScheme });
       page.on("console", (line) => line.type() === "error" && complaints.push(line.text()));
       page.on("request", (asked) => asked.url().startsWith(base) || complaints.push(asked.url()));
       for (const { name } of docsPages) {
@@ -90,7 +90,7 @@ test.skipIf(!hasBrowser)(
     expect(tooWide).toEqual([]);
     expect(complaints).toEqual([]);
 
-    const phone = await browser.newPage({ viewport: { width: 390, height: 900 } });
+    const phone = await openPage({ width: 390, height: 900 });
     await phone.goto(`${base}/docs/errors#not_found`);
     expect(await phone.locator("tr:target").innerText()).toContain("404");
     await phone.goto(`${base}/docs/overview`);
@@ -101,7 +101,7 @@ test.skipIf(!hasBrowser)(
     await phone.getByRole("link", { name: "Webhooks", exact: true }).first().click();
     expect(await phone.locator("h1").innerText()).toContain("Webhooks");
 
-    const desk = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    const desk = await openPage({ width: 1280, height: 900 });
     await desk.goto(`${base}/docs`);
     await desk.getByRole("link", { name: "Docs", exact: true }).click();
     await desk.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Pagination" }).click();

@@ -1,5 +1,5 @@
 import type { Page } from "playwright-core";
-import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 
 import { jsonAnswer } from "../../infra/local/server/http-message.ts";
 import { request } from "../support/request.ts";
@@ -15,9 +15,8 @@ type Options = { width?: number; colorScheme?: "light" | "dark"; user?: Pick<Use
 
 /** The playground, with a token in it if there is a user, and what the browser had to complain about. */
 async function openPlayground({ width = 1_000, colorScheme = "light", user }: Options = {}) {
-  const { browser, base } = product;
-  const page = await browser.newPage({ viewport: { width, height: 800 }, colorScheme });
-  onTestFinished(() => page.close());
+  const { base, openPage } = product;
+  const page = await openPage({ width, height: 800, colorScheme });
   const [asked, complaints]: [string[], string[]] = [[], []];
   page.on("request", (one) => asked.push(`${one.method()} ${one.url().replace(base, "")}`));
   page.on("console", (line) => line.type() === "error" && complaints.push(line.text()));
@@ -254,9 +253,8 @@ describe.skipIf(!hasBrowser)("the playground", { timeout: 60_000 }, () => {
   });
 
   test("is reached from the reference", async () => {
-    const { browser, base } = product;
-    const page = await browser.newPage();
-    onTestFinished(() => page.close());
+    const { base, openPage } = product;
+    const page = await openPage();
     await page.route("**/swagger-ui-bundle.js", (route) => route.abort());
     await page.goto(`${base}/docs`);
     await page.getByRole("link", { name: "Playground" }).click();

@@ -12,9 +12,8 @@ let product: Product;
 
 /** A new page of the product's, with what it asked for and what the browser had to complain about. */
 async function newPage(options: { width?: number } = {}) {
-  const { browser, base } = product;
-  const page = await browser.newPage({ viewport: { width: options.width ?? 800, height: 700 } });
-  onTestFinished(() => page.close());
+  const { base, openPage } = product;
+  const page = await openPage(options);
   const asked: string[] = [];
   page.on("request", (one) => asked.push(`${one.method()} ${one.url().replace(base, "")}`));
   const complaints: string[] = [];
@@ -150,6 +149,7 @@ describe.skipIf(!hasBrowser)("the page that a mail's link opens", { timeout: 60_
     const opened = page.waitForEvent("popup");
     await page.context().route("https://api.example.com/**", (route) => route.fulfill({ body: "opened" }));
     await link.click();
+    onTestFinished(async () => (await opened).close());
     expect((await opened).url()).toBe(`https://api.example.com/verify#${token}`);
     expect(complaints).toEqual([]);
   });

@@ -1,11 +1,11 @@
 import { createTransport } from "nodemailer";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 
 import { lambdas } from "../../infra/entry-points.ts";
 import { startGateway } from "../../infra/local/server/gateway.ts";
 import { newWorkspace } from "../support/auth.ts";
 import { active } from "../support/domains.ts";
-import { imapLogin, startImap } from "../support/imap.ts";
+import { imapLogin, popLogin, startImap } from "../support/imap.ts";
 import { hasNginx, proxyName, startProxy, startRelay } from "../support/mail-proxy.ts";
 import { handlerOf, request, type Answer } from "../support/request.ts";
 import { newAccount, type Account } from "../support/world.ts";
@@ -15,7 +15,7 @@ if (!hasNginx)
 
 type Started<T> = Awaited<T>;
 
-describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mailboxes.md", () => {
+describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mail-servers.md", () => {
   let relay: Started<ReturnType<typeof startRelay>>;
   let imap: Started<ReturnType<typeof startImap>>;
   let gateway: Started<ReturnType<typeof startGateway>>;
@@ -34,9 +34,9 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mailboxes.md"
   beforeAll(async () => {
     relay = await startRelay();
     imap = await startImap();
-    process.env["MAIL_SMTP_RELAY"] = `127.0.0.1:${relay.port}`;
-    process.env["MAIL_IMAP_SERVER"] = `127.0.0.1:${imap.port}`;
-    process.env["MAIL_LOGIN_WAIT"] = "0";
+    vi.stubEnv("MAIL_SMTP_RELAY", `127.0.0.1:${relay.port}`);
+    vi.stubEnv("MAIL_IMAP_SERVER", `127.0.0.1:${imap.port}`);
+    vi.stubEnv("MAIL_LOGIN_WAIT", "0");
     const wanted = lambdas.filter(({ name }) => name === "mail.auth" || name === "fallback");
     const functions = await Promise.all(wanted.map(async (spec) => ({ ...spec, handler: await handlerOf(spec) })));
     gateway = await startGateway({ functions, port: 0 });
@@ -50,6 +50,7 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mailboxes.md"
   });
 
   afterAll(async () => {
+    vi.unstubAllEnvs();
     await proxy.stop();
     await gateway.stop();
     await relay.stop();
@@ -114,15 +115,29 @@ describe.skipIf(!hasNginx)("a real mail proxy by the files in docs/mailboxes.md"
 
   test("reads no mail by a wrong password, or by a master password", async () => {
     const master = await send("POST", "credentials", { name: "reader", generate: true });
-    expect(await readsMail(mailbox.email, `${mailbox.password}x`)).toMatch(/^NO Invalid/);
-    expect(await readsMail(mailbox.email, master.generated_secret)).toMatch(/^NO Invalid/);
+    expect(await readsMail(mailbox.email, `${mailbox.password}x`)).toBe(
+      "NO [AUTHENTICATIONFAILED] Invalid login or password",
+    );
+    expect(await readsMail(mailbox.email, master.generated_secret)).toMatch(/^NO \[AUTHENTICATIONFAILED\] Invalid/);
+    const login = { user: mailbox.email, password: `${mailbox.password}x` };
+    expect(await popLogin({ port: proxy.ports.pop3s, ca: proxy.ca, servername: proxyName }, login)).toBe(
+      "-ERR [AUTH] Invalid login or password",
+    );
     expect(imap.logins).toEqual([]);
   });
 
   test("lets nobody in when what answers as the API has another certificate", async () => {
     const misled = await startProxy(gateway.port, process.env["MAIL_SECRET"] ?? "", proxy.ca);
     try {
-      await expect(readsMail(mailbox.email, mailbox.password, misled)).resolves.not.toMatch(/^OK/);
+      const { email: user, password } = mailbox;
+      const words = "Temporary server problem, try again later";
+      expect(await readsMail(user, password, misled)).toBe(`NO [UNAVAILABLE] ${words}`);
+      const pop3 = { port: misled.ports.pop3s, ca: misled.ca, servername: proxyName };
+      expect(await popLogin(pop3, { user, password })).toBe(`-ERR [SYS/TEMP] ${words}`);
+      const tls = { ca: misled.ca, servername: proxyName };
+      const submission = { host: "127.0.0.1", port: misled.ports.submission, requireTLS: true, tls };
+      const smtp = createTransport({ ...submission, auth: { user, pass: password } });
+      await expect(smtp.verify()).rejects.toMatchObject({ response: `454 4.7.0 ${words}` });
       expect(imap.logins).toEqual([]);
     } finally {
       await misled.stop();

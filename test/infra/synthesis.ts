@@ -6,7 +6,7 @@ import type { Stack } from "aws-cdk-lib";
 import { Template } from "aws-cdk-lib/assertions";
 
 import { readConfig } from "../../infra/config/config.ts";
-import { type LambdaSpec, type WorkerSpec, originAuthorizer } from "../../infra/entry-points.ts";
+import { type LambdaSpec, type WorkerSpec, originAuthorizer, web } from "../../infra/entry-points.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
 
 // cdk-nag runs in every synthesis. CloudFormation's rules take seconds to load: `npm run validate` tries them.
@@ -42,7 +42,7 @@ export function synthesize(
 ): Template {
   const folder = mkdtempSync(join(tmpdir(), "synthesis-"));
   try {
-    for (const { name } of [...specs, ...workers, originAuthorizer]) {
+    for (const { name } of [...specs, ...workers, originAuthorizer, web]) {
       mkdirSync(join(folder, "bundles", name), { recursive: true });
       writeFileSync(join(folder, "bundles", name, "index.js"), `exports.handler = async () => "${name}";`);
     }

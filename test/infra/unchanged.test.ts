@@ -6,7 +6,7 @@ import { afterAll, expect, test } from "vitest";
 
 import { bundleLambdas, productAssets } from "../../infra/build/bundle.ts";
 import { readConfig } from "../../infra/config/config.ts";
-import { lambdas, originAuthorizer, workers } from "../../infra/entry-points.ts";
+import { lambdas, originAuthorizer, web, workers } from "../../infra/entry-points.ts";
 import { addStack, createApp } from "../../infra/stack.ts";
 import { settings as example } from "../../infra/stages/example.ts";
 
@@ -30,7 +30,7 @@ const wanted = <T extends { name: string }>(specs: readonly T[]) => specs.filter
 /** Bundles and synthesizes in a place of its own; answers all that a deployment reads, by its name. */
 async function synthesis(place: string, specs: "in order" | "in reverse"): Promise<Record<string, string>> {
   const bundles = join(folder, place, "bundles");
-  const all = [...wanted(lambdas), ...wanted(workers), originAuthorizer];
+  const all = [...wanted(lambdas), ...wanted(workers), originAuthorizer, web];
   await bundleLambdas(specs === "in order" ? all : all.toReversed(), bundles, { assets: productAssets });
   for (const name of names) utimesSync(join(bundles, name, "index.js"), 0, place.length);
   const app = createApp(join(folder, place, "out"));
@@ -51,8 +51,8 @@ test("when nothing changed there is nothing to deploy: templates and the hashes 
 
 test("what changed in one function changes its asset and no other", async () => {
   const bundles = join(folder, "changed", "bundles");
+  await bundleLambdas([...wanted(lambdas)], bundles, { assets: async () => ({ docs: [], fallback: [] }) });
   const hashes = async (note: string) => {
-    await bundleLambdas([...wanted(lambdas)], bundles, { assets: async () => ({ docs: [], fallback: [] }) });
     writeFileSync(join(bundles, "me.get", "note"), note);
     const app = createApp(join(folder, "changed", note));
     const config = readConfig(() => undefined, {});

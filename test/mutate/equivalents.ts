@@ -1,6 +1,6 @@
 /** Mistakes that change no behaviour, each with the reason. `npm run mutate` prints names in this form. */
 const reasons: Readonly<Record<string, string>> = {
-  'shared/access/authorizations.ts: found.kind === "account_owner" || found.kind === "super_admin" → true':
+  'shared/access/authorizations.ts: kind === "account_owner" || kind === "super_admin" → true':
     "The other kinds need no permission.",
   "shared/access/escalation.ts: holder → true": "Every group of the list exists.",
   "shared/access/groups/members.ts: version !== record.version → true": "It only repeats the check.",
@@ -17,15 +17,18 @@ const reasons: Readonly<Record<string, string>> = {
   "shared/access/service-account.ts: 12 → (12 + 1)": "One more grant in each transaction.",
   "shared/access/service-account.ts: 20 → (20 + 1)": "One more grant in each transaction.",
   "shared/access/service-account.ts: 4 → (4 + 1)": "One more group in each transaction.",
-  "shared/access/service-account.ts: grants.length > fewGrants → grants.length >= fewGrants": "One transaction more.",
-  "shared/access/service-account.ts: groups.length > fewGroups → groups.length >= fewGroups": "One transaction more.",
+  "shared/access/service-account.ts: grants.length > maxPurgedGrants → grants.length >= maxPurgedGrants":
+    "One transaction more.",
+  "shared/access/service-account.ts: groups.length > maxPurgedGroups → groups.length >= maxPurgedGroups":
+    "One transaction more.",
   "shared/auth/service-token.ts: 112 → (112 + 1)": "One more byte that is not used.",
   "shared/auth/user-token.ts: !issuer → false": "The library accepts only tokens of these issuers.",
   'shared/auth/user-token.ts: payload.sub ?? "" → ((payload.sub)!)': "A token without a subject is refused earlier.",
   "shared/auth/user-token.ts: jwks → true": "A map returns undefined for a missing key and for undefined.",
   'shared/auth/user-token.ts: payload.iss ?? "" → ((payload.iss)!)': "No issuer has an empty name.",
-  "shared/grants/assignments.ts: 10 → (10 + 1)": "One more grant in each transaction.",
-  "shared/grants/assignments.ts: bound.length <= grantsAtOnce → bound.length < grantsAtOnce": "One transaction more.",
+  "shared/grants/assignments.ts: 8 → (8 + 1)": "One more grant in each transaction.",
+  "shared/grants/assignments.ts: assignments.length <= grantsPerTransaction → assignments.length < grantsPerTransaction":
+    "One transaction more.",
   "shared/grants/assignments.ts: capability → true": "A member that is undefined is not stored.",
   "shared/grants/assignments.ts: role → true": "A member that is undefined is not stored.",
   "shared/http/authorize.ts: false → true": "It only reads the account's status, which is not used.",
@@ -35,7 +38,7 @@ const reasons: Readonly<Record<string, string>> = {
     "Only ids of records are numbers, and a record is found first.",
   "shared/http/idempotency.ts: a < b → a <= b": "The names of an object's members are different.",
   "shared/http/idempotency.ts: 1 → (1 + 1)": "Only the sign of a comparison matters.",
-  "shared/ledger/ledger.ts: all.get(name) ?? [] → ((all.get(name))!)": "The book has every settled movement.",
+  "shared/ledger/ledger.ts: movements.get(id) ?? [] → ((movements.get(id))!)": "The book has every settled movement.",
   "shared/ledger/ledger.ts: balances.get(account) ?? emptyBalance → ((balances.get(account))!)":
     "The book has every changed balance.",
   "shared/rate-limits/limiter.ts: tat <= now → tat < now": "At that time both writes have the same result.",

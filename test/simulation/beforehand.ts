@@ -4,11 +4,11 @@ import { newId, silent, type Scene } from "./billing-scene.ts";
 import type { World } from "./world.ts";
 
 /** The world before a schedule begins: nothing fails in it, and nobody looks. */
-export const worldBefore = (table: Table, now: Date): World => ({
+export const worldBefore = (table: Table, now: Date, peek: World["peek"]): World => ({
   table,
   now: () => now,
   pause: async () => undefined,
-  peek: () => undefined,
+  peek,
   watch: () => () => undefined,
   note: () => undefined,
 });

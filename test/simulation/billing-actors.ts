@@ -1,21 +1,27 @@
 import { setAccountStatus } from "../../shared/access/operate-accounts.ts";
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
+import { currentPlan } from "../../shared/billing/current-plan.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
-import { cancelPlan, changePlan, currentPlan } from "../../shared/billing/plan.ts";
+import { cancelPlan, changePlan } from "../../shared/billing/plan.ts";
+import { updateProfile } from "../../shared/billing/profile.ts";
 import { runAccount } from "../../shared/billing/run.ts";
-import { sentKey } from "../../shared/billing/usage.ts";
-import { listTransactions, walletBalance } from "../../shared/billing/views.ts";
+import { listTransactions } from "../../shared/billing/transactions.ts";
+import { walletBalance } from "../../shared/billing/views.ts";
 import { InvalidInput, Problem } from "../../shared/core/errors.ts";
 import { dayOf, plusDays } from "../../shared/core/time.ts";
 import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { balanceKey } from "../../shared/ledger/ledger.ts";
 import { MovementConflict } from "../../shared/ledger/movement.ts";
+import { sentKey } from "../../shared/mail/usage/sent.ts";
 import { PlanId, plans } from "../../shared/wallet/catalogue.ts";
+import { purchaseHold } from "../../shared/wallet/purchase.ts";
 import { createTopup } from "../../shared/wallet/topup.ts";
+import { readVatRule } from "../../shared/wallet/vat.ts";
 import { planWallet, walletOf, type Posting } from "../../shared/wallet/wallet.ts";
 import { addUsage } from "../support/usage.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import {
+  sweepDays,
   askingOf,
   committer,
   contextOf,
@@ -60,6 +66,7 @@ export const billingActors = (scene: Scene): Actor[] => {
     acting("top-up", 3, topUp),
     acting("spend", 3, spend),
     acting("hold", 3, hold),
+    acting("move", 1, move),
     acting("resolve", 4, resolve),
     acting("change-plan", 3, change),
     acting("cancel-plan", 2, cancel),
@@ -69,7 +76,11 @@ export const billingActors = (scene: Scene): Actor[] => {
   ];
 };
 
-const day: Act = (scene, world, random, accountId) => {
+/** The worker, which dies in the middle and comes again, or the operator. */
+const day: Act = (scene, world, random, accountId) =>
+  random.chance(0.7) ? sweepDays(scene, world) : operatorRun(scene, world, random, accountId);
+
+const operatorRun: Act = (scene, world, random, accountId) => {
   const last = plusDays(yesterdayOf(scene, world), random.chance(0.2) ? -random.between(1, 40) : 0);
   return runAccount(accountId, last, { table: world.table, now: nowOf(scene, world), requestId: newId(scene, "run") });
 };
@@ -145,11 +156,19 @@ const amountOf = (random: Random): number => random.pick([random.between(1, 90),
 export const spend: Act = (scene, world, random, accountId) =>
   post(scene, world, accountId, { kind: "transfer", ...purchase(newId(scene, "spend"), amountOf(random)) });
 
-const hold: Act = (scene, world, random, accountId) => {
+/** The customer moves, so that another VAT applies from then on. */
+const move: Act = async (scene, world, random, accountId) => {
+  const country = random.pick(["IE", "DE", "FI", "US", null]);
+  await updateProfile(accountId, { country }, contextOf(scene, world, accountId), undefined);
+};
+
+const hold: Act = async (scene, world, random, accountId) => {
   const id = newId(scene, "hold");
   scene.holds.push({ accountId, id });
   const expiresAt = new Date(nowOf(scene, world)().getTime() + random.between(1, 5 * dayMs)).toISOString();
-  return post(scene, world, accountId, { kind: "hold", expiresAt, ...purchase(id, amountOf(random)) });
+  const rule = await readVatRule(world.table, accountId);
+  const bought = { id, price: amountOf(random), code: "purchase", description: "It" };
+  return post(scene, world, accountId, { ...purchaseHold(bought, rule), expiresAt });
 };
 
 const resolve: Act = async (scene, world, random) => {
@@ -183,7 +202,7 @@ const read: Act = async (scene, world, _, accountId) => {
   const context = contextOf(scene, world, accountId);
   const { balance } = await walletBalance(accountId, context);
   mustHold(!balance.startsWith("-"), () => `the balance is ${balance}`);
-  const { items, total } = await listTransactions(accountId, { page: 1, page_size: 5 }, context);
+  const { items, total } = await listTransactions(accountId, { page: 1, page_size: 5, order: "desc" }, context);
   mustHold(items.length === Math.min(5, total), () => `a page of ${items.length} of ${total} transactions`);
   await currentPlan(accountId, context);
 };

@@ -1,9 +1,10 @@
 import { Accrual, linesOf, totalAmount } from "../../shared/billing/charges.ts";
-import { numberOf, StoredInvoice } from "../../shared/billing/invoice.ts";
+import { dueOf, newSeries, numberOf, StoredInvoice, vatTotal } from "../../shared/billing/invoices/invoice.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
 import { money } from "../../shared/core/money.ts";
 import { monthOf, type Day } from "../../shared/core/time.ts";
-import { StoredMovement } from "../../shared/ledger/movement.ts";
+import { Balance, postedOf } from "../../shared/ledger/balance.ts";
+import { Entry, StoredMovement } from "../../shared/ledger/movement.ts";
 import type { Item } from "../../shared/table/writes.ts";
 import { defaultPlan, type PlanId } from "../../shared/wallet/catalogue.ts";
 import { BillingState } from "../../shared/wallet/state.ts";
@@ -17,6 +18,10 @@ type Books = {
   invoices: StoredInvoice[];
   /** What was taken for each invoice, by its number. */
   taken: Map<string, number>;
+  /** The balance of the ledger account `vat`. */
+  owedVat: number;
+  /** What each entry of `revenue` is of a purchase, by its ordinal. */
+  bought: Map<number, number>;
   /** The plans as the events told of them; none when what came first is not the beginning. */
   plans: { plan_id: PlanId | null; from: Day }[];
 };
@@ -24,7 +29,7 @@ type Books = {
 /**
  * Invoices are numbered without gaps, never change but to be paid, and are paid by one movement of their total;
  * their lines add up to it and are what the recorded days cost; no day is on two, and none that cost something and
- * is settled on none; a day is recorded once, on the plan that the events said it would be on.
+ * is settled on none; the ledger owes their VAT, and each settled purchase is on one; a day is recorded once, on the plan that the events said it would be on.
  */
 export function invoiceInvariant(accountId: string): Invariant {
   const books: Books = {
@@ -33,6 +38,8 @@ export function invoiceInvariant(accountId: string): Invariant {
     accruals: new Map(),
     invoices: [],
     taken: new Map(),
+    owedVat: 0,
+    bought: new Map(),
     plans: [{ plan_id: defaultPlan, from: "0000-01-01" }],
   };
   const check = (changes: readonly Change[]): void => {
@@ -55,6 +62,12 @@ function note(books: Books, { key, before, after }: Change): StoredInvoice[] {
   if (key.SK.startsWith("LEDGER#MOVEMENT#invoice/")) {
     const { id, amount } = StoredMovement.parse(after);
     books.taken.set(id.slice("invoice/".length), amount);
+  }
+  if (key.SK === "LEDGER#BALANCE#vat") books.owedVat = postedOf(Balance.parse(after));
+  if (key.SK.startsWith("LEDGER#ENTRY#revenue#")) {
+    const { ordinal, direction, amount, code } = Entry.parse(after);
+    const isPurchase = direction === "credit" && code !== "invoice";
+    books.bought.set(ordinal, isPurchase ? amount : 0);
   }
   if (key.SK.startsWith("ACCRUAL#")) {
     const accrual = Accrual.parse(after);
@@ -99,20 +112,42 @@ function checkPlan({ plans }: Books, { day, plan_id, mailboxes, sent_mails }: Ac
 
 function checkInvoice({ accruals }: Books, invoice: StoredInvoice): void {
   const { number, lines, total, amount, period_start: from, period_end: to } = invoice;
-  mustHold(total > 0 && total === totalAmount(lines) && amount === money(total), () => `${number} does not add up`);
+  const sum = totalAmount(lines) + vatTotal(invoice);
+  mustHold(total > 0 && total === sum && amount === money(total), () => `${number} does not add up`);
+  const nets = (invoice.vat ?? []).reduce((all, { net }) => all + net, 0);
+  mustHold(!invoice.vat || nets === totalAmount(lines), () => `${number} has VAT on another amount than its lines`);
+  const usage = lines.filter(({ supplied_on }) => supplied_on === undefined).map(({ vat_row: _, ...line }) => line);
   mustHold(monthOf(from) === monthOf(to) && from <= to, () => `${number} is from ${from} to ${to}`);
   const days = [...accruals.values()].filter(({ day }) => from <= day && day <= to);
   const wanted = linesOf(days.toSorted((a, b) => a.day.localeCompare(b.day)));
-  mustHold(JSON.stringify(wanted) === JSON.stringify(lines), () => `${number} has other lines than its days`);
+  mustHold(JSON.stringify(wanted) === JSON.stringify(usage), () => `${number} has other lines than its days`);
 }
 
-function checkState({ accountId, accruals, invoices, taken }: Books, state: BillingState): void {
+/** The ledger owes the VAT of all invoices, and each purchase up to `revenue_entries` was paid on one invoice. */
+function checkVat({ invoices, owedVat, bought }: Books, state: BillingState): void {
+  const vat = invoices.reduce((sum, invoice) => sum + vatTotal(invoice), 0);
+  mustHold(vat === owedVat, () => `the invoices have VAT of ${vat}, and the ledger owes ${owedVat}`);
+  const prepaid = invoices.reduce((sum, one) => sum + (one.prepaid ?? 0), 0);
+  const seen = [...bought].reduce(
+    (sum, [ordinal, amount]) => sum + (ordinal < (state.revenue_entries ?? 0) ? amount : 0),
+    0,
+  );
+  mustHold(prepaid === seen, () => `purchases of ${seen} are settled, and invoices have ${prepaid} of them`);
+}
+
+function checkState(books: Books, state: BillingState): void {
+  const { accountId, accruals, invoices, taken } = books;
+  checkVat(books, state);
   let end = "";
-  for (const [ordinal, { number, status, total, period_start, period_end }] of invoices.entries()) {
-    mustHold(number === numberOf(accountId, ordinal + 1), () => `invoice ${ordinal + 1} has the number ${number}`);
+  for (const [ordinal, invoice] of invoices.entries()) {
+    const { number, status, period_start, period_end } = invoice;
+    mustHold(
+      number === numberOf(newSeries(accountId), ordinal + 1),
+      () => `invoice ${ordinal + 1} has the number ${number}`,
+    );
     mustHold(period_start > end, () => `${number} is from ${period_start}, the one before to ${end}`);
     end = period_end;
-    const paid = status === "paid" ? total : undefined;
+    const paid = status === "paid" && dueOf(invoice) > 0 ? dueOf(invoice) : undefined;
     mustHold(taken.get(number) === paid, () => `${number} is ${status}, and ${taken.get(number)} was taken for it`);
   }
   mustHold(taken.size <= invoices.length, () => "an invoice was paid that is not there");
@@ -121,7 +156,8 @@ function checkState({ accountId, accruals, invoices, taken }: Books, state: Bill
   mustHold(state.invoices === invoices.length, () => `${invoices.length} invoices, not ${state.invoices}`);
   const open = [...invoices.entries()].flatMap(([ordinal, { status }]) => (status === "open" ? [ordinal] : []));
   mustHold(open.join() === state.open.join(), () => `${open.join()} are open, not ${state.open.join()}`);
-  mustHold(open.length > 0 === (state.due_since !== undefined), () => `due since ${state.due_since}: ${open.join()}`);
+  const owes = open.length > 0 || state.owed > 0;
+  mustHold(owes === (state.due_since !== undefined), () => `due since ${state.due_since}: ${open.join()}`);
   checkDays(state, [...accruals.values()], invoices);
 }
 

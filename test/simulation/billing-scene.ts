@@ -1,13 +1,21 @@
 import { noPermissions } from "../../shared/auth/permissions.ts";
-import { askedForMs, type AskWork } from "../../shared/billing/ask.ts";
+import { askedForMs, type AskContext } from "../../shared/billing/ask.ts";
+import { billingQueue, lastClosable } from "../../shared/billing/due.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
+import { closeDay } from "../../shared/billing/run.ts";
+import { sweepBilling } from "../../shared/billing/sweep.ts";
 import { recorder, type Commit } from "../../shared/changes/recorder.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import type { Log } from "../../shared/core/log.ts";
 import { plusDays, dayOf, type Day } from "../../shared/core/time.ts";
+import type { InvocationContext } from "../../shared/http/invoke.ts";
 import type { Context } from "../../shared/http/route.ts";
 import type { Payments, PaymentEvent } from "../../shared/providers/payments/payments.ts";
-import { topupKey } from "../../shared/wallet/topup.ts";
+import { dueKey, readDue } from "../../shared/table/due.ts";
+import type { Table } from "../../shared/table/table.ts";
+import type { Item } from "../../shared/table/writes.ts";
+import { checkoutQueue, topupKey } from "../../shared/wallet/topup.ts";
+import { noCards } from "../support/no-cards.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
@@ -36,6 +44,8 @@ export type Scene = {
   /** Whether accounts get managed IPs: no plan is cancelled then. */
   hasIps?: boolean;
   askingMistake?: AskingMistake | undefined;
+  /** Takes an account out of the queue of days to close in a write of its own, before the days are closed. */
+  closingMistake?: "forgotten-day" | undefined;
   holds: { accountId: string; id: string }[];
   ids: number;
 };
@@ -69,8 +79,20 @@ export const contextOf = (scene: Scene, world: World, accountId: string): Contex
   table: world.table,
   commit: committer(scene, world, accountId),
   answer: async (value) => value,
+  chargeClass: async () => undefined,
   log: silent,
   now: nowOf(scene, world),
+});
+
+/** What an entry point hands to `invoke` for a call by the owner of an account. */
+export const invocationOf = (scene: Scene, world: World, accountId: string): InvocationContext => ({
+  table: world.table,
+  now: nowOf(scene, world),
+  log: silent,
+  requestId: newId(scene, "request"),
+  authenticate: async () => ({ type: "user", id: accountId, email: "somebody@example.com", groups: [] }),
+  charge: async () => undefined,
+  reserve: async () => ({ isOwn: false, settle: async () => undefined }),
 });
 
 /** The payment provider, which answers late, or not at all and has done it nevertheless. */
@@ -93,12 +115,54 @@ export const providerOf = (scene: Scene, world: World, created: Checkout[]): Pay
     await world.pause("provider: answers");
     return { id, status, reference, accountId, amount, currency: "USD", expiresAt: nowOf(scene, world)() };
   },
+  ...noCards,
 });
 
+/** The table without the due checkouts of other parts, which have their own calendar and their own payment provider. */
+const withOwnCheckouts = ({ accounts }: Scene, table: Table): Table => ({
+  ...table,
+  between: async (partition, ...range) => {
+    const items = await table.between(partition, ...range);
+    const isOwn = ({ SK }: Item): boolean => SK.split("#").some((part) => accounts.includes(part));
+    return partition.startsWith(`${checkoutQueue.name}#`) ? items.filter(isOwn) : items;
+  },
+});
+
+/** The queue of the accounts of this scene alone: other parts of the simulation have another calendar. */
+const withOwnClosings = ({ accounts }: Scene, table: Table): Table => ({
+  ...table,
+  between: async (partition, ...range) => {
+    const items = await table.between(partition, ...range);
+    const isOwn = ({ SK }: Item): boolean => accounts.some((id) => SK.endsWith(`#${id}`));
+    return partition.startsWith(`${billingQueue.name}#`) ? items.filter(isOwn) : items;
+  },
+});
+
+/**
+ * Runs the worker over all shards, and throws the error of an account that failed. A planted mistake takes each account
+ * out of the queue before its days are closed.
+ */
+export async function sweepDays(scene: Scene, world: World): Promise<void> {
+  const table = withOwnClosings(scene, world.table);
+  const failures: unknown[] = [];
+  const now = nowOf(scene, world);
+  if (scene.closingMistake === "forgotten-day") await forgetDays(table, now());
+  const error = (message: string, fields: object = {}): void => void failures.push({ message, fields });
+  const results = await sweepBilling({ table, now, log: { ...silent, error }, requestId: newId(scene, "run") });
+  world.note(`closed ${results.reduce((sum, { closed }) => sum + closed, 0)} accounts, ${failures.length} failed`);
+}
+
+async function forgetDays(table: Table, now: Date): Promise<void> {
+  for (const { at, subject } of (await readDue(table, billingQueue, now)).flat()) {
+    await table.attempt({ delete: dueKey(billingQueue, [subject[0] ?? ""], at) });
+    await closeDay(subject[0] ?? "", lastClosable(now), { table, now: () => now, requestId: "forgetful" });
+  }
+}
+
 /** What a worker asks about checkouts with. A planted mistake credits what was asked about by another id. */
-export function askingOf(scene: Scene, world: World): AskWork {
+export function askingOf(scene: Scene, world: World): AskContext {
   const { getCheckout } = providerOf(scene, world, []);
-  const work = { table: world.table, now: nowOf(scene, world), log: silent };
+  const work = { table: withOwnCheckouts(scene, world.table), now: nowOf(scene, world), log: silent };
   if (scene.askingMistake !== "asked-by-another-id") return { ...work, payments: { getCheckout } };
   return {
     ...work,

@@ -1,5 +1,5 @@
 import { StoredAccount } from "../../shared/accounts/account.ts";
-import { StoredInvoice } from "../../shared/billing/invoice.ts";
+import { StoredInvoice } from "../../shared/billing/invoices/invoice.ts";
 import { StoredChange } from "../../shared/changes/record.ts";
 import { plusDays } from "../../shared/core/time.ts";
 import { availableOf, Balance } from "../../shared/ledger/balance.ts";
@@ -69,17 +69,19 @@ function checkStep({ state, available, totals, operator }: Books, before: Stored
   const [oldest = -1] = state?.open ?? [];
   if (after.status === "past_due") {
     const total = totals.get(oldest) ?? 0;
-    mustHold(total > available, () => `past due for ${total}, and the wallet has ${available}`);
+    const isShort = total > available || ((state?.owed ?? 0) > 0 && available === 0);
+    mustHold(isShort, () => `past due for ${total}, and the wallet has ${available}`);
   }
   if (after.status === "suspended") {
     const last = plusDays(state?.due_since ?? "9999-01-01", graceDays);
     mustHold(last <= after.updated_at.slice(0, 10), () => `suspended on ${after.updated_at}, not on ${last}`);
   }
-  if (after.status === "active") mustHold(oldest === -1, () => `active from ${before.status}, and owes`);
+  if (after.status === "active")
+    mustHold(oldest === -1 && state?.owed === 0, () => `active from ${before.status}, and owes`);
 }
 
 function checkStanding({ state, operator }: Books, { status }: StoredAccount): void {
-  const owes = (state?.open.length ?? 0) > 0;
+  const owes = (state?.open.length ?? 0) > 0 || (state?.owed ?? 0) > 0;
   if (operator === "suspended")
     mustHold(status === "suspended", () => `the operator suspended it, and it is ${status}`);
   else if (!owes) mustHold(status === "active", () => `owes nothing, and is ${status}`);

@@ -1,21 +1,22 @@
+import { localVat } from "../../infra/local/start/local-vat.ts";
 import { createAccount } from "../../shared/access/operate-accounts.ts";
 import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { runAccount } from "../../shared/billing/run.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
-import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
 import { createTopup } from "../../shared/wallet/topup.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 import { keyOf } from "../support/memory-writes.ts";
 import { mixed } from "./acting.ts";
-import { worldBefore } from "./beforehand.ts";
 import { billingActors } from "./billing-actors.ts";
 import { invoiceInvariant } from "./billing-invoice-books.ts";
+import { queueInvariant } from "./billing-queue-books.ts";
 import {
   askingMistakes,
   askingOf,
   contextOf,
+  sweepDays,
   dayMs,
   newId,
   nowOf,
@@ -35,14 +36,19 @@ const sortKeyOf = (write: Write): string => keyOf(write).SK;
 /** These drop no condition: what asks about checkouts is otherwise than it is. */
 const around = askingMistakes.map((name): [AskingMistake, Bug] => [name, () => false]);
 
+/** Drops no condition either: the worker forgets an account if it dies. */
+const forgotten: Bug = () => false;
+
 /** The bill of one or two accounts over months: what customers, the provider, the operator and the clock do to it. */
 export const billingModule: Module = {
   name: "billing",
+  vat: JSON.stringify(localVat),
   bugs: {
     "billing-state": (write) => sortKeyOf(write) === "BILLING",
     "account-standing": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
     "transaction-list": (write) => sortKeyOf(write).startsWith("LIST#transactions#"),
     ...Object.fromEntries(around),
+    "forgotten-day": forgotten,
   },
   open: (random, bug) => {
     const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
@@ -60,10 +66,11 @@ export const billingModule: Module = {
       ids: 0,
       hasIps,
       askingMistake: mistake,
+      closingMistake: bug === forgotten ? "forgotten-day" : undefined,
     };
     return {
       actors: mixed(billingActors(scene), themes, random),
-      prepare: (table, now) => prepare(scene, table, now),
+      prepare: (world) => prepare(scene, world),
       quiet: (world) => quiet(scene, world),
       invariants: () =>
         accounts.flatMap((id) => [
@@ -71,6 +78,7 @@ export const billingModule: Module = {
           walletInvariant(scene, id),
           invoiceInvariant(id),
           standingInvariant(id),
+          queueInvariant(id),
         ]),
     };
   },
@@ -85,12 +93,11 @@ const themes = [
   ["spend", "hold", "resolve"],
 ];
 
-async function prepare(scene: Scene, table: Table, now: Date): Promise<void> {
+async function prepare(scene: Scene, world: World): Promise<void> {
   const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
-  const at = nowOf(scene, { now: () => now })();
-  const world = worldBefore(table, now);
+  const at = nowOf(scene, world)();
   for (const id of scene.accounts) {
-    await createAccount(table, { id, client, name: "An account", ownerId: id }, at);
+    await createAccount(world.table, { id, client, name: "An account", ownerId: id }, at);
     const outside = { payments: providerOf(scene, world, []), publicUrl: "http://here" };
     await createTopup(id, 700, contextOf(scene, world, id), outside);
   }
@@ -107,6 +114,7 @@ async function quiet(scene: Scene, world: World): Promise<void> {
     const last = yesterdayOf(scene, world);
     for (const id of scene.accounts) await runAccount(id, last, { ...work, requestId: newId(scene, "run") });
   };
+  await sweepDays(scene, world);
   await run();
   await askAll(scene, world);
   let commits = -1;

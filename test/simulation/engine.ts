@@ -8,6 +8,7 @@ import {
   type Change,
   type Fault,
 } from "../support/memory-table.ts";
+import { worldBefore } from "./beforehand.ts";
 import { failureOf, nameOf, settled, violationOf, type Process, type Waiting } from "./process.ts";
 import { createRandom, type Random } from "./random.ts";
 import { createTrace } from "./trace.ts";
@@ -50,9 +51,13 @@ export async function simulate(options: Options): Promise<Outcome> {
   Math.random = () => chance.below(2 ** 31) / 2 ** 31;
   // Most of what is thrown is an answer, and its stack is half of what it costs.
   if (!options.trace) Error.stackTraceLimit = 0;
+  const [alone, ...others] = options.modules;
+  const { VAT: vatBefore = "" } = process.env;
+  process.env["VAT"] = (others.length === 0 && alone?.vat) || vatBefore;
   try {
     return await runSchedule(options, random);
   } finally {
+    process.env["VAT"] = vatBefore;
     Math.random = actual;
     Error.stackTraceLimit = stackTraceLimit;
   }
@@ -166,7 +171,8 @@ async function runSchedule({ modules, steps, bug, trace }: Options, random: Rand
   };
 
   try {
-    for (const { prepare } of opened) await prepare?.(openMemoryTable(store), new Date(nowMs));
+    const before = worldBefore(openMemoryTable(store), new Date(nowMs), (key) => peek(store, key));
+    for (const { prepare } of opened) await prepare?.(before);
     for (; outcome.steps < steps; outcome.steps++) {
       if (random.chance(weather.clock)) nowMs += random.between(1, weather.longestMs);
       const process = move();

@@ -2,18 +2,19 @@ import { InvalidInput, Problem, type ProblemCode } from "../../shared/core/error
 import { advanceIp } from "../../shared/dedicated-ips/advance.ts";
 import { moveDomains } from "../../shared/dedicated-ips/assign.ts";
 import { authorizeIp } from "../../shared/dedicated-ips/authorize.ts";
+import type { IpContext } from "../../shared/dedicated-ips/change.ts";
 import { reserveIp } from "../../shared/dedicated-ips/claim.ts";
 import type { StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { addHost } from "../../shared/dedicated-ips/register.ts";
 import { deleteIp } from "../../shared/dedicated-ips/removal.ts";
 import { returnStock } from "../../shared/dedicated-ips/stock.ts";
 import { resumeOne } from "../../shared/dedicated-ips/sweep.ts";
-import type { IpWork } from "../../shared/dedicated-ips/work.ts";
-import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";
+import { advanceRelease, beginRelease } from "../../shared/deletion/domain.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import { contextOf, dayMs, nowOf } from "./billing-scene.ts";
 import { ipWorkOf, resolverOf, stockName, stockOf, type Due, type IpScene } from "./ips-scene.ts";
 import type { Random } from "./random.ts";
+import { sealing } from "./sealing.ts";
 import type { Actor, World } from "./world.ts";
 
 type Act = ActIn<IpScene>;
@@ -68,12 +69,10 @@ const authorize: Act = async (scene, world, random) => {
   const hosts = ipsOf(scene).filter(({ type }) => type === "byoh");
   if (hosts.length === 0) return;
   const found = random.pick(hosts);
-  await authorizeIp(
-    found,
-    random.chance(0.1),
-    contextOf(scene, world, found.account_id),
-    resolverOf(scene, world, random),
-  );
+  await authorizeIp(found, random.chance(0.1), contextOf(scene, world, found.account_id), {
+    resolver: resolverOf(scene, world, random),
+    secrets: sealing,
+  });
 };
 
 /** Somebody publishes what their key comes to, beside or instead of what others did. */
@@ -103,7 +102,7 @@ export function dueNow(scene: IpScene, world: World): Due[] {
 }
 
 /** Does one thing that is due, as the sweep does. */
-export const doDue = ({ queue, accountId, id, at }: Due, own: IpWork): Promise<void> =>
+export const doDue = ({ queue, accountId, id, at }: Due, own: IpContext): Promise<void> =>
   (queue === "IP_DUE" ? advanceIp : resumeOne)(accountId, id, at, own);
 
 const work: Act = async (scene, world, random) => {
@@ -149,6 +148,13 @@ export const registrar = {
   setNameservers: unreached,
   fees: unreached,
   renew: unreached,
+  transferOffer: unreached,
+  transfer: unreached,
+  contact: unreached,
+  setContact: unreached,
+  authCode: unreached,
+  setLock: unreached,
+  setPrivacy: unreached,
   stopAutoRenew: unreached,
 };
 
@@ -165,8 +171,8 @@ const removeDomain: Act = async (scene, world, random) => {
   if (domains.length === 0) return;
   const found = random.pick(domains);
   const context = contextOf(scene, world, found.account_id);
-  await beginRelease(found, context);
-  await finishRelease(found.account_id, found.id, context, { dns, registrar });
+  const wish = { release: true, purge: found.status === "releasing" };
+  await advanceRelease(await beginRelease(found, wish, context), context, { dns, registrar });
 };
 
 /** Seconds, minutes, hours or days; or until something is due. */

@@ -1,5 +1,5 @@
+import type { IpContext } from "../../shared/dedicated-ips/change.ts";
 import { StoredIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
-import type { IpWork } from "../../shared/dedicated-ips/work.ts";
 import type { AnsweredRecord, Resolver } from "../../shared/dns/answer.ts";
 import { addressAt } from "../../shared/dns/reverse.ts";
 import { StoredDomain } from "../../shared/domains/domain.ts";
@@ -80,7 +80,7 @@ export function resolverOf(scene: IpScene, world: World, random: Random): Resolv
   };
 }
 
-export const ipWorkOf = (scene: IpScene, world: World, random: Random): IpWork => ({
+export const ipWorkOf = (scene: IpScene, world: World, random: Random): IpContext => ({
   table: world.table,
   now: nowOf(scene, world),
   log: silent,

@@ -4,7 +4,7 @@ import { reserveIp } from "../../shared/dedicated-ips/claim.ts";
 import { addStock } from "../../shared/dedicated-ips/stock.ts";
 import { domainsOf, StoredDomain } from "../../shared/domains/domain.ts";
 import { domainById } from "../../shared/domains/find.ts";
-import { selector } from "../../shared/domains/records/dkim-keys.ts";
+import { selectors } from "../../shared/domains/records/dkim-keys.ts";
 import { planActivation } from "../../shared/domains/setup/activate.ts";
 import { addDomain } from "../../shared/domains/setup/add.ts";
 import { domainUpdate } from "../../shared/domains/setup/work.ts";
@@ -15,7 +15,7 @@ import type { Write } from "../../shared/table/writes.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 import { addWorkspace } from "../../shared/workspaces/workspace.ts";
 import { keyOf } from "../support/memory-writes.ts";
-import { fund, worldBefore } from "./beforehand.ts";
+import { fund } from "./beforehand.ts";
 import { contextOf } from "./billing-scene.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ipActors } from "./ips-actors.ts";
@@ -50,11 +50,11 @@ export const ipsModule: Module = {
     const prepared = random.fork();
     return {
       actors: ipActors(scene),
-      prepare: (table, now) => prepare(scene, table, now, prepared),
+      prepare: (world) => prepare(scene, world, prepared),
       quiet: (world, calm) => restOfIps(scene, world, calm),
       invariants: () => [
         ofAccounts(scene.accounts, ipObserver(scene)),
-        ipInvariant(),
+        ipInvariant(scene.accounts),
         ...scene.accounts.flatMap((id) => [ledgerInvariant(walletOf(id)), walletInvariant(scene, id)]),
       ],
     };
@@ -62,15 +62,15 @@ export const ipsModule: Module = {
 };
 
 /** Two accounts with some money and a few domains, half of them with records, and an operator's stock. */
-async function prepare(scene: IpScene, table: Table, now: Date, random: Random): Promise<void> {
-  const world = worldBefore(table, now);
+async function prepare(scene: IpScene, world: World, random: Random): Promise<void> {
+  const { table } = world;
   for (const ip of stockOf(3)) {
     const rest = { option_id: scene.option, country_code: "DE", asn: 64_500, relay: "10.0.0.7:25" };
     await addStock(table, { ip, rdns: stockName(ip), ...rest });
   }
   const client = { id: "90000000-0000-4000-8000-000000000000", name: "A client" };
   for (const id of scene.accounts) {
-    await createAccount(table, { id, client, name: "An account", ownerId: id }, now);
+    await createAccount(table, { id, client, name: "An account", ownerId: id }, world.now());
     await fund(scene, world, id, random.pick([2_500, 10_000, 100_000]));
     const context = contextOf(scene, world, id);
     const workspace = await addWorkspace(id, "One", context);
@@ -106,7 +106,12 @@ async function readyOne(scene: IpScene, world: World, random: Random, accountId:
 
 async function activate(accountId: string, id: string, context: ReturnType<typeof contextOf>): Promise<void> {
   const { table, commit, now } = context;
-  const dkim = { selector, public_key: "AAAA", sealed_private_key: "none", created_at: now().toISOString() };
+  const dkim = {
+    selector: selectors[0],
+    public_key: "AAAA",
+    sealed_private_key: "none",
+    created_at: now().toISOString(),
+  };
   await commit(async () => {
     const domain = await domainById(table, accountId, id);
     if (!domain) throw new Error(`there is no ${id}`);

@@ -1,6 +1,6 @@
 import { Problem } from "../../shared/core/errors.ts";
 import { Balance, emptyBalance } from "../../shared/ledger/balance.ts";
-import { perform, type Book } from "../../shared/ledger/book.ts";
+import { applyOperation, type Book } from "../../shared/ledger/book.ts";
 import { balanceKey, movementKey, planOperations, type Ledger } from "../../shared/ledger/ledger.ts";
 import {
   MovementConflict,
@@ -64,7 +64,7 @@ const textOf = (answer: Answer): string =>
 function isRefusable(world: World, ledger: Ledger, operations: readonly Operation[], now: Date): boolean {
   const book = bookNow(world, ledger, operations, now);
   try {
-    for (const operation of operations) perform(book, operation);
+    for (const operation of operations) applyOperation(book, operation);
     return false;
   } catch {
     return true;
@@ -92,8 +92,8 @@ function bookNow({ peek }: World, ledger: Ledger, operations: readonly Operation
     balances: new Map(balances),
     movements,
     entries: [],
-    touched: new Set(),
-    settled: new Set(),
+    changedAccounts: new Set(),
+    changedMovements: new Set(),
   };
 }
 

@@ -1,11 +1,20 @@
 import { billingModule } from "./billing.ts";
 import { ipsModule } from "./ips.ts";
 import { ledgerModule } from "./ledger.ts";
+import { livesModule } from "./lives.ts";
 import { purchasesModule } from "./purchases.ts";
+import { rechargesModule } from "./recharges.ts";
 import type { Bug, Module } from "./world.ts";
 
 /** The parts of the product that are simulated together; whose worker looks at all domains rests after the others. */
-export const modules: readonly Module[] = [ledgerModule, ipsModule, purchasesModule, billingModule];
+export const modules: readonly Module[] = [
+  ledgerModule,
+  ipsModule,
+  livesModule,
+  purchasesModule,
+  billingModule,
+  rechargesModule,
+];
 
 /** The mistakes that can be planted, by name. */
 export const bugs: Record<string, Bug> = Object.assign({}, ...modules.map(({ bugs }) => bugs));

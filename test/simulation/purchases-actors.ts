@@ -1,12 +1,15 @@
 import { advanceDomain } from "../../functions/workers/advance-domains.ts";
 import { Problem, type ProblemCode } from "../../shared/core/errors.ts";
 import { nameserversOf } from "../../shared/core/platform.ts";
-import { beginRelease, finishRelease } from "../../shared/deletion/domain.ts";
+import { advanceRelease, beginRelease } from "../../shared/deletion/domain.ts";
+import { restoreDomain } from "../../shared/deletion/restore.ts";
+import type { Resolver } from "../../shared/dns/answer.ts";
 import { isRegistered, type StoredDomain } from "../../shared/domains/domain.ts";
 import { continueBatch } from "../../shared/domains/purchase/continue-batch.ts";
 import { renewDomain } from "../../shared/domains/renewal/renew.ts";
 import { addDomain } from "../../shared/domains/setup/add.ts";
 import { moveDomain } from "../../shared/domains/setup/move.ts";
+import { isKept } from "../../shared/domains/setup/releasing.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import { ask, deliver, spend, topUp } from "./billing-actors.ts";
@@ -61,6 +64,7 @@ export function purchaseActors(scene: PurchaseScene): Actor[] {
     acting("contend", 3, contend),
     acting("work", 30, work),
     acting("remove", 5, remove),
+    acting("restore", 2, restore),
     acting("pass-on", 4, passOn),
     acting("move", 4, move),
     acting("renew", 4, renew),
@@ -123,11 +127,16 @@ async function connectOne(
   { accountId, name }: { accountId: string; name: string },
 ): Promise<void> {
   const workspaceId = random.pick(scene.workspaces.get(accountId) ?? []);
+  world.note(`connects ${name} for ${accountId.charAt(0)}`);
+  const resolver = resolverFor(scene, world, random, accountId);
+  await addDomain(accountId, { name, workspaceId }, contextOf(scene, world, accountId), resolver);
+}
+
+/** A resolver by which the parent zone delegates a name to an account, or to nobody. */
+function resolverFor(scene: PurchaseScene, world: World, random: Random, accountId: string): Resolver {
   const proof = { status: "delegated" as const, nameservers: nameserversOf(accountId) };
   const delegation = async () => (random.chance(0.3) ? proof : { status: "none" as const });
-  const resolver = { ...workOf(scene, world, random).resolver, delegation };
-  world.note(`connects ${name} for ${accountId.charAt(0)}`);
-  await addDomain(accountId, { name, workspaceId }, contextOf(scene, world, accountId), resolver);
+  return { ...workOf(scene, world, random).resolver, delegation };
 }
 
 /** One account connects a name, and another one buys it. */
@@ -150,13 +159,25 @@ const remove: Act = async (scene, world, random) => {
 };
 
 async function removeOne(scene: PurchaseScene, world: World, random: Random, found: StoredDomain): Promise<void> {
-  const { account_id, id, name, status } = found;
+  const { account_id, name, status } = found;
   world.note(`removes ${name}, which is ${status}`);
   const context = contextOf(scene, world, account_id);
   const registrar = registrarOf(scene, world, random);
-  await beginRelease(found, context);
-  await finishRelease(account_id, id, context, { dns, registrar });
+  const wish = { release: true, purge: found.status === "releasing" };
+  await advanceRelease(await beginRelease(found, wish, context), context, { dns, registrar });
 }
+
+/** Restores a domain, mostly one that was deleted; now and then the parent zone says that it is the account's. */
+const restore: Act = async (scene, world, random) => {
+  const all = [...scene.facts.rows.values()];
+  const kept = all.filter(isKept);
+  const rows = kept.length > 0 && random.chance(0.9) ? kept : all;
+  if (rows.length === 0) return;
+  const found = random.pick(rows);
+  world.note(`restores ${found.name}, which is ${found.status}`);
+  const { account_id } = found;
+  await restoreDomain(found, contextOf(scene, world, account_id), resolverFor(scene, world, random, account_id));
+};
 
 /** One account gives a name up, and another one waits for it. */
 const passOn: Act = async (scene, world, random) => {

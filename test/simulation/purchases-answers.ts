@@ -1,5 +1,5 @@
 import { buyerKey, holderKey, domainNameKey } from "../../shared/domains/domain.ts";
-import type { PurchaseAnswer } from "../../shared/domains/purchase/purchase-view.ts";
+import type { PurchaseAnswer } from "../../shared/domains/purchase/requests.ts";
 import { availableOf, Balance, emptyBalance } from "../../shared/ledger/balance.ts";
 import { balanceKey } from "../../shared/ledger/ledger.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";

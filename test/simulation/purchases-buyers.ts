@@ -1,9 +1,9 @@
 import { route } from "../../functions/domains/purchase.ts";
 import { Problem } from "../../shared/core/errors.ts";
-import { PurchaseAnswer, type Purchase } from "../../shared/domains/purchase/purchase-view.ts";
 import { purchaseDomains } from "../../shared/domains/purchase/purchase.ts";
+import { PurchaseAnswer, type PurchaseRequest } from "../../shared/domains/purchase/requests.ts";
 import { invoke } from "../../shared/http/invoke.ts";
-import { newId, nowOf, providerOf, silent } from "./billing-scene.ts";
+import { invocationOf, newId, nowOf, providerOf } from "./billing-scene.ts";
 import { checkAnswer, checkReplay, isKept, witness } from "./purchases-answers.ts";
 import { batchOf } from "./purchases-facts.ts";
 import { registrarOf } from "./purchases-registrar.ts";
@@ -89,7 +89,7 @@ export async function send(scene: PurchaseScene, world: World, random: Random, o
       run: async ({ body }, { keyId, ...context }) => {
         requireSame(scene, world, order, keyId);
         const told = scene.mistake === "key-forgotten" ? context : { ...context, keyId };
-        return purchaseDomains(accountId, body as Purchase, told, outside);
+        return purchaseDomains(accountId, body as PurchaseRequest, told, outside);
       },
     },
     {
@@ -98,15 +98,7 @@ export async function send(scene: PurchaseScene, world: World, random: Random, o
       body: most === undefined ? purchase : { ...purchase, max_total: (most / 100).toFixed(2) },
       headers: { "idempotency-key": key },
     },
-    {
-      table: world.table,
-      now: nowOf(scene, world),
-      log: silent,
-      requestId: newId(scene, "request"),
-      authenticate: async () => ({ type: "user", id: accountId, email: "somebody@example.com", groups: [] }),
-      charge: async () => undefined,
-      reserve: async () => ({ isOwn: false, settle: async () => undefined }),
-    },
+    invocationOf(scene, world, accountId),
   );
   const answer = PurchaseAnswer.parse(output);
   const told = answer.results.map(({ domain_name, status, error_code }) => `${domain_name} ${error_code ?? status}`);

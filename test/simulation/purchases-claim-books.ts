@@ -7,8 +7,10 @@ import {
   domainQueue,
   holderKey,
   domainNameKey,
+  transferQueue,
 } from "../../shared/domains/domain.ts";
-import { isDetached } from "../../shared/domains/setup/takeover.ts";
+import { isBuying } from "../../shared/domains/holder.ts";
+import { isDetached } from "../../shared/domains/setup/releasing.ts";
 import { dueKey } from "../../shared/table/due.ts";
 import { StoredWorkspace } from "../../shared/workspaces/workspace.ts";
 import type { Change } from "../support/memory-table.ts";
@@ -31,8 +33,8 @@ type Books = {
 
 /**
  * A name is one domain's of one account, and that domain says so; none that failed has a name. One that is being
- * registered is alone at that, and takes the name from nobody before it is registered. What has something to
- * be done is in the queue at that instant. Lists hold as many as their heads say, and workspaces as many as they count.
+ * registered or transferred is alone at that, and takes the name from nobody before it is registered. One that is not
+ * given up is not to be deleted. What has something to be done is in the queue at that instant. Lists hold as many as their heads say, and workspaces as many as they count.
  */
 export function claimInvariant(): Invariant {
   const books: Books = {
@@ -73,7 +75,7 @@ function note(books: Books, { key, before, after }: Change, { removed, lost, tou
     else books.rows.delete(place);
     const row = books.rows.get(place);
     if (known && !after) removed.push(known);
-    if (known && row && isDetached(row) && !isDetached(known)) lost.push(row);
+    if (known && row && isDetached(row) && !isDetached(known) && !isBuying(known)) lost.push(row);
     touched.add(place);
   }
   if (key.SK === "HOLDER" || key.SK === "BUYER" || key.SK.startsWith("DOMAIN_NAME#")) {
@@ -94,7 +96,7 @@ function note(books: Books, { key, before, after }: Change, { removed, lost, tou
     books.counts.set(name, (books.counts.get(name) ?? 0) + Number(after !== undefined) - Number(before !== undefined));
 }
 
-const constantNames = ["id", "name", "account_id", "source", "created_at"] as const;
+const constantNames = ["id", "name", "account_id", "created_at"] as const;
 
 function noteRow(books: Books, place: string, row: StoredDomain): void {
   const known = books.rows.get(place);
@@ -108,12 +110,15 @@ function noteRow(books: Books, place: string, row: StoredDomain): void {
 }
 
 /** A name that is lost, or could not be registered, is no more the domain's. */
-const isClaimed = (row: StoredDomain): boolean => row.purchase?.stage !== "voided" && !isDetached(row);
+const isClaimed = (row: StoredDomain): boolean => row.status !== "failed" && !isDetached(row);
 
-const isBuying = ({ status }: StoredDomain): boolean => status === "pending_registration";
-
-/** A name is lost to one that is registered, or that is delegated to its account; not to one that is only to be bought. */
-function checkLost({ pointers, rows }: Books, { name, account_id }: StoredDomain): void {
+/**
+ * A name is lost to one that is registered, or that is delegated to its account; not to one that is only to be bought. It
+ * is lost to nobody only if its registration ended or its account deleted it.
+ */
+function checkLost({ pointers, rows }: Books, { name, account_id, status_reason }: StoredDomain): void {
+  const isGivenUp = status_reason?.includes("registration of the name ended") || status_reason?.includes("was deleted");
+  if (isGivenUp && !pointers.has(placeOf(holderKey(name)))) return;
   const { account_id: accountId = "", domain_id = "" } = pointers.get(placeOf(holderKey(name))) ?? {};
   const winner = rows.get(placeOf(domainKey(accountId, domain_id)));
   mustHold(accountId !== account_id, () => `${name} was lost to its own account`);
@@ -141,8 +146,13 @@ function checkRow({ pointers, due }: Books, row: StoredDomain): void {
   );
   const own = pointers.get(placeOf(domainNameKey(account_id, name)));
   mustHold(own?.domain_id === id, () => `${name} is not found by its name`);
+  const isTimely = row.status === "releasing" || row.deletes_at === null;
+  mustHold(isTimely, () => `${name} is ${row.status}, and is deleted at ${row.deletes_at}`);
   const isQueued = due_at === null || due.has(placeOf(dueKey(domainQueue, [account_id, id], due_at)));
   mustHold(isQueued, () => `${name} is due at ${due_at}, and nobody will know`);
+  const transferAt = row.transfer?.due_at ?? null;
+  const isLooked = transferAt === null || due.has(placeOf(dueKey(transferQueue, [account_id, id], transferAt)));
+  mustHold(isLooked, () => `the transfer of ${name} is due at ${transferAt}, and nobody will know`);
 }
 
 function checkPointer({ rows }: Books, place: string, { account_id, domain_id }: Pointer): void {
@@ -150,7 +160,9 @@ function checkPointer({ rows }: Books, place: string, { account_id, domain_id }:
   const row = rows.get(placeOf(domainKey(accountId, domain_id)));
   mustHold(row?.id === domain_id, () => `${place} leads to a domain that is not there`);
   mustHold(place.includes(row.name), () => `${place} leads to ${row.name}`);
-  if (account_id !== undefined) mustHold(isClaimed(row), () => `${row.name} is ${row.status}, and claimed`);
+  if (account_id === undefined) return;
+  const isRight = place.endsWith(" BUYER") ? isBuying(row) : isClaimed(row);
+  mustHold(isRight, () => `${row.name} is ${row.status}, and claimed`);
 }
 
 function checkGone({ pointers }: Books, { id, account_id, name }: StoredDomain): void {

@@ -1,6 +1,7 @@
 import { StoredChange } from "../../shared/changes/record.ts";
 import { StoredDomain } from "../../shared/domains/domain.ts";
 import { StoredBatch } from "../../shared/domains/purchase/batch.ts";
+import type { Contact } from "../../shared/providers/registrar/registrar.ts";
 import { StoredTopup } from "../../shared/wallet/topup.ts";
 import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
@@ -35,13 +36,16 @@ export const newFacts = (): Facts => ({
   continued: new Map(),
 });
 
+/** The tag of a purchase, which stands in its contact. */
+export const tagOf = ({ organization }: Contact): string => organization ?? "";
+
 /** The batch of the purchase with this tag. */
 export const batchOf = ({ batches }: Facts, tag: string): StoredBatch | undefined =>
-  [...batches.values()].find(({ contact }) => contact.organization === tag);
+  [...batches.values()].find(({ contact }) => tagOf(contact) === tag);
 
 /** The domains that the purchase with this tag ever bought under a name. */
 export function boughtBy({ batches, lives }: Facts, tag: string, name: string): StoredDomain[] {
-  const own = new Set([...batches.values()].filter(({ contact }) => contact.organization === tag).map(({ id }) => id));
+  const own = new Set([...batches.values()].filter(({ contact }) => tagOf(contact) === tag).map(({ id }) => id));
   return [...lives.values()].filter((life) => life.name === name && own.has(life.purchase?.batch_id ?? ""));
 }
 
@@ -50,7 +54,7 @@ export const isDomainRow = (SK: string): boolean => SK.startsWith("LIST#domains#
 
 export const placeOf = ({ PK, SK }: Change["key"]): string => `${PK} ${SK}`;
 
-export const isQueue = (PK: string): boolean => /^(?:DOMAIN|PURCHASE|ZONE)_DUE#/.test(PK);
+export const isQueue = (PK: string): boolean => /^(?:DOMAIN|PURCHASE|TRANSFER|ZONE)_DUE#/.test(PK);
 
 /** Keeps the facts. What waited for a payment is gone on with once. */
 export const observer = (facts: Facts): Invariant => ({

@@ -5,6 +5,7 @@ import { movementKey } from "../../shared/ledger/ledger.ts";
 import {
   Refused,
   type Contact,
+  type OperationKind,
   type Registrar,
   type RegistrarOperation,
   type Renewing,
@@ -12,7 +13,7 @@ import {
 import { walletOf } from "../../shared/wallet/wallet.ts";
 import { registrationUntil } from "../support/registrations.ts";
 import { newId, nowOf } from "./billing-scene.ts";
-import { batchOf } from "./purchases-facts.ts";
+import { batchOf, tagOf } from "./purchases-facts.ts";
 import {
   begin,
   beginRenewal,
@@ -59,8 +60,8 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
     await travel(`answer to ${what}`, mood);
     return answer;
   };
-  const found = (name: string, kind: "register" | "renew") =>
-    (kind === "register" ? registry.operations : registry.renewals).filter(
+  const found = (name: string, kind: OperationKind) =>
+    (kind === "register" ? registry.operations : kind === "renew" ? registry.renewals : []).filter(
       (one) => one.name === name && one.foundMs <= nowMs(),
     );
   const ours = (name: string) => registry.operations.find((one) => one.name === name && isOurs(one, nowMs()));
@@ -82,6 +83,8 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
     fees: (name) => asking(`fees of ${name}`, () => ({ renewal: registry.listings.get(name)?.price ?? 0 })),
     register: ({ name, contact }) => request(`register ${name}`, () => register(place, name, contact, nowMs())),
     renew: (input) => request(`renew ${input.name}`, () => renew(place, input, nowMs())),
+    transferOffer: unreached,
+    transfer: unreached,
     operation: (id) =>
       asking(`operation ${id}`, () => {
         const operation = [...registry.operations, ...registry.renewals].find((one) => one.id === id);
@@ -106,6 +109,11 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
         const operation = ours(name);
         if (operation) operation.nameservers = nameservers;
       }),
+    contact: async () => undefined,
+    setContact: async () => ({ id: "none", state: "succeeded" }),
+    authCode: async () => "none",
+    setLock: () => asking("lock", () => undefined),
+    setPrivacy: () => asking("privacy", () => undefined),
     stopAutoRenew: () => asking("stop", () => undefined),
     release: async (name) => {
       const isHeard = await asking(`release ${name}`, () => !isLate() && release(place, name, nowMs()), 1);
@@ -117,14 +125,14 @@ export function registrarOf(scene: PurchaseScene, world: World, random: Random):
 /** No grace ends here: how a name is lost is another story. */
 const endless = { graceEndsAt: "2099-01-01T00:00:00.000Z", redemptionEndsAt: "2099-02-01T00:00:00.000Z" };
 
+async function unreached(): Promise<never> {
+  throw new Error("Nobody transfers a name here.");
+}
+
 type Answer = RegistrarOperation | { refused: string } | "silence";
 
-function register(
-  { scene, world, random }: Place,
-  name: string,
-  { organization: tag }: Contact,
-  nowMs: number,
-): Answer {
+function register({ scene, world, random }: Place, name: string, contact: Contact, nowMs: number): Answer {
+  const tag = tagOf(contact);
   const { registry } = scene;
   const other = standing(registry, name, nowMs);
   if (other && isRunning(other, nowMs) && random.chance(0.5)) return stateOf(other, nowMs);

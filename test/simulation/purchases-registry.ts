@@ -78,7 +78,7 @@ const drawPrice = (random: Random): number => random.pick([900, 1_200, random.be
 const often = <T>(random: Random, rare: T, common: T, chance: number): T => (random.chance(chance) ? rare : common);
 
 /** How and when an operation will end, and when that is seen. */
-function drawCourse(registry: Registry, random: Random, nowMs: number) {
+export function drawCourse(registry: Pick<Registry, "behindMs">, random: Random, nowMs: number) {
   const longest = random.pick([0, 0, 0, 10 * secondMs, 5 * minuteMs, 6 * 60 * minuteMs]);
   const settlesMs = nowMs + random.between(0, longest);
   return {
@@ -141,7 +141,10 @@ export const isOurs = ({ outcome, settlesMs, goneMs }: Registered, nowMs: number
 export const standing = ({ operations }: Registry, name: string, nowMs: number): Registered | undefined =>
   operations.find((one) => one.name === name && (isRunning(one, nowMs) || isOurs(one, nowMs)));
 
-export function stateOf(operation: Registered | Renewed, nowMs: number): RegistrarOperation {
+export function stateOf(
+  operation: Pick<Registered, "id" | "outcome" | "settlesMs">,
+  nowMs: number,
+): RegistrarOperation {
   const { id, outcome } = operation;
   if (isRunning(operation, nowMs)) return { id, state: "running" };
   return outcome === "failed" ? { id, state: "failed", reason: "It failed." } : { id, state: "succeeded" };

@@ -3,7 +3,7 @@ import { sweepCheckouts } from "../../shared/billing/ask.ts";
 import { handlePayment } from "../../shared/billing/payments.ts";
 import { isRenewing } from "../../shared/domains/domain.ts";
 import { holdIdOf } from "../../shared/domains/purchase/buy.ts";
-import { isDetached } from "../../shared/domains/setup/takeover.ts";
+import { isDetached } from "../../shared/domains/setup/releasing.ts";
 import { movementKey } from "../../shared/ledger/ledger.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 import { askingOf, nowOf, silent } from "./billing-scene.ts";

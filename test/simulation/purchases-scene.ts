@@ -1,4 +1,4 @@
-import type { PurchaseAnswer } from "../../shared/domains/purchase/purchase-view.ts";
+import type { PurchaseAnswer } from "../../shared/domains/purchase/requests.ts";
 import type { DomainWork } from "../../shared/domains/setup/work.ts";
 import type { Contact } from "../../shared/providers/registrar/registrar.ts";
 import { contact } from "../support/contact.ts";
@@ -93,7 +93,7 @@ export const workOf = (scene: PurchaseScene, world: World, random: Random): Doma
   registrar: registrarOf(scene, world, random),
   secrets: { seal: unreached, open: unreached },
   resolver: {
-    resolve: unreached,
+    resolve: async () => ({ status: "none" }),
     delegation: async () => (random.chance(0.5) ? { status: "none" } : { status: "unknown", reason: "no answer" }),
   },
 });

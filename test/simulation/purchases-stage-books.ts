@@ -5,7 +5,7 @@ import { movementKey } from "../../shared/ledger/ledger.ts";
 import { StoredMovement } from "../../shared/ledger/movement.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 import type { Change } from "../support/memory-table.ts";
-import { isDomainRow, placeOf } from "./purchases-facts.ts";
+import { isDomainRow, placeOf, tagOf } from "./purchases-facts.ts";
 import { isRunning, type Registered } from "./purchases-registry.ts";
 import type { PurchaseScene } from "./purchases-scene.ts";
 import { mustHold, type Invariant } from "./world.ts";
@@ -32,6 +32,7 @@ const statusOf = {
 
 const stagesOf: Record<StoredDomain["status"], readonly Purchase["stage"][]> = {
   pending_registration: ["held", "asked", "running"],
+  pending_transfer: [],
   pending_delegation: ["captured"],
   active: ["captured"],
   degraded: ["captured"],
@@ -67,7 +68,7 @@ export function stageInvariant(scene: PurchaseScene): Invariant {
 function note(books: Books, { key, after }: Change, touched: Set<Place>): void {
   if (key.SK.startsWith("PURCHASE#")) {
     const { id, contact } = StoredBatch.parse(after);
-    books.tags.set(id, contact.organization);
+    books.tags.set(id, tagOf(contact));
   }
   if (key.SK.startsWith("LEDGER#MOVEMENT#purchase/")) {
     books.holds.set(placeOf(key), StoredMovement.parse(after));

@@ -1,11 +1,10 @@
 import { createAccount } from "../../shared/access/operate-accounts.ts";
-import type { Table } from "../../shared/table/table.ts";
 import type { Write } from "../../shared/table/writes.ts";
 import { walletOf } from "../../shared/wallet/wallet.ts";
 import { addWorkspace } from "../../shared/workspaces/workspace.ts";
 import { keyOf } from "../support/memory-writes.ts";
 import { mixed } from "./acting.ts";
-import { fund, worldBefore } from "./beforehand.ts";
+import { fund } from "./beforehand.ts";
 import { contextOf } from "./billing-scene.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
@@ -19,7 +18,7 @@ import { rest } from "./purchases-rest.ts";
 import { mistakes, newScene, type Mistake, type PurchaseScene } from "./purchases-scene.ts";
 import { stageInvariant } from "./purchases-stage-books.ts";
 import type { Random } from "./random.ts";
-import type { Bug, Module } from "./world.ts";
+import type { Bug, Module, World } from "./world.ts";
 
 const sortKeyOf = (write: Write): string => keyOf(write).SK;
 const isDomain = (write: Write): boolean => isDomainRow(sortKeyOf(write));
@@ -45,7 +44,7 @@ export const purchasesModule: Module = {
     const prepared = random.fork();
     return {
       actors: mixed(purchaseActors(scene), themes, random),
-      prepare: (table, now) => prepare(scene, table, now, prepared),
+      prepare: (world) => prepare(scene, world, prepared),
       quiet: (world, random) => rest(scene, world, random),
       invariants: () => [
         ...[observer(scene.facts), claimInvariant(), stageInvariant(scene)].map((one) =>
@@ -73,13 +72,13 @@ const themes = [
 ];
 
 /** Three accounts with two workspaces each, some money, and some names on their way already. */
-async function prepare(scene: PurchaseScene, table: Table, now: Date, random: Random): Promise<void> {
-  const world = worldBefore(table, now);
+async function prepare(scene: PurchaseScene, world: World, random: Random): Promise<void> {
+  const { table } = world;
   const { mood } = scene.registry;
   scene.registry.mood = calm;
   const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
   for (const id of scene.accounts) {
-    await createAccount(table, { id, client, name: "An account", ownerId: id }, now);
+    await createAccount(table, { id, client, name: "An account", ownerId: id }, world.now());
     const context = contextOf(scene, world, id);
     const added = [await addWorkspace(id, "One", context), await addWorkspace(id, "Other", context)];
     scene.workspaces.set(

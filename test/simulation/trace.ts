@@ -1,7 +1,9 @@
 export type Trace = { note: (line: string) => void; digest: () => number; tail: readonly string[] };
 
 const tailLength = 60;
-const randomId = /([\da-f]{8})-[\da-f]{4}-[78][\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g;
+const timeOrderedId = /([\da-f]{8})-[\da-f]{4}-7[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g;
+/** Ids with an ordinal, and ids made from an idempotency key that the product draws. */
+const randomId = /[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-[\da-f]{4}-[\da-f]{12}/g;
 
 /** What happens in a schedule, line by line: the last lines, and a digest of all that is the same for the same seed. */
 export function createTrace(print?: (line: string) => void): Trace {
@@ -19,9 +21,9 @@ export function createTrace(print?: (line: string) => void): Trace {
   };
 }
 
-/** FNV-1a of a line, on top of what came before. Of ids only the place or time in them: the rest is not of the seed. */
+/** FNV-1a of a line, on top of what came before. Of ids only the time in them counts: the rest is not of the seed. */
 function digestOf(digest: number, line: string): number {
-  const same = line.replaceAll(randomId, "$1");
+  const same = line.replaceAll(timeOrderedId, "$1").replaceAll(randomId, "id");
   let hash = digest ^ 0x811c9dc5;
   for (let index = 0; index < same.length; index++) hash = Math.imul(hash ^ same.charCodeAt(index), 0x01000193);
   return hash >>> 0;

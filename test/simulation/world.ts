@@ -44,13 +44,15 @@ export type Bug = (write: Write) => boolean;
 export type Module = {
   name: string;
   bugs: Record<string, Bug>;
+  /** The VAT settings of its schedules, unless another module has part in them. */
+  vat?: string;
   open: (
     random: Random,
     bug?: Bug,
   ) => {
     actors: readonly Actor[];
     /** What is there before the schedule begins. */
-    prepare?: (table: Table, now: Date) => Promise<void>;
+    prepare?: (world: World) => Promise<void>;
     /** What is done when the schedule has ended and nothing goes wrong any more; throws when something is left amiss. */
     quiet?: Actor["run"];
     /** Invariants that were told of nothing yet. A second set is told of everything at the end, at once. */

@@ -16,6 +16,8 @@ export type Facts = {
   email: string;
   password: string;
   masterPassword: string;
+  /** Absent in editions without app passwords. */
+  appPassword?: string;
   domain: string;
   boughtName: string;
   unpaidCheckoutId: string;

@@ -5,9 +5,10 @@ import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { sweepDomains } from "../../functions/workers/advance-domains.ts";
-import { handler as runBillingDay } from "../../functions/workers/run-billing-day.ts";
+import { sweepBilling } from "../../shared/billing/sweep.ts";
+import { createLog } from "../../shared/core/log.ts";
 import { clock, setClockAhead } from "../../shared/core/time.ts";
-import { ipWork } from "../../shared/dedicated-ips/services.ts";
+import { ipContext } from "../../shared/dedicated-ips/services.ts";
 import { sweepIps } from "../../shared/dedicated-ips/sweep.ts";
 import { domainWork } from "../../shared/domains/setup/services.ts";
 import { getFeedback } from "../../shared/feedback/operate.ts";
@@ -33,6 +34,9 @@ function identitiesIn(answer: unknown): Set<string> {
   });
   return found;
 }
+
+/** The records that earlier versions of `domains.health` recommended to every domain. No row has them. */
+const formerAdvice = new Set(["name=_mta-sts", "name=_smtp._tls"]);
 
 /**
  * Reads and changes the rows of an edition. Each edition has a file of tests, and so a process, because a process has one
@@ -60,13 +64,15 @@ export function readAndChange(name: string): void {
 
   test.each(reads.map((call) => [call.route, call] as const))("are read by %s", async (_, call) => {
     const [before, now] = [identitiesIn(call.answer), identitiesIn(await answerTo(call))];
-    expect([...before].filter((identity) => !now.has(identity))).toEqual([]);
+    expect([...before].filter((identity) => !now.has(identity) && !formerAdvice.has(identity))).toEqual([]);
   });
 
   test("are read by mail servers, name servers, the registry and payers", async () => {
     const table = testTable();
     expect(await logsIn(facts.email, facts.password, "imap")).toBe(true);
     expect(await logsIn(facts.email, facts.masterPassword)).toBe(true);
+    const { appPassword } = facts;
+    if (appPassword !== undefined) expect(await logsIn(facts.email, appPassword, "imap")).toBe(true);
     expect(await whereTo(`countess@${facts.domain}`)).toMatchObject({ status: 200 });
     expect(await dig(facts.domain, "MX")).not.toEqual([]);
     const registrar = embeddedRegistrar(table, clock);
@@ -95,11 +101,18 @@ export function readAndChange(name: string): void {
   test("are taken up by the workers", { timeout: 180_000 }, async () => {
     for (const days of [1, 2]) {
       setClockAhead(Date.parse(frozenAt) - Date.now() + days * 86_400_000);
-      const swept = [await sweepDomains(domainWork("test")), await sweepIps(ipWork("test"))];
+      const swept = [await sweepDomains(domainWork("test")), await sweepIps(ipContext("test"))];
       expect(swept.map(({ failed }) => failed)).toEqual([0, 0]);
       // Rejects when one fails.
       await sweepDeliveries(openWork("test"));
-      await expect(runBillingDay()).resolves.toBeUndefined();
+      const closed = await sweepBilling({
+        table: testTable(),
+        now: clock,
+        log: createLog("error", {}, "text"),
+        requestId: "test",
+      });
+      expect(closed.reduce((sum, { failed }) => sum + failed, 0)).toBe(0);
+      expect(closed.length).toBeGreaterThan(0);
     }
   });
 }

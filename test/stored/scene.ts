@@ -3,26 +3,44 @@ import { randomUUID } from "node:crypto";
 import { vi } from "vitest";
 
 import { routes } from "../../functions/routes.ts";
+import { handler as advanceRecharges } from "../../functions/workers/advance-recharges.ts";
 import { handler as dispatchEvent } from "../../functions/workers/dispatch-event.ts";
 import { runExport } from "../../functions/workers/make-mailbox-export.ts";
+import { handler as noteRevocations } from "../../functions/workers/note-revocations.ts";
+import { handler as watchWallets } from "../../functions/workers/watch-wallets.ts";
+import { billingCommands } from "../../infra/operator/billing-commands.ts";
 import { filesHere } from "../../shared/billing/services.ts";
 import { changeJournalOf } from "../../shared/changes/record.ts";
-import { clock } from "../../shared/core/time.ts";
+import { clock, dayMs } from "../../shared/core/time.ts";
 import { setFeedbackStatus } from "../../shared/feedback/operate.ts";
 import type { Route } from "../../shared/http/route.ts";
 import { setOwnLimit } from "../../shared/rate-limits/own-limits.ts";
 import { indexEntries } from "../../shared/table/journal.ts";
 import { makeOwner, newGroup } from "../support/auth.ts";
-import { closeDays, fund } from "../support/billing.ts";
+import { billing, closeDays, fund } from "../support/billing.ts";
 import { callRest } from "../support/call.ts";
 import { activeIp } from "../support/dedicated-ips.ts";
-import { active, connect, connected, delegated, funded, purchase, uniqueName } from "../support/domains.ts";
+import {
+  active,
+  connect,
+  connected,
+  delegated,
+  domainsRequest,
+  funded,
+  purchase,
+  uniqueName,
+} from "../support/domains.ts";
 import { exampleOf } from "../support/examples.ts";
+import { externalDomain } from "../support/external.ts";
+import { logsIn } from "../support/mail-door.ts";
+import { ago, of, reportEvents, reportUsage, sceneWithMailbox } from "../support/mail-reports.ts";
 import { queuedExport } from "../support/mailbox-examples.ts";
-import { stocked } from "../support/mailboxes.ts";
+import { added, stocked } from "../support/mailboxes.ts";
 import { continued, pay, registered } from "../support/purchases.ts";
 import { request } from "../support/request.ts";
 import { newRoomyAccount } from "../support/roomy.ts";
+import { saveTestCard, takePaymentBack, tellProduct } from "../support/saved-cards.ts";
+import { nameElsewhere, transfer, transferred } from "../support/transfers.ts";
 import { eventIn } from "../support/webhooks.ts";
 import { grant, newAccount, newServiceAccount, newUser, testTable, type Account } from "../support/world.ts";
 import type { Facts, FrozenCall } from "./edition.ts";
@@ -39,6 +57,11 @@ async function busy(): Promise<Scene<"boughtName" | "feedbackId">> {
   await makeOwner(account, group.id, "group");
   await grant(account, { id: randomUUID() }, { role: "editor" });
   await newServiceAccount(account, { role: "viewer" });
+  const expires_at = new Date(clock().getTime() + 365 * dayMs).toISOString();
+  const assignee = { subject_id: randomUUID(), subject_type: "user", expires_at };
+  await send(account, "auth/roles", { key: "support", name: "Support", capability_keys: ["mailbox.view"] });
+  await send(account, "auth/role-assignments", { ...assignee, role_key: "support" });
+  await send(account, "auth/authorizations", { ...assignee, grant_kind: "account_owner" });
   const [bought, refused] = [uniqueName("bought"), uniqueName("refused-")];
   await purchase(account, [bought, refused]);
   await registered(account, bought);
@@ -58,7 +81,7 @@ async function busy(): Promise<Scene<"boughtName" | "feedbackId">> {
 }
 
 /** An account whose mailbox people and programs log in to. */
-async function mailing(): Promise<Scene<"domain" | "email" | "password" | "masterPassword">> {
+async function mailing(): Promise<Scene<"domain" | "email" | "password" | "masterPassword" | "appPassword">> {
   const account = await newRoomyAccount();
   const { name } = await active(account);
   const mailbox = await send(account, "mailboxes", {
@@ -73,6 +96,9 @@ async function mailing(): Promise<Scene<"domain" | "email" | "password" | "maste
   const master = await send(account, "credentials", { name: "Relay", generate: true });
   const bob = await send(account, "mailboxes", { domain: name, local_part: "bob", first_name: "Bob", last_name: "L" });
   await send(account, "mailboxes/bulk-delete", { mailboxes: [bob.body.id] }, { "idempotency-key": "frozen" });
+  const targets = { target_emails: ["ada@elsewhere.example", "bob@elsewhere.example"] };
+  await send(account, "forwarding", { ...targets, mailbox: mailbox.body.id, keep_copy: false });
+  for (const address of ["sales", "sales-*"]) await send(account, "forwarding", { ...targets, domain: name, address });
   const items = Array.from({ length: 100 }, (_, index) => ({
     local_part: `p${index}`,
     first_name: "P",
@@ -84,7 +110,55 @@ async function mailing(): Promise<Scene<"domain" | "email" | "password" | "maste
   later.setUTCMinutes(later.getUTCMinutes() + 10);
   await indexEntries(testTable(), changeJournalOf(account.id), { since }, later);
   const facts = { email: mailbox.body.primary_email, password: shown.body.password, domain: name };
-  return { account, facts: { ...facts, masterPassword: master.body.generated_secret } };
+  const { body: app } = await send(account, `mailboxes/${String(mailbox.body.id)}/app-passwords`, {
+    name: "Phone",
+    protocols: ["imap"],
+    expires_at: "9999-12-31T00:00:00.000Z",
+  });
+  if (!(await logsIn(facts.email, facts.password, "imap"))) throw new Error("nobody can log in");
+  await noteRevocations({ detail: eventIn(account.id, "mailbox.paused", clock()) });
+  const secrets = { masterPassword: master.body.generated_secret, appPassword: app.generated_secret };
+  return { account, facts: { ...facts, ...secrets } };
+}
+
+/** An account whose domains move in, are hosted elsewhere, were deleted and restored, and whose mailbox was deleted. */
+async function moving(): Promise<Account> {
+  const account = await funded(await newRoomyAccount(), 100_000);
+  const [came, comes] = [await nameElsewhere(), await nameElsewhere("slow-")];
+  await transfer(account, [came]);
+  await transferred(account, came);
+  await transfer(account, [comes]);
+  await externalDomain(account);
+  const { name } = await active(account);
+  await send(account, `domains/${name}/dkim/rotate`, {});
+  const [kept, restored] = [await active(account), await active(account)];
+  for (const one of [kept, restored]) await domainsRequest(account, "DELETE", `/${one.name}`);
+  await send(account, `domains/${restored.name}/restore`, {});
+  const ada = await added(account, name);
+  const more = { name: "Phone", protocols: ["smtp"] };
+  await send(account, `mailboxes/${ada.id}/app-passwords`, more);
+  await request("DELETE", `/v1/public/accounts/${account.id}/mailboxes/${ada.id}`, { token: account.owner.token });
+  return account;
+}
+
+/** An account of which mail servers have reported usage, deliveries and a bounce. */
+async function reported(): Promise<Account> {
+  const { account, mailbox } = await sceneWithMailbox();
+  const mine = of(account, mailbox);
+  const [sender, at] = [mailbox.primary_email, ago(0, 2)];
+  await reportUsage({
+    mailboxes: [{ ...mine, bytes: 9 * 2 ** 30, messages: 42, at }],
+    sent: [{ ...mine, address: sender, at, recipients: 3 }],
+    logins: [{ ...mine, at, protocol: "imap" }],
+  });
+  await reportEvents({
+    events: [
+      { type: "delivered", sender, recipient: "ada@elsewhere.example", at },
+      { type: "bounced", sender, recipient: "gone@elsewhere.example", status: "5.1.1", at },
+    ],
+  });
+  await send(account, "suppressions", { email: "never@elsewhere.example" });
+  return account;
 }
 
 /** An account that bought more than it had, and paid for it by a checkout. */
@@ -111,6 +185,14 @@ async function invoiced(): Promise<Account> {
   const today = new Date();
   const last = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 2, 2)).toISOString().slice(0, 10);
   await closeDays(account, last);
+  await billing(account, "PATCH", "profile", { name: "Initech GmbH", country: "DE", vat_id: null });
+  await request("PATCH", `/v1/public/accounts/${account.id}/notices`, {
+    token: account.owner.token,
+    body: { muted: ["domain_health"] },
+  });
+  const { body } = await billing(account, "GET", "invoices");
+  const credited = { account: account.id, invoice: body.items.at(-1).id, amount: "1.00", id: "c1", reason: "Test" };
+  await billingCommands["billing credit-note"]?.run(testTable(), credited, {});
   return account;
 }
 
@@ -124,6 +206,21 @@ async function limited(): Promise<Scene<"limitedAccountId">> {
   await purchase(account, [name]);
   await registered(account, name);
   return { account, facts: { limitedAccountId: account.id } };
+}
+
+/** An account with a saved card, a recharge that was refunded and one that is disputed, and alerts of its own. */
+async function recharged(): Promise<Account> {
+  const account = await newAccount();
+  await saveTestCard(account);
+  await billing(account, "PATCH", "auto-recharge", { enabled: true });
+  await billing(account, "PATCH", "alerts", { low_balance_threshold: "15.00" });
+  for (const act of ["refund", "dispute"] as const) {
+    await watchWallets({ detail: { account_id: account.id } });
+    await advanceRecharges();
+    const { body } = await billing(account, "GET", "auto-recharge");
+    await tellProduct(await takePaymentBack(`pi_local_${body.last_recharge.id}`, act));
+  }
+  return account;
 }
 
 /** An account whose name another account proved. */
@@ -144,8 +241,12 @@ const callOf = async (route: Route, account: Account): Promise<FrozenCall> => ({
   ownerId: account.owner.id,
 });
 
-const takesAccountAlone = ({ http: { method }, params, query }: Route): boolean =>
-  method === "GET" && Object.keys(params.shape).join() === "account_id" && query.safeParse({}).success;
+/** Statistics are of a domain or of a dedicated IP, although neither parameter is required by itself. */
+const takesAccountAlone = ({ name, http: { method }, params, query }: Route): boolean =>
+  method === "GET" &&
+  Object.keys(params.shape).join() === "account_id" &&
+  query.safeParse({}).success &&
+  name !== "statistics.get";
 
 /** Every read of an account that needs nothing but its id. */
 const readsOf = ({ id, owner }: Account): FrozenCall[] =>
@@ -160,6 +261,7 @@ export async function storeEverything(): Promise<{ calls: FrozenCall[]; facts: F
   for (const route of routes) calls.push(await callOf(route, await newRoomyAccount()));
   const [one, two, three, four] = [await busy(), await mailing(), await paidByCheckout(), await limited()];
   const accounts = [...[one, two, three, four].map(({ account }) => account), await invoiced(), await outdone()];
+  accounts.push(await moving(), await reported(), await recharged());
   calls.push(...accounts.flatMap(readsOf));
   const [reads, writes] = [calls.filter(isRead), calls.filter((call) => !isRead(call))];
   const answered: FrozenCall[] = [];

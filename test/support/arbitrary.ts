@@ -71,7 +71,7 @@ const makers: Record<string, Maker> = {
   anything: () => json,
   null: () => fc.constant(null),
   boolean: () => fc.boolean(),
-  integer: ({ minimum = -1_000_000, maximum = 1_000_000 }) =>
+  integer: ({ minimum = -1_000_000, maximum = Math.max(minimum, 0) + 1_000_000 }) =>
     fc.integer({ min: minimum, max: Math.min(maximum, 2 ** 31 - 1) }),
   number: ({ minimum = -1_000_000, maximum = 1_000_000 }) =>
     fc.double({ min: minimum, max: maximum, noNaN: true }).map((value) => (value === 0 ? 0 : value)),

@@ -1,27 +1,39 @@
+import type { Capability } from "../../shared/auth/capabilities.ts";
 import type { Grantable } from "../../shared/grants/assignments.ts";
 import type { Subject } from "../../shared/grants/holders.ts";
 import {
   capabilitiesGiven,
   givenTo,
   isSuperAdmin,
+  lasts,
+  lastingOf,
   lineage,
   may,
   placeOf,
+  roleName,
   scopeOf,
   type Asker,
   type Assignment,
   type AuthModel,
+  type Lasting,
   type Named,
 } from "./auth-model.ts";
 
 /** What a change answers: `done`, or the code of its refusal. */
 export type Outcome = string;
 
-function handable(model: AuthModel, giver: Asker, accountId: string, given: Grantable): boolean {
-  if (given.kind === "super_admin") return isSuperAdmin(model, giver);
-  const place = placeOf(model, giver, accountId);
+/** Whether somebody holds what they want to give for as long, or what they want to take for now. */
+function handable(
+  model: AuthModel,
+  giver: Asker,
+  accountId: string,
+  given: Grantable,
+  lasting: Lasting = lastingOf(given),
+): boolean {
+  if (given.kind === "super_admin") return isSuperAdmin(model, giver, lasting);
+  const place = placeOf(model, giver, accountId, lasting);
   if (given.kind === "account_owner") return place.everything;
-  return capabilitiesGiven(given).every((capability) => may(place, capability, scopeOf(given)));
+  return capabilitiesGiven(model, accountId, given).every((capability) => may(place, capability, scopeOf(given)));
 }
 
 const groupHandable = (model: AuthModel, giver: Asker, accountId: string, groupId: string): boolean =>
@@ -31,7 +43,7 @@ const groupHandable = (model: AuthModel, giver: Asker, accountId: string, groupI
 const rankHandable = (model: AuthModel, giver: Asker, accountId: string, subjects: string[]): boolean =>
   givenTo(model, accountId, subjects)
     .filter(({ kind }) => kind === "account_owner")
-    .every((given) => handable(model, giver, accountId, given));
+    .every((given) => handable(model, giver, accountId, given, "now"));
 
 /** The group, service account or workspace belongs to the account; a user need not be known. */
 function has(model: AuthModel, accountId: string, type: Subject["type"] | "workspace", id: string): boolean {
@@ -40,7 +52,7 @@ function has(model: AuthModel, accountId: string, type: Subject["type"] | "works
 }
 
 /** What opens nothing on a workspace. */
-const ofAccounts = /^(?:account|billing|tag|webhook|auth)\.|^ip\.manage$/;
+const ofAccounts = /^(?:account|billing|suppression|tag|webhook|auth)\.|^ip\.manage$/;
 
 type Change = { accountId: string; actor: Asker };
 
@@ -51,26 +63,42 @@ export function assign(
   id: string,
 ): Outcome {
   const scope = scopeOf(given);
-  if (scope !== undefined && capabilitiesGiven(given).every((one) => ofAccounts.test(one))) return "value_error";
+  if (given.kind === "custom_role" && !model.roles.has(roleName(accountId, given.custom_role))) return "not_found";
+  const capabilities = capabilitiesGiven(model, accountId, given);
+  if (scope !== undefined && capabilities.every((one) => ofAccounts.test(one))) return "value_error";
   if (scope !== undefined && !has(model, accountId, "workspace", scope)) return "not_found";
   if (!handable(model, actor, accountId, given)) return "would_escalate";
   if (!has(model, accountId, subject.type, subject.id)) return "not_found";
   const assignment = { accountId, subject, given };
-  const before = [...model.assignments].find(([, one]) => JSON.stringify(one) === JSON.stringify(assignment));
-  if (before) return before[0] === id ? "done" : "given twice";
+  const before = [...model.assignments].find(
+    ([, one]) => lasts(model, one.given, "now") && withoutEnd(one) === withoutEnd(assignment),
+  );
+  if (before && given.expires_at !== undefined && isLastOwner(model, before[1])) return "last_owner";
+  if (before && before[0] !== id) return "given twice";
   model.assignments.set(id, assignment);
   return "done";
 }
 
+const withoutEnd = ({ given, ...assignment }: Assignment): string =>
+  JSON.stringify({ ...assignment, given: { ...given, expires_at: undefined } });
+
+/** The last user who owns the account for ever. */
+function isLastOwner(model: AuthModel, assignment: Assignment): boolean {
+  const isLastingOwner = ({ accountId, subject, given }: Assignment): boolean =>
+    accountId === assignment.accountId &&
+    given.kind === "account_owner" &&
+    subject.type === "user" &&
+    given.expires_at === undefined;
+  return isLastingOwner(assignment) && [...model.assignments.values()].filter(isLastingOwner).length === 1;
+}
+
 export function revoke(model: AuthModel, { accountId, actor, id }: Change & { id: string }): Outcome {
   const found = model.assignments.get(id);
-  if (found?.accountId !== accountId) return "not_found";
+  if (found?.accountId !== accountId || !lasts(model, found.given, "now")) return "not_found";
   const { kind } = found.given;
   const isRank = kind === "account_owner" || kind === "super_admin";
-  if (isRank && !handable(model, actor, accountId, found.given)) return "would_escalate";
-  const isOwner = (one: Assignment): boolean =>
-    one.accountId === accountId && one.given.kind === "account_owner" && one.subject.type === "user";
-  if (isOwner(found) && [...model.assignments.values()].filter(isOwner).length === 1) return "last_owner";
+  if (isRank && !handable(model, actor, accountId, found.given, "now")) return "would_escalate";
+  if (isLastOwner(model, found)) return "last_owner";
   model.assignments.delete(id);
   return "done";
 }
@@ -158,6 +186,46 @@ export function revokeProgram(model: AuthModel, { accountId, actor, id }: Change
 
 export function addProgram(model: AuthModel, accountId: string, id: string): Outcome {
   model.programs.set(id, { accountId });
+  return "done";
+}
+
+type RoleChange = Change & { key: string; capabilities: Capability[] };
+
+const holdsAll = ({ actor, accountId }: Change, model: AuthModel, capabilities: Capability[]): boolean => {
+  const place = placeOf(model, actor, accountId, "ever");
+  return capabilities.every((capability) => may(place, capability));
+};
+
+export function createRole(model: AuthModel, change: RoleChange): Outcome {
+  const name = roleName(change.accountId, change.key);
+  if (!holdsAll(change, model, change.capabilities)) return "would_escalate";
+  if (model.roles.has(name)) return "role_key_taken";
+  model.roles.set(name, change.capabilities);
+  return "done";
+}
+
+export function updateRole(model: AuthModel, change: RoleChange): Outcome {
+  const name = roleName(change.accountId, change.key);
+  const before = model.roles.get(name);
+  if (!before) return "not_found";
+  const gained = change.capabilities.filter((capability) => !before.includes(capability));
+  if (!holdsAll(change, model, gained)) return "would_escalate";
+  model.roles.set(name, change.capabilities);
+  return "done";
+}
+
+export function deleteRole(model: AuthModel, { accountId, key }: { accountId: string; key: string }): Outcome {
+  const name = roleName(accountId, key);
+  if (!model.roles.has(name)) return "not_found";
+  const isHeld = [...model.assignments.values()].some(
+    (one) =>
+      one.accountId === accountId &&
+      one.given.kind === "custom_role" &&
+      one.given.custom_role === key &&
+      lasts(model, one.given, "now"),
+  );
+  if (isHeld) return "role_in_use";
+  model.roles.delete(name);
   return "done";
 }
 

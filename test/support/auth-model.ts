@@ -18,9 +18,26 @@ export type AuthModel = {
   /** The groups that the identity provider puts into a user's token. */
   claims: { groupId: string; id: string }[];
   assignments: Map<string, Assignment>;
+  /** The roles that accounts have made, by account and key. */
+  roles: Map<string, Capability[]>;
+  /** The time, as RFC 3339. */
+  now: () => string;
 };
 
-export const newModel = (superAdminId: string): AuthModel => ({
+/** How long something has to last: only to be there now, until a time, or for ever. */
+export type Lasting = "now" | "ever" | { until: string };
+
+export const lastingOf = ({ expires_at: until }: Grantable): Lasting => (until === undefined ? "ever" : { until });
+
+/** Whether what was given has not ended, and lasts so long. */
+export function lasts(model: AuthModel, { expires_at: end }: Grantable, lasting: Lasting): boolean {
+  if (end === undefined) return true;
+  return end > model.now() && (lasting === "now" || (lasting !== "ever" && end >= lasting.until));
+}
+
+export const roleName = (accountId: string, key: string): string => `${accountId} ${key}`;
+
+export const newModel = (superAdminId: string, now: () => string): AuthModel => ({
   superAdmins: new Set([superAdminId]),
   workspaces: new Map(),
   groups: new Map(),
@@ -28,6 +45,8 @@ export const newModel = (superAdminId: string): AuthModel => ({
   members: [],
   claims: [],
   assignments: new Map(),
+  roles: new Map(),
+  now,
 });
 
 const starting = (prefix: string): Capability[] => capabilities.filter((one) => one.startsWith(prefix));
@@ -35,7 +54,7 @@ const viewer = capabilities.filter((one) => one.endsWith(".view") && !/^(billing
 const editor: Capability[] = [
   ...viewer,
   ...(["domain.update", "mailbox.update", "mailbox.export"] as const),
-  ...(["forwarding.manage", "ip.assign", "tag.manage"] as const),
+  ...(["forwarding.manage", "suppression.manage", "ip.assign", "tag.manage"] as const),
 ];
 const domainManager: Capability[] = [...editor, "mailbox.create", "mailbox.delete", "mailbox.reveal"];
 const bundles: Record<RoleKey, Capability[]> = {
@@ -61,14 +80,24 @@ function groupsOf(model: AuthModel, { type, id }: Asker, accountId: string): str
   return existing.flatMap(({ groupId }) => lineage(model, groupId));
 }
 
-export const givenTo = (model: AuthModel, accountId: string, ids: readonly string[]): Grantable[] =>
+export const givenTo = (
+  model: AuthModel,
+  accountId: string,
+  ids: readonly string[],
+  lasting: Lasting = "now",
+): Grantable[] =>
   [...model.assignments.values()].flatMap((one) =>
-    one.accountId === accountId && ids.includes(one.subject.id) && one.given.kind !== "super_admin" ? [one.given] : [],
+    one.accountId === accountId &&
+    ids.includes(one.subject.id) &&
+    one.given.kind !== "super_admin" &&
+    lasts(model, one.given, lasting)
+      ? [one.given]
+      : [],
   );
 
-export function isSuperAdmin(model: AuthModel, { id }: Asker): boolean {
+export function isSuperAdmin(model: AuthModel, { id }: Asker, lasting: Lasting = "now"): boolean {
   const granted = [...model.assignments.values()].some(
-    ({ subject, given }) => given.kind === "super_admin" && subject.id === id,
+    ({ subject, given }) => given.kind === "super_admin" && subject.id === id && lasts(model, given, lasting),
   );
   return model.superAdmins.has(id) || granted;
 }
@@ -77,29 +106,42 @@ export function isSuperAdmin(model: AuthModel, { id }: Asker): boolean {
 export const isKnown = (model: AuthModel, { type, id }: Asker): boolean => type === "user" || model.programs.has(id);
 
 /** What somebody is in one account: whether it exists to them, whether it is theirs, and what they were given. */
-export type Place = { member: boolean; everything: boolean; given: Grantable[] };
+export type Place = {
+  model: AuthModel;
+  accountId: string;
+  member: boolean;
+  everything: boolean;
+  given: Grantable[];
+};
 
-export function placeOf(model: AuthModel, asker: Asker, accountId: string): Place {
-  if (!isKnown(model, asker)) return { member: false, everything: false, given: [] };
+/** What lasts so long of what somebody is in one account. */
+export function placeOf(model: AuthModel, asker: Asker, accountId: string, lasting: Lasting = "now"): Place {
+  if (!isKnown(model, asker)) return { model, accountId, member: false, everything: false, given: [] };
   const groups = groupsOf(model, asker, accountId);
-  const given = givenTo(model, accountId, [asker.id, ...groups]);
-  const everything = isSuperAdmin(model, asker) || given.some(({ kind }) => kind === "account_owner");
-  return { member: everything || given.length > 0 || groups.length > 0, everything, given };
+  const given = givenTo(model, accountId, [asker.id, ...groups], lasting);
+  const everything = isSuperAdmin(model, asker, lasting) || given.some(({ kind }) => kind === "account_owner");
+  return { model, accountId, member: everything || given.length > 0 || groups.length > 0, everything, given };
 }
 
-export function capabilitiesGiven(given: Grantable): readonly Capability[] {
+export function capabilitiesGiven(model: AuthModel, accountId: string, given: Grantable): readonly Capability[] {
+  if (given.kind === "custom_role") return model.roles.get(roleName(accountId, given.custom_role)) ?? [];
   return given.kind === "capability" ? [given.capability] : given.kind === "role" ? bundles[given.role] : [];
 }
 
 export const scopeOf = (given: Grantable): string | undefined => ("scope" in given ? given.scope?.id : undefined);
 
 /** May one in this place do what the capability says on a workspace, or else on the account as a whole? */
-export const may = ({ member, everything, given }: Place, capability: Capability, workspaceId?: string): boolean =>
+export const may = (
+  { model, accountId, member, everything, given }: Place,
+  capability: Capability,
+  workspaceId?: string,
+): boolean =>
   everything ||
   (member && capability === "account.view") ||
   given.some(
     (one) =>
-      capabilitiesGiven(one).includes(capability) && (scopeOf(one) === undefined || scopeOf(one) === workspaceId),
+      capabilitiesGiven(model, accountId, one).includes(capability) &&
+      (scopeOf(one) === undefined || scopeOf(one) === workspaceId),
   );
 
 /** May one in this place do it on anything in the account? */

@@ -5,19 +5,20 @@ import type { Grantable } from "../../shared/grants/assignments.ts";
 import type { Subject } from "../../shared/grants/holders.ts";
 import type { Context } from "../../shared/http/route.ts";
 import type { Asker } from "./auth-model.ts";
-import { askersOf, contextOf, type Made, type World } from "./auth-world.ts";
+import { askersOf, contextOf, halfHourBefore, type Made, type World } from "./auth-world.ts";
 
 const scoped = fc.boolean();
 const given = fc.oneof(
   { weight: 5, arbitrary: fc.record({ capability: fc.constantFrom(...capabilities), scoped }) },
   { weight: 5, arbitrary: fc.record({ role: fc.constantFrom(...(Object.keys(roles) as RoleKey[])), scoped }) },
+  { weight: 4, arbitrary: fc.record({ customRole: fc.constant(true), scoped }) },
   { weight: 2, arbitrary: fc.constant("account_owner" as const) },
   { weight: 1, arbitrary: fc.constant("super_admin" as const) },
 );
 
 const often = <T extends string>(weight: number, kind: T) => ({ weight, arbitrary: fc.constant(kind) });
 const kind = fc.oneof(
-  often(16, "assign"),
+  often(24, "assign"),
   often(8, "revoke"),
   often(3, "create group"),
   often(1, "delete group"),
@@ -29,6 +30,11 @@ const kind = fc.oneof(
   often(2, "delete workspace"),
   often(1, "create program"),
   often(1, "revoke program"),
+  often(6, "wait"),
+  often(2, "sweep"),
+  often(4, "create role"),
+  often(4, "update role"),
+  often(2, "delete role"),
 );
 
 /** One change, whose numbers choose among what there is at the time. */
@@ -42,6 +48,9 @@ export const step = fc.record({
   first: fc.nat(11),
   second: fc.nat(11),
   given,
+  /** After how many hours it ends; mostly never. */
+  hours: fc.constantFrom(undefined, undefined, 1, 1, 2),
+  capabilities: fc.subarray([...capabilities], { minLength: 1, maxLength: 4 }),
 });
 export type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -51,11 +60,18 @@ function pick<T>(from: readonly T[], index: number): T | undefined {
   return from[index % from.length];
 }
 
-function grantable(step: Step, workspaceId: string | undefined): Grantable {
-  if (typeof step.given === "string") return { kind: step.given };
+const roleKeys = ["alpha", "beta"];
+
+function grantable(step: Step, workspaceId: string | undefined, end: { expires_at?: string }): Grantable {
+  if (typeof step.given === "string") return { kind: step.given, ...end };
   const { scoped, ...what } = step.given;
   const scope = scoped && workspaceId !== undefined ? { scope: { type: "workspace" as const, id: workspaceId } } : {};
-  return "role" in what ? { kind: "role", ...what, ...scope } : { kind: "capability", ...what, ...scope };
+  if ("customRole" in what) {
+    return { kind: "custom_role", custom_role: pick(roleKeys, step.first) ?? "", ...scope, ...end };
+  }
+  return "role" in what
+    ? { kind: "role", ...what, ...scope, ...end }
+    : { kind: "capability", ...what, ...scope, ...end };
 }
 
 /** What a step is about, chosen among what there is. */
@@ -73,6 +89,8 @@ export type Scene = {
   subject: Subject;
   given: Grantable;
   assignmentId: string | undefined;
+  key: string;
+  capabilities: Step["capabilities"];
 };
 
 export async function sceneOf(world: World, step: Step): Promise<Scene> {
@@ -87,7 +105,8 @@ export async function sceneOf(world: World, step: Step): Promise<Scene> {
   const programs = some("service_account").map(({ id }): Asker => ({ type: "service_account", id }));
   const teams = some("group").map(({ id }): Subject => ({ type: "group", id }));
   const workspace = pick(some("workspace"), first);
-  const given = grantable(step, workspace?.id);
+  const end = step.hours === undefined ? {} : { expires_at: halfHourBefore(world, step.hours) };
+  const given = grantable(step, workspace?.id, end);
   const newestFirst = [...model.assignments].toReversed();
   const assignments = newestFirst.filter(([, one]) => anything || one.accountId === accountId);
   return {
@@ -104,5 +123,7 @@ export async function sceneOf(world: World, step: Step): Promise<Scene> {
     subject: pick(given.kind === "super_admin" ? people : [...teams, ...programs, ...people], second) ?? nobody,
     given,
     assignmentId: pick(assignments, second)?.[0],
+    key: pick(roleKeys, first) ?? "",
+    capabilities: step.capabilities,
   };
 }

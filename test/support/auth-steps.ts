@@ -1,19 +1,23 @@
 import * as grants from "../../shared/access/authorizations.ts";
+import { sweepGrants } from "../../shared/access/expiry.ts";
 import { deleteGroup } from "../../shared/access/groups/deletion.ts";
 import * as groups from "../../shared/access/groups/group.ts";
 import * as members from "../../shared/access/groups/members.ts";
+import * as roles from "../../shared/access/roles.ts";
 import { createServiceAccount, revokeServiceAccount } from "../../shared/access/service-account.ts";
 import { InvalidInput, Problem } from "../../shared/core/errors.ts";
+import { clock } from "../../shared/core/time.ts";
 import { deleteWorkspace } from "../../shared/deletion/workspace.ts";
 import * as workspaces from "../../shared/workspaces/workspace.ts";
 import * as changes from "./auth-model-changes.ts";
 import { sceneOf, type Scene, type Step } from "./auth-scene.ts";
-import type { World } from "./auth-world.ts";
+import { passHour, type World } from "./auth-world.ts";
+import { testTable } from "./world.ts";
 
 /** The same change for the product, which answers the id of what it made, and for the model. */
 type Doing = { real: () => Promise<string | void>; model: (id: string) => changes.Outcome };
 
-const kinds = ["capability", "account_owner", "super_admin", "role"] as const;
+const kinds = ["capability", "account_owner", "super_admin", "role", "custom_role"] as const;
 
 /** Each kind of change; undefined when there is nothing it could be done to. */
 const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
@@ -91,6 +95,34 @@ const doings: Record<Step["kind"], (scene: Scene) => Doing | undefined> = {
       real: () => revokeServiceAccount(accountId, program.id, context),
       model: () => changes.revokeProgram(model, { ...by, id: program.id }),
     },
+  wait: ({ world }) => ({
+    real: async () => passHour(world),
+    model: () => "done",
+  }),
+  // The worker makes no difference to what anybody may do.
+  sweep: ({ context: { log } }) => ({
+    real: async () => {
+      const { failed } = await sweepGrants({ table: testTable(), log, now: clock });
+      if (failed > 0) throw new Error("a grant was not ended");
+    },
+    model: () => "done",
+  }),
+  "create role": ({ world: { model }, accountId, by, key, capabilities, context }) => ({
+    real: async () => {
+      await roles.createRole(accountId, { key, name: "Role", capability_keys: capabilities }, context);
+    },
+    model: () => changes.createRole(model, { ...by, key, capabilities }),
+  }),
+  "update role": ({ world: { model }, accountId, by, key, capabilities, context }) => ({
+    real: async () => {
+      await roles.updateRole(accountId, key, { capability_keys: capabilities }, context);
+    },
+    model: () => changes.updateRole(model, { ...by, key, capabilities }),
+  }),
+  "delete role": ({ world: { model }, accountId, key, context }) => ({
+    real: () => roles.deleteRole(accountId, key, context),
+    model: () => changes.deleteRole(model, { accountId, key }),
+  }),
 };
 
 /** Does a step in the product and in the model, and says what each answered; undefined when it does nothing. */
@@ -117,6 +149,7 @@ const furnishing: Pick<Step, "kind" | "account" | "first" | "second">[] = [
   { kind: "claim", account: 0, first: 1, second: 0 },
   { kind: "create group", account: 1, first: 0, second: 0 },
   { kind: "create workspace", account: 1, first: 0, second: 0 },
+  { kind: "create role", account: 0, first: 0, second: 0 },
 ];
 
 /**
@@ -124,5 +157,8 @@ const furnishing: Pick<Step, "kind" | "account" | "first" | "second">[] = [
  * group inside of another, with one member by name and one by the token.
  */
 export async function furnish(world: World): Promise<void> {
-  for (const one of furnishing) await take(world, { ...one, actor: 0, anything: false, given: "account_owner" });
+  for (const one of furnishing) {
+    const step = { ...one, actor: 0, anything: false, given: "account_owner" as const };
+    await take(world, { ...step, hours: undefined, capabilities: ["workspace.view", "dns.view"] });
+  }
 }

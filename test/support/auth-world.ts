@@ -5,6 +5,7 @@ import { servicePrincipal } from "../../shared/auth/service-token.ts";
 import { recorder } from "../../shared/changes/recorder.ts";
 import { Problem } from "../../shared/core/errors.ts";
 import { createLog } from "../../shared/core/log.ts";
+import { clock, hourMs, setClockAhead } from "../../shared/core/time.ts";
 import { listAssignments } from "../../shared/grants/assignments.ts";
 import type { Subject } from "../../shared/grants/holders.ts";
 import type { Context } from "../../shared/http/route.ts";
@@ -16,6 +17,9 @@ export type Made = { id: string; accountId: string; name: string };
 /** Two accounts of one client, the people in them, everything that was ever made there, and the model of it all. */
 export type World = {
   model: AuthModel;
+  /** The world's time begins here, and goes on by the hour. What ends, ends between two hours. */
+  beganMs: number;
+  hours: number;
   clientId: string;
   accountIds: [string, string];
   /** A super admin, the owners of the two accounts, and two who begin with nothing, the last with groups in the token. */
@@ -26,20 +30,38 @@ export type World = {
 
 const table = testTable();
 
+/** Half an hour before the world is so many hours older. */
+export const halfHourBefore = ({ beganMs, hours }: World, more: number): string =>
+  new Date(beganMs + (hours + more - 0.5) * hourMs).toISOString();
+
+export function passHour(world: World): void {
+  world.hours += 1;
+  setClockAhead(world.hours * hourMs);
+}
+
 /** Two new accounts and the people; nothing in the accounts but their owners. */
 export async function newWorld(): Promise<World> {
   const admin = await newSuperAdmin();
   const first = await newAccount();
   const second = await newAccount({ clientId: first.clientId });
-  const model = newModel(admin.id);
+  setClockAhead(0);
+  const model = newModel(admin.id, () => clock().toISOString());
   for (const { id: accountId, owner } of [first, second]) {
-    const [founding] = await listAssignments(table, accountId, false);
+    const [founding] = await listAssignments(table, accountId, false, clock());
     const subject: Subject = { type: "user", id: owner.id };
     model.assignments.set(founding?.id ?? "", { accountId, subject, given: { kind: "account_owner" } });
   }
   const users = [admin, first.owner, second.owner, newUser(), newUser()].map(({ id }) => id);
   const ever = { group: [], service_account: [], workspace: [] };
-  return { model, clientId: first.clientId, accountIds: [first.id, second.id], users, ever };
+  return {
+    model,
+    beganMs: Date.now(),
+    hours: 0,
+    clientId: first.clientId,
+    accountIds: [first.id, second.id],
+    users,
+    ever,
+  };
 }
 
 /** All who ask: the users, and the service accounts dead or alive. */
@@ -64,7 +86,7 @@ export function tokenOf(world: World, { type, id }: Asker): string {
 /** The principal that the product makes of an asker; undefined when their token is refused. */
 async function principalOf(world: World, asker: Asker): Promise<Principal | undefined> {
   if (asker.type === "user") return { ...asker, email: "a@example.com", groups: claimsOf(world, asker.id) };
-  return servicePrincipal(tokenOf(world, asker), table, new Date()).catch((error: unknown) => {
+  return servicePrincipal(tokenOf(world, asker), table, clock()).catch((error: unknown) => {
     if (error instanceof Problem) return undefined;
     throw error;
   });
@@ -74,13 +96,13 @@ async function principalOf(world: World, asker: Asker): Promise<Principal | unde
 export async function permissionsOf(world: World, asker: Asker, accountId: string): Promise<Permissions> {
   const principal = await principalOf(world, asker);
   if (!principal) return noPermissions;
-  const own = await standingOf(table, principal, accountId, false);
-  return (await asSuperAdmin(table, principal, accountId, own)).permissions;
+  const own = await standingOf(table, principal, accountId, false, clock());
+  return (await asSuperAdmin(table, principal, accountId, own, clock())).permissions;
 }
 
 export async function contextOf(world: World, actor: Asker, accountId: string): Promise<Context> {
   const { type, id } = actor;
-  const now = () => new Date();
+  const now = clock;
   const author = { action: "test", actor: { type, id }, requestId: "test" };
   return {
     principal: { type, id, email: "", groups: claimsOf(world, id) },
@@ -89,6 +111,7 @@ export async function contextOf(world: World, actor: Asker, accountId: string): 
     table,
     commit: recorder({ table, accountId, author, now }),
     answer: async (value) => value,
+    chargeClass: async () => undefined,
     log: createLog("silent", {}),
     now,
   };

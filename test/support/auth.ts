@@ -22,6 +22,17 @@ export async function newGroup(account: Account, name: string, parent?: Group): 
   return group;
 }
 
+/** An item as lists have it, with the name and the address of its subject. */
+export const named = <T extends object>(
+  item: T,
+  subject_name: string | null = null,
+  subject_email: string | null = null,
+) => ({
+  ...item,
+  subject_email,
+  subject_name,
+});
+
 /** Makes a user or service account a member of a group. */
 export const join = (account: Account, group: Pick<Group, "id">, id: string, type = "user"): Promise<Body> =>
   asOwner(account, "POST", `groups/${group.id}/members`, { subject_id: id, subject_type: type });

@@ -1,7 +1,11 @@
 import { randomUUID } from "node:crypto";
 
+import { planCreditNote } from "../../shared/billing/invoices/credit-note.ts";
+import { invoicesOf, type StoredInvoice } from "../../shared/billing/invoices/invoice.ts";
 import { runAccount } from "../../shared/billing/run.ts";
+import { idWithOrdinal } from "../../shared/core/ids.ts";
 import { stripeSignature } from "../../shared/providers/payments/embedded.ts";
+import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import { planWallet } from "../../shared/wallet/wallet.ts";
 import { answerOf, eventOf, handlerOf, request, type Answer } from "./request.ts";
 import { addUsage } from "./usage.ts";
@@ -38,6 +42,42 @@ export async function fund({ id }: Pick<Account, "id">, amount: number): Promise
       new Date(),
     );
     return { value: undefined, writes };
+  });
+}
+
+/** Gives an account one more invoice, which is paid. Returns its id. */
+export function addInvoice({ id: account_id }: Pick<Account, "id">): Promise<string> {
+  const table = testTable();
+  return table.commit(async () => {
+    const { state } = await readList(table, invoicesOf(account_id));
+    const id = idWithOrdinal(state.next);
+    const invoice: StoredInvoice = {
+      id,
+      account_id,
+      customer_name: "Test",
+      number: `T-${state.next}`,
+      date: new Date().toISOString(),
+      period_start: "2026-01-01",
+      period_end: "2026-01-31",
+      amount: "1.00",
+      currency: "USD",
+      status: "paid",
+      lines: [],
+      total: 100,
+      download_key: "key",
+      version: 1,
+    };
+    return { value: id, writes: appendRows(state, [invoice]) };
+  });
+}
+
+/** Puts a credit note on a new invoice of an account, and returns its id. */
+export async function addCreditNote(account: Pick<Account, "id">): Promise<string> {
+  const invoiceId = await addInvoice(account);
+  const credit = { id: randomUUID(), invoiceId, reason: "Test" };
+  return testTable().commit(async () => {
+    const { value, writes } = await planCreditNote(testTable(), account.id, credit, new Date());
+    return { value: value.id, writes };
   });
 }
 

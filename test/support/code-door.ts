@@ -6,7 +6,7 @@ import { testTable, type User } from "./world.ts";
 
 /** A door of code mode for a user, at times the test gives. */
 export function codeDoor({ id }: Pick<User, "id">, now: () => Date = () => new Date()): InvocationContext {
-  const principal: Principal = { type: "user", id, email: `${id}@example.com`, groups: [] };
+  const principal: Principal = { type: "user", id, email: `${id}@example.com`, email_verified: true, groups: [] };
   return {
     requestId: "request-1",
     table: testTable(),

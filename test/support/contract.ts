@@ -26,7 +26,8 @@ export const publishedDocument = (): Document =>
   (served ??= JSON.parse(readFileSync(join(process.env["DOCS_DIR"] ?? "", "openapi.json"), "utf8")) as Document);
 
 let ajv: Ajv2020 | undefined;
-const compiled = new Map<string, ValidateFunction>();
+const byPlace = new WeakMap<JsonSchema, ValidateFunction>();
+const byText = new Map<string, ValidateFunction>();
 
 function validator(): Ajv2020 {
   if (ajv) return ajv;
@@ -38,9 +39,12 @@ function validator(): Ajv2020 {
 
 /** The check of a schema that may refer to the document's components; one for all places that are written alike. */
 function compile(schema: JsonSchema): ValidateFunction {
+  const known = byPlace.get(schema);
+  if (known) return known;
   const absolute = JSON.stringify(schema).replaceAll('"#/components/', '"openapi#/components/');
-  const validate = compiled.get(absolute) ?? validator().compile(JSON.parse(absolute) as JsonSchema);
-  compiled.set(absolute, validate);
+  const validate = byText.get(absolute) ?? validator().compile(JSON.parse(absolute) as JsonSchema);
+  byText.set(absolute, validate);
+  byPlace.set(schema, validate);
   return validate;
 }
 
@@ -121,11 +125,18 @@ function bodyViolations({ description, content = {} }: Response, type: string, b
   return description.includes(`\`${code}\``) ? [] : [`${code} is not documented`];
 }
 
+let documentedHeaders: string[] | undefined;
+
+/** The names of the header fields that the document has anywhere. */
+const headerNames = (): string[] =>
+  (documentedHeaders ??= [
+    ...new Set(Object.keys(publishedDocument().components.headers).map((name) => name.split(".")[0] ?? "")),
+  ]);
+
 function headerViolations({ headers: documented = {} }: Response, { headers }: Answer): string[] {
   const { headers: components } = publishedDocument().components;
   const isRequired = (name: string) => components[documented[name]?.$ref?.split("/").at(-1) ?? ""]?.required ?? false;
-  const names = [...new Set(Object.keys(components).map((name) => name.split(".")[0] ?? ""))];
-  return names.flatMap((name) => {
+  return headerNames().flatMap((name) => {
     const isThere = headers[name.toLowerCase()] !== undefined;
     if (isThere && !Object.hasOwn(documented, name)) return [`the document has no header ${name}`];
     return !isThere && isRequired(name) ? [`the header ${name} is missing`] : [];

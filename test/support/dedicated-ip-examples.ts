@@ -45,6 +45,7 @@ export const dedicatedIpExamples: Record<string, (account: Account) => Promise<E
   }),
   "dedicated_ips.authorize": hostOf,
   "dedicated_ips.get": hostOf,
+  "dedicated_ips.update": async (account) => ({ ...(await hostOf(account)), name: "Second host" }),
   "dedicated_ips.delete": hostOf,
   "dedicated_ips.domains.assign": assignable,
   "dedicated_ips.domains.unassign": async (account) => {

@@ -1,13 +1,13 @@
 import { randomBytes } from "node:crypto";
 
 import { advanceIp } from "../../shared/dedicated-ips/advance.ts";
+import type { IpContext } from "../../shared/dedicated-ips/change.ts";
 import { ipById, ipDomainKey, ipsOf, StoredIp, type DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
 import { Holder, holderKey } from "../../shared/dedicated-ips/holder.ts";
 import { operationKey, readOperation } from "../../shared/dedicated-ips/operation.ts";
-import { ipWork } from "../../shared/dedicated-ips/services.ts";
+import { ipContext } from "../../shared/dedicated-ips/services.ts";
 import { addStock } from "../../shared/dedicated-ips/stock.ts";
 import { resumeOne } from "../../shared/dedicated-ips/sweep.ts";
-import type { IpWork } from "../../shared/dedicated-ips/work.ts";
 import { domainsOf, StoredDomain } from "../../shared/domains/domain.ts";
 import { isSpf } from "../../shared/domains/records/spf.ts";
 import { recordsIn } from "../../shared/domains/records/stored-record.ts";
@@ -61,14 +61,14 @@ export const storedIp = ({ id: accountId }: Of, id: string): Promise<StoredIp | 
   ipById(testTable(), accountId, id);
 
 /** What the worker moves dedicated IPs on with, at an instant of the test's choice. */
-export const workAt = (at: Date, others: Partial<IpWork> = {}): IpWork => ({
-  ...ipWork("test"),
+export const workAt = (at: Date, others: Partial<IpContext> = {}): IpContext => ({
+  ...ipContext("test"),
   now: () => at,
   ...others,
 });
 
 /** Has the worker do what is due of a dedicated IP, at the moment it is due; answers what it is after. */
-export async function advance(account: Of, id: string, others: Partial<IpWork> = {}): Promise<StoredIp | undefined> {
+export async function advance(account: Of, id: string, others: Partial<IpContext> = {}): Promise<StoredIp | undefined> {
   const due = (await storedIp(account, id))?.due_at;
   if (due === undefined || due === null) throw new Error(`nothing is due of ${id}`);
   await advanceIp(account.id, id, due, workAt(new Date(due), others));

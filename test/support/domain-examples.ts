@@ -1,8 +1,10 @@
+import { registerElsewhere } from "../../shared/providers/registrar/embedded-names.ts";
 import { newWorkspace } from "./auth.ts";
-import { active, connected, contact, delegated, funded, purchase, uniqueName } from "./domains.ts";
+import { active, connected, contact, delegated, domainsRequest, funded, purchase, uniqueName } from "./domains.ts";
 import { registered } from "./purchases.ts";
+import { registeredFor } from "./renewals.ts";
 import { request } from "./request.ts";
-import type { Account } from "./world.ts";
+import { testTable, type Account } from "./world.ts";
 
 type Example = Record<string, unknown>;
 
@@ -13,6 +15,14 @@ const named = async (account: Account): Promise<Example> => ({
 
 async function made({ id, owner }: Account, path: string, body: unknown): Promise<Example> {
   return (await request("POST", `/v1/public/accounts/${id}/${path}`, { token: owner.token, body })).body;
+}
+
+/** A name that the account has bought, and that is registered. */
+async function bought(account: Account): Promise<string> {
+  const name = uniqueName();
+  await purchase(await funded(account), [name]);
+  await registered(account, name);
+  return name;
 }
 
 const newRecord = async (account: Account): Promise<Example> => {
@@ -43,15 +53,44 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     contact_info: contact,
     max_total: "100.00",
   }),
-  "domains.renew": async (account) => {
+  "domains.renew": async (account) => ({
+    account_id: account.id,
+    domain: await bought(account),
+    years: 2,
+    max_total: "100.00",
+  }),
+  "domains.transfer": async (account) => {
     const name = uniqueName();
-    await purchase(await funded(account), [name]);
-    await registered(account, name);
-    return { account_id: account.id, domain: name, years: 2, max_total: "100.00" };
+    await registerElsewhere(testTable(), name, { auth_code: "Example-Auth-Code" });
+    return {
+      account_id: (await funded(account)).id,
+      workspace_id: await newWorkspace(account, "Example"),
+      domains: [{ name, auth_code: "Example-Auth-Code" }],
+      contact_info: contact,
+      max_total: "100.00",
+    };
   },
+  "domains.auth_code.create": async (account) => {
+    const name = await bought(account);
+    await registeredFor(name, 60);
+    await domainsRequest(account, "PATCH", `/${name}`, { locked: false });
+    return { account_id: account.id, domain: name };
+  },
+  "domains.contact.get": async (account) => ({ account_id: account.id, domain: await bought(account) }),
+  "domains.contact.update": async (account) => ({
+    account_id: account.id,
+    domain: await bought(account),
+    organization: null,
+    city: "Oakland",
+  }),
   "domains.get": named,
   "domains.update": async (account) => ({ ...(await named(account)), dmarc_policy: "reject" }),
   "domains.delete": named,
+  "domains.restore": async (account) => {
+    const { name } = await active(account);
+    await domainsRequest(account, "DELETE", `/${name}`);
+    return { account_id: account.id, domain: name };
+  },
   "domains.move": async (account) => ({
     ...(await named(account)),
     workspace_id: await newWorkspace(account, "Elsewhere"),
@@ -61,7 +100,9 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     await delegated(account, name);
     return { account_id: account.id, domain: name };
   },
+  "domains.dkim.rotate": async (account) => ({ account_id: account.id, domain: (await active(account)).name }),
   "domains.health": async (account) => ({ account_id: account.id, domain: (await active(account)).name }),
+  "domains.dns_setup.get": async (account) => ({ account_id: account.id, domain: (await active(account)).name }),
   "dns_records.list": async (account) => {
     await newRecord(account);
     return { account_id: account.id, type: "A", search: "192.0.2" };
@@ -95,5 +136,11 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     return { account_id: account.id };
   },
   "tags.add": async ({ id }) => ({ account_id: id, name: "Important", color_hex: "#1a7f37", description: "Look here" }),
+  "tags.update": async (account) => ({
+    account_id: account.id,
+    tag_id: (await aTag(account))["id"],
+    name: "Urgent",
+    color_hex: null,
+  }),
   "tags.delete": async (account) => ({ account_id: account.id, tag_id: (await aTag(account))["id"] }),
 };

@@ -5,7 +5,7 @@ import { advanceDomain } from "../../functions/workers/advance-domains.ts";
 import { domainKey, StoredDomain, type Domain } from "../../shared/domains/domain.ts";
 import { domainByName } from "../../shared/domains/find.ts";
 import { recordCountWrite } from "../../shared/domains/records/add.ts";
-import { Dkim, dkimKey, selector } from "../../shared/domains/records/dkim-keys.ts";
+import { Dkim, dkimKey, selectors, type KeyPair } from "../../shared/domains/records/dkim-keys.ts";
 import { planRecords } from "../../shared/domains/records/plan.ts";
 import type { ParsedRecord } from "../../shared/domains/records/record.ts";
 import { syncZone } from "../../shared/domains/records/sync.ts";
@@ -116,8 +116,8 @@ export async function quicklyActive(
   const { name } = await connected(account, options);
   await delegated(account, name);
   const work = workAt(new Date());
-  const dkim: Dkim = {
-    selector,
+  const dkim: KeyPair = {
+    selector: selectors[0],
     public_key: anyKey.toString("base64"),
     sealed_private_key: "none",
     created_at: work.now().toISOString(),

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 
 import { nameserversOf } from "../../shared/core/platform.ts";
-import type { Domain } from "../../shared/domains/domain.ts";
+import type { DnsMode, Domain } from "../../shared/domains/domain.ts";
 import { delegate } from "../../shared/providers/registrar/embedded-names.ts";
 import { newWorkspace } from "./auth.ts";
 import { fund } from "./billing.ts";
@@ -31,8 +31,12 @@ export const listedDomains = async (account: Account): Promise<{ items: Domain[]
   (await domainsRequest(account, "GET", "?page_size=100")).body;
 
 /** Asks to connect a name in a workspace. */
-export const connect = (account: Account, name: unknown, workspace_id: string): Promise<Answer> =>
-  domainsRequest(account, "POST", "", { name, workspace_id });
+export const connect = (
+  account: Account,
+  name: unknown,
+  workspace_id: string,
+  more: { dns_mode?: DnsMode } = {},
+): Promise<Answer> => domainsRequest(account, "POST", "", { name, workspace_id, ...more });
 
 /** How many domains the account has, and how many of them are in a workspace. */
 export const domainTotals = async (
@@ -52,13 +56,15 @@ export const verify = (account: Account, name: string): Promise<Answer> =>
 
 type Connected = Domain & { account: Account };
 
-/** A domain that the account connected, which nobody has delegated to it yet. */
+type Connecting = { name?: string; workspaceId?: string; dnsMode?: DnsMode };
+
+/** A domain that the account connected, which nobody has proved yet. */
 export async function connected(
   account: Account,
-  { name = uniqueName(), workspaceId }: { name?: string; workspaceId?: string } = {},
+  { name = uniqueName(), workspaceId, dnsMode = "hosted" }: Connecting = {},
 ): Promise<Connected> {
   const workspace_id = workspaceId ?? (await newWorkspace(account, `For ${name}`));
-  const { status, body, text } = await connect(account, name, workspace_id);
+  const { status, body, text } = await connect(account, name, workspace_id, { dns_mode: dnsMode });
   if (status !== 201) throw new Error(text);
   return { ...(body as Domain), account };
 }

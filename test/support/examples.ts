@@ -1,9 +1,13 @@
+import { randomUUID } from "node:crypto";
+
 import type { Route } from "../../shared/http/route.ts";
 import { billingExamples } from "./billing-examples.ts";
 import { dedicatedIpExamples } from "./dedicated-ip-examples.ts";
 import { domainExamples } from "./domain-examples.ts";
 import { feedbackExamples } from "./feedback-examples.ts";
 import { forwardingExamples } from "./forwarding-examples.ts";
+import { stranger } from "./forwarding.ts";
+import { invited, inviting } from "./invitations.ts";
 import { mailboxExamples } from "./mailbox-examples.ts";
 import { request } from "./request.ts";
 import { webhookExamples } from "./webhook-examples.ts";
@@ -12,8 +16,7 @@ import type { Account, Given } from "./world.ts";
 /** A valid call of a route in an account: flat arguments by name, as code mode takes them. */
 export type Example = Record<string, unknown>;
 
-async function newWorkspaceId({ id, owner }: Account): Promise<string> {
-  const name = "Example";
+async function newWorkspaceId({ id, owner }: Account, name = "Example"): Promise<string> {
   const created = await request("POST", `/v1/public/accounts/${id}/workspaces`, { token: owner.token, body: { name } });
   return String(created.body.id);
 }
@@ -27,6 +30,8 @@ async function made({ id, owner }: Account, path: string, body: unknown): Promis
 }
 
 const newGroup = (account: Account): Promise<Example> => made(account, "groups", { name: "Example" });
+const newRole = (account: Account): Promise<Example> =>
+  made(account, "roles", { key: "example", name: "Example", capability_keys: ["mailbox.view"] });
 const newProgram = (account: Account): Promise<Example> => made(account, "service-accounts", { name: "Example" });
 
 const authExamples: Record<string, (account: Account) => Promise<Example>> = {
@@ -74,6 +79,34 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
     await made(account, `groups/${String(id)}/members`, { subject_id: anyUser, subject_type: "user" });
     return { account_id: account.id, group_id: id, member_id: anyUser };
   },
+  "auth.members.list": async ({ id }) => ({ account_id: id }),
+  "auth.invitations.list": async (account) => {
+    await inviting(account, stranger(), { account_owner: true });
+    return { account_id: account.id, order: "desc" };
+  },
+  "auth.invitations.create": async (account) => {
+    const resource = {
+      resource_type: "workspace",
+      resource_id: await newWorkspaceId(account, `Example ${randomUUID()}`),
+    };
+    return {
+      account_id: account.id,
+      email: stranger(),
+      roles: [{ role_key: "dns_manager", ...resource }],
+      grants: [{ capability_key: "dns.view", ...resource }],
+      message: "Join us.",
+    };
+  },
+  "auth.invitations.revoke": async (account) => ({
+    account_id: account.id,
+    invitation_id: (await inviting(account, stranger(), { roles: [{ role_key: "viewer" }] })).body.id,
+  }),
+  "auth.invitations.preview": async (account) => ({
+    token: (await invited(account, { email: stranger(), roles: [{ role_key: "viewer" }] })).token,
+  }),
+  "auth.invitations.accept": async (account) => ({
+    token: (await invited(account, { email: account.owner.email ?? "", roles: [{ role_key: "viewer" }] })).token,
+  }),
   "auth.role_assignments.list": async ({ id }) => ({ account_id: id }),
   "auth.role_assignments.assign": async (account) => ({
     account_id: account.id,
@@ -85,8 +118,30 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
     const body = { role_key: "viewer", subject_id: anyUser, subject_type: "user" };
     return { account_id: account.id, assignment_id: (await made(account, "role-assignments", body))["id"] };
   },
+  "auth.roles.list": async (account) => {
+    await newRole(account);
+    return { account_id: account.id };
+  },
+  "auth.roles.create": async ({ id }) => ({
+    account_id: id,
+    key: "support",
+    name: "Support",
+    capability_keys: ["mailbox.view", "mailbox.update"],
+  }),
+  "auth.roles.update": async (account) => ({
+    account_id: account.id,
+    role: (await newRole(account))["key"],
+    name: "First line",
+    capability_keys: ["mailbox.view", "domain.view"],
+  }),
+  "auth.roles.delete": async (account) => ({ account_id: account.id, role: (await newRole(account))["key"] }),
   "auth.service_accounts.list": async ({ id }) => ({ account_id: id }),
   "auth.service_accounts.create": async ({ id }) => ({ account_id: id, name: "Backup" }),
+  "auth.service_accounts.update": async (account) => ({
+    account_id: account.id,
+    service_account_id: (await newProgram(account))["id"],
+    name: "Nightly backup",
+  }),
   "auth.service_accounts.rotate": async (account) => ({
     account_id: account.id,
     service_account_id: (await newProgram(account))["id"],
@@ -99,13 +154,19 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
 };
 
 /** What a caller must hold besides the route's capability for the example to succeed: what it hands out. */
-export const alsoHeld: Record<string, Given[]> = { "auth.role_assignments.assign": [{ role: "dns_manager" }] };
+export const alsoHeld: Record<string, Given[]> = {
+  "auth.role_assignments.assign": [{ role: "dns_manager" }],
+  "auth.invitations.create": [{ role: "dns_manager" }],
+  "auth.roles.create": [{ capability: "mailbox.view" }, { capability: "mailbox.update" }],
+  "auth.roles.update": [{ capability: "domain.view" }],
+};
 
 /** How to call each route so that it succeeds for the account's owner. A route without an entry fails the shared tests. */
 export const examples: Record<string, (account: Account) => Promise<Example>> = {
   "accounts.list": async () => ({}),
   "accounts.get": async ({ id }) => ({ account_id: id }),
   "me.get": async () => ({}),
+  "me.permissions": async ({ id }) => ({ account_id: id }),
   "workspaces.list": async ({ id }) => ({ account_id: id, page: 1, page_size: 10 }),
   "workspaces.add": async ({ id }) => ({ account_id: id, name: "Sales" }),
   "workspaces.get": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
@@ -115,6 +176,13 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
     name: "Renamed",
   }),
   "workspaces.delete": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
+  "limits.get": async ({ id }) => ({ account_id: id }),
+  "notices.get": async ({ id }) => ({ account_id: id }),
+  "notices.update": async ({ id, owner }) => ({
+    account_id: id,
+    muted: ["domain_health"],
+    readers: [{ user_id: owner.id, categories: ["invoices", "wallet"] }],
+  }),
   "audit.list": async ({ id }) => ({ account_id: id }),
   "functions.list": async () => ({ prefix: "tags." }),
   ...authExamples,

@@ -2,6 +2,7 @@ import type { Example } from "./examples.ts";
 import type { Account } from "./world.ts";
 
 export const feedbackExamples: Record<string, (account: Account) => Promise<Example>> = {
+  "feedback.list": async ({ id }) => ({ account_id: id, status: "new" }),
   "feedback.submit": async ({ id }) => ({
     account_id: id,
     category: "feature_request",

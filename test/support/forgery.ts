@@ -55,10 +55,13 @@ const named: Record<string, Kind[]> = {
   domain: [domain],
   hosted_page_id: [{ is: "hosted page", make: async () => randomUUID(), opaque: "it is taken and not looked at" }],
   actor_id: [user, program],
+  user_id: [user],
   member_id: [member],
   // An option is the operator's: none is one account's and not another's.
   option_id: [{ is: "option", make: async () => `forged-${randomUUID()}`, missing: () => `forged-${randomUUID()}` }],
   parent_id: [group],
+  // It names a company, and nothing here.
+  vat_id: [],
   resource_id: [
     { ...workspace, beside: { resource_type: "workspace" } },
     { ...account, beside: { resource_type: "account" } },
@@ -106,9 +109,6 @@ export function withBeside(route: Route, input: Input, { beside = {} }: Kind): I
   };
 }
 
-/** A thing in an account that is of another kind. */
-export const anotherKind = ({ is }: Kind): Kind => (is === "workspace" ? group : workspace);
-
 /** Where an id can stand in a request, and what it is called there. */
 export type Place = {
   part: "path" | "query" | "body";
@@ -143,6 +143,16 @@ function idsIn(part: Place["part"], given: Schema, steps: (string | number)[] = 
   ];
 }
 
+const scopeNames = new Set(["domain", "workspace_id", "mailbox"]);
+
+/** A body without the optional members that would give another scope than the member `name` does. */
+function withoutOtherScopes({ body }: Route, given: object, name: string): object {
+  if (!scopeNames.has(name)) return given;
+  const isOther = (other: string): boolean =>
+    other !== name && scopeNames.has(other) && (body.shape[other]?.safeParse(undefined).success ?? false);
+  return Object.fromEntries(Object.entries(given).filter(([other]) => !isOther(other)));
+}
+
 /** An input with an id at a place; what leads there is made up where the input does not have it. */
 export function withId(route: Route, input: Input, { part, steps }: Place, id: string): Input {
   const [first] = steps;
@@ -150,6 +160,7 @@ export function withId(route: Route, input: Input, { part, steps }: Place, id: s
   const has = Object.hasOwn(input[part] ?? {}, String(first));
   const made =
     schema && steps.length > 1 && !has ? fc.sample(arbitraryOf(schema, { full: true }), { numRuns: 1, seed: 1 }) : [];
-  const base = made.length > 0 ? replaced(input[part] ?? {}, [String(first)], () => made[0]) : (input[part] ?? {});
+  const given = withoutOtherScopes(route, input[part] ?? {}, String(first));
+  const base = made.length > 0 ? replaced(given, [String(first)], () => made[0]) : given;
   return { ...input, [part]: replaced(base, steps, () => id) };
 }

@@ -66,11 +66,25 @@ export async function startImap(): Promise<{ port: number; logins: Login[]; stop
   return { port, logins, stop: () => new Promise((settle) => server.close(() => settle())) };
 }
 
+type Server = { port: number; ca: string; servername: string };
+
+/** What a server says to the password of a POP3 login over TLS: `+OK …`, `-ERR …`. Rejects when it says nothing. */
+export async function popLogin({ port, ca, servername }: Server, { user, password }: Login): Promise<string> {
+  const socket = connect({ host: "127.0.0.1", port, ca, servername });
+  try {
+    const reader = readerOf(socket);
+    await reader.line();
+    socket.write(`USER ${user}\r\n`);
+    await reader.line();
+    socket.write(`PASS ${password}\r\n`);
+    return await reader.line();
+  } finally {
+    socket.destroy();
+  }
+}
+
 /** What a server says to a LOGIN over TLS, without the tag: `OK …`, `NO …`. Rejects when it says nothing. */
-export async function imapLogin(
-  { port, ca, servername }: { port: number; ca: string; servername: string },
-  { user, password }: Login,
-): Promise<string> {
+export async function imapLogin({ port, ca, servername }: Server, { user, password }: Login): Promise<string> {
   const socket = connect({ host: "127.0.0.1", port, ca, servername });
   try {
     const reader = readerOf(socket);

@@ -1,11 +1,8 @@
 import { randomUUID } from "node:crypto";
 
 import { setAccountStatus } from "../../shared/access/operate-accounts.ts";
-import { invoicesOf, type StoredInvoice } from "../../shared/billing/invoice.ts";
-import { idWithOrdinal } from "../../shared/core/ids.ts";
-import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import { asOwner, claiming, newGroup, newWorkspace } from "./auth.ts";
-import { fund } from "./billing.ts";
+import { addCreditNote, addInvoice, fund } from "./billing.ts";
 import { firstOf, host } from "./dedicated-ips.ts";
 import { connected, uniqueName } from "./domains.ts";
 import { stranger } from "./forwarding.ts";
@@ -50,9 +47,15 @@ function comingAndGoing(noun: string, { add, remove }: Pair): Happening {
 const pathOf = ({ id }: Pick<Account, "id">, rest: string): string => `/v1/public/accounts/${id}/${rest}`;
 
 /** A list that is the same for all who may read it. */
-async function simple(route: string, path: string, body: () => object | Promise<object>, isKept = false) {
+async function simple(
+  route: string,
+  path: string,
+  body: () => object | Promise<object>,
+  isKept = false,
+  idMember = "id",
+) {
   const account = await newRoomyAccount();
-  const add = async (): Promise<string> => String((await made(send(account, "POST", path, await body()))).id);
+  const add = async (): Promise<string> => String((await made(send(account, "POST", path, await body())))[idMember]);
   const stable = [await add(), await add()];
   const remove = (id: string) => made(send(account, "DELETE", `${path}/${id}`));
   const reading = { route, path: pathOf(account, path), as: account.owner, stable };
@@ -63,8 +66,33 @@ async function simple(route: string, path: string, body: () => object | Promise<
   };
 }
 
+const feedback = () =>
+  simple(
+    "feedback.list",
+    "feedback",
+    () => ({ category: "other", title: "A thought", description: "It is slow." }),
+    true,
+  );
+
 const tags = () => simple("tags.list", "tags", () => ({ name: uniqueName("tag") }));
+const suppressions = () =>
+  simple("suppressions.list", "suppressions", () => ({ email: stranger(uniqueName("bounced").replaceAll(".", "-")) }));
 const groups = () => simple("auth.groups.list", "auth/groups", () => ({ name: uniqueName("group") }));
+const invitations = () =>
+  simple(
+    "auth.invitations.list",
+    "auth/invitations",
+    () => ({ email: stranger(), roles: [{ role_key: "viewer" }] }),
+    true,
+  );
+const roles = () => {
+  const body = () => ({
+    key: `r${randomUUID().replaceAll("-", "")}`,
+    name: "Support",
+    capability_keys: ["mailbox.view"],
+  });
+  return simple("auth.roles.list", "auth/roles", body, false, "key");
+};
 const webhooks = () =>
   simple("webhooks.list", "webhooks", async () => ({ url: await acceptingUrl(), event_types: ["tag.*"] }));
 const programs = () =>
@@ -112,29 +140,12 @@ async function dedicatedIps(): Promise<Scene> {
 
 async function money(): Promise<Scene> {
   const account = await newRoomyAccount();
-  const table = testTable();
-  const add = (): Promise<string> =>
-    table.commit(async () => {
-      const { state } = await readList(table, invoicesOf(account.id));
-      const id = idWithOrdinal(state.next);
-      const invoice: StoredInvoice = {
-        id,
-        account_id: account.id,
-        customer_name: "Test",
-        number: `T-${state.next}`,
-        date: new Date().toISOString(),
-        period_start: "2026-01-01",
-        period_end: "2026-01-31",
-        amount: "1.00",
-        currency: "USD",
-        status: "paid",
-        lines: [],
-        total: 100,
-        version: 1,
-      };
-      return { value: id, writes: appendRows(state, [invoice]) };
-    });
-  const stable = [await add(), await add()];
+  const add = (): Promise<string> => addInvoice(account);
+  await add();
+  const addNote = (): Promise<string> => addCreditNote(account);
+  const notes = [await addNote(), await addNote()];
+  const invoices = (await made(send(account, "GET", "billing/invoices?order=asc"))).items;
+  const invoiceIds = invoices.map(({ id }: { id: string }) => id);
   for (const cents of [100, 200]) await fund(account, cents);
   const read = async (path: string) => made(send(account, "GET", path));
   const { items } = await read("billing/transactions");
@@ -142,10 +153,15 @@ async function money(): Promise<Scene> {
   const movements = items.map(({ transaction_id }: { transaction_id: string }) => transaction_id);
   return {
     readings: [
-      { route: "billing.invoices.list", path: pathOf(account, "billing/invoices"), stable, ...rest },
+      { route: "billing.invoices.list", path: pathOf(account, "billing/invoices"), stable: invoiceIds, ...rest },
       { route: "billing.transactions.list", path: pathOf(account, "billing/transactions"), stable: movements, ...rest },
+      { route: "billing.credit_notes.list", path: pathOf(account, "billing/credit-notes"), stable: notes, ...rest },
     ],
-    happenings: [comingAndGoing("invoice", { add }), { name: "more money", acts: [() => fund(account, 300)] }],
+    happenings: [
+      comingAndGoing("invoice", { add }),
+      comingAndGoing("credit note", { add: addNote }),
+      { name: "more money", acts: [() => fund(account, 300)] },
+    ],
   };
 }
 
@@ -210,6 +226,7 @@ async function access(): Promise<Scene> {
   return {
     readings: [
       reading("auth.groups.members.list", `groups/${groupId}/members`, [await member(), await member()]),
+      reading("auth.members.list", "members", [account.owner.id]),
       reading("auth.authorizations.list", "authorizations", grants),
       reading("auth.authorizations.list", "authorizations?include_revoked=true", all),
       reading("auth.role_assignments.list", "role-assignments", roles),
@@ -259,6 +276,13 @@ async function domains(): Promise<Scene> {
     at = at === one ? other : one;
     await made(send(account, "POST", `domains/${rover.name}/move`, { workspace_id: at }));
   };
+  const removed = async (id: string) => made(send(account, "DELETE", `mailboxes/${id}`));
+  const trashed = await Promise.all(["x", "y"].map(async (local) => (await added(account, second.name, local)).id));
+  for (const id of trashed) await removed(id);
+  const deleter = await newMember(account, {
+    capability: "mailbox.delete",
+    scope: { type: "workspace", id: other },
+  });
   let boxNumber = 0;
   const box = async (domain: string) => (await added(account, domain, `box${(boxNumber += 1)}`)).id;
   const transient = async () => {
@@ -277,6 +301,8 @@ async function domains(): Promise<Scene> {
       reading("domains.list", "domains", all),
       reading("domains.list", `domains?workspace_id=${one}`, [first.id]),
       reading("domains.list", "domains?status=active", all),
+      reading("domains.list", "domains?order=desc", all),
+      reading("domains.list", "domains?sort=name", all),
       reading("domains.list", "domains", all, some),
       reading("domains.list", "domains?status=active", all, some),
       reading("domains.list", "domains", [first.id, rover.id], ofOne),
@@ -285,9 +311,14 @@ async function domains(): Promise<Scene> {
       reading("mailboxes.list", `mailboxes?domain=${rover.name}`, [inRover]),
       reading("mailboxes.list", `mailboxes?workspace_id=${one}`, [inFirst]),
       reading("mailboxes.list", "mailboxes?search=ada", [inFirst, inSecond, inRover]),
+      reading("mailboxes.list", "mailboxes?order=desc", [inFirst, inSecond, inRover]),
+      reading("mailboxes.list", "mailboxes?sort=primary_email&status=active", [inFirst, inSecond, inRover]),
+      reading("mailboxes.list", `mailboxes?workspace_id=${one}&order=desc`, [inFirst]),
       reading("mailboxes.list", "mailboxes", [inFirst, inSecond, inRover], some),
       reading("mailboxes.list", "mailboxes", [inFirst, inRover], ofOne),
       reading("mailboxes.list", "mailboxes", [inFirst, inRover], ofMailbox),
+      reading("mailboxes.deleted.list", "mailboxes/deleted", trashed),
+      reading("mailboxes.deleted.list", "mailboxes/deleted", trashed, deleter),
       reading("dns_records.list", "dns-records", records),
       reading("dns_records.list", "dns-records?type=A", records),
       reading("dns_records.list", `dns-records?domain=${first.name}`, records.slice(0, 1)),
@@ -302,6 +333,14 @@ async function domains(): Promise<Scene> {
       comingAndGoing("mailbox", {
         add: () => box(first.name),
         remove: (id) => made(send(account, "DELETE", `mailboxes/${id}`)),
+      }),
+      comingAndGoing("deleted mailbox", {
+        add: async () => {
+          const id = await box(second.name);
+          await removed(id);
+          return id;
+        },
+        remove: (id) => made(send(account, "POST", `mailboxes/${id}/restore`)),
       }),
       comingAndGoing("record", {
         add: async () => String(await record(first.name, uniqueName("r").replace(".com", ""))),
@@ -353,21 +392,39 @@ async function accounts(): Promise<Scene> {
   };
 }
 
+async function appPasswords(): Promise<Scene> {
+  const account = await newRoomyAccount();
+  const { name } = await home(account);
+  const { id } = await added(account, name);
+  const path = `mailboxes/${id}/app-passwords`;
+  const body = () => ({ name: uniqueName("app"), protocols: ["imap"] });
+  const add = async (): Promise<string> => String((await made(send(account, "POST", path, body()))).id);
+  const stable = [await add(), await add()];
+  const remove = (own: string) => made(send(account, "DELETE", `${path}/${own}`));
+  const reading = { route: "mailboxes.app_passwords.list", path: pathOf(account, path), as: account.owner, stable };
+  return { readings: [reading], happenings: [comingAndGoing("app password", { add, remove })] };
+}
+
 const secret = () => ({ name: uniqueName("password"), generate: true });
 
 /** What is to be read while it changes, by the family of its lists. */
 export const listScenes: Record<string, () => Promise<Scene>> = {
   accounts,
   access,
+  "app passwords": appPasswords,
   credentials: () => scoped("credentials.list", "credentials", secret),
   "dedicated IPs": dedicatedIps,
   domains,
+  feedback,
   "forwarding rules": () => scoped("forwarding.list", "forwarding", () => ({ target_email: stranger() })),
   groups,
+  invitations,
   journals,
   money,
   "service accounts": programs,
+  roles,
   tags,
+  suppressions,
   webhooks,
   workspaces,
 };

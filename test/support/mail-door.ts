@@ -4,7 +4,10 @@ import { randomBytes } from "node:crypto";
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
 import { handler as auth } from "../../functions/mail/auth.ts";
+import { handler as dkim } from "../../functions/mail/dkim.ts";
 import { handler as recipient } from "../../functions/mail/recipient.ts";
+import { handler as revocations } from "../../functions/mail/revocations.ts";
+import { handler as sender } from "../../functions/mail/sender.ts";
 import type { Response } from "../../shared/http/response.ts";
 
 type Headers = Record<string, string>;
@@ -44,17 +47,48 @@ export const ask = (headers: Headers): Promise<Headers & { status: string }> =>
     ...headers,
   });
 
-/** Whether somebody is let in by a protocol. */
-export async function logsIn(user: string, pass: string, protocol = "smtp"): Promise<boolean> {
+/** Whether somebody is let in by a protocol, by default from a network that nobody else asks from. */
+export async function logsIn(user: string, pass: string, protocol = "smtp", source = newSource()): Promise<boolean> {
   const escaped = (text: string) => text.replaceAll(/[^\x21-\x7e]|%/gu, (one) => encodeURIComponent(one));
-  const answer = await ask({ "auth-user": escaped(user), "auth-pass": escaped(pass), "auth-protocol": protocol });
+  const answer = await ask({
+    "auth-user": escaped(user),
+    "auth-pass": escaped(pass),
+    "auth-protocol": protocol,
+    "client-ip": source,
+  });
   return answer["auth-status"] === "OK";
 }
 
-/** Where mail for an address goes; the query is what follows `address=`. */
-export async function whereTo(query: string, headers: Headers = { "x-mail-key": key() }) {
-  const { statusCode, body = "" } = await recipient(eventOf("/internal/mail/recipient", headers, `address=${query}`));
-  return { status: statusCode, ...(JSON.parse(body) as { kind?: unknown; [member: string]: unknown }) };
+const doors = { recipient, sender, dkim, revocations } as const;
+
+type DoorAnswer = { status: number | undefined; headers: Headers; body: Record<string, unknown> };
+
+/** Asks a door by GET with a query as it is on the wire. */
+export async function askDoor(
+  door: keyof typeof doors,
+  query: string,
+  headers: Headers = { "x-mail-key": key() },
+): Promise<DoorAnswer> {
+  const answer: Response = await doors[door](eventOf(`/internal/mail/${door}`, headers, query));
+  const { statusCode: status, body = "{}" } = answer;
+  return { status, headers: answer.headers as Headers, body: JSON.parse(body) as Record<string, unknown> };
+}
+
+/**
+ * Where mail for an address goes; the query is what follows `address=`. `status` is that of the answer, and
+ * `mailbox_status` that of the mailbox.
+ */
+export async function whereTo(query: string, headers?: Headers): Promise<Record<string, unknown>> {
+  const { status, body } = await askDoor("recipient", `address=${query}`, headers);
+  const { status: mailbox_status, ...members } = body;
+  return { status, ...(typeof mailbox_status === "string" ? { mailbox_status } : {}), ...members };
+}
+
+/** Whether a login may send from an address: `allowed`, or the code of the reason against it. */
+export async function sendsAs(login: string, from: string): Promise<string> {
+  const { status, body } = await askDoor("sender", new URLSearchParams({ login, from }).toString());
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return body["allowed"] === true ? "allowed" : (body["reason"] as { code: string }).code;
 }
 
 /** How many passwords are hashed meanwhile. */

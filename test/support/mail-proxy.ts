@@ -55,18 +55,18 @@ export async function startRelay(): Promise<{ port: number; mails: Mail[]; stop:
   return { port, mails, stop: () => new Promise((settle) => server.close(() => settle())) };
 }
 
-/** The code blocks of docs/mailboxes.md that are nginx's: its configuration, and the file with the secret. */
+/** The code blocks of docs/mail-servers.md that are nginx's: its configuration, and the file with the secret. */
 function documented(): [configuration: string, secret: string] {
-  const page = readFileSync(resolve(import.meta.dirname, "../../docs/mailboxes.md"), "utf8");
+  const page = readFileSync(resolve(import.meta.dirname, "../../docs/mail-servers.md"), "utf8");
   const [configuration, secret] = [...page.matchAll(/^```nginx\n(.*?)^```$/gms)].map(([, block = ""]) => block);
-  if (configuration === undefined || secret === undefined) throw new Error("docs/mailboxes.md lacks nginx's files");
+  if (configuration === undefined || secret === undefined) throw new Error("docs/mail-servers.md lacks nginx's files");
   return [configuration, secret];
 }
 
 /** A text with every one of some words replaced; each has to be there. */
 function replaced(text: string, words: Record<string, string>): string {
   return Object.entries(words).reduce((left, [word, instead]) => {
-    if (!left.includes(word)) throw new Error(`docs/mailboxes.md does not say ${word}`);
+    if (!left.includes(word)) throw new Error(`docs/mail-servers.md does not say ${word}`);
     return left.replaceAll(word, instead);
   }, text);
 }
@@ -118,15 +118,15 @@ async function startApi(gatewayPort: number) {
 }
 
 export type MailProxy = {
-  /** The ports of SMTP with STARTTLS, SMTP and IMAP by TLS, and of the server that asks the API. */
-  ports: { submission: number; smtps: number; imaps: number; hop: number };
+  /** The ports of SMTP with STARTTLS, SMTP, IMAP and POP3 by TLS, and of the server that asks the API. */
+  ports: { submission: number; smtps: number; imaps: number; pop3s: number; hop: number };
   /** What a mail program has to trust to connect as to `mail.example.com`. */
   ca: string;
   stop: () => Promise<void>;
 };
 
 /**
- * nginx's mail proxy by the files in docs/mailboxes.md, with other addresses, ports and paths, which asks a gateway who
+ * nginx's mail proxy by the files in docs/mail-servers.md, with other addresses, ports and paths, which asks a gateway who
  * may log in. `trusted` is a certificate to trust instead of the API's.
  */
 export async function startProxy(gatewayPort: number, key: string, trusted?: string): Promise<MailProxy> {
@@ -137,6 +137,7 @@ export async function startProxy(gatewayPort: number, key: string, trusted?: str
     submission: await freePort(),
     smtps: await freePort(),
     imaps: await freePort(),
+    pop3s: await freePort(),
     hop: await freePort(),
   };
   const [configuration, secret] = documented();
@@ -158,6 +159,7 @@ export async function startProxy(gatewayPort: number, key: string, trusted?: str
       "listen 465 ": `listen 127.0.0.1:${ports.smtps} `,
       "listen 587;": `listen 127.0.0.1:${ports.submission};`,
       "listen 993 ": `listen 127.0.0.1:${ports.imaps} `,
+      "listen 995 ": `listen 127.0.0.1:${ports.pop3s} `,
     }),
   };
   for (const [name, content] of Object.entries(files)) await writeFile(at(name), content, { mode: 0o600 });

@@ -1,6 +1,7 @@
 import { timeOrderedId } from "../../shared/core/ids.ts";
 import { newWorkspace } from "./auth.ts";
 import { active, connected } from "./domains.ts";
+import { home } from "./mailboxes.ts";
 import { request } from "./request.ts";
 import { testTable, type Account } from "./world.ts";
 
@@ -22,7 +23,7 @@ async function made({ id, owner }: Account, path: string, body: unknown): Promis
 }
 
 async function aMailbox(account: Account): Promise<Example> {
-  const { name: domain } = await active(account);
+  const { name: domain } = await home(account);
   return made(account, "mailboxes", { domain, ...person });
 }
 
@@ -31,9 +32,27 @@ const named = async (account: Account): Promise<Example> => ({
   mailbox: (await aMailbox(account))["id"],
 });
 
+/** A mailbox that was deleted, by its id. */
+async function aDeletedMailbox(account: Account): Promise<Example> {
+  const mailbox = await named(account);
+  const path = `/v1/public/accounts/${account.id}/mailboxes/${String(mailbox["mailbox"])}`;
+  const { status, text } = await request("DELETE", path, { token: account.owner.token });
+  if (status !== 200) throw new Error(text);
+  return mailbox;
+}
+
 async function aCredential(account: Account): Promise<Example> {
   const { id } = await made(account, "credentials", { name: "Relay", generate: true });
   return { account_id: account.id, credential_id: id };
+}
+
+const phone = { name: "Phone", protocols: ["imap", "smtp"] };
+
+/** A mailbox with an app password, by their ids. */
+async function anAppPassword(account: Account): Promise<Example> {
+  const mailbox = await named(account);
+  const { id } = await made(account, `mailboxes/${String(mailbox["mailbox"])}/app-passwords`, phone);
+  return { ...mailbox, app_password_id: id };
 }
 
 /** An export that is too large to be made in a test: as it stands before the worker takes it. */
@@ -81,9 +100,12 @@ export const mailboxExamples: Record<string, (account: Account) => Promise<Examp
   },
   "mailboxes.exports.get": async (account) => ({ account_id: account.id, export_id: await queuedExport(account) }),
   "mailboxes.get": named,
+  "mailboxes.usage.get": named,
   "mailboxes.update": async (account) => ({ ...(await named(account)), last_name: "King" }),
   "mailboxes.activate": async (account) => ({ ...(await named(account)), active: false }),
   "mailboxes.delete": named,
+  "mailboxes.deleted.list": async (account) => ({ account_id: (await aDeletedMailbox(account))["account_id"] }),
+  "mailboxes.restore": aDeletedMailbox,
   "mailboxes.reveal_credentials": named,
   "mailboxes.rotate_password": named,
   "mailboxes.aliases.create": async (account) => ({ ...(await named(account)), alias: "countess" }),
@@ -92,6 +114,22 @@ export const mailboxExamples: Record<string, (account: Account) => Promise<Examp
     await made(account, `mailboxes/${String(mailbox["mailbox"])}/aliases`, { alias: "countess" });
     return { ...mailbox, alias: "countess" };
   },
+  "suppressions.list": async (account) => {
+    await made(account, "suppressions", { email: "bob@example.com" });
+    return { account_id: account.id, email: "bob@example.com" };
+  },
+  "suppressions.add": async ({ id }) => ({ account_id: id, email: "bob@example.com", detail: "Asked for it" }),
+  "suppressions.delete": async (account) => ({
+    account_id: account.id,
+    suppression: (await made(account, "suppressions", { email: "bob@example.com" }))["id"],
+  }),
+  "statistics.get": async (account) => ({ account_id: account.id, domain: (await home(account)).name }),
+  "mailboxes.app_passwords.list": async (account) => {
+    const { app_password_id: _, ...mailbox } = await anAppPassword(account);
+    return mailbox;
+  },
+  "mailboxes.app_passwords.add": async (account) => ({ ...(await named(account)), ...phone }),
+  "mailboxes.app_passwords.delete": anAppPassword,
   "credentials.list": async (account) => ({ account_id: (await aCredential(account))["account_id"] }),
   "credentials.add": async (account) => ({
     account_id: account.id,

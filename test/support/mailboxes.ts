@@ -1,11 +1,11 @@
 import { argon2Sync, randomBytes } from "node:crypto";
 
-import { holderKey, type Domain } from "../../shared/domains/domain.ts";
+import { domainKey, holderKey, type Domain } from "../../shared/domains/domain.ts";
 import { mailboxKey, StoredMailbox, type Mailbox } from "../../shared/mail/mailboxes/mailbox.ts";
 import { isKeyedPassword, loginKey, nobodysHash, passwordTag } from "../../shared/mail/mailboxes/password.ts";
 import { mailboxHeads, planMailboxes, type Person } from "../../shared/mail/mailboxes/plan.ts";
 import { secretsHere } from "../../shared/providers/secrets/factory.ts";
-import { setStored, storedAs, write } from "./domain-work.ts";
+import { storedAs, write } from "./domain-work.ts";
 import { connected } from "./domains.ts";
 import { request, type Answer } from "./request.ts";
 import { testTable, type Account, type User } from "./world.ts";
@@ -44,7 +44,7 @@ export async function home(
   const { status = "active", ...rest } = options;
   const domain = await connected(account, rest);
   if (status === "pending_delegation") return domain;
-  await setStored(account, domain.name, { status, verified_at: domain.created_at });
+  await write({ update: domainKey(account.id, domain.id), set: { status, verified_at: domain.created_at } });
   await write({ update: holderKey(domain.name), set: { firm: true } });
   return { ...domain, status: status as Domain["status"] };
 }

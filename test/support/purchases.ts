@@ -59,7 +59,7 @@ export async function batchesDue({ id }: Pick<Account, "id">): Promise<{ batchId
   const shards = await readDue(testTable(), batchQueue, new Date(Date.now() + 60_000));
   return shards
     .flat()
-    .flatMap(({ at, place: [accountId, batchId = ""] }) => (accountId === id ? [{ batchId, at }] : []));
+    .flatMap(({ at, subject: [accountId, batchId = ""] }) => (accountId === id ? [{ batchId, at }] : []));
 }
 
 /** Has the worker go on with the purchases of an account whose payment has arrived. */

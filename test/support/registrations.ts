@@ -7,7 +7,9 @@ export const registrationUntil = (expiresAt: string): Registration => ({
   phase: "registered",
   graceEndsAt: later(new Date(expiresAt), renewalGraceMs),
   redemptionEndsAt: later(new Date(expiresAt), renewalGraceMs + redemptionMs),
+  transferableAt: "2026-01-01T00:00:00.000Z",
   statuses: ["clientTransferProhibited"],
+  privacy: true,
   autoRenew: false,
   nameservers: [],
 });

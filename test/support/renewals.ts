@@ -43,6 +43,14 @@ export async function registrationAt(name: string, at = daysFrom(new Date().toIS
 export const endAt = (name: string, expires_at: string): Promise<void> =>
   write({ update: registeredNameKey(name), set: { expires_at } });
 
+/** Has a name be registered for so many days already, behind everybody's back. */
+export async function registeredFor(name: string, days: number): Promise<void> {
+  const stored = await getName(testTable(), name);
+  if (stored?.holder !== "us") throw new Error(`${name} is not registered`);
+  const settles_at = daysFrom(stored.operation.settles_at, -days).toISOString();
+  await write({ update: registeredNameKey(name), set: { operation: { ...stored.operation, settles_at } } });
+}
+
 /** Has the worker take up a domain at a time, though it may be due before; answers the domain as it is after. */
 export async function advanceAt(account: Account, name: string, at: Date): Promise<StoredDomain | undefined> {
   const { id, due_at } = await storedAs(account, name);

@@ -93,6 +93,7 @@ export async function newScene(given?: Table) {
     table,
     commit: recorder({ table, accountId, author, now }),
     answer: async (value) => value,
+    chargeClass: async () => undefined,
     log,
     now,
   };

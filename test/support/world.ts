@@ -20,13 +20,14 @@ export function testTable(usage: Usage = { readUnits: 0, writeUnits: 0, calls: 0
   return openTable(client, process.env["TABLE_NAME"] ?? "", usage);
 }
 
-export type User = { id: string; token: string };
+export type User = { id: string; token: string; email?: string };
 export type Account = { id: string; name: string; clientId: string; owner: User };
 
 /** A person with a token who holds nothing yet. */
 export function newUser(claims: Partial<Person> = {}): User {
   const id = claims.sub ?? randomUUID();
-  return { id, token: issuer.mint({ email: `${id}@example.com`, ...claims, sub: id }) };
+  const email = "email" in claims ? claims.email : `${id}@example.com`;
+  return { id, token: issuer.mint({ ...claims, email, sub: id }), ...(email === undefined ? {} : { email }) };
 }
 
 /** A new account of a new client (or a given one) with its owner. */
@@ -34,7 +35,8 @@ export async function newAccount(options: { name?: string; clientId?: string; ow
   const table = testTable();
   const { name = "Test account", owner = newUser() } = options;
   const parent = { id: options.clientId ?? randomUUID(), name: "Test client" };
-  const account = await createAccount(table, { client: parent, name, ownerId: owner.id }, new Date());
+  const input = { client: parent, name, ownerId: owner.id, ownerEmail: owner.email };
+  const account = await createAccount(table, input, new Date());
   return { id: account.id, name, clientId: parent.id, owner };
 }
 
@@ -46,22 +48,25 @@ const grantable = (given: Given): Grantable =>
     ? { kind: "account_owner" }
     : ({ kind: "role" in given ? "role" : "capability", ...given } as Grantable);
 
-async function give(accountId: string, subject: Subject, given: Given[]): Promise<void> {
+async function give(accountId: string, subject: Subject, given: Given[], profile = {}): Promise<void> {
   const table = testTable();
   // One after another: two grants of ownership would touch the same item.
   for (const one of given) {
     await afterCommits();
     await table.commit(async () => {
       const author = { by: "test", now: new Date() };
-      const { writes } = await planAssignments(table, accountId, subject, [grantable(one)], author);
+      const { writes } = await planAssignments(table, accountId, subject, [grantable(one)], author, profile);
       return { value: undefined, writes };
     });
   }
 }
 
 /** Gives a user something in an account. */
-export const grant = (account: Pick<Account, "id">, user: Pick<User, "id">, ...given: Given[]): Promise<void> =>
-  give(account.id, { type: "user", id: user.id }, given);
+export const grant = (
+  account: Pick<Account, "id">,
+  { id, email }: Pick<User, "id" | "email">,
+  ...given: Given[]
+): Promise<void> => give(account.id, { type: "user", id }, given, email === undefined ? {} : { email });
 
 /** A new user who holds something in an account. */
 export async function newMember(account: Pick<Account, "id">, ...given: Given[]): Promise<User> {

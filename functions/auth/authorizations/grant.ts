@@ -3,6 +3,7 @@ import * as z from "zod";
 import {
   assign,
   checkResource,
+  GrantEnd,
   resourceMembers,
   scopeOf,
   aheadOfGrant,
@@ -26,6 +27,7 @@ const Body = z
       description: "The capability. Required for a capability grant, and not allowed for other grants.",
     }),
     ...resourceMembers,
+    expires_at: GrantEnd,
   })
   .superRefine((body, context) => {
     const complain = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
@@ -55,9 +57,10 @@ const Body = z
 
 function grantableOf(accountId: string, body: z.output<typeof Body>): Grantable {
   const { grant_kind: kind, capability_key: capability } = body;
-  if (kind !== "capability") return { kind };
+  const expires_at = body.expires_at ?? undefined;
+  if (kind !== "capability") return { kind, expires_at };
   if (!capability) throw new Error("A capability grant has no capability.");
-  return { kind, capability, scope: scopeOf(accountId, body) };
+  return { kind, capability, scope: scopeOf(accountId, body), expires_at };
 }
 
 export const route = defineRoute({
@@ -78,13 +81,13 @@ export const route = defineRoute({
     "transfer",
   ],
   description:
-    "You can grant only what you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership, and only super admins grant super admin. If the subject already holds the same grant, the answer is that grant.",
+    "You can grant only what you hold yourself, on the same scope or on a wider one. Only owners and super admins grant ownership, and only super admins grant super admin. With `expires_at` the grant ends by itself: what you hold until a time, you can give until then at most. If the subject already holds the same grant, the answer is that grant, with the end that you give now.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,
   body: Body,
   output: Grant,
-  problems: ["would_escalate", "limit_reached"],
+  problems: ["would_escalate", "last_owner", "limit_reached"],
   ahead: ({ params: { account_id }, body }, expected) =>
     aheadOfGrant(account_id, { type: body.subject_type, id: body.subject_id }, grantableOf(account_id, body), expected),
   run: ({ params: { account_id }, body }, context) => {

@@ -9,7 +9,7 @@ export const route = defineRoute({
   summary: "Delete a group",
   synonyms: ["team", "remove", "get rid of"],
   description:
-    "Deletes the group with its grants and memberships. A group that you create later with the same name gets none of them. Only owners and super admins delete a group that owns the account.",
+    "Deletes the group with its grants and memberships. A group that you create later with the same name does not get these grants and memberships. Only owners and super admins delete a group that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams,

@@ -3,16 +3,39 @@ import * as z from "zod";
 import {
   assign,
   checkResource,
+  GrantEnd,
   resourceMembers,
   scopeOf,
   aheadOfGrant,
+  roleOf,
 } from "../../../shared/access/authorizations.ts";
+import { RoleName } from "../../../shared/access/roles.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { RoleKey } from "../../../shared/auth/capabilities.ts";
 import { RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
+import type { Grantable } from "../../../shared/grants/assignments.ts";
 import { SubjectId } from "../../../shared/grants/references.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
+
+const Body = z
+  .strictObject({
+    role_key: RoleName.meta({
+      description: "The role: a key of `auth.roles.list`, such as `viewer` or `manager`.",
+      examples: ["viewer"],
+    }),
+    subject_id: SubjectId.meta({ description: "The id of the user, group or service account that gets the role." }),
+    subject_type: SubjectType.meta({ description: "The type of the subject." }),
+    ...resourceMembers,
+    expires_at: GrantEnd,
+  })
+  .superRefine(checkResource)
+  .meta({ id: "RoleAssignmentCreate", description: "A role to assign to a subject." });
+
+const grantableOf = (accountId: string, body: z.output<typeof Body>): Grantable => ({
+  ...roleOf(body.role_key),
+  scope: scopeOf(accountId, body),
+  expires_at: body.expires_at ?? undefined,
+});
 
 export const route = defineRoute({
   name: "auth.role_assignments.assign",
@@ -20,29 +43,18 @@ export const route = defineRoute({
   summary: "Assign a role",
   synonyms: ["make", "administrator", "admin", "give", "access", "permissions", "rights", "someone", "user"],
   description:
-    "A role is a fixed bundle of capabilities. You must hold every one of them, on the same scope or on a wider one.",
+    "A role is a set of capabilities. You must hold every one of them, on the same scope or on a wider one. With `expires_at` the assignment ends by itself: what you hold until a time, you can give until then at most. If the subject already has the role there, the answer is that assignment, with the end that you give now.",
   capability: "auth.manage",
   access: "write",
   params: AccountParams,
-  body: z
-    .strictObject({
-      role_key: RoleKey.meta({ description: "The role." }),
-      subject_id: SubjectId.meta({ description: "The id of the user, group or service account that gets the role." }),
-      subject_type: SubjectType.meta({ description: "The type of the subject." }),
-      ...resourceMembers,
-    })
-    .superRefine(checkResource)
-    .meta({ id: "RoleAssignmentCreate", description: "A role to assign to a subject." }),
+  body: Body,
   output: RoleAssignment,
   problems: ["would_escalate", "limit_reached"],
-  ahead: ({ params: { account_id }, body }, expected) => {
-    const given = { kind: "role" as const, role: body.role_key, scope: scopeOf(account_id, body) };
-    return aheadOfGrant(account_id, { type: body.subject_type, id: body.subject_id }, given, expected);
-  },
+  ahead: ({ params: { account_id }, body }, expected) =>
+    aheadOfGrant(account_id, { type: body.subject_type, id: body.subject_id }, grantableOf(account_id, body), expected),
   run: ({ params: { account_id }, body }, context) => {
-    const given = { kind: "role" as const, role: body.role_key, scope: scopeOf(account_id, body) };
     const subject = { type: body.subject_type, id: body.subject_id };
-    return assign(account_id, subject, given, context, roleAssignmentOf);
+    return assign(account_id, subject, grantableOf(account_id, body), context, roleAssignmentOf);
   },
 });
 

@@ -1,12 +1,19 @@
 import * as z from "zod";
 
+import { aheadWithNames, readDirectory, subjectMembers, withSubjects } from "../../../shared/access/members.ts";
+import { RoleName } from "../../../shared/access/roles.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { RoleKey } from "../../../shared/auth/capabilities.ts";
+import { rolesOf } from "../../../shared/accounts/standing.ts";
 import { Id } from "../../../shared/core/ids.ts";
-import { RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
+import { isOfRole, RoleAssignment, SubjectType, roleAssignmentOf } from "../../../shared/grants/assignment.ts";
 import { listAssignments, aheadOfAssignments } from "../../../shared/grants/assignments.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
+
+const ListedRoleAssignment = RoleAssignment.extend(subjectMembers).meta({
+  id: "ListedRoleAssignment",
+  description: "A role that a subject holds in an account, with the subject's name.",
+});
 
 export const route = defineRoute({
   name: "auth.role_assignments.list",
@@ -18,24 +25,32 @@ export const route = defineRoute({
   access: "read",
   params: AccountParams,
   query: z.strictObject({
-    include_revoked: z.boolean().default(false).meta({ description: "Whether revoked assignments are included." }),
-    role_key: RoleKey.nullish().meta({ description: "Only assignments of this role." }),
+    include_revoked: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whether assignments that were revoked or have ended are included." }),
+    role_key: RoleName.nullish().meta({ description: "Only assignments of this role." }),
     subject_id: Id.nullish().meta({ description: "Only assignments to this subject." }),
     subject_type: SubjectType.nullish().meta({ description: "Only assignments to subjects of this type." }),
   }),
-  output: z.array(RoleAssignment).meta({ description: "The assignments." }),
-  ahead: ({ params }) => aheadOfAssignments(params.account_id),
-  run: async ({ params, query }, { table }) => {
-    const assignments = await listAssignments(table, params.account_id, query.include_revoked);
-    return assignments
-      .filter(({ kind }) => kind === "role")
-      .map(roleAssignmentOf)
+  output: z.array(ListedRoleAssignment).meta({ description: "The assignments." }),
+  ahead: ({ params }) => aheadWithNames(params.account_id, aheadOfAssignments(params.account_id)),
+  run: async ({ params, query }, { table, now }) => {
+    const [assignments, directory] = await Promise.all([
+      listAssignments(table, params.account_id, query.include_revoked, now()),
+      readDirectory(table, params.account_id),
+    ]);
+    const ofRoles = assignments.filter(isOfRole);
+    const own = await rolesOf(table, params.account_id, ofRoles);
+    const matching = ofRoles
+      .map((assignment) => roleAssignmentOf(assignment, own))
       .filter(
         (assignment) =>
           (query.role_key ?? assignment.role_key) === assignment.role_key &&
           (query.subject_id ?? assignment.subject_id) === assignment.subject_id &&
           (query.subject_type ?? assignment.subject_type) === assignment.subject_type,
       );
+    return withSubjects(matching, directory.of);
   },
 });
 

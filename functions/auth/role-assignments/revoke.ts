@@ -16,7 +16,7 @@ export const route = defineRoute({
   output: Empty,
   ahead: ({ params }) => aheadOfRevocation(params.account_id, params.assignment_id),
   run: async ({ params }, context) => {
-    await revoke(params.account_id, params.assignment_id, ["role"], context);
+    await revoke(params.account_id, params.assignment_id, ["role", "custom_role"], context);
     return {};
   },
 });

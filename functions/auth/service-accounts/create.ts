@@ -1,8 +1,12 @@
 import * as z from "zod";
 
-import { ServiceAccountWithToken, createServiceAccount } from "../../../shared/access/service-account.ts";
+import {
+  ServiceAccountName,
+  ServiceAccountWithToken,
+  createServiceAccount,
+} from "../../../shared/access/service-account.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { line } from "../../../shared/core/text.ts";
+import { FutureTime } from "../../../shared/core/time.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 
@@ -20,14 +24,10 @@ export const route = defineRoute({
   params: AccountParams,
   body: z
     .strictObject({
-      name: line({ most: 120, description: "The service account's name." }),
-      expires_at: z.iso
-        .datetime({ offset: true, abort: true })
-        .refine((at) => Date.parse(at) > Date.now(), { error: "Write a time in the future" })
-        .refine((at) => new Date(at).getUTCFullYear() <= 9999, { error: "Write a time before the year 10000" })
-        .overwrite((at) => new Date(at).toISOString())
-        .nullish()
-        .meta({ description: "When the token expires. Without it, the token never expires." }),
+      name: ServiceAccountName,
+      expires_at: FutureTime.nullish().meta({
+        description: "When the token expires. Without it, the token never expires.",
+      }),
     })
     .meta({ id: "ServiceAccountCreate", description: "A service account to create." }),
   output: ServiceAccountWithToken,

@@ -1,5 +1,5 @@
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { CurrentPlan, currentPlan, aheadOfCurrentPlan } from "../../../shared/billing/plan.ts";
+import { CurrentPlan, currentPlan, aheadOfCurrentPlan } from "../../../shared/billing/current-plan.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 

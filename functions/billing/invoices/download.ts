@@ -1,9 +1,10 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import * as z from "zod";
 
-import { invoiceOfLink } from "../../../shared/billing/invoice-links.ts";
-import { renderInvoice } from "../../../shared/billing/invoice-pdf.ts";
-import { documentOf } from "../../../shared/billing/invoice.ts";
+import { creditNoteDocument } from "../../../shared/billing/invoices/credit-note.ts";
+import { documentOf } from "../../../shared/billing/invoices/invoice.ts";
+import { creditNoteOfLink, invoiceOfLink } from "../../../shared/billing/invoices/links.ts";
+import { renderInvoice } from "../../../shared/billing/invoices/pdf.ts";
 import { Problem } from "../../../shared/core/errors.ts";
 import { Id } from "../../../shared/core/ids.ts";
 import type { Log } from "../../../shared/core/log.ts";
@@ -13,7 +14,7 @@ import { attachment } from "../../../shared/providers/files/files.ts";
 
 const LinkQuery = z.object({
   accountId: Id,
-  invoiceId: Id,
+  documentId: Id,
   expires: z
     .string()
     .regex(/^\d{1,12}$/)
@@ -23,10 +24,10 @@ const LinkQuery = z.object({
 
 /** Reads the signed address of an invoice. Throws 403 for an address that was not signed here. */
 function readRequest({ pathParameters, rawQueryString }: APIGatewayProxyEventV2): z.output<typeof LinkQuery> {
-  const { account_id: accountId, invoice_id: invoiceId } = pathParameters ?? {};
+  const { account_id: accountId, invoice_id, credit_note_id } = pathParameters ?? {};
   const query = Object.fromEntries(new URLSearchParams(rawQueryString));
-  const { data } = LinkQuery.safeParse({ ...query, accountId, invoiceId });
-  if (!data) throw new Problem("forbidden", "This download address is not valid. List the invoices to get a new one.");
+  const { data } = LinkQuery.safeParse({ ...query, accountId, documentId: credit_note_id ?? invoice_id });
+  if (!data) throw new Problem("forbidden", "This download address is not valid. List the documents to get a new one.");
   return data;
 }
 
@@ -43,16 +44,18 @@ function problemFor(error: unknown, log: Log): Problem {
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
 }
 
-/** Returns an invoice's current PDF to anyone who has an address that `billing.invoices.list` signed. */
+/** Returns the current PDF of an invoice or a credit note to anyone who has an address that their lists signed. */
 export const handler = internalHandler({
   name: "billing.invoices.download",
   answer: async (event, { table, now }) => {
     const link = readRequest(event);
-    const invoice = await invoiceOfLink(table, link, now());
-    const content = await renderInvoice(documentOf(invoice));
+    const isNote = event.pathParameters?.["credit_note_id"] !== undefined;
+    const document = isNote
+      ? creditNoteDocument(await creditNoteOfLink(table, link, now()))
+      : documentOf(await invoiceOfLink(table, link, now()));
     return {
-      response: pdf(content, `invoice-${invoice.number}.pdf`),
-      fields: { account_id: link.accountId, invoice_id: link.invoiceId },
+      response: pdf(await renderInvoice(document), `${isNote ? "credit-note" : "invoice"}-${document.number}.pdf`),
+      fields: { account_id: link.accountId, [isNote ? "credit_note_id" : "invoice_id"]: link.documentId },
     };
   },
   failure: (error, requestId, log) => failureResponse(problemFor(error, log), requestId),

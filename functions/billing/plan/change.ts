@@ -1,8 +1,8 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { aheadOfBilling } from "../../../shared/billing/book.ts";
-import { changePlan, PlanAnswer } from "../../../shared/billing/plan.ts";
+import { aheadOfChange, changePlan, PlanAnswer, previewPlan } from "../../../shared/billing/plan.ts";
+import { DryRun } from "../../../shared/billing/preview.ts";
 import { Day } from "../../../shared/core/time.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -14,21 +14,25 @@ export const route = defineRoute({
   summary: "Change the plan",
   synonyms: ["upgrade", "downgrade", "switch", "package", "subscription", "tariff", "cheaper", "resume"],
   description:
-    "Each day is charged by the plan of that day. A change replaces every planned change that begins on the same day or later. To resume a cancelled plan, change to a plan.",
+    "Each day is charged by the plan of that day. If the account sent mail today on another plan, the change begins tomorrow at the earliest. A change replaces every planned change that begins on the same day or later. To resume a cancelled plan, change to a plan: it begins today, or tomorrow after a cancellation at once today. Try it with `dry_run` first: `preview` tells what this month and the next one then cost.",
   capability: "billing.manage",
   access: "write",
   params: AccountParams,
   body: z
     .strictObject({
       plan_id: PlanId.meta({ description: "The plan to change to." }),
-      effective_date: Day.nullish().meta({ description: "The first day of the plan, in UTC. The default is today." }),
+      effective_date: Day.nullish().meta({
+        description:
+          "The first day of the plan, in UTC. The default is today, or tomorrow if the account sent mail today on another plan.",
+      }),
+      dry_run: DryRun,
     })
     .meta({ id: "PlanChange", description: "A plan, and its first day." }),
   output: PlanAnswer,
   problems: ["plan_unchanged", "payment_due"],
-  ahead: ({ params }) => ({ keys: aheadOfBilling(params.account_id) }),
-  run: ({ params, body }, context) =>
-    changePlan(params.account_id, body.plan_id, body.effective_date ?? undefined, context),
+  ahead: ({ params }) => aheadOfChange(params.account_id),
+  run: ({ params, body: { plan_id, effective_date, dry_run } }, context) =>
+    (dry_run ? previewPlan : changePlan)(params.account_id, plan_id, effective_date ?? undefined, context),
 });
 
 export const handler = http(route);

@@ -1,11 +1,9 @@
-import * as z from "zod";
-
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { paymentsHere } from "../../../shared/billing/services.ts";
 import { minorUnits } from "../../../shared/core/money.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { createTopup, TopupAmount, TopupSession } from "../../../shared/wallet/topup.ts";
+import { createTopup, NewTopup, TopupSession } from "../../../shared/wallet/topup.ts";
 
 export const route = defineRoute({
   name: "billing.topup_session.create",
@@ -13,18 +11,18 @@ export const route = defineRoute({
   summary: "Start to top up the wallet",
   synonyms: ["add money", "pay", "payment", "credit", "card", "deposit", "fund", "recharge", "buy"],
   description:
-    "Returns the address of the payment provider's page. After the payment, the amount is in the wallet, open invoices are paid from it, and an account that was suspended for an open invoice is active again.",
+    "Returns the address of the payment provider's page. After the payment page the payer comes to a page that tells the result, and then to your `return_url`. After the payment, the amount is in the wallet, open invoices are paid from it, and an account that was suspended for an open invoice is active again.",
   capability: "billing.manage",
   access: "write",
   whileSuspended: true,
   lambda: { uses: ["payments"] },
   limit: "outbound",
   params: AccountParams,
-  body: z.strictObject({ amount: TopupAmount }).meta({ id: "TopupSessionCreate", description: "How much to top up." }),
+  body: NewTopup,
   output: TopupSession,
   problems: ["upstream_unavailable"],
   run: ({ params, body }, context) =>
-    createTopup(params.account_id, minorUnits(body.amount) ?? 0, context, paymentsHere()),
+    createTopup(params.account_id, minorUnits(body.amount) ?? 0, context, paymentsHere(), body.return_url ?? undefined),
 });
 
 export const handler = http(route);

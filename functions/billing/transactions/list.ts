@@ -1,31 +1,56 @@
-import * as z from "zod";
-
 import { AccountParams } from "../../../shared/accounts/account.ts";
-import { listTransactions, aheadOfTransactions } from "../../../shared/billing/views.ts";
-import { pageOf, pageQuery } from "../../../shared/core/page.ts";
+import {
+  aheadOfTransactions,
+  listTransactions,
+  transactionsFile,
+  transactionsForFile,
+  TransactionQuery,
+} from "../../../shared/billing/transactions.ts";
+import { pageOf } from "../../../shared/core/page.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { Transaction } from "../../../shared/wallet/transaction.ts";
 
 export const route = defineRoute({
   name: "billing.transactions.list",
-  http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/transactions" },
+  http: {
+    method: "GET",
+    path: "/v1/public/accounts/{account_id}/billing/transactions",
+    file: {
+      type: "text/csv",
+      onlyIfPreferred: true,
+      of: (output) => transactionsFile((output as { items: Transaction[] }).items),
+    },
+  },
   summary: "List the wallet's transactions",
-  synonyms: ["payments", "paid", "pay", "spent", "charges", "history", "statement", "money", "costs"],
+  synonyms: [
+    "payments",
+    "paid",
+    "pay",
+    "spent",
+    "charges",
+    "history",
+    "statement",
+    "money",
+    "costs",
+    "last month",
+    "paid for",
+  ],
   description:
-    "The transactions of the wallet, newest first. A hold for a purchase is `pending` until it is captured or voided.",
+    "The transactions of the wallet, newest first unless you turn the order around. A hold for a purchase is `pending` until it is captured or voided. With `Accept: text/csv` the answer is a CSV file of all transactions that match, at most 10,000, and not only of a page. A cell that a spreadsheet would read as a formula begins with an apostrophe. If you filter by `type`, the time from `since` to `until` can hold at most 20,000 transactions.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,
-  query: z.strictObject(pageQuery),
+  query: TransactionQuery,
   output: pageOf(Transaction, "transactions").meta({
     id: "WalletTransactionListResponse",
     description: "A page of transactions.",
   }),
   ahead: ({ params, query }) => aheadOfTransactions(params.account_id, query),
   run: async ({ params, query }, context) => ({
-    ...(await listTransactions(params.account_id, query, context)),
-    ...query,
+    ...(await (context.wantsFile ? transactionsForFile : listTransactions)(params.account_id, query, context)),
+    page: query.page,
+    page_size: query.page_size,
   }),
 });
 

@@ -1,7 +1,7 @@
 import type { Schema } from "../interpreter/types.ts";
 import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
-/** A placeholder for every id. */
+/** The placeholder for an id. */
 const someId = "11111111-1111-4111-8111-111111111111";
 
 const formats: Record<string, string> = {
@@ -12,16 +12,18 @@ const formats: Record<string, string> = {
 };
 
 /**
- * Writes an example call with the required arguments; each value comes from its schema's examples, or is made up to
- * fit.
+ * Writes an example call with the required arguments, and with those of the body's example, if the body has one. A
+ * value is the first example, choice or default of its schema, or a placeholder of its type.
  */
 export function exampleOf(fn: CodeFunction): string {
   const { route } = fn;
   const { properties = {}, required = [], $defs = {} } = inputSchemaOf(fn);
   // A body that requires one of several members has an example of the whole body.
-  const [{ ...given } = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
-  const names = new Set([...required, ...Object.keys(given)]);
-  const args = [...names].map((name) => `${name}=${formatLiteral(given[name] ?? valueOf(properties[name], $defs))}`);
+  const [{ ...bodyExample } = {}] = (route.body.meta()?.examples ?? []) as Record<string, unknown>[];
+  const names = new Set([...required, ...Object.keys(bodyExample)]);
+  const args = [...names].map(
+    (name) => `${name}=${formatLiteral(bodyExample[name] ?? valueOf(properties[name], $defs))}`,
+  );
   return `${route.name}(${args.join(", ")})`;
 }
 
@@ -30,8 +32,8 @@ function valueOf(schema: Schema | boolean | undefined, definitions: Record<strin
   const referred = schema.$ref === undefined ? undefined : definitions[schema.$ref.replace("#/$defs/", "")];
   if (referred) return valueOf(referred, definitions);
   const { examples, example, enum: choices } = schema as Schema & { example?: unknown };
-  for (const given of [examples?.[0], example, schema.const, choices?.[0], schema.default]) {
-    if (given !== undefined) return given;
+  for (const candidate of [examples?.[0], example, schema.const, choices?.[0], schema.default]) {
+    if (candidate !== undefined) return candidate;
   }
   const [choice] = schema.anyOf ?? schema.oneOf ?? [];
   if (choice !== undefined) return valueOf(choice, definitions);

@@ -8,12 +8,12 @@ import { isDict, unknownValue } from "../interpreter/values.ts";
 type Part = "params" | "query" | "body";
 const parts: readonly Part[] = ["params", "query", "body"];
 
-/** A route as a function. Its arguments are the members of path, query and body, by name. */
+/** A route as a function of code mode. `argumentParts` names the part of the request to which each argument belongs. */
 export type CodeFunction = {
   route: Route;
   argumentParts: ReadonlyMap<string, Part>;
-  /** Whether the function acts on the session of the calling program. */
-  ofSession: boolean;
+  /** Whether the function reads or changes the session of the calling program. */
+  usesSession: boolean;
 };
 export type Catalogue = ReadonlyMap<string, CodeFunction>;
 
@@ -26,7 +26,7 @@ export function catalogueOf(list: readonly Route[]): Catalogue {
       );
       const argumentParts = new Map(names);
       if (argumentParts.size < names.length) throw new Error(`${route.name} has two arguments of one name`);
-      return [route.name, { route, argumentParts, ofSession: route.name.startsWith("auth.session.") }];
+      return [route.name, { route, argumentParts, usesSession: route.name.startsWith("auth.session.") }];
     }),
   );
 }
@@ -77,19 +77,24 @@ export function rawInput({ argumentParts, route }: CodeFunction, values: Readonl
   return raw;
 }
 
-/** Scores are added as multiples of 1/25, so that sums stay exact. */
+/**
+ * A score of 1, in units. A list scores its page size / 25, so a score in units is a whole number and sums are exact.
+ */
 export const scoreUnit = 25;
 
 const providers = new Set(["registrar", "dns", "payments", "mail"]);
 
-/** The largest page of a list. A page size that is known only during the run counts as this size. */
+/** The largest page of a list. The checker assumes it for a page size that is known only during the run. */
 export const largestPage = 100;
 
-/** The page size of a call to a list function with the argument `given`; undefined for other functions. */
-export function pageSizeOf({ route }: CodeFunction, given: unknown): number | undefined {
+/**
+ * The page size of a call of a list function whose argument `page_size` is `value`; 25 for an invalid value. Undefined
+ * for other functions.
+ */
+export function pageSizeOf({ route }: CodeFunction, value: unknown): number | undefined {
   const schema = Object.hasOwn(route.query.shape, "page_size") ? route.query.shape["page_size"] : undefined;
   if (!schema) return undefined;
-  const parsed = schema.safeParse(given);
+  const parsed = schema.safeParse(value);
   return typeof parsed.data === "number" ? parsed.data : scoreUnit;
 }
 

@@ -2,7 +2,7 @@ import type { Schema } from "../interpreter/types.ts";
 
 export type Definitions = Readonly<Record<string, Schema>>;
 
-/** The rules of the notation, for its readers. */
+/** The rules of the notation, which `functions.explain` answers with the types. */
 export const notation =
   "`name?` may be left out; a member without a type is a string; `[x]` is a list of x; `x|null` may be null; `(1..9)` bounds a number, a length or a count; `= x` is a default; other names are in `types`.";
 
@@ -10,11 +10,13 @@ type NotationOptions = {
   definitions?: Definitions;
   /** The definitions that are written by their names. */
   named?: ReadonlySet<string>;
-  /** Whether formats and bounds are written. Arguments have to keep them. */
+  /** Whether formats and bounds are written. Only the writer of an argument needs them. */
   isExact?: boolean;
 };
 
-/** Writes the type of a JSON schema in a short notation: `{id, size: integer, status: 'active'|'paused', tags: [Tag]}`. */
+/**
+ * Writes the type of a JSON schema in a short notation: `{id, size: integer, status: 'active'|'paused', tags: [Tag]}`.
+ */
 export function formatType(schema: Schema | boolean, options: NotationOptions = {}): string {
   if (typeof schema === "boolean") return "any";
   const { definitions = {}, named, isExact = false } = options;

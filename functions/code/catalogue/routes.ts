@@ -21,12 +21,12 @@ const FunctionSummary = z
   })
   .meta({ id: "FunctionSummary", description: "A function of code mode." });
 
-const functions = (description: string) =>
+const functionList = (description: string) =>
   z
     .object({ functions: z.array(FunctionSummary).meta({ description }) })
     .meta({ description: "Functions of code mode." });
 
-const needs = {
+const requirements = {
   capability: z
     .string()
     .nullable()
@@ -36,8 +36,8 @@ const needs = {
 
 const FunctionExplanation = FunctionSummary.extend({
   description: z.string().meta({ description: "The full description." }),
-  ...needs,
-  parameters: z.array(Parameter).meta({ description: "Its parameters." }),
+  ...requirements,
+  parameters: z.array(Parameter).meta({ description: "The parameters of the function." }),
   output: z.string().meta({ description: "The answer in words: the members of a dict with their types." }),
   problems: z
     .array(
@@ -55,7 +55,7 @@ const FunctionDigest = z.object({
   signature: z.string().meta({ description: "The name with its parameters and their types." }),
   output: z.string().meta({ description: "The type of the answer." }),
   access: FunctionSummary.shape.access,
-  ...needs,
+  ...requirements,
 });
 
 const FunctionDigests = z
@@ -63,12 +63,12 @@ const FunctionDigests = z
     functions: z.array(FunctionDigest).meta({ description: "The functions, in the order of the names." }),
     types: z
       .record(z.string(), z.string())
-      .meta({ description: "The types that several of the functions answer with, by name." }),
+      .meta({ description: "The types that are in several of the answers, by name." }),
     notation: z.string().meta({ description: "How types are written." }),
   })
   .meta({ id: "FunctionDigests", description: "Functions of code mode in brief." });
 
-/** The most functions that are explained at once: more than there are. */
+/** The most functions that one call explains. The API has fewer, so one call can explain them all. */
 const mostExplained = 200;
 
 const FunctionName = z.string().min(1).max(100);
@@ -84,26 +84,27 @@ const common = {
   access: "read" as const,
 };
 
-const at = (path = "") => ({ method: "GET" as const, path: `/v1/public/functions${path}` });
+const getAt = (path = "") => ({ method: "GET" as const, path: `/v1/public/functions${path}` });
 
 /**
- * The functions that describe other functions. They read the catalogue only when called, because it contains them too.
+ * The functions that describe other functions. They read the catalogue only when called, because the catalogue contains
+ * these functions too.
  */
 export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
   defineRoute({
     ...common,
-    http: at(),
+    http: getAt(),
     name: "functions.list",
     summary: "List the functions of code mode",
     synonyms: ["what can you do", "possible", "available", "commands", "calls", "tools", "all", "help"],
     description:
-      "Every function that a program can call. With `prefix`, only those whose names begin with it. With `account_id`, exactly those that you may call in that account, even if for some of its resources only. For a suspended or closed account, functions that change it are left out.",
+      "Every function that a program can call. With `prefix`, only the functions whose names begin with it. With `account_id`, only the functions that you may call in that account, for all or some of its resources. If the account is suspended or closed, functions that change it are left out.",
     scope: "visible",
     query: z.strictObject({
       prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
       account_id: Id.optional().meta({ description: "The account in which you want to call them." }),
     }),
-    output: functions("The functions, in the order of the reference.").meta({ id: "FunctionList" }),
+    output: functionList("The functions, in the order of the reference.").meta({ id: "FunctionList" }),
     problems: ["not_found"],
     run: async ({ query: { prefix = "", account_id: accountId } }, { permissions, table }) => {
       const account = accountId === undefined ? undefined : await table.get(accountKey(accountId), StoredAccount);
@@ -114,26 +115,26 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
   }),
   defineRoute({
     ...common,
-    http: at("/search"),
+    http: getAt("/search"),
     name: "functions.search",
     summary: "Find functions by words",
     synonyms: ["look for", "how to", "which"],
     description:
-      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word also matches longer words that begin with it. If there are none, it matches the most similar word. Only the first twelve words count.",
+      "The ten functions that match best. A word counts most in a name, a summary or the function's synonyms, and least in parameters and descriptions. A word of the query also matches longer words that begin with it. If it matches none, the most similar word counts. Only the first twelve words of the query are used.",
     query: z.strictObject({
       query: z.string().min(1).max(200).meta({ description: "Words, in any order.", example: "reset password" }),
     }),
-    output: functions("The functions that match, best first.").meta({ id: "FunctionMatches" }),
+    output: functionList("The functions that match, best first.").meta({ id: "FunctionMatches" }),
     run: async ({ query: { query } }) => ({ functions: searchFunctions(catalogue(), query).map(summaryOf) }),
   }),
   defineRoute({
     ...common,
-    http: at("/explain"),
+    http: getAt("/explain"),
     name: "functions.explain",
     summary: "Explain functions",
     synonyms: ["help", "describe", "arguments", "parameters", "details", "how"],
     description:
-      "A function's parameters, answer, capability, score and errors, with an example. Of a list of names, each function in brief: its parameters and answer with their types, its capability and score.",
+      "For one name: the parameters, answer, capability, score and errors of the function, with an example. For a list of names: the types of the parameters and of the answer, the capability and the score of each function.",
     query: NameOrNames,
     output: z.union([FunctionExplanation, FunctionDigests]),
     run: async ({ query: { name } }) => explain(name, catalogue()),
@@ -143,7 +144,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
 const explain = (name: string | readonly string[], catalogue: Catalogue) =>
   typeof name === "string"
     ? explanationOf(functionNamed(name, ["name"], catalogue))
-    : digestsOf(name.map((one, index) => functionNamed(one, ["name", index], catalogue)));
+    : digestsOf(name.map((item, index) => functionNamed(item, ["name", index], catalogue)));
 
 function functionNamed(name: string, path: (string | number)[], catalogue: Catalogue): CodeFunction {
   const fn = catalogue.get(name);
@@ -162,7 +163,7 @@ const summaryOf = (fn: CodeFunction) => ({
   access: fn.route.access,
 });
 
-/** The score of one call; of a list with the default page size. */
+/** The score of one call. A list counts with the default page size. */
 const scoreOf = (fn: CodeFunction): number =>
   unitsOf(fn, Object.hasOwn(fn.route.query.shape, "page_size") ? scoreUnit : undefined) / scoreUnit;
 
@@ -181,7 +182,7 @@ function explanationOf(fn: CodeFunction) {
   };
 }
 
-/** Explains functions in brief. A type that several of them answer with is written once. */
+/** Explains functions in brief. A type that is in several answers is written once, in `types`. */
 function digestsOf(functions: readonly CodeFunction[]) {
   const outputs = functions.map((fn) => outputSchemaOf(fn).$defs ?? {});
   const definitions: Definitions = Object.assign({}, ...outputs);

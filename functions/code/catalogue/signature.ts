@@ -5,7 +5,7 @@ import type { Schema } from "../interpreter/types.ts";
 import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
 type Options = {
-  /** Shows an example text from the schema in place of the length limits. */
+  /** Whether a text is described by an example from its schema, if there is one, and not by its length limits. */
   examples?: boolean;
 };
 
@@ -16,21 +16,21 @@ export function describeType(
   options: Options = {},
 ): string {
   if (typeof schema === "boolean") return "anything";
-  const inner = (part: Schema | boolean): string => describeType(part, definitions, options);
+  const describe = (part: Schema | boolean): string => describeType(part, definitions, options);
   const referred = schema.$ref === undefined ? undefined : definitions[schema.$ref.replace("#/$defs/", "")];
-  if (referred) return inner(referred);
+  if (referred) return describe(referred);
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" or ");
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   const choices = schema.anyOf ?? schema.oneOf;
-  if (choices) return [...new Set(choices.map(inner))].join(" or ");
+  if (choices) return [...new Set(choices.map(describe))].join(" or ");
   switch (schema.type) {
     case "array":
-      return `list of ${typeof schema.items === "object" && !Array.isArray(schema.items) ? inner(schema.items) : "anything"}${range(schema.minItems, schema.maxItems, " items")}`;
+      return `list of ${typeof schema.items === "object" && !Array.isArray(schema.items) ? describe(schema.items) : "anything"}${range(schema.minItems, schema.maxItems, " items")}`;
     case "object":
-      return schema.properties ? `dict {${members(schema, inner)}}` : "dict";
+      return schema.properties ? `dict {${members(schema, describe)}}` : "dict";
     case "string": {
-      const [like] = options.examples ? (schema.examples ?? []) : [];
-      if (typeof like === "string") return `string (such as ${JSON.stringify(like)})`;
+      const [example] = options.examples ? (schema.examples ?? []) : [];
+      if (typeof example === "string") return `string (such as ${JSON.stringify(example)})`;
       return `string${schema.format === undefined ? range(schema.minLength, schema.maxLength, " characters") : ` (${schema.format})`}`;
     }
     case "integer":
@@ -43,26 +43,26 @@ export function describeType(
   }
 }
 
-const members = (schema: Schema, inner: (part: Schema | boolean) => string): string =>
+const members = (schema: Schema, describe: (part: Schema | boolean) => string): string =>
   Object.entries(schema.properties ?? {})
-    .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${inner(member)}`)
+    .map(([name, member]) => `${name}${schema.required?.includes(name) ? "" : "?"}: ${describe(member)}`)
     .join(", ");
 
 /** Drops the bounds of safe integers, which zod adds to every integer. */
-const bound = (value: number | undefined): number | undefined =>
+const ownBound = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
 
 function range(from: number | undefined, to: number | undefined, unit = ""): string {
-  const [least, most] = [bound(from), bound(to)];
+  const [least, most] = [ownBound(from), ownBound(to)];
   if (least === undefined && most === undefined) return "";
   if (most === undefined) return ` (at least ${least}${unit})`;
   return least === undefined ? ` (at most ${most}${unit})` : ` (${least} to ${most}${unit})`;
 }
 
-/** One argument of a function, as described to callers. */
+/** A parameter of a function, as callers see it. */
 export const Parameter = z.object({
-  name: z.string().meta({ description: "The argument's name." }),
-  type: z.string().meta({ description: "Its type, in words." }),
+  name: z.string().meta({ description: "The parameter's name." }),
+  type: z.string().meta({ description: "The parameter's type, in words." }),
   required: z.boolean().meta({ description: "Whether the argument is required." }),
   description: z.string().meta({ description: "The meaning of the argument." }),
   default: z.unknown().optional().meta({ description: "The value if the argument is left out." }),
@@ -89,12 +89,15 @@ function findParameters(fn: CodeFunction): Parameter[] {
   });
 }
 
-/** `workspaces.list(account_id, page?, page_size?)`; `typed`: `…, page_size?: integer (1 to 100) = 25)`. */
+/**
+ * Writes a function with its parameters: `workspaces.list(account_id, page?, page_size?)`. If `typed`, with their types
+ * and defaults too: `page_size?: integer (1 to 100) = 25`.
+ */
 export function signatureOf(fn: CodeFunction, typed = false): string {
-  const shown = parametersOf(fn).map((parameter) => {
+  const parameters = parametersOf(fn).map((parameter) => {
     const name = `${parameter.name}${parameter.required ? "" : "?"}`;
     const preset = "default" in parameter ? ` = ${JSON.stringify(parameter.default)}` : "";
     return typed ? `${name}: ${parameter.type}${preset}` : name;
   });
-  return `${fn.route.name}(${shown.join(", ")})`;
+  return `${fn.route.name}(${parameters.join(", ")})`;
 }

@@ -18,8 +18,8 @@ import { closestName } from "../language/spelling.ts";
 import { type LiteralOf, literalValue, positionIn } from "./literals.ts";
 
 /**
- * The diagnostic for an argument whose value is known only during the run, if the function takes no value of this type.
- * Undefined if the argument may be valid. A result that may be None is checked during the run.
+ * The diagnostic for an argument whose value is known only during the run, if the function takes no value of its type.
+ * Undefined if the argument may be valid, or may be None: the run checks it then.
  */
 export function mismatchedArgument(
   { name: callee }: Call,
@@ -29,14 +29,14 @@ export function mismatchedArgument(
 ): Diagnostic | undefined {
   const { properties = {}, $defs = {} } = inputSchemaOf(fn);
   const expected = schemaTypeNames(properties[name] ?? true, $defs);
-  const found = isNullable(type.schema) ? undefined : typeNamesOf(type);
-  if (!expected || !found || [...found].some((one) => expected.has(one))) return undefined;
-  const of = describeExpression(value);
-  const [one = "null"] = found;
-  const hint = expected.has("string") && /^(?:name|path|call)$/.test(value.kind) ? textHint(one, type, of) : "";
+  const possible = isNullable(type.schema) ? undefined : typeNamesOf(type);
+  if (!expected || !possible || [...possible].some((typeName) => expected.has(typeName))) return undefined;
+  const source = describeExpression(value);
+  const [actual = "null"] = possible;
+  const hint = expected.has("string") && /^(?:name|path|call)$/.test(value.kind) ? textHint(actual, type, source) : "";
   return {
     code: "invalid_argument",
-    message: `${callee} does not take this ${name}: it takes a ${[...expected].join(" or ")}, and ${of} is a ${one}.${hint}`,
+    message: `${callee} does not take this ${name}: it takes a ${[...expected].join(" or ")}, and ${source} is a ${actual}.${hint}`,
     at: value.at,
     function: callee,
   };
@@ -45,11 +45,11 @@ export function mismatchedArgument(
 const isNullable = (schema: Schema | undefined): boolean =>
   (schema?.anyOf ?? schema?.oneOf ?? []).some((choice) => typeof choice === "object" && choice.type === "null");
 
-/** Suggests how to make a text of a value, as a sentence to append. `of` is the value's name in the program. */
-function textHint(found: TypeName, type: StaticType, of: string): string {
-  if (found === "number" || found === "boolean") return ` Write f"{${of}}".`;
-  const id = found === "dict" ? memberType(type, "id") : undefined;
-  return id && "type" in id && typeNamesOf(id.type)?.has("string") ? ` Did you mean ${of}.id?` : "";
+/** A sentence that says how to turn a value into a text. `source` is the value as the program writes it. */
+function textHint(typeName: TypeName, type: StaticType, source: string): string {
+  if (typeName === "number" || typeName === "boolean") return ` Write f"{${source}}".`;
+  const id = typeName === "dict" ? memberType(type, "id") : undefined;
+  return id && "type" in id && typeNamesOf(id.type)?.has("string") ? ` Did you mean ${source}.id?` : "";
 }
 
 /** Turns validation errors into diagnostics. Errors about missing members of the same object become one diagnostic. */
@@ -77,7 +77,7 @@ function invalidArgument(
 ): Diagnostic {
   const [{ loc: [, name = "", ...path], msg, type } = noError] = errors;
   const diagnostic = { function: call.name, detail: errors };
-  const argument = call.args.find((given) => given.name === name);
+  const argument = call.args.find((candidate) => candidate.name === name);
   const names = errors.slice(0, shownNames).map(({ loc }) => clip(String(loc.at(-1))));
   if (type === "missing" && !argument) {
     const message = `${call.name} needs the ${names.length > 1 ? "arguments" : "argument"} ${names.join(", ")}.`;
@@ -85,13 +85,14 @@ function invalidArgument(
   }
   const at = argument ? positionIn(argument.value, path) : call.at;
   const isNone = path.length === 0 && values.get(String(name)) === null;
-  const mayBeLeftOut = isNone && parametersOf(fn).some((one) => one.name === name && !one.required);
-  const of = (path: readonly (string | number)[]) => `${call.name} does not take this ${formatPath([name, ...path])}`;
+  const mayBeLeftOut = isNone && parametersOf(fn).some((parameter) => parameter.name === name && !parameter.required);
+  const refusalOf = (path: readonly (string | number)[]) =>
+    `${call.name} does not take this ${formatPath([name, ...path])}`;
   const message = mayBeLeftOut
     ? `${call.name} does not take None as ${name}: leave the argument out.`
     : names.length > 1
-      ? `${of(path.slice(0, -1))}: it lacks ${names.join(", ")}.`
-      : `${of(path)}: ${endSentence(clip(msg, 300))}`;
+      ? `${refusalOf(path.slice(0, -1))}: it lacks ${names.join(", ")}.`
+      : `${refusalOf(path)}: ${endSentence(clip(msg, 300))}`;
   return { ...diagnostic, code: "invalid_argument", message, at };
 }
 
@@ -103,8 +104,8 @@ export const formatPath = ([name = "", ...path]: readonly (string | number)[]): 
   [name, ...path.map((step) => (typeof step === "number" ? `[${step}]` : `.${clip(step)}`))].join("");
 
 /** The diagnostic for an argument without a name. It suggests the parameter at the same position. */
-function positionalArgument({ at }: Argument, place: number, fn: CodeFunction): Diagnostic {
-  const name = [...fn.argumentParts.keys()][place];
+function positionalArgument({ at }: Argument, index: number, fn: CodeFunction): Diagnostic {
+  const name = [...fn.argumentParts.keys()][index];
   const hint = name === undefined ? "It takes no more arguments." : `Write \`${name}=…\`.`;
   const message = `${fn.route.name} takes its arguments by name, as \`name=value\`. ${hint}`;
   return { code: "positional_argument", message, at, function: fn.route.name };
@@ -121,14 +122,16 @@ function unknownArgument({ name, at }: Argument, fn: CodeFunction): Diagnostic {
 
 const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** The mistakes in a call's arguments, and the arguments' values as far as they are known before the run. */
+/** The mistakes in the arguments of a call, and the values as far as they are known before the run. */
 type CheckedArguments = { diagnostics: Diagnostic[]; values: ReadonlyMap<string, unknown> };
 
-/** Checks the arguments of a call as far as they are known before the run. Unknown parts are `unknownValue`. */
+/**
+ * Checks the arguments of a call as far as they are known before the run. Unknown parts of a value are `unknownValue`.
+ */
 export function checkArguments(call: Call, fn: CodeFunction, literalOf: LiteralOf): CheckedArguments {
-  const diagnostics = call.args.flatMap((given, index) => {
-    if (fn.argumentParts.has(given.name)) return [];
-    return [given.name === "" ? positionalArgument(given, index, fn) : unknownArgument(given, fn)];
+  const diagnostics = call.args.flatMap((argument, index) => {
+    if (fn.argumentParts.has(argument.name)) return [];
+    return [argument.name === "" ? positionalArgument(argument, index, fn) : unknownArgument(argument, fn)];
   });
   if (call.args.some(({ name }) => name === "")) return { diagnostics, values: new Map() };
   const literals = new Map(call.args.map(({ name, value }) => [name, literalValue(value, literalOf)]));
@@ -138,7 +141,7 @@ export function checkArguments(call: Call, fn: CodeFunction, literalOf: LiteralO
     parse(fn, values);
   } catch (error) {
     if (error instanceof InvalidInput) {
-      const errors = error.errors.map((found) => inPayload(fn, found)).filter((found) => isSure(found, unknown));
+      const errors = error.errors.map((one) => inPayload(fn, one)).filter((one) => isSure(one, unknown));
       diagnostics.push(...invalidArguments(errors, call, fn, values));
     } else if (unknown.length === 0) {
       throw error;
@@ -153,7 +156,10 @@ function parse(fn: CodeFunction, values: ReadonlyMap<string, unknown>): void {
   parseInput(fn.route, rawInput(fn, values));
 }
 
-/** The input of a call whose values are all known. Throws InvalidInput, with places as the program writes them. */
+/**
+ * The input of a call whose values are all known. Throws InvalidInput if `payload` is missing, is not a dict or names
+ * another account. The route validates the rest.
+ */
 export function inputOf(fn: CodeFunction, values: ReadonlyMap<string, unknown>): RawInput {
   checkPayload(fn, values);
   return rawInput(fn, values);
@@ -162,10 +168,10 @@ export function inputOf(fn: CodeFunction, values: ReadonlyMap<string, unknown>):
 const startsWith = (long: readonly (string | number)[], short: readonly (string | number)[]): boolean =>
   short.every((step, index) => long[index] === step);
 
-/** Tells whether an error is certain, no matter which values the unknown parts take. */
+/** Whether an error is certain, whichever values the unknown parts have. `unknown` has the paths of these parts. */
 function isSure({ loc, type }: ValidationError, unknown: readonly (string | number)[][]): boolean {
   const path = loc.slice(1);
-  return !unknown.some((place) => startsWith(path, place) || (startsWith(place, path) && type === "value_error"));
+  return !unknown.some((part) => startsWith(path, part) || (startsWith(part, path) && type === "value_error"));
 }
 
 const lowerCased = (value: unknown): unknown => (typeof value === "string" ? value.toLowerCase() : value);
@@ -173,7 +179,9 @@ const lowerCased = (value: unknown): unknown => (typeof value === "string" ? val
 const invalidPayload = (loc: string[], msg: string, type: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", ...loc], msg, type }]);
 
-/** Requires `payload` to be a dict with the same account as the call. */
+/**
+ * Requires `payload` to be a dict that names the account of the call. Does nothing for a function without `payload`.
+ */
 function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unknown>): void {
   if (route.codeMode.arguments === "flat") return;
   const payload = values.get("payload");
@@ -187,7 +195,7 @@ function checkPayload({ route }: CodeFunction, values: ReadonlyMap<string, unkno
   }
 }
 
-/** Moves an error of the body to the `payload` argument, if the function takes its body as one. */
+/** Moves an error in the body to the argument `payload`, if the function takes its body as `payload`. */
 function inPayload({ route }: CodeFunction, error: ValidationError): ValidationError {
   const [part = "", ...path] = error.loc;
   return route.codeMode.arguments === "payload" && part === "body"
@@ -198,14 +206,12 @@ function inPayload({ route }: CodeFunction, error: ValidationError): ValidationE
 /** A call and its argument values. */
 type EvaluatedCall = { call: Call; args: ReadonlyMap<string, unknown> };
 
-/**
- * The diagnostic for arguments that failed validation during the run. Further errors of the same call are in `also`.
- */
+/** The diagnostic for arguments that failed validation during the run. `also` has the further mistakes of the call. */
 export function invalidInput(error: InvalidInput, { call, args }: EvaluatedCall, fn: CodeFunction): Diagnostic {
-  const errors = error.errors.map((found) => inPayload(fn, found));
+  const errors = error.errors.map((one) => inPayload(fn, one));
   const [first] = errors;
   if (first?.type === "idempotency_key_reused") {
-    const message = `${call.name}: an earlier run of this program made this call with other arguments, as what it read has changed since: send it as a new request.`;
+    const message = `${call.name}: an earlier run of this program made this call with other arguments, because the values that the program reads have changed: send the program as a new request.`;
     return { code: first.type, message, at: call.at, detail: error.errors };
   }
   const [diagnostic, ...also] = invalidArguments(errors, call, fn, args);

@@ -15,10 +15,10 @@ import type { DiagnosticList } from "./diagnostics.ts";
 import type { CheckerContext, LoopVariables, Variables } from "./scope.ts";
 import { unknownFunction } from "./unknown-names.ts";
 
-/** The reasons that forbid this program to call a function with any arguments. */
+/** The reasons why this program may not call a function, whatever the arguments are. */
 function callRestrictions(
   { name, at }: Call,
-  { route, ofSession }: CodeFunction,
+  { route, usesSession }: CodeFunction,
   context: CheckerContext,
 ): Diagnostic[] {
   const diagnostics: Diagnostic[] = [];
@@ -26,7 +26,7 @@ function callRestrictions(
     const message = `This program may only read, and ${name} changes something: send it where programs may write.`;
     diagnostics.push({ code: "read_only", message, at });
   }
-  if (ofSession && !context.session) {
+  if (usesSession && !context.session) {
     diagnostics.push({ code: "no_session", message: `${name} needs a session: send a session_id.`, at });
   }
   return diagnostics;
@@ -38,7 +38,10 @@ function outputType(fn: CodeFunction): StaticType {
   return { schema, definitions: schema.$defs ?? {} };
 }
 
-/** The type of a call's result, and the call's score in units: in a run, and in a dry run, which authorizes a write. */
+/**
+ * The type of a call's result, and the call's score in units: in a run, and in a dry run, which only authorizes a
+ * write.
+ */
 type CheckedResult = { type: StaticType; units: number; dryUnits: number };
 
 /** Checks the calls of a program and collects their diagnostics. */
@@ -55,7 +58,7 @@ export class CallChecker {
     this.#diagnostics = diagnostics;
   }
 
-  /** Checks a call; `typeOf` checks its arguments. */
+  /** Checks a call and its arguments. `typeOf` checks the expression of an argument. */
   check(call: Call, loops: LoopVariables, typeOf: (value: Expression) => StaticType): CheckedResult {
     const fn = this.#functionOf(call, loops);
     const { diagnostics = [], values } = fn
@@ -64,15 +67,15 @@ export class CallChecker {
     this.#diagnostics.diagnostics.push(...diagnostics);
     for (const argument of call.args) {
       const type = typeOf(argument.value);
-      const isOpen = fn && values.get(argument.name) === unknownValue;
-      const mismatch = isOpen ? mismatchedArgument(call, argument, fn, type) : undefined;
+      const isUnknown = fn && values.get(argument.name) === unknownValue;
+      const mismatch = isUnknown ? mismatchedArgument(call, argument, fn, type) : undefined;
       if (mismatch) this.#diagnostics.diagnostics.push(mismatch);
     }
     if (!fn) return { type: {}, units: 0, dryUnits: 0 };
     const account = values.get("account_id");
     if (typeof account === "string") this.accounts.set(call, account.toLowerCase());
-    const given = values.get("page_size");
-    const pageSize = pageSizeOf(fn, given === unknownValue ? largestPage : given);
+    const requested = values.get("page_size");
+    const pageSize = pageSizeOf(fn, requested === unknownValue ? largestPage : requested);
     const type = { ...outputType(fn), ...(pageSize === undefined ? {} : { pageSize }) };
     const units = unitsOf(fn, pageSize);
     return { type, units, dryUnits: fn.route.access === "write" ? scoreUnit : units };

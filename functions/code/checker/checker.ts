@@ -38,7 +38,7 @@ import { callLimit, scoreLimit } from "../language/limits.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 import { CallChecker } from "./calls.ts";
-import { type CallCost, cheaper, costliestOf, scoreOf } from "./cost.ts";
+import { type CallCost, howToLowerScore, costliestOf, scoreOf } from "./cost.ts";
 import { DiagnosticList } from "./diagnostics.ts";
 import { OperatorChecker, accessType, neverEqual, operationType } from "./operations.ts";
 import { type LoopVariables, ConditionScope, type CheckerContext, Variables } from "./scope.ts";
@@ -56,6 +56,7 @@ class Checker {
   readonly #conditions = new ConditionScope();
   readonly #calls: CallChecker;
   readonly #operators: OperatorChecker;
+  /** The variables that the current statement reads. */
   #needs = new Map<string, number | undefined>();
 
   constructor(context: CheckerContext) {
@@ -70,7 +71,10 @@ class Checker {
     return this.#calls.accounts;
   }
 
-  /** Checks a statement. Returns the variables it reads, each with the index of the statement that assigned it. */
+  /**
+   * Checks a statement. Returns the variables that it reads, each with the index of the statement that assigned the
+   * variable; undefined for a variable of the session.
+   */
   statement({ target, value }: Statement, index: number): Map<string, number | undefined> {
     this.#needs = new Map();
     const type = this.#typeOf(value, new Map(), 1);
@@ -78,6 +82,7 @@ class Checker {
     return this.#needs;
   }
 
+  /** Checks an expression and returns its type. `factor` is the most times that a run evaluates the expression. */
   #typeOf(node: Expression, loops: LoopVariables, factor: number): StaticType {
     switch (node.kind) {
       case "name":
@@ -123,7 +128,7 @@ class Checker {
     return type;
   }
 
-  /** Reports values that the program writes out and compares with a member that never has them. */
+  /** Reports a literal that is compared with a value which is never equal to it. */
   #comparison({ operator, operands }: Operation, types: readonly StaticType[], loops: LoopVariables): void {
     const [[left, right], [ours = {}, theirs = {}]] = [operands, types];
     if (!left || !right) return;
@@ -131,16 +136,16 @@ class Checker {
     const items = itemType(theirs);
     const compared = isSearch
       ? [
-          ...(right.kind === "list" ? right.items : []).map((item) => ({ of: left, type: ours, item })),
-          { of: right, type: "type" in items ? items.type : {}, item: left },
+          ...(right.kind === "list" ? right.items : []).map((item) => ({ source: left, type: ours, item })),
+          { source: right, type: "type" in items ? items.type : {}, item: left },
         ]
       : [
-          { of: left, type: ours, item: right },
-          { of: right, type: theirs, item: left },
+          { source: left, type: ours, item: right },
+          { source: right, type: theirs, item: left },
         ];
-    for (const { of, type, item } of compared) {
-      const wrong = neverEqual(describeExpression(of), type, this.#variables.literal(item, loops));
-      if (wrong !== undefined) this.diagnostics.add("unknown_value", item.at, () => wrong);
+    for (const { source, type, item } of compared) {
+      const message = neverEqual(describeExpression(source), type, this.#variables.literal(item, loops));
+      if (message !== undefined) this.diagnostics.add("unknown_value", item.at, () => message);
     }
   }
 
@@ -156,7 +161,7 @@ class Checker {
     return commonType(...types);
   }
 
-  /** Checks a call of a builtin or, with the type of its receiver, of a method. */
+  /** Checks a call of a builtin. For a method `receiver` is the type of the value before the dot. */
   #builtin(
     builtin: Builtin | undefined,
     call: CallOfBuiltin,
@@ -165,14 +170,14 @@ class Checker {
     receiver?: StaticType,
   ): StaticType {
     if (!builtin) return {};
-    const given = call.args.map(({ value }) => ({
+    const args = call.args.map(({ value }) => ({
       type: this.#typeOf(value, loops, factor),
       literal: this.#variables.literal(value, loops),
     }));
-    if (receiver) given.unshift({ type: receiver, literal: undefined });
-    const result = checkBuiltin(builtin, call, given);
+    if (receiver) args.unshift({ type: receiver, literal: undefined });
+    const result = checkBuiltin(builtin, call, args);
     if (!("message" in result)) return result;
-    const types = given.map(({ type }) => type);
+    const types = args.map(({ type }) => type);
     this.#operators.report(result.code, result.at, types, result.message);
     return {};
   }
@@ -210,7 +215,7 @@ class Checker {
     for (const [count, access] of accesses.entries()) {
       const result = this.#access(type, access, () => describeExpression(node, count), loops, factor);
       const key = literalKey(access);
-      if (!("type" in result) && !this.#conditions.allow(result, type, of, key)) {
+      if (!("type" in result) && !this.#conditions.mayPrevent(result, type, of, key)) {
         this.diagnostics.add("no_such_member", access.at, () =>
           invalidAccess(result, key, describeExpression(node, count)),
         );
@@ -220,7 +225,10 @@ class Checker {
     return type;
   }
 
-  /** The call that a method of an unknown variable was meant for: `mailboxes.get("id")`. */
+  /**
+   * The function call that a method call on an unknown variable was probably meant to be: `mailboxes.get("id")`.
+   * Undefined if the variable's name is like no prefix of the functions.
+   */
   #calledFunction({ of, accesses, at }: Path, loops: LoopVariables): Call | undefined {
     if (of.kind !== "name" || loops.has(of.name) || this.#variables.get(of.name)) return undefined;
     const members = leadingMembers(accesses);
@@ -273,43 +281,43 @@ class Checker {
   #comprehension(node: Comprehension, outer: LoopVariables, outerFactor: number): StaticType {
     const loops = new Map(outer);
     let factor = outerFactor;
-    let most: number | undefined = 1;
-    // The number of rounds that are sure to be made, as far as it is known.
-    let sure: number | undefined = 1;
+    let mostItems: number | undefined = 1;
+    // The number of rounds that every run makes; undefined if it is not known.
+    let certainRounds: number | undefined = 1;
     for (const [index, clause] of node.clauses.entries()) {
       if (clause.kind === "if") {
         this.#typeOf(clause.test, loops, factor);
         this.#conditions.enter(clause.test);
-        sure = undefined;
+        certainRounds = undefined;
         continue;
       }
       const type = this.#typeOf(clause.over, loops, factor);
       this.#bindItems(clause, type, loops);
-      // The run makes no more calls than this, even if a list of unknown length is long.
+      // A list of unknown length counts as `callLimit` items, because a run makes no more calls than that.
       const items = type.most ?? callLimit;
       factor *= items;
-      most = most === undefined || type.most === undefined ? undefined : most * items;
-      // The length of a variable proves nothing: the clause may stand in a condition that tests the length first.
+      mostItems = mostItems === undefined || type.most === undefined ? undefined : mostItems * items;
+      // The length of a list in a variable proves nothing: a condition around the comprehension may test the length.
       const isWrittenHere = clause.over.kind === "list" || clause.over.kind === "builtin";
-      sure = sure !== undefined && type.isExact && isWrittenHere ? sure * items : undefined;
-      const each = leastCallsAfter(node, index);
-      if (sure !== undefined && sure * each > callLimit) {
-        const message = tooManyCalls(clause.over, sure, each);
+      certainRounds = certainRounds !== undefined && type.isExact && isWrittenHere ? certainRounds * items : undefined;
+      const callsPerRound = leastCallsAfter(node, index);
+      if (certainRounds !== undefined && certainRounds * callsPerRound > callLimit) {
+        const message = tooManyCalls(clause.over, certainRounds, callsPerRound);
         this.diagnostics.add("too_many_calls", clause.at, () => message);
-        sure = undefined;
+        certainRounds = undefined;
       }
       this.#conditions.enter();
     }
     const item = this.#typeOf(node.element, loops, factor);
     this.#conditions.leave(node.clauses.length);
-    return { type: "list", item, ...(most === undefined ? {} : { most }) };
+    return { type: "list", item, ...(mostItems === undefined ? {} : { most: mostItems }) };
   }
 
   /** Adds the variables of a `for` to `loops`, with the types of its items. */
   #bindItems({ names, over }: ForClause, type: StaticType, loops: Map<string, StaticType>): void {
     const item = this.#itemsOf(over, type);
-    const parts = names.length === 1 ? [item] : names.map((_, place) => partOf(item, place));
-    for (const [place, name] of names.entries()) loops.set(name, parts[place] ?? {});
+    const parts = names.length === 1 ? [item] : names.map((_, index) => partOf(item, index));
+    for (const [index, name] of names.entries()) loops.set(name, parts[index] ?? {});
     if (names.length > 1 && item.parts && item.parts.length !== names.length) {
       const message = `An item has ${item.parts.length} values, and the \`for\` takes ${names.length}.`;
       this.diagnostics.add("type_error", over.at, () => message);
@@ -329,8 +337,8 @@ class Checker {
   }
 }
 
-const partOf = (type: StaticType, place: number): StaticType => {
-  const part = itemType(type, place);
+const partOf = (type: StaticType, index: number): StaticType => {
+  const part = itemType(type, index);
   return "type" in part ? part.type : {};
 };
 
@@ -353,13 +361,14 @@ export type CheckedStatement = {
   writes: boolean;
 };
 
-/** The result of checking a program. The steps may run only when there are no mistakes. */
+/** The result of checking a program. Its steps may run only if `diagnostics` is empty. */
 export type Checked = {
   steps: CheckedStatement[];
   calls: Map<Call, CheckedCall>;
   diagnostics: Diagnostic[];
+  /** The complexity score; 0 if the program was not scored because of a mistake. */
   score: number;
-  /** The score of its dry run, which only authorizes writes. */
+  /** The score of a dry run of the program, which only authorizes writes. */
   dryScore: number;
   /** Whether the program reads a variable that it does not assign. */
   readsUnassigned?: boolean;
@@ -407,7 +416,7 @@ function withScore(checked: Checked, checker: Checker): Checked {
   const { costliest } = checked;
   if (score <= scoreLimit || !first || !costliest)
     return { ...checked, score, dryScore: scoreOf(checker.costs, "dryUnits") };
-  const message = `The program's complexity score is ${score}; ${scoreLimit} is the most. To lower it: ${cheaper(costliest)}`;
+  const message = `The program's complexity score is ${score}; ${scoreLimit} is the most. To lower it: ${howToLowerScore(costliest)}`;
   return { ...checked, score, diagnostics: [{ code: "score_too_high", message, at: first.at }] };
 }
 

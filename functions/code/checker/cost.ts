@@ -2,10 +2,10 @@ import { scoreUnit } from "../catalogue/function.ts";
 import type { Call } from "../language/ast.ts";
 import { callLimit } from "../language/limits.ts";
 
-/** The score of one call in units, in a run and in a dry run, and how often the program makes it at most. */
+/** The score of one call in units, in a run and in a dry run, and the most `times` that the program makes the call. */
 export type CallCost = { call: Call; units: number; dryUnits: number; times: number };
 
-/** The highest score that a run, or a dry run, can reach with as many calls as a program may make. */
+/** The highest score that a run (`units`) or a dry run (`dryUnits`) can reach within `callLimit` calls. */
 export function scoreOf(costs: readonly CallCost[], member: "units" | "dryUnits"): number {
   let [left, total] = [callLimit, 0];
   for (const { times, [member]: units } of costs.toSorted((a, b) => b[member] - a[member])) {
@@ -22,13 +22,13 @@ const totalOf = ({ units, times }: CallCost): number => units * Math.min(times, 
 export const costliestOf = (costs: readonly CallCost[]): CallCost | undefined =>
   costs.toSorted((a, b) => totalOf(b) - totalOf(a))[0];
 
-/** Advice on how to lower the score of a program, from the call with the largest part of it. */
-export function cheaper({ call, units, times }: CallCost): string {
-  const [each, most] = [units / scoreUnit, Math.min(times, callLimit)];
-  const part = `${call.name} in line ${call.at.line} counts ${each}${most > 1 ? ` for each of up to ${most} calls` : ""}`;
+/** Says how to lower the score of a program whose costliest call is this one. */
+export function howToLowerScore({ call, units, times }: CallCost): string {
+  const [score, most] = [units / scoreUnit, Math.min(times, callLimit)];
+  const part = `${call.name} in line ${call.at.line} counts ${score}${most > 1 ? ` for each of up to ${most} calls` : ""}`;
   const ways = [
     ...(most > 1 ? ["go over fewer items, as in `[… for x in xs[:20]]`"] : []),
-    ...(each > 1 && call.args.some(({ name }) => name === "page_size") ? ["ask for a smaller `page_size`"] : []),
+    ...(score > 1 && call.args.some(({ name }) => name === "page_size") ? ["ask for a smaller `page_size`"] : []),
   ];
   return `${part}; ${ways.join(", or ") || "make fewer calls in one program"}.`;
 }

@@ -2,8 +2,7 @@ import type { Position } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 
 /**
- * The number of mistakes that get a full message. Further mistakes are only counted, because suggestions take long to
- * find.
+ * The number of mistakes that get a message. Further mistakes are only counted, because suggestions take long to find.
  */
 const detailedDiagnostics = 5;
 
@@ -11,12 +10,13 @@ const detailedDiagnostics = 5;
 export class DiagnosticList {
   readonly diagnostics: Diagnostic[] = [];
 
-  /** Whether the next mistake still gets a full message. */
+  /** Whether the next mistake gets a message. */
   get isDetailed(): boolean {
     return this.diagnostics.length < detailedDiagnostics;
   }
 
-  add(code: string, at: Position, say: () => string): void {
-    this.diagnostics.push({ code, message: this.isDetailed ? say() : "", at });
+  /** Adds a mistake. `messageOf` is called only if the mistake gets a message. */
+  add(code: string, at: Position, messageOf: () => string): void {
+    this.diagnostics.push({ code, message: this.isDetailed ? messageOf() : "", at });
   }
 }

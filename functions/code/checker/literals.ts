@@ -11,7 +11,7 @@ export type LiteralOf = (node: Expression) => Constant | undefined;
 
 const ownLiteral: LiteralOf = (node) => (node.kind === "literal" ? node.value : undefined);
 
-/** Reads the literals, lists and dicts that an argument is made of. Without `literalOf` no variable is known. */
+/** Reads the value of an argument from its literals, lists and dicts. Without `literalOf` every variable is unknown. */
 export function literalValue(node: Expression, literalOf = ownLiteral): LiteralValue {
   const unknown: Path[] = [];
   const read = (part: Expression, path: Path): unknown => {
@@ -31,7 +31,10 @@ export function literalValue(node: Expression, literalOf = ownLiteral): LiteralV
   return { value: read(node, []), unknown };
 }
 
-/** The position of the part at a path of keys and indexes. For a member, this is the position of its key. */
+/**
+ * The position of the part of `node` at a path of keys and indexes. For a member, this is the position of its key. If
+ * the program does not write the part out, this is the position of the nearest part around it.
+ */
 export function positionIn(node: Expression, [step, ...rest]: readonly (string | number)[]): Position {
   if (node.kind === "list" && typeof step === "number") {
     const item = node.items[step];

@@ -27,8 +27,8 @@ const ordered: readonly TypeName[] = ["number", "string"];
 const isArithmetic = (operator: Operation["operator"]): operator is Arithmetic => Object.hasOwn(operandPairs, operator);
 
 /**
- * The type of an operation's result, or the reason why it always fails. When the operation is certain to be evaluated
- * (`isCertain`), a None operand is a mistake too.
+ * The type of an operation's result, or the reason why the operation always fails. An operand that is None is a mistake
+ * only if every run evaluates the operation (`isCertain`).
  */
 export function operationType(
   operator: Operation["operator"],
@@ -61,7 +61,8 @@ function operandFault(operator: Operation["operator"], ours: Types, theirs: Type
 }
 
 /**
- * The reason why `in` always fails for these container and item types. `items` is undefined if it could be any type.
+ * The reason why `in` always fails for these container and item types. `items` is undefined if an item can have any
+ * type.
  */
 function searchFault(containers: ReadonlySet<TypeName>, items: Types): string | undefined {
   if (containers.has("list") || containers.has("dict")) return undefined;
@@ -84,17 +85,17 @@ function resultType(operator: Arithmetic, left: StaticType, right: StaticType): 
 }
 
 /**
- * Explains that the expression `of` never equals `value`, because its schema lists its values and this is none of them.
- * Undefined if they may be equal.
+ * Explains why an expression never equals `value`: the schema of the expression lists its values, and `value` is not
+ * among them. Undefined if they may be equal. `source` is the expression as the program writes it.
  */
-export function neverEqual(of: string, type: StaticType, value: unknown): string | undefined {
+export function neverEqual(source: string, type: StaticType, value: unknown): string | undefined {
   const values = listedValues(type);
   if (!values || (typeof value !== "string" && typeof value !== "number") || values.includes(value)) return undefined;
   const names = values.map(String);
   const meant = closestName(String(value), names);
   const hint = meant === undefined ? "" : ` Did you mean ${JSON.stringify(meant)}?`;
   const listed = names.map((name) => JSON.stringify(name)).join(", ");
-  return `${of} is never ${JSON.stringify(clip(String(value)))}: it is one of ${listed}.${hint}`;
+  return `${source} is never ${JSON.stringify(clip(String(value)))}: it is one of ${listed}.${hint}`;
 }
 
 /** Checks the operand of `-` and the keys of dicts, and reports types that always fail. */
@@ -107,7 +108,7 @@ export class OperatorChecker {
     this.#diagnostics = diagnostics;
   }
 
-  /** The result type of `-` or `not` for an operand of this type. */
+  /** The type of the result of `-` or `not` for an operand of this type. */
   unary({ operator, at }: Unary, operand: StaticType): StaticType {
     if (operator === "not") return plainType("boolean");
     const found = wrongType(operand, ["number"]);
@@ -115,7 +116,7 @@ export class OperatorChecker {
     return plainType("number");
   }
 
-  /** The type of a dict display. `typeOf` checks its keys and values. */
+  /** The type of a dict that the program writes out. `typeOf` checks a key or a value. */
   dict({ members }: Dict, typeOf: (node: Expression) => StaticType): StaticType {
     return dictType(
       members.map(({ key, value }) => {
@@ -137,7 +138,7 @@ export class OperatorChecker {
   }
 }
 
-/** Follows one access into a value: by `key` if it is known, else by the type of the index. */
+/** The type of a member or item of a value: at `key` if the key is known, else by the type of the index. */
 export function accessType(of: StaticType, key: string | number | undefined, index: StaticType): AccessResult {
   if (of.none) return { typeName: "null" };
   if (typeof key === "string") return memberType(of, key);
@@ -147,15 +148,16 @@ export function accessType(of: StaticType, key: string | number | undefined, ind
 }
 
 function accessByType(of: StaticType, index: StaticType): AccessResult {
-  const [given, types] = [typeNamesOf(index), typeNamesOf(of)];
-  if (given && !given.has("number") && !given.has("string"))
-    return { index: cannotIndex(`a ${[...given].join(" or ")}`) };
+  const [indexTypes, types] = [typeNamesOf(index), typeNamesOf(of)];
+  if (indexTypes && !indexTypes.has("number") && !indexTypes.has("string"))
+    return { index: cannotIndex(`a ${[...indexTypes].join(" or ")}`) };
   const [isList, isDict] = [types?.has("list") ?? true, types?.has("dict") ?? true];
-  if (given && isList && !isDict && !given.has("number")) {
+  if (indexTypes && isList && !isDict && !indexTypes.has("number")) {
     return { index: "An index of a list is a whole number, not a string." };
   }
-  if (given && isDict && !isList && !given.has("string")) return { index: cannotUseKey("number") };
-  if (given && !given.has("number") && !isList && !isDict) return { typeName: [...(types ?? [])].join(" or ") };
+  if (indexTypes && isDict && !isList && !indexTypes.has("string")) return { index: cannotUseKey("number") };
+  if (indexTypes && !indexTypes.has("number") && !isList && !isDict)
+    return { typeName: [...(types ?? [])].join(" or ") };
   const item = itemType(of);
   return isDict && !("type" in item) ? { type: {} } : item;
 }

@@ -6,20 +6,27 @@ import { type Expression, type Operation, subexpressions } from "../language/ast
 /** The context in which a program is checked. */
 export type CheckerContext = {
   catalogue: Catalogue;
-  /** The session's variables, each with its type, or the reason if its value was dropped; undefined without a session. */
+  /**
+   * The session's variables, each with its type, or with the reason why its value was dropped. Undefined without a
+   * session.
+   */
   session?: ReadonlyMap<string, { type: StaticType } | { gone: string }> | undefined;
+  /** Whether a call that writes is a mistake. */
   readOnly?: boolean | undefined;
 };
 
 /** The loop variables of the comprehensions around an expression. */
 export type LoopVariables = ReadonlyMap<string, StaticType>;
 
-/** A variable: the index of the statement that assigned it, its type, and its value if that is a literal. */
+/**
+ * A variable: the index of the statement that assigned it (undefined for a variable of the session), its type, and its
+ * value if the program assigned a literal.
+ */
 type Variable = { statement: number | undefined; type: StaticType; literal?: string | number | undefined };
 
 /**
- * The longest text of a variable, in characters, that the checker remembers. The limit exists because a program can
- * pass a variable to thousands of arguments.
+ * The longest text of a variable, in characters, that the checker remembers. A program can pass one variable to
+ * thousands of arguments, and each is validated.
  */
 const literalChars = 256;
 
@@ -51,8 +58,8 @@ export class Variables {
   }
 
   /**
-   * The value of a literal, or of a variable that was assigned a literal; undefined if the value is unknown, or if a
-   * surrounding condition tests the variable.
+   * The value of a literal, or of a variable that was assigned a literal. Undefined if the value is unknown, or if a
+   * surrounding condition mentions the variable: the expression may then not be evaluated for this value.
    */
   literal(node: Expression, loops: LoopVariables): Constant | undefined {
     if (node.kind === "literal") return node.value;
@@ -66,8 +73,11 @@ export class Variables {
  * them, so an access to a tested member is no mistake.
  */
 export class ConditionScope {
+  /** The variables in each surrounding condition; none for a comprehension. */
   readonly #around: (readonly string[])[] = [];
+  /** In how many surrounding conditions each variable occurs. */
   readonly #mentioned = new Map<string, number>();
+  /** The keys that the program tests by `in`. */
   readonly #tested = new Set<string>();
 
   /** Whether the current expression is evaluated in every run. */
@@ -75,7 +85,9 @@ export class ConditionScope {
     return this.#around.length === 0;
   }
 
-  /** Enters a part that is evaluated only if `condition` allows or, without one, once for each item of a list. */
+  /**
+   * Enters a part that is evaluated only if `condition` allows it. Without a condition: once for each item of a list.
+   */
   enter(condition?: Expression): void {
     const names = condition ? namesIn(condition) : [];
     for (const name of names) this.#mentioned.set(name, (this.#mentioned.get(name) ?? 0) + 1);
@@ -101,8 +113,8 @@ export class ConditionScope {
     return of.kind === "name" && (this.#mentioned.get(of.name) ?? 0) > 0;
   }
 
-  /** Tells whether an invalid access may be allowed, because a condition may prevent its evaluation. */
-  allow(access: InvalidAccess, type: StaticType, of: Expression, key: string | number | undefined): boolean {
+  /** Tells whether a condition may prevent the evaluation of an invalid access. */
+  mayPrevent(access: InvalidAccess, type: StaticType, of: Expression, key: string | number | undefined): boolean {
     if (type.none) return !this.isCertain;
     if (type.type !== undefined && "typeName" in access) return this.mentions(of);
     if (!type.members || !("members" in access)) return false;

@@ -10,7 +10,7 @@ import { methodHintOf } from "../language/hints.ts";
 import { clip } from "../language/messages.ts";
 import { closestName } from "../language/spelling.ts";
 
-/** Verbs of other APIs that mean one of our verbs. */
+/** Our verbs, each with verbs of other APIs that mean the same. */
 const verbs: readonly (readonly [string, readonly string[]])[] = [
   ["add", ["create", "new", "insert", "post", "register", "connect"]],
   ["create", ["add", "new", "insert"]],
@@ -21,8 +21,8 @@ const verbs: readonly (readonly [string, readonly string[]])[] = [
   ["submit", ["add", "create", "send"]],
 ];
 
-/** The longest name, in characters, that is searched for a misspelling. */
-const readChars = 100;
+/** The longest name, in characters, for which similar functions are searched. */
+const searchedChars = 100;
 
 /** The diagnostic for a call to an unknown function. It suggests the intended function or similar ones. */
 export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (name: string) => boolean): Diagnostic {
@@ -40,28 +40,28 @@ export function unknownFunction(call: Call, catalogue: Catalogue, isVariable: (n
   const builtin = missingBuiltins.get(name);
   if (builtin !== undefined) return { ...diagnostic, message: builtin };
   const sentence = `There is no function ${clip(name)}.`;
-  if (name.length > readChars) return { ...diagnostic, message: `${sentence} ${finding}` };
-  const meant = meantBy(name, [...catalogue.keys()]);
+  if (name.length > searchedChars) return { ...diagnostic, message: `${sentence} ${searchHint}` };
+  const meant = intendedFunction(name, [...catalogue.keys()]);
   if (meant !== undefined) return { ...diagnostic, message: `${sentence} Did you mean ${meant}?`, function: meant };
-  return { ...diagnostic, message: `${sentence} ${candidates(name, catalogue)}` };
+  return { ...diagnostic, message: `${sentence} ${suggestions(name, catalogue)}` };
 }
 
 const namespaceOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf(".")));
 const verbOf = (name: string): string => name.slice(name.lastIndexOf(".") + 1);
-const snake = (name: string): string =>
+const toSnakeCase = (name: string): string =>
   name.replace(/[a-z][A-Z]/g, (pair) => `${pair.charAt(0)}_${pair.charAt(1)}`).toLowerCase();
 
-function meantBy(name: string, names: readonly string[]): string | undefined {
-  const plain = snake(name);
+function intendedFunction(name: string, names: readonly string[]): string | undefined {
+  const plain = toSnakeCase(name);
   const close = closestName(plain, names);
   if (close !== undefined) return close;
   const [, inner] = /^[^.]+\.(.+\..+)$/.exec(plain) ?? [];
-  const within = inner === undefined ? undefined : closestName(inner, names);
-  if (within !== undefined) return within;
+  const withoutFirst = inner === undefined ? undefined : closestName(inner, names);
+  if (withoutFirst !== undefined) return withoutFirst;
   const namespace = closestName(namespaceOf(plain), new Set(names.map(namespaceOf)));
-  const here = names.filter((candidate) => namespaceOf(candidate) === namespace);
+  const siblings = names.filter((candidate) => namespaceOf(candidate) === namespace);
   const verb = verbOf(plain);
-  const found = withVerb(verb, here) ?? withVerb(verb, ofNamespacesWith(namespaceOf(plain), names));
+  const found = withVerb(verb, siblings) ?? withVerb(verb, ofNamespacesWith(namespaceOf(plain), names));
   if (found !== undefined) return found;
   const [only, ...others] = names.filter((candidate) => verbOf(candidate) === verb);
   if (only !== undefined && others.length === 0) return only;
@@ -69,7 +69,7 @@ function meantBy(name: string, names: readonly string[]): string | undefined {
   const words = wordsOf(plain);
   return names.find((candidate) => {
     const theirs = wordsOf(candidate);
-    return theirs.length === words.length && theirs.every((word) => words.some((other) => alike(word, other)));
+    return theirs.length === words.length && theirs.every((word) => words.some((other) => meansSame(word, other)));
   });
 }
 
@@ -78,45 +78,47 @@ const withVerb = (verb: string, names: readonly string[]): string | undefined =>
   names.find((name) => verbs.some(([ours, others]) => ours === verbOf(name) && others.includes(verb)));
 
 /**
- * The functions of namespaces that contain all words of this one (`dns_records` for `dns`), fewest extra words first.
+ * The functions of the namespaces whose names have all words of `namespace`, as `dns_records` has those of `dns`.
+ * Namespaces with the fewest further words are first.
  */
 function ofNamespacesWith(namespace: string, names: readonly string[]): string[] {
   const words = wordsOf(namespace).filter((word) => word !== "");
   const theirs = (name: string): string[] => wordsOf(namespaceOf(name));
   return names
-    .filter((name) => words.length > 0 && words.every((word) => theirs(name).some((other) => isPlural(word, other))))
+    .filter((name) => words.length > 0 && words.every((word) => theirs(name).some((other) => isSameWord(word, other))))
     .toSorted((a, b) => theirs(a).length - theirs(b).length);
 }
 
-/** Tells whether two words are equal, or one is the other's plural. */
-const isPlural = (one: string, other: string): boolean => one === other || `${one}s` === other || one === `${other}s`;
+/** Whether two words are equal but for the `s` of a plural. */
+const isSameWord = (one: string, other: string): boolean => one === other || `${one}s` === other || one === `${other}s`;
 
 const wordsOf = (name: string): string[] => name.split(/[._]+/);
-const alike = (ours: string, theirs: string): boolean =>
+const meansSame = (ours: string, theirs: string): boolean =>
   ours === theirs ||
   ours === `${theirs}s` ||
   ours === `${theirs}es` ||
   verbs.some(([verb, others]) => verb === ours && others.includes(theirs));
 
-const finding = 'functions.search(query="…") finds functions.';
+const searchHint = 'functions.search(query="…") finds functions.';
 
 const knownVerbs = new Set(verbs.flatMap(([ours, others]) => [ours, ...others]));
 
 /**
- * Suggests the functions of the intended namespace with their arguments, or else functions that share a word with the
- * name.
+ * Suggests the functions of the closest namespace, with their arguments. If no namespace is close, suggests functions
+ * that share a word with the name.
  */
-function candidates(name: string, catalogue: Catalogue): string {
+function suggestions(name: string, catalogue: Catalogue): string {
   const names = [...catalogue.keys()];
   const namespace = closestName(namespaceOf(name), new Set(names.map(namespaceOf)));
-  const among = [...catalogue.values()].filter(({ route }) => namespaceOf(route.name) === namespace);
-  if (among.length > 0) return `Those of ${namespace} are: ${among.map((fn) => signatureOf(fn)).join(", ")}.`;
-  const words = wordsOf(snake(name)).filter((word) => word.length > 2 && !knownVerbs.has(word));
+  const members = [...catalogue.values()].filter(({ route }) => namespaceOf(route.name) === namespace);
+  if (members.length > 0)
+    return `The functions of ${namespace} are: ${members.map((fn) => signatureOf(fn)).join(", ")}.`;
+  const words = wordsOf(toSnakeCase(name)).filter((word) => word.length > 2 && !knownVerbs.has(word));
   const related = names.filter((candidate) => words.some((word) => candidate.includes(word.replace(/s$/, ""))));
-  return related.length > 0 ? `Close to it are: ${related.slice(0, 20).join(", ")}.` : finding;
+  return related.length > 0 ? `Similar functions are: ${related.slice(0, 20).join(", ")}.` : searchHint;
 }
 
-/** The names in scope: variables, the reason why a variable of the session was dropped, and functions. */
+/** The variables and functions in scope. `gone` says why the session dropped the variable, if it did. */
 type NamesInScope = { variables: Iterable<string>; gone: string | undefined; catalogue: Catalogue };
 
 /** The message for an unknown variable. `members` are the members read from it, such as `list` in `workspaces.list`. */
@@ -128,7 +130,7 @@ export function noVariable(
   const sentence = `There is no variable ${clip(name)}.`;
   if (gone !== undefined) return `${sentence} ${gone}`;
   const dotted = [name, ...members.slice(0, 5)];
-  const prefixes = dotted.map((_, place) => dotted.slice(0, dotted.length - place).join("."));
+  const prefixes = dotted.map((_, index) => dotted.slice(0, dotted.length - index).join("."));
   const called = prefixes.find((prefix) => catalogue.has(prefix));
   if (called !== undefined) {
     return `${called} is a function: a call needs its arguments in brackets, \`${callOf(called, catalogue)}\`.`;
@@ -137,10 +139,13 @@ export function noVariable(
   if (meant !== undefined) return `${sentence} Did you mean ${meant}?`;
   const names = [...catalogue.keys()];
   const namespace = prefixes.find((prefix) => names.some((other) => other.startsWith(`${prefix}.`)));
-  if (namespace === undefined) return `${sentence} Give it a value before this, or put text in quotes.`;
-  const there = names.filter((other) => other.startsWith(`${namespace}.`));
+  if (namespace === undefined) return `${sentence} Assign it in an earlier line, or put text in quotes.`;
+  const inNamespace = names.filter((other) => other.startsWith(`${namespace}.`));
   const likely =
-    closestName(dotted.join("."), there) ?? there.find((other) => other.endsWith(".list")) ?? there[0] ?? "";
+    closestName(dotted.join("."), inNamespace) ??
+    inNamespace.find((other) => other.endsWith(".list")) ??
+    inNamespace[0] ??
+    "";
   return `${sentence} A call needs its arguments in brackets: \`${callOf(likely, catalogue)}\`.`;
 }
 
@@ -152,14 +157,14 @@ function callOf(name: string, catalogue: Catalogue): string {
 }
 
 /**
- * The message for an invalid access. `key` is the member or index where known; `of` is the value's name in the program.
+ * The message for an invalid access. `key` is the member or index; undefined if the program computes it. `of` is the
+ * value as the program writes it.
  */
 export function invalidAccess(access: InvalidAccess, key: string | number | undefined, of: string): string {
   const shownKey = clip(String(key));
   if ("index" in access) return access.index;
-  if ("members" in access)
-    return `${of} has no member ${shownKey}.${didYouMean(String(key), access.members(), "members")}`;
+  if ("members" in access) return `${of} has no member ${shownKey}.${didYouMean(String(key), access.members())}`;
   if (access.typeName === "list") return listHasNoMember(of, String(key), access.ofItems?.() ?? []);
-  const what = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${shownKey}`;
-  return `${of} is a ${access.typeName}, which has no ${what}.`;
+  const missing = key === undefined ? "items" : `${typeof key === "number" ? "item" : "member"} ${shownKey}`;
+  return `${of} is a ${access.typeName}, which has no ${missing}.`;
 }

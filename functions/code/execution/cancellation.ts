@@ -8,15 +8,15 @@ import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import type { Key } from "../../../shared/table/writes.ts";
 
 /*
- * Each request of a client may reach another process, so that a cancellation gets to the running program by the table.
+ * A program and its cancellation may reach different processes, so the table tells the program of the cancellation.
  *
  * Access patterns
  *   when a request was cancelled   PRINCIPAL#<principal id> / CANCELLED#<SHA-256 of the network and the request's id>
  */
 
 /**
- * Clients count their requests from 1 again in each connection, and may share a token. The network tells most of them
- * apart.
+ * A client numbers the requests of each connection from 1, and several clients may share a token. The client's network
+ * is part of the key, because it tells most clients apart.
  */
 const cancellationKey = (principalId: string, requestId: string | number, sourceIp = ""): Key => ({
   PK: `PRINCIPAL#${principalId}`,
@@ -27,10 +27,10 @@ const cancellationKey = (principalId: string, requestId: string | number, source
 
 const Cancellation = z.object({ cancelled_at: z.number() });
 
-/** A program looks for its cancellation at most this often, in milliseconds, and the first time after as long. */
+/** The shortest time before a program's first look for its cancellation, and between two looks, in milliseconds. */
 const pauseMs = 1_000;
 
-/** Stores that the caller has cancelled a request. The programs of its later requests with this id run. */
+/** Stores that the caller has cancelled a request. A request with the same id that begins later is not cancelled. */
 export async function cancelRequest(requestId: string | number, context: InvocationContext): Promise<void> {
   const { id } = await context.authenticate();
   const now = context.now().getTime();
@@ -39,8 +39,9 @@ export async function cancelRequest(requestId: string | number, context: Invocat
 }
 
 /**
- * Begins to watch a request. The returned function tells whether the caller has cancelled it, or has closed the
- * connection if that cancels it. It reads the table once a second at most.
+ * Begins to watch a request. The returned function tells whether the caller has cancelled the request. If
+ * `endsWithConnection`, a closed connection cancels the request too. The function reads the table once a second at
+ * most.
  */
 export function watchCancellation(
   requestId: string | number,
@@ -49,8 +50,8 @@ export function watchCancellation(
 ): () => Promise<boolean> {
   const startedAt = context.now().getTime();
   let nextAt = startedAt + pauseMs;
-  let found = Promise.resolve(false);
-  const look = async (): Promise<boolean> => {
+  let isCancelled = Promise.resolve(false);
+  const readCancellation = async (): Promise<boolean> => {
     const { id } = await context.authenticate();
     const stored = await context.table.get(cancellationKey(id, requestId, context.sourceIp), Cancellation);
     return stored !== undefined && stored.cancelled_at >= startedAt;
@@ -60,9 +61,9 @@ export function watchCancellation(
     const now = context.now().getTime();
     if (now >= nextAt) {
       nextAt = now + pauseMs;
-      // A program goes on if this cannot be read.
-      found = look().catch(() => false);
+      // If the table does not answer, the program goes on.
+      isCancelled = readCancellation().catch(() => false);
     }
-    return found;
+    return isCancelled;
   };
 }

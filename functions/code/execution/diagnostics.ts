@@ -5,9 +5,11 @@ import type { Position } from "../language/ast.ts";
 import type { Diagnostic } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 
+/** The most mistakes that a message names. */
 const shownDiagnostics = 5;
+/** The most characters of a line that a message shows. */
 const windowChars = 100;
-/** The longest message in characters: of the first mistake, and of each further one. */
+/** The longest text in characters for the first mistake, and for each further mistake. */
 const [firstChars, otherChars] = [4_096, 500];
 /** The number of input errors listed in `detail`: as many as a caller can fix at once. */
 const shownDetails = 20;
@@ -15,7 +17,7 @@ const shownDetails = 20;
 /**
  * Formats mistakes for the caller:
  * - the first mistake: its message, the function's signature with types, and the line with a caret
- * - the messages of up to four more mistakes, so that one turn can fix them all
+ * - the messages of up to four more mistakes, so that the caller can correct them together
  */
 export function explain(
   [first, ...rest]: [Diagnostic, ...Diagnostic[]],
@@ -28,8 +30,8 @@ export function explain(
   const others = [...(first.also ?? []), ...rest];
   const shown = others.slice(0, shownDiagnostics - 1);
   if (shown.length > 0) {
-    const some = others.length > shown.length ? `, the first ${shown.length} of them` : "";
-    lines.push(`${others.length} more ${others.length === 1 ? "mistake" : "mistakes"}${some}:`);
+    const extent = others.length > shown.length ? `, the first ${shown.length} of them` : "";
+    lines.push(`${others.length} more ${others.length === 1 ? "mistake" : "mistakes"}${extent}:`);
     lines.push(
       ...shown.map((other) => `line ${other.at.line}, column ${other.at.column}: ${clip(other.message, otherChars)}`),
     );
@@ -43,9 +45,7 @@ export function explain(
   };
 }
 
-/**
- * Shows a line of the program with a caret under the column. Of a long line only the part around the column is shown.
- */
+/** Shows a line of the program with a caret under the column. A long line is cut to the part around the column. */
 function pointAt(source: string, { line, column }: Position): string {
   const text = Array.from(source.split(/\r\n|\r|\n/)[line - 1] ?? "");
   const from = Math.max(0, column - 1 - windowChars / 2);

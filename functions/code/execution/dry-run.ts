@@ -25,15 +25,22 @@ import { ResultRoom, resultTooLarge } from "./responses.ts";
 import { type Perform, runSteps } from "./scheduler.ts";
 
 type CallEffect = Parameters<Perform>[0];
-type Rehearsed = { isUnsure: boolean; mayDiffer: boolean; planned: PlannedWrite[] };
-const unmade: Rehearsed = { isUnsure: false, mayDiffer: false, planned: [] };
+/** What a dry run finds out about a call of the program's text. */
+type Rehearsed = {
+  /** Whether the answer of a write decides if a run makes the call. */
+  isUnsure: boolean;
+  /** Whether the call follows a write, so that a run may get another answer. */
+  mayDiffer: boolean;
+  planned: PlannedWrite[];
+};
+const notReached: Rehearsed = { isUnsure: false, mayDiffer: false, planned: [] };
 type DryRun = { calls: DryCall[]; lastValue: unknown; error?: ProgramError };
 
 /**
  * Runs a program without its writes. The answer of a write is unknown, and so is everything that depends on it.
- * - A read is made if its arguments are known, and if it is known that the run makes it.
+ * - A read is made if its arguments are known and the run is sure to make it.
  * - A write is listed with its arguments, and with whether the caller may make it. Nothing is changed.
- * - A read after a write answers what holds before the write. If that is an error, the answer is unknown.
+ * - A read after a write is made without the effect of the write. If the read is refused, its answer is unknown.
  */
 export async function dryRun(
   { steps, calls }: Pick<Checked, "calls" | "steps">,
@@ -52,13 +59,13 @@ export async function dryRun(
     mayBeUnknown: true,
   });
   const last = lastValueOf(steps, outcome);
-  const { value } = describe(outcome.failure ? null : last.value);
+  const { value } = describeUnknowns(outcome.failure ? null : last.value);
   const diagnostic = programFailure(outcome, caller.checkedCall, context) ?? resultTooLarge(value, last.at);
   return {
     calls: [...calls.values()].map((call) => ({
       ...declared(call),
       held: held(call),
-      ...rehearsal.of(call, outcome.results.filter((one) => one.call === call.call).length),
+      ...rehearsal.describe(call, outcome.results.filter((result) => result.call === call.call).length),
     })),
     lastValue: diagnostic ? null : value,
     ...(diagnostic ? { error: explain(diagnostic) } : {}),
@@ -73,7 +80,7 @@ const declared = ({ index, call, fn: { route } }: CheckedCall) => ({
   capability: route.capability,
 });
 
-/** Answers the calls of a dry run, and notes them. */
+/** Makes the reads of a dry run, and plans its writes. */
 class Rehearsal {
   readonly #caller: Caller;
   readonly #context: InvocationContext;
@@ -88,9 +95,9 @@ class Rehearsal {
     this.#onCall = onCall;
   }
 
-  /** What is known of a call of the source that was made `count` times. */
-  of({ call, fn }: CheckedCall, count: number): Pick<DryCall, "count" | "may_differ" | "planned"> {
-    const { isUnsure, mayDiffer, planned } = this.#calls.get(call) ?? unmade;
+  /** Describes a call of the program's text that the dry run came to `count` times. */
+  describe({ call, fn }: CheckedCall, count: number): Pick<DryCall, "count" | "may_differ" | "planned"> {
+    const { isUnsure, mayDiffer, planned } = this.#calls.get(call) ?? notReached;
     return {
       count: isUnsure ? null : count,
       ...(mayDiffer ? { may_differ: true } : {}),
@@ -101,18 +108,18 @@ class Rehearsal {
   async perform(effect: CallEffect): Promise<unknown> {
     const { call, isUnsure } = effect;
     const checked = this.#caller.checkedCall(call);
-    const noted = this.#calls.get(call) ?? { ...unmade, planned: [] };
-    this.#calls.set(call, noted);
-    noted.isUnsure ||= isUnsure;
+    const rehearsed = this.#calls.get(call) ?? { ...notReached, planned: [] };
+    this.#calls.set(call, rehearsed);
+    rehearsed.isUnsure ||= isUnsure;
     const isAfterWrite = this.#hasWritten;
     if (checked.fn.route.access === "write") {
       this.#hasWritten = true;
-      await this.#caller.requireLeave(call);
+      await this.#caller.throwIfStopped(call);
       this.#onCall?.(scoreUnit);
-      noted.planned.push(await this.#plan(effect, checked, isAfterWrite));
+      rehearsed.planned.push(await this.#plan(effect, checked, isAfterWrite));
       return unknownValue;
     }
-    noted.mayDiffer ||= isAfterWrite;
+    rehearsed.mayDiffer ||= isAfterWrite;
     if (isUnsure || [...effect.args.values()].some(isPartlyUnknown)) return unknownValue;
     try {
       return await this.#caller.perform(effect);
@@ -123,32 +130,32 @@ class Rehearsal {
   }
 
   async #plan({ call, args }: CallEffect, { fn }: CheckedCall, isAfterWrite: boolean): Promise<PlannedWrite> {
-    const given = Object.fromEntries(args);
-    const { bytes } = sizeOf(given);
+    const values = Object.fromEntries(args);
+    const { bytes } = sizeOf(values);
     if (bytes > plannedBytes) {
-      const message = `The ${bytes} bytes of the arguments are too many for a dry run, so they are neither shown nor checked.`;
+      const message = `The arguments have ${bytes} bytes. A dry run neither shows nor checks arguments of more than ${plannedBytes} bytes.`;
       return { arguments: { omitted_bytes: bytes, message }, allowed: null };
     }
-    const { value, unknown } = describe(given);
+    const { value, unknown } = describeUnknowns(values);
     const shown = { arguments: this.#room.take(value) };
     if (unknown.length > 0) return { ...shown, unknown, allowed: null };
     try {
       return {
         ...shown,
-        ...shownOf(fn.route, await rehearse(fn.route, inputOf(fn, args), this.#context)),
+        ...labelAndPreview(fn.route, await rehearse(fn.route, inputOf(fn, args), this.#context)),
         allowed: true,
       };
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const { code, message } = diagnosticOf(error, { call, args, error }, this.#caller.checkedCall, this.#context);
-      // An earlier write may make what is missing.
+      // An earlier write of the program may create the missing resource.
       return { ...shown, allowed: isAfterWrite && isNotFound(error) ? null : false, error: { code, message } };
     }
   }
 }
 
-/** The label of the resource that a write is about, if the caller may see the resource, and what the write would do. */
-function shownOf(
+/** The label of the resource of a write, if the caller may see the resource, and the preview of the write. */
+function labelAndPreview(
   { capability }: Route,
   { found, permissions, preview }: RehearsedCall,
 ): Pick<PlannedWrite, "label" | "preview"> {
@@ -161,7 +168,10 @@ function shownOf(
 
 type Refusal = InvalidInput | Problem;
 
-/** Whether an error refuses the call for reasons that the caller can change. */
+/**
+ * Whether an error refuses this call, so that the dry run lists the error and goes on. Exhausted rate limits and
+ * failures of the API end the dry run.
+ */
 const isRefusal = (error: unknown): error is Refusal =>
   error instanceof InvalidInput ||
   (error instanceof Problem && (error.code === "read_only" || error.status < 500) && error.code !== "rate_limited");
@@ -169,7 +179,7 @@ const isRefusal = (error: unknown): error is Refusal =>
 const isNotFound = (error: Refusal): boolean =>
   error instanceof Problem ? error.code === "not_found" : error.errors.every(({ type }) => type === "not_found");
 
-/** The arguments of a write up to this size are shown and checked, in bytes. */
+/** The largest size of a write's arguments that a dry run shows and checks, in bytes. */
 const plannedBytes = 262_144;
 
 /** The most unknown parts of a value that are named. */
@@ -177,8 +187,10 @@ const namedUnknowns = 20;
 
 type Path = (string | number)[];
 
-/** A value with null in place of its unknown parts, and the paths of the first 20 of them, such as `domains[2]`. */
-function describe(value: unknown): { value: unknown; unknown: string[] } {
+/**
+ * Replaces the unknown parts of a value by null. Returns the paths of the first 20 such parts, such as `domains[2]`.
+ */
+function describeUnknowns(value: unknown): { value: unknown; unknown: string[] } {
   const unknown: string[] = [];
   const read = (part: unknown, path: Path): unknown => {
     if (part === unknownValue) {
@@ -193,9 +205,9 @@ function describe(value: unknown): { value: unknown; unknown: string[] } {
 }
 
 /**
- * Looks up the permissions in the accounts that are known before the run. Returns whether the caller holds the
- * capability of a call: null if the account, or the resource that a grant may be limited to, is known only during the
- * run.
+ * Looks up the permissions in the accounts that are known before the run. The returned function tells whether the
+ * caller holds the capability of a call: null if the account is known only during the run, or if the caller holds the
+ * capability for some resources of the account only.
  */
 async function heldIn(
   calls: readonly CheckedCall[],

@@ -8,7 +8,7 @@ import { LanguageError } from "../language/errors.ts";
 import { clip } from "../language/messages.ts";
 import { RequestCharges, type Reservation, unitsToRead } from "../sessions/charges.ts";
 import { bindSession } from "../sessions/routes.ts";
-import { type Session, type SessionPlace, loadSession, typesOf, valuesOf } from "../sessions/session.ts";
+import { type Session, type SessionRef, loadSession, typesOf, valuesOf } from "../sessions/session.ts";
 import { explain } from "./diagnostics.ts";
 import { dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
@@ -17,13 +17,14 @@ import { type Follower, type ProgramRun, type RunProgramOptions, runProgram } fr
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
 /**
- * The state after a program ran: its session, the variables the session did not keep, and whether the same program can
- * safely be sent again.
+ * What the advice after a failure depends on: the session, the variables that the session did not keep, and whether the
+ * writes have idempotency keys (`isKeyed`), so that the same program can safely be sent again.
  */
 type SessionOutcome = { sessionId: string | undefined; unsaved: UnsavedVariables | undefined; isKeyed: boolean };
 
-/** Temporary failures: the same program may succeed when it is sent again. */
+/** The codes of temporary failures: the same program may succeed when it is sent again. */
 const temporaryErrors = new Set(["out_of_time", "internal", "busy", "upstream_unavailable", "rate_limited"]);
+/** The most variables that the advice names. */
 const shownNames = 5;
 
 /**
@@ -34,7 +35,7 @@ function withPartialFailure({ responses, completed, error }: ProgramRun, outcome
   if (!error || writes === 0) return { responses, ...(error ? { error } : {}) };
   const isOne = writes === 1;
   const names = keptNames(completed, outcome);
-  const places = [
+  const locations = [
     `${isOne ? "its result is" : "their results are"} in \`responses\``,
     ...(names.length > 0
       ? [`${names.join(", ")} ${names.length === 1 ? "is" : "are"} kept in session ${outcome.sessionId}`]
@@ -44,13 +45,13 @@ function withPartialFailure({ responses, completed, error }: ProgramRun, outcome
     outcome.isKeyed && temporaryErrors.has(error.code)
       ? "send the same program with the same request_id again, and only the rest is done"
       : `leave ${isOne ? "it" : "them"} out of the corrected program`;
-  const stands = `${writes} earlier ${isOne ? "call" : "calls"} took effect; ${places.join(", and ")}: ${advice}.`;
-  const advised: ProgramError = { ...error, message: `${error.message}\n${stands}` };
+  const partialEffect = `${writes} earlier ${isOne ? "call" : "calls"} took effect; ${locations.join(", and ")}: ${advice}.`;
+  const advised: ProgramError = { ...error, message: `${error.message}\n${partialEffect}` };
   const entryOf = (one: CallResponse): CallResponse => (one.status === "failed" ? { ...one, error: advised } : one);
   return { responses: responses.map(entryOf), error: advised };
 }
 
-/** The variables that hold results of writes and that the session kept. */
+/** The names of the variables with results of writes that the session kept, the first five. */
 function keptNames(completed: ProgramRun["completed"], { sessionId, unsaved }: SessionOutcome): string[] {
   if (sessionId === undefined || unsaved?.not_kept_total !== undefined) return [];
   const lost = new Set(unsaved?.not_kept.map(({ name }) => name));
@@ -85,16 +86,16 @@ export type Run = {
 export type ProgramResult = { envelope: CodeResponse; permissions: PermissionSnapshot; withheld: Withheld };
 
 /**
- * The envelope of a program that must not run, or a function that runs it. A program that is not run after all gives back
- * its cost with `abandon`.
+ * The envelope of a program that is not run, because it has a mistake or was a dry run; or else a function that runs
+ * the program. `abandon` gives back the reserved score of a program that is not run after all.
  */
 type Prepared = { envelope: CodeResponse } | { run: () => Promise<ProgramResult>; abandon: () => Promise<void> };
 
 /**
  * Runs a program: parses it, checks every call, and runs the calls only if there is no mistake.
  * - Mistakes in the program and failed calls are reported in the envelope, not thrown.
- * - The score is charged to the caller's rate limit before anything runs; throws 429. What the calls did not use of it is
- *   given back.
+ * - The score is charged to the caller's rate limit before anything runs. Throws 429 if the limit has no room. The part
+ *   of the score that the calls did not use is given back.
  */
 export async function execute(run: Run, context: InvocationContext): Promise<CodeResponse> {
   const prepared = await prepare(run, context);
@@ -102,8 +103,8 @@ export async function execute(run: Run, context: InvocationContext): Promise<Cod
 }
 
 /**
- * Parses and checks a program, and reserves its cost, less the 1 that the request has paid already. Writes nothing else.
- * Throws 429.
+ * Parses and checks a program, and reserves its score, less the 1 that the request has paid already. Makes a dry run at
+ * once. Writes nothing but the charge. Throws 429 if the limit has no room.
  */
 export async function prepare(
   run: Run,
@@ -112,9 +113,8 @@ export async function prepare(
 ): Promise<Prepared> {
   const { id: principalId } = await context.authenticate();
   const { code, requestId, sessionId } = run;
-  const place =
-    sessionId === undefined ? undefined : { table: context.table, principalId, sessionId, now: context.now };
-  const { checked, session } = await parseAndCheck(run, place);
+  const ref = sessionId === undefined ? undefined : { table: context.table, principalId, sessionId, now: context.now };
+  const { checked, session } = await parseAndCheck(run, ref);
   const { diagnostics, score } = checked;
   const [first, ...others] = diagnostics;
   await charges.charge(unitsToRead(session?.bytes ?? 0));
@@ -124,23 +124,23 @@ export async function prepare(
     charges,
     context,
   );
-  const program = { checked, place, session, charges, reservation };
+  const program = { checked, ref, session, charges, reservation };
   if (run.dryRun) return { envelope: await rehearseChecked(run, context, program) };
   return { run: () => runChecked(run, context, program), abandon: () => reservation.settle(0) };
 }
 
 type CheckedRun = CheckedProgram & {
-  place: SessionPlace | undefined;
+  ref: SessionRef | undefined;
   charges: RequestCharges;
   reservation: Reservation;
 };
 
-const optionsOf = ({ code, key, follower }: Run, { place, session, charges }: CheckedRun): RunProgramOptions => ({
+const optionsOf = ({ code, key, follower }: Run, { ref, session, charges }: CheckedRun): RunProgramOptions => ({
   explain: (diagnostic) => explain([diagnostic], code, catalogue),
   key,
   follower,
   ...(session ? { session: valuesOf(session) } : {}),
-  ...(place ? { boundRoutes: bindSession(place, charges, session) } : {}),
+  ...(ref ? { boundRoutes: bindSession(ref, charges, session) } : {}),
 });
 
 async function rehearseChecked(run: Run, context: InvocationContext, program: CheckedRun): Promise<CodeResponse> {
@@ -158,13 +158,13 @@ async function rehearseChecked(run: Run, context: InvocationContext, program: Ch
 
 async function runChecked(run: Run, context: InvocationContext, program: CheckedRun): Promise<ProgramResult> {
   const { requestId, sessionId, key, readOnly } = run;
-  const { place, session, charges, checked, reservation } = program;
+  const { ref, session, charges, checked, reservation } = program;
   const evaluation = await payingFor(reservation, (onCall) =>
     runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   const { lastValue, completed, permissions, withheld } = evaluation;
   const use = { completed, withheld, session, readOnly: readOnly === true };
-  const unsaved = place ? await saveVariables(place, use, context, charges) : undefined;
+  const unsaved = ref ? await saveVariables(ref, use, context, charges) : undefined;
   const { responses, error } = withPartialFailure(evaluation, { sessionId, unsaved, isKeyed: key !== undefined });
   const envelope = envelopeOf(requestId, checked.score, {
     ...(error ? { status: "failed" } : {}),
@@ -181,7 +181,7 @@ type CheckedProgram = { checked: Checked; session?: Session | undefined };
 /**
  * Parses and checks a program. Loads the session only if the program uses a variable that it does not assign itself.
  */
-async function parseAndCheck({ code, readOnly }: Run, place: SessionPlace | undefined): Promise<CheckedProgram> {
+async function parseAndCheck({ code, readOnly }: Run, ref: SessionRef | undefined): Promise<CheckedProgram> {
   let program: Program;
   try {
     program = parseProgram(code);
@@ -191,9 +191,9 @@ async function parseAndCheck({ code, readOnly }: Run, place: SessionPlace | unde
       checked: { steps: [], calls: new Map(), diagnostics: [error.diagnostic], score: 0, dryScore: 0 },
     };
   }
-  const checked = check(program, { catalogue, readOnly, session: place && new Map() });
-  if (!place || !checked.readsUnassigned) return { checked };
-  const session = await loadSession(place);
+  const checked = check(program, { catalogue, readOnly, session: ref && new Map() });
+  if (!ref || !checked.readsUnassigned) return { checked };
+  const session = await loadSession(ref);
   return { checked: check(program, { catalogue, readOnly, session: typesOf(session) }), session };
 }
 
@@ -201,7 +201,7 @@ async function parseAndCheck({ code, readOnly }: Run, place: SessionPlace | unde
 export const refusal = (requestId: string, error: ProgramError, score = 0): CodeResponse =>
   envelopeOf(requestId, score, { status: "failed", error });
 
-/** Builds an envelope: the specified members in their order, then our extensions. */
+/** Builds an envelope: the specified members in their order, then the members that the specification does not have. */
 function envelopeOf(requestId: string, score: number, more: Partial<CodeResponse>): CodeResponse {
   const { status = "completed", result = { last_value: null }, responses = [], ...rest } = more;
   return { request_id: requestId, status, result, responses, complexity_score: score, ...rest };

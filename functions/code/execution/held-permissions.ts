@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { asSuperAdmin, standingOf } from "../../../shared/accounts/standing.ts";
 import {
-  HeldGrant,
+  EffectiveGrant,
   type Permissions,
   capabilitiesOf,
   covers,
@@ -12,25 +12,25 @@ import { accountIn } from "../../../shared/http/authorize.ts";
 import type { InvocationContext, InvokeResult } from "../../../shared/http/invoke.ts";
 import type { Route } from "../../../shared/http/route.ts";
 
-/** The permissions a caller held in an account when a program ran. */
+/** The permissions that a caller held in an account when a program ran. */
 export const Held = z.object({
   account_id: z.string(),
   everything: z.boolean(),
-  grants: z.array(HeldGrant.omit({ id: true })),
+  grants: z.array(EffectiveGrant.omit({ id: true })),
 });
 export type Held = z.output<typeof Held>;
 
 /** The permissions that the calls of a program relied on. */
 export type PermissionSnapshot = {
-  /** By account. Permissions that change during the run are all recorded. */
-  accounts: Map<string, { everything: boolean; grants: Map<string, HeldGrant> }>;
-  /** Whether the program read something that the caller may lose sight of without losing a permission. */
-  mayLeave: boolean;
+  /** By the id of the account. If permissions change during the run, the old and the new ones are recorded. */
+  accounts: Map<string, { everything: boolean; grants: Map<string, EffectiveGrant> }>;
+  /** Whether the program read a resource that the caller may later not see, although the caller loses no permission. */
+  mayBecomeHidden: boolean;
 };
 
-export const emptySnapshot = (): PermissionSnapshot => ({ accounts: new Map(), mayLeave: false });
+export const emptySnapshot = (): PermissionSnapshot => ({ accounts: new Map(), mayBecomeHidden: false });
 
-/** Replaying a stored answer checks the permissions of this many accounts at most. */
+/** The most accounts whose permissions are looked up before a stored answer is replayed. */
 const mostAccounts = 20;
 
 /** Records the permissions that a call relied on. */
@@ -43,9 +43,9 @@ export function recordCall(
   const shown = accountsShown(route, output);
   if (accountId !== undefined) {
     recordPermissions(snapshot, accountId, permissions);
-    snapshot.mayLeave ||= isNarrowed(route, permissions);
+    snapshot.mayBecomeHidden ||= isNarrowed(route, permissions);
   } else if (shown) for (const id of shown) recordPermissions(snapshot, id, noPermissions);
-  else snapshot.mayLeave ||= !isOfCaller.test(route.name);
+  else snapshot.mayBecomeHidden ||= !isOfCaller.test(route.name);
 }
 
 function recordPermissions(
@@ -55,31 +55,32 @@ function recordPermissions(
 ): void {
   const held = accounts.get(accountId) ?? { everything: false, grants: new Map() };
   held.everything ||= everything;
-  for (const grant of grants) held.grants.set(grant.id, grant);
+  // A role of the account can change during the run, and its grant keeps its id.
+  for (const grant of grants) held.grants.set([grant.id, ...(grant.capabilities ?? [])].join(" "), grant);
   accounts.set(accountId, held);
 }
 
 /** Functions without an account whose answers concern only the caller. */
 const isOfCaller = /^(?:me|functions|auth\.session)\./;
 
-/** The accounts in an answer of `accounts.list`, which only their members may see; undefined for other functions. */
+/** The accounts in an answer of `accounts.list`, each visible to its members only. Undefined for other functions. */
 const accountsShown = ({ name }: Route, output: unknown): string[] | undefined =>
   name === "accounts.list" ? AccountList.parse(output).items.map(({ id }) => id) : undefined;
 const AccountList = z.object({ items: z.array(z.object({ id: z.string() })) });
 
 /**
- * Tells whether only a grant on a part of the account allowed a read. What the read returned may later move out of that part.
- * A route with scopes in its path always reads the same part.
+ * Tells whether a read was allowed only by a grant on a part of the account. The resource that was read may later move
+ * out of that part, such as to another workspace. A route with the part in its path always reads the same part.
  */
 const isNarrowed = ({ access, capability, scope }: Route, permissions: Permissions): boolean =>
   access === "read" && capability !== null && typeof scope !== "function" && !covers(permissions, capability, []);
 
 /**
- * The recorded permissions as stored with an answer; undefined if permissions alone cannot justify replaying the
- * answer.
+ * The recorded permissions as stored with an answer. Undefined if the answer must not be stored: there are too many
+ * accounts, or the permissions do not tell whether the caller may still see the answer.
  */
-export function storedPermissions({ accounts, mayLeave }: PermissionSnapshot): Held[] | undefined {
-  if (mayLeave || accounts.size > mostAccounts) return undefined;
+export function storedPermissions({ accounts, mayBecomeHidden }: PermissionSnapshot): Held[] | undefined {
+  if (mayBecomeHidden || accounts.size > mostAccounts) return undefined;
   return [...accounts].map(([account_id, { everything, grants }]) => ({
     account_id,
     everything,
@@ -90,22 +91,24 @@ export function storedPermissions({ accounts, mayLeave }: PermissionSnapshot): H
 /** The caller's permissions in an account. */
 export async function permissionsOf(
   accountId: string,
-  { table, authenticate }: Pick<InvocationContext, "table" | "authenticate">,
+  { table, authenticate, now }: Pick<InvocationContext, "table" | "authenticate" | "now">,
 ): Promise<Permissions> {
   const principal = await authenticate();
-  const own = await standingOf(table, principal, accountId, false);
+  const at = now();
+  const own = await standingOf(table, principal, accountId, false, at);
   return own.permissions.everything
     ? own.permissions
-    : (await asSuperAdmin(table, principal, accountId, own)).permissions;
+    : (await asSuperAdmin(table, principal, accountId, own, at)).permissions;
 }
 
 /**
- * Tells whether the caller still holds every recorded permission, so that the stored answer shows nothing they may not
- * see. A caller with other permissions gets a fresh answer, even if those are wider.
+ * Tells whether the caller still holds every recorded permission, so that the stored answer shows nothing that the
+ * caller may not see. A grant on a resource that contains the recorded one does not count, because nothing is read here
+ * but the permissions.
  */
 export async function stillHolds(
   held: readonly Held[],
-  context: Pick<InvocationContext, "table" | "authenticate">,
+  context: Pick<InvocationContext, "table" | "authenticate" | "now">,
 ): Promise<boolean> {
   const still = await Promise.all(
     held.map(async (then) => stillIncludes(await permissionsOf(then.account_id, context), then)),

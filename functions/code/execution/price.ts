@@ -2,13 +2,13 @@ import { Problem } from "../../../shared/core/errors.ts";
 import type { InvocationContext } from "../../../shared/http/invoke.ts";
 import { scoreUnit } from "../catalogue/function.ts";
 import type { Checked, CheckedCall } from "../checker/checker.ts";
-import { cheaper } from "../checker/cost.ts";
+import { howToLowerScore } from "../checker/cost.ts";
 import type { RequestCharges, Reservation } from "../sessions/charges.ts";
 import { permissionsOf } from "./held-permissions.ts";
 
 /**
- * Reserves the score of a checked program. Throws 429 `rate_limited` if the limit has no room; the message says how much
- * the program needs, how much there is, when it can begin, and how to make it cheaper.
+ * Reserves the score of a checked program. Throws 429 `rate_limited` if the limit has no room. The message says how
+ * much the program needs, how much is left, when the program can begin, and how to make it cheaper.
  */
 export async function reserveScore(
   checked: Checked,
@@ -24,13 +24,13 @@ export async function reserveScore(
     if (!(error instanceof Problem) || error.code !== "rate_limited") throw error;
     const { retry_after, remaining, burst } = error.extras;
     const needs = `This program can cost up to ${score} of the rate limit, and ${String(remaining)} of ${String(burst)} are left.`;
-    const advice = costliest ? ` To make it cheaper: ${cheaper(costliest)}` : "";
-    const begins = `Send it again in ${String(retry_after)} s; the cost that it does not use is given back when it ends.`;
+    const advice = costliest ? ` To make it cheaper: ${howToLowerScore(costliest)}` : "";
+    const begins = `Send it again in ${String(retry_after)} s; the cost that the program does not use is given back when it ends.`;
     throw new Problem("rate_limited", `${needs} ${begins}${advice}`, error.extras);
   }
 }
 
-/** Runs a program, and gives back the part of its reservation that its calls did not use. */
+/** Runs a program, and gives back the part of the reservation that the calls did not use. */
 export async function payingFor<T>(
   reservation: Reservation,
   run: (onCall: (units: number) => void) => Promise<T>,
@@ -43,7 +43,9 @@ export async function payingFor<T>(
   }
 }
 
-/** The account of all calls; undefined if it is not known before the run, there are several, or a call has none. */
+/**
+ * The account of all calls; undefined if it is known only during the run, or if not all calls have the same account.
+ */
 function onlyAccountOf(calls: readonly CheckedCall[]): string | undefined {
   const [first] = calls;
   return calls.every(({ account }) => account === first?.account) ? first?.account : undefined;

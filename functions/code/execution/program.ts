@@ -15,7 +15,7 @@ import { responsesOf, valueOrOmission, resultTooLarge } from "./responses.ts";
 import { type FailedCall, type ProgramOutcome, type Perform, runSteps } from "./scheduler.ts";
 import { type Withheld, noteAnswer } from "./session-variables.ts";
 
-/** The result of a program, and the values from which its variables are saved. */
+/** The result of a program, and what is needed to save its variables and its answer. */
 export type ProgramRun = {
   responses: CallResponse[];
   lastValue: unknown;
@@ -34,11 +34,11 @@ export type RunProgramOptions = CallOptions & {
   concurrency?: number;
 };
 
-/** The sender of a program, who follows it while it runs. */
+/** How the sender of a program follows the program while it runs. */
 export type Follower = {
   /** Whether the sender has cancelled the program. */
   isCancelled: () => Promise<boolean>;
-  /** Called when so many calls have completed. */
+  /** Called after each call, with the number of calls that have completed. */
   progressed?: (completed: number) => void;
 };
 
@@ -52,17 +52,17 @@ type CallOptions = {
   onCall?: ((units: number) => void) | undefined;
 };
 
-/** Makes the calls of one program, and notes what must be known of their answers. */
+/** Makes the calls of one program. Records the permissions that the calls rely on, and the answers not to be stored. */
 export type Caller = {
   checkedCall: (call: Call) => CheckedCall;
-  /** Throws `out_of_time` once the time of the program is over, and `cancelled` once its sender has cancelled it. */
-  requireLeave: (call: Call) => Promise<void>;
+  /** Throws `out_of_time` after the time limit of the program, and `cancelled` after the sender has cancelled it. */
+  throwIfStopped: (call: Call) => Promise<void>;
   perform: Perform;
   permissions: PermissionSnapshot;
   withheld: Withheld;
 };
 
-/** Begins the time of a program, and makes each of its calls through `invoke` like a REST request. */
+/** Starts the time limit of a program. Each call goes through `invoke`, as a REST request does. */
 export function openCaller(
   calls: Checked["calls"],
   context: InvocationContext,
@@ -77,16 +77,16 @@ export function openCaller(
     return found;
   };
   let completed = 0;
-  const requireLeave = async (call: Call): Promise<void> => {
+  const throwIfStopped = async (call: Call): Promise<void> => {
     if (context.now().getTime() >= deadline) throw new LanguageError(call.at, outOfTime(call), { code: "out_of_time" });
     if (await follower?.isCancelled()) throw new LanguageError(call.at, cancelled(call), { code: "cancelled" });
   };
   const perform: Perform = async ({ call, args, path }) => {
     const { index, fn } = checkedCall(call);
-    await requireLeave(call);
+    await throwIfStopped(call);
     const raw = inputOf(fn, args);
     onCall?.(unitsOf(fn, pageSizeOf(fn, args.get("page_size"))));
-    const ownKey = key === undefined || fn.ofSession ? undefined : callKey(key, index, path);
+    const ownKey = key === undefined || fn.usesSession ? undefined : callKey(key, index, path);
     const called = await invoke(boundRoutes.get(call.name) ?? fn.route, { ...raw, callKey: ownKey }, context);
     recordCall(permissions, fn.route, called);
     noteAnswer(withheld, call, fn.route, called.output);
@@ -94,7 +94,7 @@ export function openCaller(
     follower?.progressed?.(completed);
     return asJson(called.output);
   };
-  return { checkedCall, requireLeave, perform, permissions, withheld };
+  return { checkedCall, throwIfStopped, perform, permissions, withheld };
 }
 
 /** Runs the checked steps of a program. */
@@ -111,7 +111,7 @@ export async function runProgram(
   const error = diagnostic && explain(diagnostic);
   const completed = steps
     .slice(0, outcome.failure?.step)
-    .map((step, place) => ({ step, value: outcome.values[place] }));
+    .map((step, index) => ({ step, value: outcome.values[index] }));
   const responses = responsesOf(outcome, steps, checkedCall, error);
   return {
     responses,
@@ -123,12 +123,12 @@ export async function runProgram(
   };
 }
 
-/** Converts a value to what a caller over REST would read: members without a value are dropped. */
+/** Converts a value to the value that a caller over REST reads: members that are undefined are dropped. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null)) as unknown;
 
 /**
- * Derives the idempotency key of one call from its index in the program and its items in the surrounding
- * comprehensions.
+ * Derives the idempotency key of one call from the index of the call in the program, and from the index of the item in
+ * each comprehension around the call.
  */
 const callKey = (key: string, index: number, path: readonly number[]): string =>
   createHash("sha256")
@@ -136,8 +136,8 @@ const callKey = (key: string, index: number, path: readonly number[]): string =>
     .digest("base64url");
 
 /**
- * The last value of a program: of the last statement that contains a call or is not an assignment. For a failed program
- * it is the last value that a call returned.
+ * The last value of a program: the value of the last statement that contains a call or is not an assignment. For a
+ * failed program: the last value that a call returned, or null.
  */
 export function lastValueOf(
   steps: readonly CheckedStatement[],
@@ -152,7 +152,7 @@ export function lastValueOf(
   return { value: values[last] ?? null, at: steps[last]?.statement.at ?? start };
 }
 
-/** Whether a call was not made because the program had to stop before it. */
+/** Whether a call was not made because the program was out of time or cancelled. */
 const isStopped = (error: unknown): boolean =>
   error instanceof LanguageError && ["out_of_time", "cancelled"].includes(error.diagnostic.code);
 

@@ -22,10 +22,10 @@ const unbrotli = promisify(brotliDecompress);
 
 /** Texts up to this length are stored uncompressed, in characters. */
 const plainChars = 700;
-/** An item of the table holds at most 400 KB. */
+/** The longest compressed text that is stored, in characters. An item of the table holds 400 KB in all. */
 const packedLimitChars = 380_000;
 
-/** A long text can occur twice in an envelope, far apart. The compression window is large enough to find both. */
+/** A long text can occur twice in an envelope, far apart. The window of 4 MiB lets the compression find both. */
 const options = { params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_LGWIN]: 22 } };
 
 /** Compresses a text for one item of the table; undefined if it does not fit into one. */
@@ -46,19 +46,20 @@ type IdempotentAnswer = { envelope: CodeResponse; replayed: boolean };
 
 const hourMs = 3_600_000;
 
-/** A stored envelope, with the caller's permissions in the accounts it concerns. */
+/** A stored envelope, with the permissions that the caller held in the accounts of the program. */
 const Stored = z.object({ envelope: CodeResponse, held: z.array(Held) });
 type Stored = z.output<typeof Stored>;
 
 /**
  * Runs a program at most once per `requestId`.
- * - The same id, program, session and principal within an hour: the stored envelope, if the caller still holds the
+ * - The same id, program, session and principal within an hour get the stored envelope, if the caller still holds the
  *   permissions of the first run.
- * - A program that failed, was cut off before its envelope was stored, or whose envelope must not be stored: runs
- *   again. Finished writes are replayed, the remaining ones are made. A cancelled program does not run again.
- * - An `idempotencyKey` replaces the id: it is valid for a day and for one program. Another program that is sent with
- *   it after the first began to run gets 422.
- * - The first run has not ended: 409 `idempotency_in_flight`.
+ * - A program runs again if it failed, if it was cut off before its envelope was stored, or if the envelope must not be
+ *   stored. Finished writes are replayed, and the remaining writes are made.
+ * - A cancelled program does not run again.
+ * - An `idempotencyKey` replaces the id. It is valid for a day and for one program. Throws 422 if the key was used for
+ *   another program that began to run.
+ * - Throws 409 `idempotency_in_flight` while the first run goes on.
  * - Dry runs have no effect and are never replayed.
  */
 export async function executeIdempotently(
@@ -68,8 +69,8 @@ export async function executeIdempotently(
 ): Promise<IdempotentAnswer> {
   const named = idempotencyKey === undefined ? byRequestId(run) : byHeader(run, idempotencyKey);
   const charges = new RequestCharges(context);
-  const weigh = (chars: number): Promise<void> => charges.charge(unitsToRead(chars));
-  const keyed = { ...named, principal: await context.authenticate(), now: context.now(), weigh };
+  const chargeRead = (chars: number): Promise<void> => charges.charge(unitsToRead(chars));
+  const keyed = { ...named, principal: await context.authenticate(), now: context.now(), chargeRead };
   const found = run.dryRun ? undefined : await findAnswer(context.table, keyed);
   const known = found && (await parseStored(found.replay));
   if (known && (await mayReplay(known, context, charges))) return { envelope: known.envelope, replayed: true };
@@ -78,7 +79,7 @@ export async function executeIdempotently(
   if ("envelope" in prepared) return freshAnswer(prepared);
   const claimed = await claimKey(context.table, {
     ...keyed,
-    counts: async (answer) => mayReplay(await parseStored(answer), context, charges),
+    isStillValid: async (answer) => mayReplay(await parseStored(answer), context, charges),
   }).catch(async (error: unknown) => {
     await prepared.abandon();
     throw error;
@@ -87,13 +88,13 @@ export async function executeIdempotently(
     await prepared.abandon();
     return { envelope: (await parseStored(claimed.replay)).envelope, replayed: true };
   }
-  const letGo = idempotencyKey === undefined ? claimed.release : claimed.lapse;
+  const endClaim = idempotencyKey === undefined ? claimed.release : claimed.lapse;
   try {
     const ran = await prepared.run();
-    await storeEnvelope(ran, { ...claimed, letGo }, { ...context, charges, tellsSecret: idempotencyKey !== undefined });
+    await storeEnvelope(ran, { ...claimed, endClaim }, { ...context, charges, hasKey: idempotencyKey !== undefined });
     return freshAnswer(ran);
   } catch (error) {
-    await letGo();
+    await endClaim();
     throw error;
   }
 }
@@ -105,7 +106,10 @@ const freshAnswer = ({ envelope }: Pick<ProgramResult, "envelope">): IdempotentA
 
 const parseStored = async (answer: unknown): Promise<Stored> => Stored.parse(JSON.parse(await restoreText(answer)));
 
-/** Tells whether the caller may see a stored envelope. Looks up its accounts and charges 1 for each but the first. */
+/**
+ * Tells whether the caller may see a stored envelope. Looks up the accounts of the envelope, and charges 1 for each but
+ * the first.
+ */
 async function mayReplay({ held }: Stored, context: InvocationContext, charges: RequestCharges): Promise<boolean> {
   await charges.charge(held.length - 1);
   return stillHolds(held, context);
@@ -118,7 +122,7 @@ const programRoute = {
   output: CodeResponse,
 };
 
-/** Identifies a program by its text, session and mode. The idempotency keys of its calls are derived from this. */
+/** Identifies a program by its text, session and mode. The idempotency keys of its calls are derived from this hash. */
 const programOf = ({ code, sessionId, readOnly }: Run): string =>
   createHash("sha256")
     .update(JSON.stringify([sessionId, readOnly === true, code]))
@@ -139,38 +143,38 @@ function byHeader(run: Run, key: string) {
   return { route, key, callKey: `${route.name}/${key}/${programOf(run)}`, input };
 }
 
-type StoringContext = Pick<InvocationContext, "table" | "log"> & { charges: RequestCharges; tellsSecret: boolean };
+type StoringContext = Pick<InvocationContext, "table" | "log"> & { charges: RequestCharges; hasKey: boolean };
 
 /**
  * Stores the envelope of a completed or cancelled program, or releases the claim if the program failed or its envelope
  * must not be stored.
- * - An envelope with a secret is never stored. With an idempotency key a repeated request gets 409; without one the
- *   program runs again.
- * - Of a cancelled program at least the outcome is stored, without results, so that it does not run again.
- * - Short-lived addresses, and answers that the caller may later not be allowed to see, are not stored. A repeated
- *   program runs again to get them.
- * - Errors here are logged and never make the program fail.
+ * - An envelope with a secret is never stored. A repeated request with an idempotency key (`hasKey`) gets 409. Without
+ *   a key the program runs again.
+ * - For a cancelled program at least the outcome is stored, without results, so that the program does not run again.
+ * - An envelope with a short-lived address, or with an answer that the caller may later not see, is not stored. A
+ *   repeated program runs again.
+ * - An error while the envelope is stored is logged, and does not make the program fail.
  */
 async function storeEnvelope(
   ran: ProgramResult,
-  claim: Claim & { letGo: () => Promise<void> },
-  keeping: StoringContext,
+  claim: Claim & { endClaim: () => Promise<void> },
+  context: StoringContext,
 ): Promise<void> {
   const isSecret = [...ran.withheld.values()].includes("secret");
-  const isTold = ran.envelope.status === "completed" && keeping.tellsSecret && isSecret;
+  const isShownOnce = ran.envelope.status === "completed" && context.hasKey && isSecret;
   try {
-    const packed = await storedTextOf(ran, keeping);
-    if (!packed && !isTold) return await claim.letGo();
-    await keeping.table.attempt(claim.settleWith(packed));
+    const packed = await storedTextOf(ran, context);
+    if (!packed && !isShownOnce) return await claim.endClaim();
+    await context.table.attempt(claim.settleWith(packed));
   } catch (error) {
-    keeping.log.error("envelope not kept", { error: String(error) });
-    await claim.letGo();
+    context.log.error("envelope not kept", { error: String(error) });
+    await claim.endClaim();
   }
 }
 
 /**
- * Compresses an envelope and pays for storing it; undefined if it must not be stored or the rate limit has no room for
- * the cost.
+ * Compresses an envelope and pays for storing it. If it must not be stored, or the rate limit has no room for the cost:
+ * undefined, or for a cancelled program the envelope without results.
  */
 async function storedTextOf(
   { envelope, permissions, withheld }: ProgramResult,
@@ -196,8 +200,8 @@ const packed = (envelope: CodeResponse, held: Held[]): Promise<StoredText | unde
   compressText(JSON.stringify({ envelope: CodeResponse.parse(envelope), held }));
 
 /**
- * The envelope of a cancelled program without results, which everybody may see who sent the program. It is stored if the
- * whole one must not be, because a cancelled program does not run again.
+ * The envelope of a cancelled program without its results. The sender of the program may always see it, so it is stored
+ * when the whole envelope must not be stored.
  */
 function withoutResults(envelope: CodeResponse): CodeResponse {
   const omitted = { message: "The result is not stored." };

@@ -7,13 +7,14 @@ import { resultLimitBytes } from "../language/limits.ts";
 import type { ProgramOutcome } from "./scheduler.ts";
 
 /**
- * Escaping makes an answer longer by up to this factor. The whole answer still stays below the 6 MB limit of a Lambda.
+ * Escaping may make the values of an answer up to this many times longer. The whole answer then still stays below the 6
+ * MB limit of a Lambda.
  */
 const mostEscaped = 2.25;
 
 /**
- * Builds one entry for each call that ran, in source order, and after a failure one for each call that was not reached.
- * A result that does not fit is replaced by its size and advice to ask for less.
+ * Builds one entry for each call that ran, in source order. After a failure also one for each call that was not
+ * reached. A result without room is replaced by its size and by advice to ask for less.
  */
 export function responsesOf(
   { results, failure }: ProgramOutcome,
@@ -40,11 +41,13 @@ export function responsesOf(
   return responses;
 }
 
-/** The room for values in an answer. */
+/** The room that is left for values in an answer. */
 export class ResultRoom {
   #left = resultLimitBytes;
 
-  /** The value, or its size and advice to ask for less if it does not fit. */
+  /**
+   * Uses room for a value and returns the value. Without room returns the size of the value and advice to ask for less.
+   */
   take(value: unknown): unknown {
     const { bytes, room } = measure(value);
     if (room > this.#left) return omittedResult(value, bytes);
@@ -54,8 +57,8 @@ export class ResultRoom {
 }
 
 /**
- * Measures a value: its bytes as JSON, and the room it takes in an answer, which is more if many characters are
- * escaped.
+ * Measures a value: its bytes as JSON, and the bytes of room that it takes in an answer. Room is more than bytes if
+ * many characters are escaped.
  */
 function measure(value: unknown): { bytes: number; room: number } {
   const json = JSON.stringify(value);
@@ -73,10 +76,10 @@ const omittedResult = (value: unknown, bytes: number): { omitted_bytes: number; 
   message: `These ${bytes} bytes do not fit: an answer has room for ${resultLimitBytes} in all. ${howToAskForLess(value, bytes, resultLimitBytes)}`,
 });
 
-/** The part of the room that is suggested, since items differ in size. */
+/** The share of the room that the advice fills, because items differ in size. */
 const suggestedShare = 0.9;
 
-/** A sentence that says which part of a value of so many bytes fits into the room of a last value. */
+/** A sentence that says which part of a value of `bytes` fits as last value into `room`, both in bytes. */
 export function howToAskForLess(value: unknown, bytes: number, room: number): string {
   if (bytes <= room) return "Let the last line be this value alone, or a part of it: last_value has room of its own.";
   const partOf = (length: number): string => `[0:${Math.max(1, Math.floor((length * room * suggestedShare) / bytes))}]`;
@@ -88,7 +91,9 @@ export function howToAskForLess(value: unknown, bytes: number, room: number): st
   return `Let the last line be a part of the ${items.length} items, ${name}${partOf(items.length)}, or what you need of each, [x.id for x in ${name}].`;
 }
 
-/** Shows a call's value as the last value of a failed program. It has as much room as all results together. */
+/**
+ * The last value of a failed program. It has as much room as all results together, and is replaced if it does not fit.
+ */
 export function valueOrOmission(value: unknown): unknown {
   const { bytes, room } = measure(value);
   return room <= resultLimitBytes ? value : omittedResult(value, bytes);

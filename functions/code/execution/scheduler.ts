@@ -7,12 +7,12 @@ import { callLimit, stepLimit } from "../language/limits.ts";
 type CallResult = { call: Call; value: unknown } | FailedCall;
 export type FailedCall = { call: Call; args: ReadonlyMap<string, unknown>; error: unknown };
 
-/** Makes a call; throws the call's error. */
+/** Makes a call and returns its answer. Throws the call's error. */
 export type Perform = (effect: Extract<Effect, { kind: "call" }>) => Promise<unknown>;
 
 type RunOptions = {
   perform: Perform;
-  /** The number of calls that may run at the same time; 1 runs statements strictly one after another. */
+  /** The most calls that run at the same time. With 1, statements run strictly one after another. */
   concurrency: number;
   /** Tells whether a call writes. */
   writes: (call: Call) => boolean;
@@ -22,23 +22,23 @@ type RunOptions = {
 };
 
 /**
- * The outcome of a program: its calls in source order, the values of completed statements, and the failure that ended
- * it.
+ * The outcome of a program: its calls in source order, the values of the statements that completed, and the failure
+ * that ended the program.
  */
 export type ProgramOutcome = { results: CallResult[]; values: unknown[]; failure?: { step: number; error: unknown } };
 
-/** The calls of one step, and whether an earlier step has failed. */
-type StepLog = { results: CallResult[]; isCancelled: () => boolean };
+/** The calls of one step or of one item, and whether an earlier step or item has failed. */
+type StepLog = { results: CallResult[]; isAborted: () => boolean };
 
-/** Cancels a step because an earlier one has failed. */
-class Cancelled extends Error {}
+/** Ends a step because an earlier step or item has failed. */
+class Aborted extends Error {}
 
 type Done = { completed: boolean };
 
 /**
  * Runs the steps of a program, with the same result as running them one after another.
- * - Steps and items of comprehensions that only read run at the same time. They wait for the values that they need, and
- *   for all earlier writes.
+ * - Steps that only read, and items of comprehensions that only read, run at the same time. They wait for the values
+ *   that they need, and for all earlier writes.
  * - A step that writes waits for all earlier steps, so that no read sees a later write.
  * - After a failure no later step begins, and the results of later reads are dropped.
  */
@@ -47,57 +47,57 @@ export async function runSteps(steps: readonly CheckedStatement[], options: RunO
   const logs: CallResult[][] = [];
   const values: unknown[] = [];
   const failures = new Map<number, unknown>();
-  let first = Number.POSITIVE_INFINITY;
-  const done: Promise<Done>[] = [];
-  let before: Promise<unknown> = Promise.resolve();
-  let written: Promise<unknown> = Promise.resolve();
-  for (const [place, { statement, needs, writes }] of steps.entries()) {
+  let firstFailed = Number.POSITIVE_INFINITY;
+  const runs: Promise<Done>[] = [];
+  let allBefore: Promise<unknown> = Promise.resolve();
+  let lastWrite: Promise<unknown> = Promise.resolve();
+  for (const [index, { statement, needs, writes }] of steps.entries()) {
     const isBarrier = writes || options.concurrency === 1;
-    const needed = [...needs.values()].flatMap((index) => done[index ?? -1] ?? []);
-    const dependencies: Promise<unknown>[] = isBarrier ? [before] : [written, ...needed];
-    const log: StepLog = { results: (logs[place] = []), isCancelled: () => first < place };
+    const needed = [...needs.values()].flatMap((step) => runs[step ?? -1] ?? []);
+    const dependencies: Promise<unknown>[] = isBarrier ? [allBefore] : [lastWrite, ...needed];
+    const log: StepLog = { results: (logs[index] = []), isAborted: () => firstFailed < index };
     const runStep = async (): Promise<Done> => {
       await Promise.all(dependencies);
-      if (log.isCancelled()) return { completed: false };
+      if (log.isAborted()) return { completed: false };
       const variables = new Map(
-        [...needs].map(([name, index]) => [name, index === undefined ? options.session.get(name) : values[index]]),
+        [...needs].map(([name, step]) => [name, step === undefined ? options.session.get(name) : values[step]]),
       );
       const scope: Scope = { variables, budget: limits.budget, mayBeUnknown: options.mayBeUnknown ?? false };
       try {
-        values[place] = await runToEnd(evaluate(statement.value, scope), log, { ...options, ...limits });
+        values[index] = await runToEnd(evaluate(statement.value, scope), log, { ...options, ...limits });
         return { completed: true };
       } catch (error) {
-        if (!(error instanceof Cancelled)) {
-          failures.set(place, error);
-          first = Math.min(first, place);
+        if (!(error instanceof Aborted)) {
+          failures.set(index, error);
+          firstFailed = Math.min(firstFailed, index);
         }
         return { completed: false };
       }
     };
     const run = runStep();
-    done.push(run);
-    before = Promise.all([before, run]);
-    if (isBarrier) written = run;
+    runs.push(run);
+    allBefore = Promise.all([allBefore, run]);
+    if (isBarrier) lastWrite = run;
   }
-  await before;
-  if (first === Number.POSITIVE_INFINITY) return { results: logs.flat(), values };
+  await allBefore;
+  if (firstFailed === Number.POSITIVE_INFINITY) return { results: logs.flat(), values };
   return {
-    results: logs.slice(0, first + 1).flat(),
-    values: values.slice(0, first),
-    failure: { step: first, error: failures.get(first) },
+    results: logs.slice(0, firstFailed + 1).flat(),
+    values: values.slice(0, firstFailed),
+    failure: { step: firstFailed, error: failures.get(firstFailed) },
   };
 }
 
 type RunContext = RunOptions & { acquire: Semaphore };
 
-/** Drives an evaluation to its end and makes the calls it yields. */
+/** Drives an evaluation to its end, and makes the calls that the evaluation yields. */
 async function runToEnd<T>(run: Evaluation<T>, log: StepLog, context: RunContext): Promise<T> {
-  let given: unknown;
+  let answer: unknown;
   for (;;) {
-    const next = run.next(given);
+    const next = run.next(answer);
     if (next.done) return next.value;
     const effect = next.value;
-    given = effect.kind === "call" ? await makeCall(effect, log, context) : await runEach(effect, log, context);
+    answer = effect.kind === "call" ? await makeCall(effect, log, context) : await runEach(effect, log, context);
   }
 }
 
@@ -108,12 +108,12 @@ async function makeCall(
 ): Promise<unknown> {
   const release = await context.acquire();
   try {
-    if (log.isCancelled()) throw new Cancelled();
+    if (log.isAborted()) throw new Aborted();
     const value = await context.perform(effect);
     log.results.push({ call: effect.call, value });
     return value;
   } catch (error) {
-    if (!(error instanceof Cancelled)) log.results.push({ call: effect.call, args: effect.args, error });
+    if (!(error instanceof Aborted)) log.results.push({ call: effect.call, args: effect.args, error });
     throw error;
   } finally {
     release();
@@ -131,24 +131,24 @@ async function runEach(
     for (const run of runs) results.push(await runToEnd(run, log, context));
     return results;
   }
-  let first = Number.POSITIVE_INFINITY;
-  const logs = runs.map((_, place): StepLog => ({
+  let firstFailed = Number.POSITIVE_INFINITY;
+  const logs = runs.map((_, index): StepLog => ({
     results: [],
-    isCancelled: () => first < place || log.isCancelled(),
+    isAborted: () => firstFailed < index || log.isAborted(),
   }));
   const settled = await Promise.allSettled(
-    logs.map(async (inner, place) => {
-      const run = runs[place];
+    logs.map(async (inner, index) => {
+      const run = runs[index];
       try {
         return run ? await runToEnd(run, inner, context) : [];
       } catch (error) {
-        first = Math.min(first, place);
+        firstFailed = Math.min(firstFailed, index);
         throw error;
       }
     }),
   );
-  for (const [place, one] of settled.entries()) {
-    log.results.push(...(logs[place]?.results ?? []));
+  for (const [index, one] of settled.entries()) {
+    log.results.push(...(logs[index]?.results ?? []));
     if (one.status === "rejected") throw one.reason;
     results.push(one.value);
   }

@@ -9,14 +9,14 @@ import { clip } from "../language/messages.ts";
 import { type RequestCharges, unitsToWrite } from "../sessions/charges.ts";
 import {
   type Session,
-  type SessionPlace,
+  type SessionRef,
   type StoredVariable,
   dropMessages,
   renewSession,
   saveSession,
 } from "../sessions/session.ts";
 
-/** The calls of a program whose answers must not be stored, since they held a secret or a signed address. */
+/** The calls of a program whose answers must not be stored, because an answer has a secret or a signed address. */
 export type Withheld = Map<Call, "secret" | "address">;
 
 /** Records a call whose answer must not be stored. */
@@ -26,19 +26,19 @@ export function noteAnswer(withheld: Withheld, call: Call, route: Route, output:
 }
 
 /**
- * Tells for each step whether its value may contain an answer that must not be stored. `steps` are the program's first
- * steps.
+ * Tells for each step whether its value may contain an answer that must not be stored. `steps` begin with the first
+ * step of the program.
  */
 function withheldSteps(steps: readonly Pick<CheckedStatement, "calls" | "needs">[], withheld: Withheld): boolean[] {
-  const found: boolean[] = [];
+  const isWithheld: boolean[] = [];
   for (const { calls, needs } of steps) {
-    const isFrom = [...needs.values()].some((place) => place !== undefined && found[place]);
-    found.push(isFrom || calls.some(({ call }) => withheld.has(call)));
+    const readsWithheld = [...needs.values()].some((step) => step !== undefined && isWithheld[step]);
+    isWithheld.push(readsWithheld || calls.some(({ call }) => withheld.has(call)));
   }
-  return found;
+  return isWithheld;
 }
 
-/** A program's use of its session. */
+/** How a program used its session. */
 type SessionUse = {
   completed: readonly { step: CheckedStatement; value: unknown }[];
   withheld: Withheld;
@@ -48,17 +48,18 @@ type SessionUse = {
   readOnly: boolean;
 };
 
-/** The variables that were not kept. `not_kept_total` is their number if the list is cut. */
+/** The variables that were not kept. `not_kept_total` is their number, if `not_kept` does not name all of them. */
 export type UnsavedVariables = { not_kept: NotKept[]; not_kept_total?: number };
 
+/** The most variables that `not_kept` names. */
 const namedVariables = 20;
 
 /**
- * Saves the variables that completed steps assigned, or renews a session that was only read. Values that may contain a
- * secret are never saved. Returns the variables that were not saved; errors never make the program fail.
+ * Saves the variables that completed steps assigned. A session that was only read is renewed. A value that may contain
+ * a secret is never saved. Returns the variables that were not saved, also after an error, which is logged.
  */
 export async function saveVariables(
-  place: SessionPlace,
+  ref: SessionRef,
   { completed, withheld, session, readOnly }: SessionUse,
   { log }: Pick<InvocationContext, "log">,
   charges: RequestCharges,
@@ -69,13 +70,13 @@ export async function saveVariables(
     unsavedVariables(names.map((name) => ({ name, code, message })));
   try {
     if (readOnly || changes.size === 0) {
-      if (session) await renewSession(place, session);
+      if (session) await renewSession(ref, session);
       return lost(
         "read_only",
         "A program that may only read keeps no variables: send it to a tool or endpoint that may write.",
       );
     }
-    const { variables } = await saveSession(place, changes, (bytes) => charges.charge(unitsToWrite(bytes)));
+    const { variables } = await saveSession(ref, changes, (bytes) => charges.charge(unitsToWrite(bytes)));
     return unsavedVariables(
       names.flatMap((name): NotKept[] => {
         const kept = variables.get(name) ?? { gone: "session_too_large" };
@@ -99,7 +100,7 @@ function unsavedVariables(unsaved: readonly NotKept[]): UnsavedVariables | undef
   return { not_kept: named, ...(unsaved.length > namedVariables ? { not_kept_total: unsaved.length } : {}) };
 }
 
-/** The last value of each name. Names assigned before `auth.session.end` are forgotten. */
+/** The last value of each assigned variable. Variables that were assigned before `auth.session.end` are left out. */
 function assignedVariables(completed: SessionUse["completed"], withheld: Withheld): Map<string, StoredVariable> {
   const isWithheld = withheldSteps(
     completed.map(({ step }) => step),
@@ -107,10 +108,10 @@ function assignedVariables(completed: SessionUse["completed"], withheld: Withhel
   );
   const ended = completed.findLastIndex(({ step }) => step.calls.some(({ call }) => call.name === "auth.session.end"));
   const changes = new Map<string, StoredVariable>();
-  for (const [place, { step, value }] of completed.entries()) {
+  for (const [index, { step, value }] of completed.entries()) {
     const { target } = step.statement;
-    if (place <= ended || target === undefined) continue;
-    changes.set(target, isWithheld[place] ? { gone: "secret" } : { value });
+    if (index <= ended || target === undefined) continue;
+    changes.set(target, isWithheld[index] ? { gone: "secret" } : { value });
   }
   return changes;
 }

@@ -22,7 +22,8 @@ export const operandPairs: Record<Arithmetic, readonly (readonly [TypeName, Type
   "%": [["number", "number"]],
 };
 
-const takes: Record<Arithmetic, string> = {
+/** The operands of each operator, in words. */
+const operandWords: Record<Arithmetic, string> = {
   "+": "two numbers, two texts or two lists",
   "-": "two numbers",
   "*": "two numbers, or a text or list and a whole number",
@@ -30,7 +31,8 @@ const takes: Record<Arithmetic, string> = {
   "%": "two whole numbers",
 };
 
-const results: Record<Arithmetic, string> = {
+/** The name of the result of each operator. */
+const resultNames: Record<Arithmetic, string> = {
   "+": "sum",
   "-": "difference",
   "*": "product",
@@ -38,16 +40,16 @@ const results: Record<Arithmetic, string> = {
   "%": "rest",
 };
 
-/** The message for an operator between values of two types. */
+/** The message for an operator between two types that it does not take. */
 export function cannotCalculate(operator: Arithmetic, a: TypeName, b: TypeName): string {
   const isText = operator === "%" ? a === "string" : operator === "+" && (a === "string" || b === "string");
   const hint = isText ? ' Put values in a text by an f-string, f"{x}".' : "";
-  return `\`${operator}\` takes ${takes[operator]}, not a ${a} and a ${b}.${hint}`;
+  return `\`${operator}\` takes ${operandWords[operator]}, not a ${a} and a ${b}.${hint}`;
 }
 
-/** Calculates with numbers, joins texts or lists, or repeats one. Throws LanguageError. */
+/** Calculates with numbers, joins two texts or lists, or repeats a text or list. Throws LanguageError. */
 export function calculate(operator: Arithmetic, a: unknown, b: unknown, budget: StepBudget, at: Position): unknown {
-  if (typeof a === "number" && typeof b === "number") return ofNumbers(operator, a, b, at);
+  if (typeof a === "number" && typeof b === "number") return calculateNumbers(operator, a, b, at);
   if (operator === "+") {
     if (typeof a === "string" && typeof b === "string") return requireSize(a + b, budget, at);
     if (Array.isArray(a) && Array.isArray(b)) return requireSize((a as unknown[]).concat(b), budget, at);
@@ -61,13 +63,13 @@ export function calculate(operator: Arithmetic, a: unknown, b: unknown, budget: 
   throw typeError(at, cannotCalculate(operator, typeOf(a), typeOf(b)));
 }
 
-function ofNumbers(operator: Arithmetic, a: number, b: number, at: Position): number {
+function calculateNumbers(operator: Arithmetic, a: number, b: number, at: Position): number {
   const result = operator === "//" || operator === "%" ? divide(operator, a, b, at) : simple[operator](a, b);
   if (Number.isInteger(a) && Number.isInteger(b) ? Number.isSafeInteger(result) : Number.isFinite(result)) {
-    // The sum with 0 is never -0, which Starlark's integers do not have.
+    // Adding 0 turns -0 into 0: Starlark's integers have no -0.
     return result + 0;
   }
-  throw typeError(at, `This ${results[operator]} is too large.`);
+  throw typeError(at, `This ${resultNames[operator]} is too large.`);
 }
 
 const simple = {
@@ -79,7 +81,7 @@ const simple = {
 /** Divides whole numbers. The quotient is rounded down, and the rest has the divisor's sign, as in Starlark. */
 function divide(operator: "//" | "%", a: number, b: number, at: Position): number {
   const wrong = [a, b].find((value) => !Number.isSafeInteger(value));
-  if (wrong !== undefined) throw typeError(at, `\`${operator}\` takes ${takes[operator]}, not ${wrong}.`);
+  if (wrong !== undefined) throw typeError(at, `\`${operator}\` takes ${operandWords[operator]}, not ${wrong}.`);
   if (b === 0) throw valueError(at, `\`${operator}\` cannot divide by 0.`);
   const rest = a % b;
   const isBelow = rest !== 0 && rest < 0 !== b < 0;
@@ -90,7 +92,7 @@ function divide(operator: "//" | "%", a: number, b: number, at: Position): numbe
 function repeat(part: string | unknown[], times: number, budget: StepBudget, at: Position): unknown {
   if (!Number.isInteger(times)) throw typeError(at, `A text or list is repeated whole times, not ${times} times.`);
   const count = part.length === 0 ? 0 : Math.max(0, times);
-  // Refused before the value takes memory.
+  // Checked before the value is made, so that it takes no memory.
   requireRoom((sizeOf(part).bytes - 2) * count, at);
   if (typeof part === "string") return requireSize(part.repeat(count), budget, at);
   if (part.length * count > budget.steps) useSteps(budget, part.length * count, at);

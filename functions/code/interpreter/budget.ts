@@ -2,7 +2,7 @@ import type { Position } from "../language/ast.ts";
 import { LanguageError } from "../language/errors.ts";
 import { stepLimit, valueDepthLimit, valueLimitBytes } from "../language/limits.ts";
 
-/** The steps a program has left besides its calls: one for each expression evaluated and each item made. */
+/** The steps that a program has left. Each expression that is evaluated and each item that is made takes a step. */
 export type StepBudget = { steps: number };
 
 /** The steps and the calls that a program has left. */
@@ -18,13 +18,13 @@ export function useSteps(budget: StepBudget, steps: number, at: Position): void 
   }
 }
 
-/** The size of a value. `members` counts the members of a dict or list. */
+/** The size of a value: its length as JSON, how deep it nests, and the number of members of a dict or list. */
 type Size = { bytes: number; depth: number; members: number };
 
-/** Sizes by object. A part that occurs several times in a value is measured once but counted each time. */
+/** Sizes by object. A part that occurs several times in a value is measured once and counted each time. */
 const sizes = new WeakMap<object, Size>();
 
-/** Estimates a value's length as JSON in bytes, and how deep it nests. */
+/** Estimates the size of a value. A character counts as a byte; a number, a boolean or None as 8 bytes. */
 export function sizeOf(value: unknown): Size {
   if (typeof value === "string") return { bytes: value.length + 2, depth: 0, members: 0 };
   if (typeof value !== "object" || value === null) return { bytes: 8, depth: 0, members: 0 };
@@ -45,12 +45,15 @@ export function sizeOf(value: unknown): Size {
 const tooLarge = (at: Position, most: string): LanguageError =>
   new LanguageError(at, `A value may ${most} at most.`, { code: "value_too_large" });
 
-/** Throws `value_too_large` for a value of this size that is not made yet. */
+/** Throws `value_too_large` if a value of `bytes` is too large. Call it before the value is made. */
 export function requireRoom(bytes: number, at: Position): void {
   if (bytes > valueLimitBytes) throw tooLarge(at, `hold ${valueLimitBytes} bytes`);
 }
 
-/** Returns a value the program made; throws `value_too_large` if it is too long or nests too deep. */
+/**
+ * Returns a value that the program made, and uses steps for its items or characters. Throws `value_too_large` if the
+ * value is too long or nests too deep, and `too_much_work`.
+ */
 export function requireSize<T>(value: T, budget: StepBudget, at: Position): T {
   if (Array.isArray(value)) useSteps(budget, value.length, at);
   if (typeof value === "string") useSteps(budget, value.length >> 4, at);

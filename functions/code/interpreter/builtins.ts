@@ -13,9 +13,9 @@ export const builtins = byName(functionTable);
 /** The methods of the language's values by name. */
 export const builtinMethods = byName(methodTable);
 
-const others = `the built-in functions are ${functionTable.map(formOf).join(", ")}.`;
+const builtinList = `the built-in functions are ${functionTable.map(formOf).join(", ")}.`;
 
-/** The hints for functions that are builtins of Python, and none here. */
+/** The hints for builtins of Python that this language does not have. */
 export const missingBuiltins: ReadonlyMap<string, string> = new Map(
   Object.entries({
     print: "There is no print: end with the value alone on the last line, and it is answered as last_value.",
@@ -23,7 +23,7 @@ export const missingBuiltins: ReadonlyMap<string, string> = new Map(
     filter: "There is no filter(): write a comprehension, `[x for x in xs if x.active]`.",
     set: "There is no set(): `list(dict([[x, True] for x in xs]))` holds each text once.",
     tuple: "There is no tuple(): write a list, `[a, b]`.",
-    ...Object.fromEntries(["type", "abs", "round"].map((name) => [name, `There is no ${name}(): ${others}`])),
+    ...Object.fromEntries(["type", "abs", "round"].map((name) => [name, `There is no ${name}(): ${builtinList}`])),
     ...Object.fromEntries(
       ["help", "dir", "vars"].map((name) => [
         name,
@@ -33,7 +33,7 @@ export const missingBuiltins: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-const names: BuiltinNames = {
+const builtinNames: BuiltinNames = {
   functions: builtins,
   methods: new Map(
     methodTable.map(({ name, parameters }) => [
@@ -44,5 +44,5 @@ const names: BuiltinNames = {
   missing: missingBuiltins,
 };
 
-/** Parses a program whose builtins are those of the tables. Throws LanguageError at the first mistake. */
-export const parseProgram = (source: string): Program => parse(source, names);
+/** Parses a program that may call the builtins of the tables. Throws LanguageError at the first mistake. */
+export const parseProgram = (source: string): Program => parse(source, builtinNames);

@@ -22,12 +22,12 @@ import {
 
 const xs: BuiltinParameter = { name: "xs", types: ["list", "dict"], iterated: true };
 const number: BuiltinParameter = { name: "n", types: ["number"], takes: "a whole number" };
-const more: BuiltinParameter = { name: "others", rest: true };
+const otherValues: BuiltinParameter = { name: "others", rest: true };
 
 const isNumber = () => plainType("number");
 const isBoolean = () => plainType("boolean");
 const isText = () => plainType("string");
-/** The type of a list with the items of another, in any order. */
+/** The type of a list with the same items as the argument, in any order. */
 const sameItems = ([xs]: readonly (StaticArgument | undefined)[]): StaticType => listOf(xs, elementOf(xs?.type));
 
 function listOf(xs: StaticArgument | undefined, item: StaticType): StaticType {
@@ -62,13 +62,13 @@ export const functionTable: readonly Builtin[] = [
     parameters: [{ name: "xs", types: ["list"], takes: "a list of numbers", iterated: true }],
     check: ([xs]) => {
       const item = elementOf(xs?.type);
-      // A condition may exclude None.
+      // An item that is None is no mistake: a condition may exclude it.
       const found = item.none ? undefined : wrongType(item, ["number"]);
       return found ? notNumbers(found) : plainType("number");
     },
     evaluate: ([xs], run) =>
       readItems(xs, run).reduce((total, x) => {
-        if (typeof x !== "number") throw typeError(run.placeOf(0), notNumbers(typeOf(x)).message);
+        if (typeof x !== "number") throw typeError(run.positionOf(0), notNumbers(typeOf(x)).message);
         return calculate("+", total, x, run.budget, run.at);
       }, 0),
   },
@@ -83,10 +83,10 @@ export const functionTable: readonly Builtin[] = [
     ],
     check: ([xs, key]) => {
       const [item, name] = [elementOf(xs?.type), key?.literal];
-      // A condition may select the dicts of the program that have the member.
+      // Dicts that the program wrote (`members`) are not checked: a condition may select those that have the member.
       const member = typeof name === "string" && !item.members ? memberType(item, name) : { type: {} };
       if (!("members" in member)) return listOf(xs, item);
-      const message = `An item has no member ${name}.${didYouMean(String(name), member.members(), "members")}`;
+      const message = `An item has no member ${name}.${didYouMean(String(name), member.members())}`;
       return { code: "no_such_member", message, index: 1 };
     },
     evaluate: sort,
@@ -115,7 +115,7 @@ export const functionTable: readonly Builtin[] = [
     note: "the list of `[place, item]`",
     check: ([xs]) => listOf(xs, pairType([plainType("number"), elementOf(xs?.type)])),
     evaluate: ([xs, start = 0], run) => {
-      const first = whole("enumerate", start, run, 1);
+      const first = requireWhole("enumerate", start, run, 1);
       return readItems(xs, run, 3).map((x, index) => [calculate("+", first, index, run.budget, run.at), x]);
     },
   },
@@ -144,30 +144,30 @@ export const functionTable: readonly Builtin[] = [
     check: isText,
     evaluate: ([x], { budget, at }) => {
       useSteps(budget, sizeOf(x).bytes >> 4, at);
-      return typeof x === "string" ? x : written(x);
+      return typeof x === "string" ? x : writeSource(x);
     },
   },
   {
     name: "int",
     parameters: [{ name: "x", types: ["string", "number", "boolean"] }],
     check: isNumber,
-    evaluate: ([x], { placeOf, budget, at }) => {
+    evaluate: ([x], { positionOf, budget, at }) => {
       useSteps(budget, sizeOf(x).bytes >> 4, at);
-      if (typeof x === "string" && !/^[+-]?\d+$/.test(x)) throw notReadable("int", "a whole number", x, placeOf(0));
+      if (typeof x === "string" && !/^[+-]?\d+$/.test(x)) throw notReadable("int", "a whole number", x, positionOf(0));
       const value = Math.trunc(Number(x)) + 0;
       if (Number.isSafeInteger(value)) return value;
-      throw valueError(placeOf(0), "Integers end at 9007199254740991 (2^53 - 1): keep this one as a text.");
+      throw valueError(positionOf(0), "Integers end at 9007199254740991 (2^53 - 1): keep this one as a text.");
     },
   },
   {
     name: "float",
     parameters: [{ name: "x", types: ["string", "number", "boolean"] }],
     check: isNumber,
-    evaluate: ([x], { placeOf, budget, at }) => {
+    evaluate: ([x], { positionOf, budget, at }) => {
       useSteps(budget, sizeOf(x).bytes >> 4, at);
       const isRead = typeof x !== "string" || /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(x);
       if (isRead && Number.isFinite(Number(x))) return Number(x) + 0;
-      throw notReadable("float", "a number", String(x), placeOf(0));
+      throw notReadable("float", "a number", String(x), positionOf(0));
     },
   },
   {
@@ -206,18 +206,18 @@ const notWhole = (name: string, given: number, index: number): InvalidArgument =
   index,
 });
 
-function whole(name: string, given: unknown, { placeOf }: BuiltinRun, index: number): number {
+function requireWhole(name: string, given: unknown, { positionOf }: BuiltinRun, index: number): number {
   if (Number.isSafeInteger(given)) return Number(given);
-  throw typeError(placeOf(index), notWhole(name, Number(given), index).message);
+  throw typeError(positionOf(index), notWhole(name, Number(given), index).message);
 }
 
-/** The number of items of a range. */
+/** The number of items of a range from `start` up to `end`, without `end`. */
 const countOf = (start: number, end: number, step: number): number => Math.max(0, Math.ceil((end - start) / step));
 
-/** The beginning and the end of a range whose arguments these are. */
-const boundsOf = <T>(n: T, stop: T | undefined, zero: T): [T, T] => (stop === undefined ? [zero, n] : [n, stop]);
+/** The start and the end of a range, from its first two arguments. */
+const startAndEnd = <T>(n: T, stop: T | undefined, zero: T): [T, T] => (stop === undefined ? [zero, n] : [n, stop]);
 
-const noStep = "The step of a range is not 0.";
+const zeroStep = "The step of a range is not 0.";
 
 function rangeType(args: readonly (StaticArgument | undefined)[]): StaticType | InvalidArgument {
   const item = plainType("number");
@@ -226,28 +226,32 @@ function rangeType(args: readonly (StaticArgument | undefined)[]): StaticType | 
   if (wrong >= 0) return notWhole("range", Number(values[wrong]), wrong);
   if (args.some((arg, index) => arg && values[index] === undefined)) return { type: "list", item };
   const [n = 0, stop, step = 1] = values.map((value) => (value === undefined ? undefined : Number(value)));
-  if (step === 0) return { code: "value_error", message: noStep, index: 2 };
-  const most = countOf(...boundsOf(n, stop, 0), step);
+  if (step === 0) return { code: "value_error", message: zeroStep, index: 2 };
+  const most = countOf(...startAndEnd(n, stop, 0), step);
   if (most > stepLimit) return { code: "too_much_work", message: tooMuchWork, index: 0 };
   return { type: "list", most, isExact: true, item };
 }
 
 function rangeOf([n, stop, step = 1]: readonly unknown[], run: BuiltinRun): number[] {
-  const [start, end] = boundsOf(whole("range", n, run, 0), stop === undefined ? stop : whole("range", stop, run, 1), 0);
-  const by = whole("range", step, run, 2);
-  if (by === 0) throw valueError(run.placeOf(2), noStep);
-  const count = countOf(start, end, by);
-  // Refused before the list takes memory.
-  if (count > run.budget.steps) useSteps(run.budget, count, run.placeOf(0));
-  return Array.from({ length: count }, (_, index) => start + index * by);
+  const [start, end] = startAndEnd(
+    requireWhole("range", n, run, 0),
+    stop === undefined ? stop : requireWhole("range", stop, run, 1),
+    0,
+  );
+  const increment = requireWhole("range", step, run, 2);
+  if (increment === 0) throw valueError(run.positionOf(2), zeroStep);
+  const count = countOf(start, end, increment);
+  // Checked before the list is made, so that it takes no memory.
+  if (count > run.budget.steps) useSteps(run.budget, count, run.positionOf(0));
+  return Array.from({ length: count }, (_, index) => start + index * increment);
 }
 
-/** `min` or `max`: the first of the values that comes before all others. */
+/** `min` or `max`: the value that `isBefore` puts first. Of equal values, the earliest. */
 function extreme(name: string, isBefore: (a: unknown, b: unknown, run: BuiltinRun) => boolean): Builtin {
   const takes = `${name} takes a list, or several values`;
   return {
     name,
-    parameters: [{ name: "x", iterated: true }, more],
+    parameters: [{ name: "x", iterated: true }, otherValues],
     note: "of a list, or of several values",
     check: ([x, ...others]) => {
       if (others.length > 0) return others.map((other) => other?.type ?? {}).reduce(commonType, x?.type ?? {});
@@ -257,20 +261,20 @@ function extreme(name: string, isBefore: (a: unknown, b: unknown, run: BuiltinRu
     evaluate: (args, run) => {
       const [x] = args;
       if (args.length === 1 && !/list|dict/.test(typeOf(x)))
-        throw typeError(run.placeOf(0), `${takes}, not a ${typeOf(x)}.`);
+        throw typeError(run.positionOf(0), `${takes}, not a ${typeOf(x)}.`);
       const [first, ...others] = readItems(args.length > 1 ? args : x, run);
-      if (first === undefined) throw valueError(run.placeOf(0), `${takes}, and this list is empty.`);
+      if (first === undefined) throw valueError(run.positionOf(0), `${takes}, and this list is empty.`);
       return others.reduce((best, other) => (isBefore(other, best, run) ? other : best), first);
     },
   };
 }
 
-/** Sorts a list of numbers or texts, or by a member of its items. Equal items keep their order. */
-function sort([xs, by, reverse]: readonly unknown[], run: BuiltinRun): unknown[] {
+/** Sorts a list of numbers or texts, or a list of dicts by a member. Equal items keep their order. */
+function sort([xs, member, reverse]: readonly unknown[], run: BuiltinRun): unknown[] {
   const items = readItems(xs, run);
-  const key = typeof by === "string" ? by : undefined;
+  const key = typeof member === "string" ? member : undefined;
   const keys = items.map((item, index) =>
-    key === undefined ? item : memberOf(item, key, () => `item ${index}`, run.placeOf(1)),
+    key === undefined ? item : memberOf(item, key, () => `item ${index}`, run.positionOf(1)),
   );
   const types = keys.map(typeOf);
   const [type = "number"] = types;
@@ -279,7 +283,7 @@ function sort([xs, by, reverse]: readonly unknown[], run: BuiltinRun): unknown[]
     const of = key === undefined ? "item" : `the ${key} of item`;
     const found = types[odd] ?? type;
     const hint = found === "null" && key !== undefined ? ` Leave it out, \`[x for x in xs if x.${key} != None]\`.` : "";
-    throw typeError(run.placeOf(0), `${cannotOrder(type, found)} Here ${of} ${odd} is a ${found}.${hint}`);
+    throw typeError(run.positionOf(0), `${cannotOrder(type, found)} Here ${of} ${odd} is a ${found}.${hint}`);
   }
   useSorting(keys, run.budget, run);
   const ranks = keys.map((value) => (typeof value === "string" ? Buffer.from(value) : Number(value)));
@@ -292,31 +296,31 @@ function sort([xs, by, reverse]: readonly unknown[], run: BuiltinRun): unknown[]
 const compareRanks = (a: Buffer | number = 0, b: Buffer | number = 0): number =>
   Buffer.isBuffer(a) && Buffer.isBuffer(b) ? Buffer.compare(a, b) : Number(a) - Number(b);
 
-/** The steps of a merge sort: each item is compared once in each of its rounds. */
+/** Uses the steps of a merge sort, which compares each item once in each round. */
 function useSorting(keys: readonly unknown[], budget: StepBudget, { at }: BuiltinRun): void {
   const rounds = Math.ceil(Math.log2(keys.length + 1));
   const chars = keys.reduce((sum: number, key) => sum + (typeof key === "string" ? key.length : 0), 0);
   useSteps(budget, ((keys.length * rounds) >> 2) + (chars >> 4) + ((chars * rounds) >> 12), at);
 }
 
-/** A value as Starlark writes it in a program. */
-function written(value: unknown): string {
+/** Writes a value as the source of a Starlark program. */
+function writeSource(value: unknown): string {
   if (typeof value === "string") return quote(value);
-  if (Array.isArray(value)) return `[${value.map(written).join(", ")}]`;
+  if (Array.isArray(value)) return `[${value.map(writeSource).join(", ")}]`;
   if (typeof value !== "object" || value === null) return formatConstant((value ?? null) as Constant);
   return `{${Object.entries(value)
-    .map(([key, member]) => `${quote(key)}: ${written(member)}`)
+    .map(([key, member]) => `${quote(key)}: ${writeSource(member)}`)
     .join(", ")}}`;
 }
 
-const notReadable = (name: string, what: string, text: string, at: BuiltinRun["at"]) =>
-  valueError(at, `${name} reads ${what} written in digits, and this is ${quote(text.slice(0, 60))}.`);
+const notReadable = (name: string, kind: string, text: string, at: BuiltinRun["at"]) =>
+  valueError(at, `${name} reads ${kind} written in digits, and this is ${quote(text.slice(0, 60))}.`);
 
-function pairOf(pair: unknown, { placeOf }: BuiltinRun): readonly [string, unknown] {
+function pairOf(pair: unknown, { positionOf }: BuiltinRun): readonly [string, unknown] {
   if (typeOf(pair) !== "list" || !Array.isArray(pair) || pair.length !== 2)
-    throw valueError(placeOf(0), "dict takes a list of `[key, value]`.");
+    throw valueError(positionOf(0), "dict takes a list of `[key, value]`.");
   const [key, value] = pair as [unknown, unknown];
-  if (typeof key !== "string") throw typeError(placeOf(0), cannotUseKey(typeOf(key)));
-  checkKey(key, placeOf(0));
+  if (typeof key !== "string") throw typeError(positionOf(0), cannotUseKey(typeOf(key)));
+  checkKey(key, positionOf(0));
   return [key, value];
 }

@@ -40,8 +40,8 @@ import {
 } from "./values.ts";
 
 /**
- * The message for a comprehension that makes at least `each` calls for each of `count` items, where only `left` calls
- * are left. It says how to go on with the items that are too many.
+ * The message for a comprehension that makes at least `each` calls for each of `count` items, although the program has
+ * only `left` calls left. The message says how to go on with the items that are too many.
  */
 export function tooManyCalls(over: Expression, count: number, each: number, left: number = callLimit): string {
   const [most, of] = [Math.floor(left / each), describeExpression(over)];
@@ -50,31 +50,34 @@ export function tooManyCalls(over: Expression, count: number, each: number, left
   return `A program makes ${callLimit} calls at most, and these ${count} items need ${count * each}${left < callLimit ? `, with ${left} left` : ""}: filter them with \`if\`, or ${most > 0 ? slices : "go over them in the next program"}.`;
 }
 
-/** A request of an evaluation to its driver: the result of a call, or the results of several evaluations in order. */
+/**
+ * What an evaluation asks of its driver: to make a call (`call`), or to run the rounds of a comprehension (`each`). The
+ * driver returns the answer of the call, or the results of the rounds in order.
+ */
 export type Effect =
   | {
       kind: "call";
       call: Call;
       args: ReadonlyMap<string, unknown>;
+      /** The index of the item in each comprehension around the call, outermost first. */
       path: readonly number[];
-      /** Whether it depends on an unknown value that the call is made. */
+      /** Whether an unknown value decides if the call is made. */
       isUnsure: boolean;
     }
   | { kind: "each"; runs: Evaluation<Items>[]; calls: readonly Call[] };
-/** The items of a comprehension; unknown if their number is. */
+/** The items of a comprehension; `unknownValue` if their number is unknown. */
 export type Items = unknown[] | typeof unknownValue;
 export type Evaluation<T = unknown> = Generator<Effect, T, unknown>;
 
-/**
- * The variables that an expression can read. `loop` links loop variables from the innermost comprehension outwards.
- */
+/** The variables that an expression can read, and the state of its evaluation. */
 export type Scope = {
   variables: ReadonlyMap<string, unknown>;
+  /** The loop variables of the innermost comprehension. `outer` leads to those of the comprehensions around it. */
   loop?: { names: readonly string[]; values: readonly unknown[]; index: number; outer: Scope };
   budget: Budget;
   /** Whether calls may be answered with `unknownValue`. */
   mayBeUnknown?: boolean;
-  /** Whether it depends on an unknown value that the expression is evaluated. */
+  /** Whether an unknown value decides if the expression is evaluated. */
   isUnsure?: boolean;
 };
 
@@ -95,8 +98,9 @@ export const evaluate = (node: Expression, scope: Scope): Evaluation =>
   scope.mayBeUnknown ? evaluateGuarded(node, scope) : evaluateNode(node, scope);
 
 /**
- * Evaluates an expression whose calls may be answered with `unknownValue`. What is made of an unknown value is unknown
- * too. Every part that a known value could lead to is evaluated: its calls are unsure, and its errors make it unknown.
+ * Evaluates an expression whose calls may be answered with `unknownValue`. The result of an operation on an unknown
+ * value is unknown too. If an unknown value decides which part is evaluated, every such part is evaluated as unsure:
+ * its calls are marked, and an error makes its value unknown.
  */
 function* evaluateGuarded(node: Expression, scope: Scope): Evaluation {
   try {
@@ -170,8 +174,8 @@ function* evaluateAll(nodes: readonly Expression[], scope: Scope): Evaluation<un
 function lookUp({ name, at }: Name, scope: Scope): unknown {
   let passed = 0;
   for (let { loop } = scope; loop; { loop } = loop.outer) {
-    const place = loop.names.lastIndexOf(name);
-    if (place >= 0) return loop.values[place];
+    const index = loop.names.lastIndexOf(name);
+    if (index >= 0) return loop.values[index];
     passed += 1;
     if (passed % 16 === 0) useSteps(scope.budget, 1, at);
   }
@@ -239,7 +243,7 @@ function* evaluateAccess(value: unknown, step: Access, of: () => string, scope: 
   }
 }
 
-/** A bound of a slice; None is like none. */
+/** The bound of a slice. Undefined for a missing bound and for None, which mean the same. */
 function* evaluateBound(node: Expression | undefined, scope: Scope): Evaluation<number | undefined> {
   const bound = node && (yield* evaluate(node, scope));
   if (!node || bound === null || bound === undefined) return undefined;
@@ -286,75 +290,83 @@ function operate(
   }
 }
 
-/** Evaluates a comprehension from clause `place` on. */
-function* evaluateComprehension(node: Comprehension, place: number, scope: Scope): Evaluation<Items> {
-  const clause = node.clauses[place];
+/** Evaluates a comprehension from the clause at `clauseIndex` on. */
+function* evaluateComprehension(node: Comprehension, clauseIndex: number, scope: Scope): Evaluation<Items> {
+  const clause = node.clauses[clauseIndex];
   if (!clause) return [yield* evaluate(node.element, scope)];
-  const tested = yield* evaluate(clause.kind === "if" ? clause.test : clause.over, scope);
-  if (tested === unknownValue) return yield* evaluateUnsureRound(node, place, scope);
-  if (clause.kind === "if") return isTrue(tested) ? yield* evaluateComprehension(node, place + 1, scope) : [];
-  const items = iterate(clause.over, tested);
+  const value = yield* evaluate(clause.kind === "if" ? clause.test : clause.over, scope);
+  if (value === unknownValue) return yield* evaluateUnsureRound(node, clauseIndex, scope);
+  if (clause.kind === "if") return isTrue(value) ? yield* evaluateComprehension(node, clauseIndex + 1, scope) : [];
+  const items = iterate(clause.over, value);
   useSteps(scope.budget, items.length, clause.at);
   const { names } = clause;
-  const scopes = items.map((value, index): Scope => ({
+  const scopes = items.map((item, index): Scope => ({
     ...scope,
-    loop: { names, values: names.length === 1 ? [value] : unpack(clause, value), index, outer: scope },
+    loop: { names, values: names.length === 1 ? [item] : unpack(clause, item), index, outer: scope },
   }));
-  const calls = callsAfter(node, place);
-  if (calls.length > 0) return yield* evaluateCallingClause(node, place, scopes, calls);
+  const calls = callsAfter(node, clauseIndex);
+  if (calls.length > 0) return yield* evaluateCallingClause(node, clauseIndex, scopes, calls);
   const results: Items[] = [];
-  for (const inner of scopes) results.push(yield* evaluateComprehension(node, place + 1, inner));
+  for (const inner of scopes) results.push(yield* evaluateComprehension(node, clauseIndex + 1, inner));
   return join(results);
 }
 
-/** Evaluates what follows a clause whose value is unknown once, with unknown items. */
-function* evaluateUnsureRound(node: Comprehension, place: number, scope: Scope): Evaluation<Items> {
-  const { names = [] } = node.clauses[place] as Partial<ForClause>;
+/**
+ * Evaluates the rest of a comprehension after a clause whose value is unknown: once, with unknown loop variables. The
+ * items are unknown.
+ */
+function* evaluateUnsureRound(node: Comprehension, clauseIndex: number, scope: Scope): Evaluation<Items> {
+  const { names = [] } = node.clauses[clauseIndex] as Partial<ForClause>;
   const loop = { names, values: names.map(() => unknownValue), index: 0, outer: scope };
-  yield* evaluateComprehension(node, place + 1, unsure({ ...scope, ...(names.length > 0 ? { loop } : {}) }));
+  yield* evaluateComprehension(node, clauseIndex + 1, unsure({ ...scope, ...(names.length > 0 ? { loop } : {}) }));
   return unknownValue;
 }
 
-/** Joins the items of rounds. */
+/** Joins the items of several rounds. */
 const join = (rounds: readonly Items[]): Items =>
   rounds.every((items) => items !== unknownValue) ? rounds.flat() : unknownValue;
 
 /**
- * Evaluates a clause whose later parts make calls. Conditions without calls are evaluated first. Throws `too_many_calls`
- * before the first call if the items that are left need more calls than the program has.
+ * Evaluates a `for` whose later clauses or element make calls. Evaluates the conditions without calls that follow it
+ * first. Throws `too_many_calls` before the first call if the items that are left need more calls than the program has
+ * left.
  */
 function* evaluateCallingClause(
   node: Comprehension,
-  place: number,
+  clauseIndex: number,
   scopes: readonly Scope[],
   calls: readonly Call[],
 ): Evaluation<Items> {
-  let [left, next] = [scopes, place + 1];
+  let [remaining, next] = [scopes, clauseIndex + 1];
   let isKnown = true;
   for (let clause = node.clauses[next]; clause?.kind === "if" && callsIn(clause.test).length === 0;) {
     const kept: Scope[] = [];
-    for (const scope of left) {
+    for (const scope of remaining) {
       const test = yield* evaluate(clause.test, scope);
       isKnown &&= test !== unknownValue;
       if (test === unknownValue) kept.push(unsure(scope));
       else if (isTrue(test)) kept.push(scope);
     }
-    left = kept;
+    remaining = kept;
     next += 1;
     clause = node.clauses[next];
   }
   const each = leastCallsAfter(node, next - 1);
-  const [first] = left;
-  const over = node.clauses[place];
-  if (first && over?.kind === "for" && left.length * each > first.budget.calls) {
-    const message = tooManyCalls(over.over, left.length, each, first.budget.calls);
-    throw new LanguageError(over.at, message, { code: "too_many_calls" });
+  const [first] = remaining;
+  const forClause = node.clauses[clauseIndex];
+  if (first && forClause?.kind === "for" && remaining.length * each > first.budget.calls) {
+    const message = tooManyCalls(forClause.over, remaining.length, each, first.budget.calls);
+    throw new LanguageError(forClause.at, message, { code: "too_many_calls" });
   }
-  const results = yield { kind: "each", runs: left.map((scope) => evaluateComprehension(node, next, scope)), calls };
+  const results = yield {
+    kind: "each",
+    runs: remaining.map((scope) => evaluateComprehension(node, next, scope)),
+    calls,
+  };
   return isKnown ? join(results as Items[]) : unknownValue;
 }
 
-/** The items of a list, or the keys of a dict. */
+/** The items of a list, or the keys of a dict. Throws `type_error` for any other value, and for a page. */
 function iterate(node: Expression, value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   const isPage = isPageValue(value);
@@ -363,10 +375,10 @@ function iterate(node: Expression, value: unknown): readonly unknown[] {
   throw typeError(node.at, `A comprehension goes over a list, not a ${typeOf(value)}${hint}.`);
 }
 
-/** The values of a `for` with several names. */
+/** The values of the names of a `for` with several names: the items of a list. */
 function unpack({ names, over }: ForClause, item: unknown): readonly unknown[] {
   if (item === unknownValue) return names.map(() => unknownValue);
   if (Array.isArray(item) && item.length === names.length) return item;
-  const found = Array.isArray(item) ? `a list of ${item.length}` : `a ${typeOf(item)}`;
-  throw typeError(over.at, `The names ${names.join(", ")} take lists of ${names.length}, and an item is ${found}.`);
+  const actual = Array.isArray(item) ? `a list of ${item.length}` : `a ${typeOf(item)}`;
+  throw typeError(over.at, `The names ${names.join(", ")} take lists of ${names.length}, and an item is ${actual}.`);
 }

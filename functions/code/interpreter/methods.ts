@@ -1,7 +1,7 @@
 import { checkKey } from "../language/names.ts";
 import { useSteps } from "./budget.ts";
 import type { Builtin, BuiltinParameter, StaticArgument } from "./builtin.ts";
-import { join, placeOf, split, strip } from "./texts.ts";
+import { findText, join, split, strip } from "./texts.ts";
 import { type StaticType, commonType, elementOf, pairType, plainType, wrongType } from "./types.ts";
 import { areEqual, typeError, typeOf, valueError } from "./values.ts";
 
@@ -21,20 +21,20 @@ function valueType(d: StaticArgument | undefined): StaticType {
   return others.reduce(commonType, first ?? {});
 }
 
-/** A method that tells whether a text has another one at one of its ends. */
-const ending = (name: string, isThere: (text: string, part: string) => boolean): Builtin => ({
+/** A method that tells whether a text begins, or ends, with another text. */
+const endTest = (name: string, test: (text: string, part: string) => boolean): Builtin => ({
   name,
   isMethod: true,
   parameters: [receiver, text("part")],
   check: isBoolean,
   evaluate: ([text, part], { budget, at }) => {
     useSteps(budget, String(part).length >> 6, at);
-    return isThere(String(text), String(part));
+    return test(String(text), String(part));
   },
 });
 
-/** A method that changes each letter of a text. */
-const casing = (name: string, change: (text: string) => string): Builtin => ({
+/** A method that changes the case of letters. */
+const caseMethod = (name: string, change: (text: string) => string): Builtin => ({
   name,
   isMethod: true,
   parameters: [receiver],
@@ -46,7 +46,7 @@ const casing = (name: string, change: (text: string) => string): Builtin => ({
 });
 
 /** A method that reads each member of a dict. */
-const reading = (
+const dictMethod = (
   name: string,
   item: (d: StaticArgument | undefined) => StaticType,
   read: (d: object) => unknown[],
@@ -63,12 +63,12 @@ const reading = (
 
 /** The methods of the language's values. The first parameter is the value before the dot. */
 export const methodTable: readonly Builtin[] = [
-  ending("startswith", (text, part) => text.startsWith(part)),
-  ending("endswith", (text, part) => text.endsWith(part)),
-  casing("lower", (text) => text.toLowerCase()),
-  casing("upper", (text) => text.toUpperCase()),
-  casing("capitalize", (text) => text.toLowerCase().replace(/^./su, (letter) => letter.toUpperCase())),
-  casing("title", (text) =>
+  endTest("startswith", (text, part) => text.startsWith(part)),
+  endTest("endswith", (text, part) => text.endsWith(part)),
+  caseMethod("lower", (text) => text.toLowerCase()),
+  caseMethod("upper", (text) => text.toUpperCase()),
+  caseMethod("capitalize", (text) => text.toLowerCase().replace(/^./su, (letter) => letter.toUpperCase())),
+  caseMethod("title", (text) =>
     text.toLowerCase().replace(/(?<![\p{Lu}\p{Ll}\p{Lt}])[\p{Lu}\p{Ll}\p{Lt}]/gu, (letter) => letter.toUpperCase()),
   ),
   {
@@ -83,8 +83,8 @@ export const methodTable: readonly Builtin[] = [
     isMethod: true,
     parameters: [receiver, { ...text("separator"), optional: true }],
     check: textList,
-    evaluate: ([text, separator], { placeOf, budget, at }) => {
-      if (separator === "") throw valueError(placeOf(1), "split takes a separator that is not empty.");
+    evaluate: ([text, separator], { positionOf, budget, at }) => {
+      if (separator === "") throw valueError(positionOf(1), "split takes a separator that is not empty.");
       return split(String(text), separator as string | undefined, budget, at);
     },
   },
@@ -97,11 +97,11 @@ export const methodTable: readonly Builtin[] = [
       const found = item.none ? undefined : wrongType(item, ["string"]);
       return found ? { code: "type_error", message: notTexts(found), index: 1 } : plainType("string");
     },
-    evaluate: ([separator, texts], { placeOf, budget, at }) => {
+    evaluate: ([separator, texts], { positionOf, budget, at }) => {
       const items = Array.isArray(texts) ? (texts as unknown[]) : Object.keys(texts as object);
       useSteps(budget, items.length, at);
       const other = items.find((item) => typeof item !== "string");
-      if (other !== undefined) throw typeError(placeOf(1), notTexts(typeOf(other)));
+      if (other !== undefined) throw typeError(positionOf(1), notTexts(typeOf(other)));
       return join(items as string[], String(separator), at);
     },
   },
@@ -110,8 +110,8 @@ export const methodTable: readonly Builtin[] = [
     isMethod: true,
     parameters: [receiver, text("old"), text("new")],
     check: isText,
-    evaluate: ([text, old, replacement], { placeOf, budget, at }) => {
-      if (old === "") throw valueError(placeOf(1), "replace takes an old text that is not empty.");
+    evaluate: ([text, old, replacement], { positionOf, budget, at }) => {
+      if (old === "") throw valueError(positionOf(1), "replace takes an old text that is not empty.");
       const parts = split(String(text), String(old), budget, at);
       useSteps(budget, parts.length, at);
       return join(parts, String(replacement), at);
@@ -122,26 +122,26 @@ export const methodTable: readonly Builtin[] = [
     isMethod: true,
     parameters: [receiver, text("part")],
     check: isNumber,
-    evaluate: ([text, part], { budget, at }) => placeOf(String(text), String(part), budget, at),
+    evaluate: ([text, part], { budget, at }) => findText(String(text), String(part), budget, at),
   },
-  reading(
+  dictMethod(
     "items",
     (d) => pairType([plainType("string"), valueType(d)]),
     (d) => Object.entries(d),
   ),
-  reading(
+  dictMethod(
     "keys",
     () => plainType("string"),
     (d) => Object.keys(d),
   ),
-  reading("values", valueType, (d) => Object.values(d)),
+  dictMethod("values", valueType, (d) => Object.values(d)),
   {
     name: "get",
     isMethod: true,
     parameters: [dict, text("key"), { name: "otherwise", optional: true }],
     check: () => ({}),
-    evaluate: ([d, key, otherwise = null], { placeOf }) => {
-      checkKey(String(key), placeOf(1));
+    evaluate: ([d, key, otherwise = null], { positionOf }) => {
+      checkKey(String(key), positionOf(1));
       return Object.hasOwn(d as object, String(key)) ? (d as Record<string, unknown>)[String(key)] : otherwise;
     },
   },

@@ -2,7 +2,8 @@ import type { Position } from "../language/ast.ts";
 import { type StepBudget, requireRoom, useSteps } from "./budget.ts";
 
 /*
- * Places and lengths in texts count characters (code points), where Starlark's are of bytes or UTF-16 code units.
+ * Indexes and lengths of texts count characters (code points). Implementations of Starlark count bytes or UTF-16 code
+ * units.
  */
 
 const surrogate = /[\ud800-\udfff]/;
@@ -20,7 +21,7 @@ export function lengthOf(text: string, budget: StepBudget, at: Position): number
   return surrogate.test(text) ? Array.from(text).length : text.length;
 }
 
-/** The items of a list or the characters of a text from one place to another. Negative ones count from the end. */
+/** The items of a list, or the characters of a text, between two indexes. Negative indexes count from the end. */
 export function sliceOf(
   value: string | unknown[],
   [from, to]: readonly [number | undefined, number | undefined],
@@ -31,30 +32,30 @@ export function sliceOf(
   return charactersOf(value, budget, at).slice(from, to).join("");
 }
 
-/** The steps of a search for a part in a text: it compares at most every character with every other. */
+/** Uses the steps of a search, which compares each character of the text with each character of the part at most. */
 export const useSearch = (text: string, part: string, budget: StepBudget, at: Position): void =>
   useSteps(budget, Math.ceil((text.length * Math.max(1, part.length)) / 4096), at);
 
-/** The place of a part in a text; -1 if it is not there. */
-export function placeOf(text: string, part: string, budget: StepBudget, at: Position): number {
+/** The index of the first occurrence of `part` in a text; -1 if there is none. */
+export function findText(text: string, part: string, budget: StepBudget, at: Position): number {
   useSearch(text, part, budget, at);
   const index = text.indexOf(part);
   return index < 0 ? index : lengthOf(text.slice(0, index), budget, at);
 }
 
-/** A text without the characters at both ends that are in `cut`; if it is empty, those of Unicode's White_Space. */
+/** Removes the characters of `cut` from both ends of a text. If `cut` is empty, removes Unicode's White_Space. */
 export function strip(text: string, cut: string, budget: StepBudget, at: Position): string {
   const set = new Set(cut);
-  const isLeft = (char: string): boolean => (cut === "" ? !space.test(char) : !set.has(char));
+  const isKept = (char: string): boolean => (cut === "" ? !space.test(char) : !set.has(char));
   const characters = charactersOf(text, budget, at);
-  const first = characters.findIndex(isLeft);
-  return first < 0 ? "" : characters.slice(first, characters.findLastIndex(isLeft) + 1).join("");
+  const first = characters.findIndex(isKept);
+  return first < 0 ? "" : characters.slice(first, characters.findLastIndex(isKept) + 1).join("");
 }
 
-/** The parts of a text between separators; without one, its words between white space. */
+/** The parts of a text between separators. Without a separator: the words between white space. */
 export function split(text: string, separator: string | undefined, budget: StepBudget, at: Position): string[] {
   useSearch(text, separator ?? "", budget, at);
-  // More parts than there are steps are refused when the list is counted.
+  // More parts are not made: the caller refuses a list with more items than the program has steps left.
   const most = Math.max(0, budget.steps) + 2;
   if (separator !== undefined) return text.split(separator, most);
   return text.split(/\p{White_Space}+/u, most).filter((word) => word !== "");
@@ -67,11 +68,12 @@ export function join(texts: readonly string[], separator: string, at: Position):
   return texts.join(separator);
 }
 
+/** The letter of the escape of each character. */
 const letters = new Map(
   Object.entries({ "\x07": "a", "\b": "b", "\f": "f", "\n": "n", "\r": "r", "\t": "t", "\v": "v" }),
 );
 
-/** A text as Starlark writes it in a program, in double quotes. */
+/** Writes a text as the source of a Starlark program, in double quotes. */
 export const quote = (text: string): string => `"${text.replace(/["\\\p{Cc}]/gu, escaped)}"`;
 
 function escaped(char: string): string {

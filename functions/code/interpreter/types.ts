@@ -6,31 +6,32 @@ export type Schema = z.core.JSONSchema.BaseSchema;
 /** The name of a type, as messages show it. */
 export type TypeName = ReturnType<typeof typeOf>;
 
-/** The static type of a value: all that is known before the run. A value without a schema could be anything. */
+/** The static type of a value: all that is known before the run. An empty one means that nothing is known. */
 export type StaticType = {
+  /** The JSON schema of a value from an answer, and the definitions to which it refers. */
   schema?: Schema;
   definitions?: Record<string, Schema>;
   /** For a page: the most items that it can hold. */
   pageSize?: number;
   /** For a list: the most items that it can hold. */
   most?: number;
-  /** Whether a list that the program makes has exactly `most` items. */
+  /** Whether the list has exactly `most` items. Only for a list that the program makes. */
   isExact?: true;
-  /** The type of a value that the program itself makes. */
+  /** The type of a value without a schema, such as one that the program makes. */
   type?: TypeName;
-  /** Whether the program itself wrote None. Its `type` stays unset, because `and` may test for it. */
+  /** Whether the value is None. Its `type` stays unset, because `and` may test for None before the value is used. */
   none?: true;
-  /** For a dict that the program makes: its members, if all their names are known. */
+  /** For a dict that the program makes: its members, if all keys are known. */
   members?: ReadonlyMap<string, StaticType>;
   /** For a list that the program makes: the common type of its items. */
   item?: StaticType;
-  /** For a pair that a builtin makes: the type of each of its items. */
+  /** For a list that a builtin makes, such as `[key, value]`: the type of each item. */
   parts?: readonly StaticType[];
 };
 
 const choices = new WeakMap<Schema, Schema[]>();
 
-/** The alternatives of a schema without null; empty when one of them allows any value. */
+/** The alternatives of a schema, without null. Empty if the schema allows any value. */
 function choicesOf(schema: Schema | boolean | undefined, definitions: Record<string, Schema>): Schema[] {
   if (typeof schema !== "object") return [];
   const cached = choices.get(schema) ?? findChoices(schema, definitions);
@@ -70,7 +71,7 @@ export function typeNamesOf({ type, schema, definitions = {} }: StaticType): Rea
   return schema === undefined ? undefined : schemaTypeNames(schema, definitions);
 }
 
-/** The possible types of an operand, including None if the program itself made it None. */
+/** The possible types of an operand: only null for an operand that is None. Undefined if it could be any type. */
 export const operandTypes = (type: StaticType): ReadonlySet<TypeName> | undefined =>
   type.none ? none : typeNamesOf(type);
 const none: ReadonlySet<TypeName> = new Set<TypeName>(["null"]);
@@ -82,10 +83,10 @@ export function wrongType(operand: StaticType, types: readonly TypeName[]): Type
 }
 
 /**
- * The type reached by an access, or why the access is invalid:
- * - `members`: the names that exist
- * - `typeName`: the value's type, which has no members or items; of a list also the members of its items
- * - `index`: a message about a wrong index or key
+ * The type of the accessed member or item, or the reason why the access is invalid:
+ * - `members`: no such member; the members that exist
+ * - `typeName`: the type of a value that has no members or items; for a list also the members of its items
+ * - `index`: the message about a wrong index or key
  */
 export type AccessResult = { type: StaticType } | InvalidAccess;
 export type InvalidAccess =
@@ -93,7 +94,7 @@ export type InvalidAccess =
   | { typeName: string; ofItems?: () => string[] }
   | { index: string };
 
-/** Follows a member by name. A dict that allows additional members may have any. */
+/** The type of the member of a value. A dict that allows additional members may have every member. */
 export function memberType(of: StaticType, name: string): AccessResult {
   const { definitions = {}, type, members } = of;
   if (type !== undefined && type !== "dict") return { typeName: type, ofItems: () => membersOfItems(of) };
@@ -121,14 +122,14 @@ export function memberType(of: StaticType, name: string): AccessResult {
   return { type: { schema: only, definitions, ...(most === undefined ? {} : { most }) } };
 }
 
-/** The names of the members of a list's items; empty if they are not known. */
+/** The names of the members that the items of a list have; empty if the names are not known. */
 function membersOfItems(of: StaticType): string[] {
   const item = itemType(of);
   const member = "type" in item ? memberType(item.type, "") : item;
   return "members" in member ? member.members() : [];
 }
 
-/** Follows an index into a list or text. A dict has no indexes. */
+/** The type of the item at an index of a list or text. Without `index`: the common type of the items. */
 export function itemType(of: StaticType, index?: number): AccessResult {
   const { definitions = {}, type, item, parts } = of;
   if (typeNamesOf(of)?.has("string")) return { type: plainType("string") };
@@ -146,20 +147,20 @@ const schemaTypeName = ({ type }: Schema): string => {
   return typeNames.get(name) ?? name;
 };
 
-/** The type of what a comprehension or builtin reads from a value: the items of a list, or the keys of a dict. */
+/** The type of the elements over which a comprehension or builtin goes: the items of a list, or the keys of a dict. */
 export function elementType(of: StaticType): AccessResult {
   const types = typeNamesOf(of);
   if (types?.has("dict") && !types.has("list") && !isPage(of)) return { type: plainType("string") };
   return types?.has("string") && !types.has("list") ? { typeName: "string" } : itemType(of);
 }
 
-/** The same; a type of which nothing is known if the value has no items. */
+/** The type of the elements, as `elementType`. Empty if the value has no elements. */
 export function elementOf(of: StaticType | undefined): StaticType {
   const element = elementType(of ?? {});
   return "type" in element ? element.type : {};
 }
 
-/** The values that a schema lists (`enum`, `const`), without null; undefined if it allows others. */
+/** The values that a schema lists by `enum` or `const`, without null. Undefined if the schema allows other values. */
 export function listedValues({ schema, definitions = {} }: StaticType): readonly unknown[] | undefined {
   const choices = choicesOf(schema, definitions);
   const values = choices.flatMap((choice) => choice.enum ?? (choice.const === undefined ? [] : [choice.const]));
@@ -167,7 +168,10 @@ export function listedValues({ schema, definitions = {} }: StaticType): readonly
   return isListed ? values.filter((value) => value !== null) : undefined;
 }
 
-/** Tells whether this is a page. Comprehensions then iterate over its `items`. */
+/**
+ * Tells whether a value may be a page: a dict with a member `items`. Comprehensions refuse a page, and name its
+ * `items`.
+ */
 export const isPage = (type: StaticType): boolean =>
   choicesOf(type.schema, type.definitions ?? {}).some(({ properties }) => properties?.["items"] !== undefined);
 
@@ -179,23 +183,23 @@ const plainTypes = new Map<TypeName, StaticType>([
 /** The static type of a value whose members and items are unknown. */
 export const plainType = (type: TypeName): StaticType => plainTypes.get(type) ?? {};
 
-/** The type of a dict display. Its members are known if all their names are. */
+/** The type of a dict that the program writes out. Its members are known if all keys are known. */
 export function dictType(members: readonly (readonly [string | undefined, StaticType])[]): StaticType {
   const types = new Map<string, StaticType>();
   for (const [key, type] of members) if (key !== undefined) types.set(key, type);
   return types.size === members.length ? { type: "dict", members: types } : { type: "dict" };
 }
 
-/** The type of a list display. */
+/** The type of a list that the program writes out. */
 export function listType(items: readonly StaticType[]): StaticType {
   const [first = {}, ...others] = items;
   return { type: "list", most: items.length, isExact: true, item: others.reduce(commonType, first) };
 }
 
-/** The type of a list whose items each have a type of their own. */
+/** The type of a list that a builtin makes, such as `[key, value]`. Each item has its own type. */
 export const pairType = (parts: readonly StaticType[]): StaticType => ({ ...listType(parts), parts });
 
-/** The type of a value of the session: its length, if it is a list, or a page with a list of items. */
+/** The type of a variable of the session. A list or page has a known number of items. Any other value is unknown. */
 export function keptType(value: unknown): StaticType {
   if (Array.isArray(value)) return { type: "list", most: value.length };
   if (!isDict(value) || !Array.isArray(value["items"])) return {};
@@ -203,21 +207,23 @@ export function keptType(value: unknown): StaticType {
   return { schema, pageSize: value["items"].length };
 }
 
-/** The type of a slice of a value. A bound that is not known before the run is null. */
+/**
+ * The type of a slice of a value. A bound is null if it is known only during the run, and undefined if it is missing.
+ */
 export function sliceType(of: StaticType, from: number | null = 0, to?: number | null): StaticType {
   if (typeNamesOf(of)?.has("string")) return plainType("string");
   const { most: all, isExact, parts: _, ...rest } = of;
   if (from === null || to === null) return all === undefined ? rest : { ...rest, most: all };
   if (all === undefined)
     return to === undefined || from < 0 || to < 0 ? rest : { ...rest, most: Math.max(0, to - from) };
-  const place = (index: number): number => Math.min(all, Math.max(0, index < 0 ? all + index : index));
-  const most = Math.max(0, place(to ?? all) - place(from));
+  const offset = (index: number): number => Math.min(all, Math.max(0, index < 0 ? all + index : index));
+  const most = Math.max(0, offset(to ?? all) - offset(from));
   if (isExact) return { ...rest, most, isExact };
-  // A list that is shorter than `all` can have more items between a place from its end and one from its beginning.
+  // The list may be shorter than `all`. Then `xs[-3:5]` can have more items than in a list with `all` items.
   return { ...rest, most: from < 0 && to !== undefined && to >= 0 ? Math.min(all, -from, to) : most };
 }
 
-/** The type that two types have in common. Of two dicts or lists that differ, the members and items are unknown. */
+/** The type that two types have in common. If two dicts or lists differ, their members or items are unknown. */
 export function commonType(a: StaticType, b: StaticType): StaticType {
   if (a === b) return a;
   const { type, schema, definitions = {} } = a;

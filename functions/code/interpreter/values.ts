@@ -6,30 +6,30 @@ import { closestName } from "../language/spelling.ts";
 import { type StepBudget, sizeOf, useSteps } from "./budget.ts";
 import { charactersOf } from "./texts.ts";
 
-/** A placeholder for a value that only a real run knows. Every schema rejects a symbol. */
+/** The placeholder for a value that only a run knows. It is a symbol, which every schema rejects. */
 export const unknownValue = Symbol("unknown");
 
-/** Whether the values that were asked about have unknown parts. Values do not change. */
+/** The answers of `isPartlyUnknown` by value. They stay true, because values never change. */
 const partlyUnknown = new WeakMap<object, boolean>();
 
-/** Tells whether a value, or a part of it, is unknown. A part that occurs several times is looked at once. */
+/** Tells whether a value or a part of it is unknown. */
 export function isPartlyUnknown(value: unknown): boolean {
   if (typeof value !== "object" || value === null) return value === unknownValue;
   const cached = partlyUnknown.get(value);
   if (cached !== undefined) return cached;
-  const found = Object.values(value).some((part) => isPartlyUnknown(part));
-  partlyUnknown.set(value, found);
-  return found;
+  const isUnknown = Object.values(value).some((part) => isPartlyUnknown(part));
+  partlyUnknown.set(value, isUnknown);
+  return isUnknown;
 }
 
-/** The error of an operation that needs to know an unknown value. Its own value is then unknown too. */
+/** The error of an operation on an unknown value. The result of the operation is then unknown too. */
 export class UnknownOperand extends Error {}
 
 function requireKnown(...values: unknown[]): void {
   if (values.includes(unknownValue)) throw new UnknownOperand();
 }
 
-/** The type of a value, in Starlark's words where there are any. Throws UnknownOperand. */
+/** The type of a value. Throws UnknownOperand for `unknownValue`. */
 export function typeOf(value: unknown): "null" | "boolean" | "number" | "string" | "list" | "dict" {
   if (value === null || value === undefined) return "null";
   if (Array.isArray(value)) return "list";
@@ -40,7 +40,7 @@ export function typeOf(value: unknown): "null" | "boolean" | "number" | "string"
 
 export const isDict = (value: unknown): value is Record<string, unknown> => typeOf(value) === "dict";
 
-/** Tells whether a value is a page, or like one: a dict with a list of items. */
+/** Tells whether a value is a page, or a dict of the same form: its member `items` is a list. */
 export const isPageValue = (value: unknown): boolean =>
   isDict(value) && Object.hasOwn(value, "items") && Array.isArray(value["items"]);
 
@@ -51,15 +51,17 @@ export function dictOf(members: Iterable<readonly [string, unknown]>): Record<st
   return dict;
 }
 
-/** Empty texts, lists and dicts, 0, False and None are false, as in Starlark. */
+/**
+ * Tells whether a condition holds for a value. Empty texts, lists and dicts, 0, False and None are false, as in
+ * Starlark.
+ */
 export function isTrue(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0;
   return isDict(value) ? sizeOf(value).members > 0 : Boolean(value);
 }
 
 /**
- * Compares deeply. Numbers are equal by value, dicts regardless of key order; values of different types are never
- * equal.
+ * Compares two values deeply. Dicts are equal in any order of their keys. Values of different types are never equal.
  */
 export function areEqual(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   useSteps(budget, typeof a === "string" ? 1 + (a.length >> 6) : 1, at);
@@ -87,7 +89,10 @@ export const valueError = (at: Position, message: string): LanguageError =>
 export const cannotOrder = (a: string, b: string): string =>
   `Only two numbers or two texts can be put in order, not a ${a} and a ${b}.`;
 
-/** Tells whether a number is less than another, or a text comes first by code points. */
+/**
+ * Tells whether number `a` is less than number `b`, or text `a` comes before text `b` by code points. Throws
+ * `type_error`.
+ */
 export function isLess(a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   if (typeof a === "number" && typeof b === "number") return a < b;
   if (typeof a === "string" && typeof b === "string") {
@@ -97,7 +102,7 @@ export function isLess(a: unknown, b: unknown, budget: StepBudget, at: Position)
   throw typeError(at, cannotOrder(typeOf(a), typeOf(b)));
 }
 
-/** The message for `in` with these types. */
+/** The message for `in` with a container and an item of these types. */
 export const cannotSearch = (container: string, item: string): string =>
   `\`in\` looks in a list, the keys of a dict, or for a text in a text, not ${container === "string" ? `for a ${item} in a text` : `in a ${container}`}.`;
 
@@ -113,7 +118,7 @@ function contains(container: unknown, item: unknown, budget: StepBudget, at: Pos
   return container.some((one) => areEqual(one, item, budget, at));
 }
 
-/** Formats a known value for an f-string; lists and dicts become JSON. */
+/** Formats a known value for an f-string. Lists and dicts become JSON. */
 export function formatValue(value: unknown, budget: StepBudget, at: Position): string {
   if (typeof value === "object" && value !== null) {
     useSteps(budget, sizeOf(value).bytes >> 4, at);
@@ -125,11 +130,11 @@ export function formatValue(value: unknown, budget: StepBudget, at: Position): s
 const noSuchMember = (at: Position, message: string): LanguageError =>
   new LanguageError(at, message, { code: "no_such_member" });
 
-/** Whether a name such as `mailbox_id` may mean the value's own id. */
+/** Whether a name such as `mailbox_id` may mean the member `id`. */
 const isOwnId = (name: string): boolean => name.endsWith("_id") && name !== "account_id";
 
-/** Builds a hint that suggests the nearest name and lists the existing ones. */
-export function didYouMean(name: string, names: readonly string[], what: string): string {
+/** A hint that suggests the member closest to `name`, and lists the existing members. */
+export function didYouMean(name: string, names: readonly string[]): string {
   const meant = closestName(name, names) ?? (isOwnId(name) && names.includes("id") ? "id" : undefined);
   const listed =
     names.length > 0
@@ -138,15 +143,15 @@ export function didYouMean(name: string, names: readonly string[], what: string)
           .map((one) => clip(one))
           .join(", ")}.`
       : "";
-  return `${meant === undefined ? "" : ` Did you mean ${meant}?`}${listed || ` It has no ${what} at all.`}`;
+  return `${meant === undefined ? "" : ` Did you mean ${meant}?`}${listed || ` It has no members at all.`}`;
 }
 
-/** Reads a member of a dict. `of` gives the dict's name for messages. */
+/** Reads a member of a dict. `of` returns the dict as the program writes it, for messages. Throws `no_such_member`. */
 export function memberOf(value: unknown, name: string, of: () => string, at: Position): unknown {
   if (isForbidden(name)) throw noSuchMember(at, `The name ${name} is not allowed.`);
   if (isDict(value)) {
     if (Object.hasOwn(value, name)) return value[name];
-    const hint = didYouMean(name, Object.keys(value), "members");
+    const hint = didYouMean(name, Object.keys(value));
     // A misspelt name exists in no dict, so testing for it would not help.
     const test = hint.includes("Did you mean")
       ? ""
@@ -161,21 +166,24 @@ export function memberOf(value: unknown, name: string, of: () => string, at: Pos
 }
 
 /**
- * The message for a member of a list. It shows how the items are read, by the member that was meant, or by the first
- * one. `members` are those of an item; empty if they are not known.
+ * The message for a member that the program reads from a list. It shows how to read the member of an item: the member
+ * that was probably meant, or else the first member. `members` are the members of an item; empty if they are not known.
  */
 export function listHasNoMember(of: string, name: string, members: readonly string[]): string {
   const [first] = members;
   if (/^(?:length|size)$/i.test(name) && !members.includes(name)) return `${of} is a list: write len(${of}).`;
-  const known = members.includes(name) ? name : (closestName(name, members) ?? first);
-  if (known === undefined)
+  const member = members.includes(name) ? name : (closestName(name, members) ?? first);
+  if (member === undefined)
     return `${of} is a list, which has no member ${clip(name)}: write ${of}[0] for its first item.`;
-  const shown = clip(known);
-  const hint = known === name ? "" : ` An item has no member ${clip(name)}.${didYouMean(name, members, "members")}`;
+  const shown = clip(member);
+  const hint = member === name ? "" : ` An item has no member ${clip(name)}.${didYouMean(name, members)}`;
   return `${of} is a list: write ${of}[0].${shown}, or [x.${shown} for x in ${of}].${hint}`;
 }
 
-/** Reads an item of a list or a character of a text (a negative index counts from the end), or a member of a dict. */
+/**
+ * Reads an item of a list, a character of a text, or a member of a dict. A negative index counts from the end. Throws
+ * `no_such_member`.
+ */
 export function itemOf(value: unknown, index: unknown, of: () => string, budget: StepBudget, at: Position): unknown {
   if (typeof index === "string") return memberOf(value, index, of, at);
   if (typeof index !== "number" || !Number.isInteger(index)) {
@@ -183,13 +191,13 @@ export function itemOf(value: unknown, index: unknown, of: () => string, budget:
   }
   const items: unknown = typeof value === "string" ? charactersOf(value, budget, at) : value;
   if (!Array.isArray(items)) throw noSuchMember(at, `${of()} is a ${typeOf(value)}, which has no item ${index}.`);
-  const place = index < 0 ? items.length + index : index;
-  if (place >= 0 && place < items.length) return items[place];
+  const offset = index < 0 ? items.length + index : index;
+  if (offset >= 0 && offset < items.length) return items[offset];
   throw noSuchMember(at, noItem(of(), items.length, index));
 }
 
-/** The message for an invalid index. */
-export const cannotIndex = (given: string): string => `An index is a whole number or a key, not ${given}.`;
+/** The message for an index that is neither a whole number nor a key. */
+export const cannotIndex = (index: string): string => `An index is a whole number or a key, not ${index}.`;
 
 /** The message for an index beyond the end of a list. */
 const noItem = (of: string, length: number, index: string | number): string =>
@@ -197,7 +205,7 @@ const noItem = (of: string, length: number, index: string | number): string =>
 
 export type Constant = string | number | boolean | null;
 
-/** Formats a constant for a text. Throws UnknownOperand. */
+/** Formats a constant as `str` does. Throws UnknownOperand for `unknownValue`. */
 export function formatConstant(value: Constant): string {
   if (typeOf(value) === "null") return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
@@ -211,10 +219,10 @@ export function applyUnary(operator: Unary["operator"], value: unknown, at: Posi
   throw new LanguageError(at, cannotNegate(typeOf(value)), { code: "type_error" });
 }
 
-/** The message for the negative of a value of this type. */
+/** The message for `-` before a value of this type. */
 export const cannotNegate = (type: string): string => `\`-\` takes a number, not a ${type}.`;
 
-/** Compares two values. */
+/** Evaluates a comparison of two values. Throws `type_error`. */
 export function compare(operator: Comparison, a: unknown, b: unknown, budget: StepBudget, at: Position): boolean {
   requireKnown(a, b);
   switch (operator) {
@@ -243,7 +251,7 @@ function invalidKey(key: string, members: Pick<ReadonlyMap<string, unknown>, "ha
   return isForbidden(key) ? `The name ${key} is not allowed.` : undefined;
 }
 
-/** Checks a key for a dict with these `members`; throws `type_error`. */
+/** Returns `key` if it can be added to a dict with these `members`. Throws `type_error` otherwise. */
 export function dictKey(key: unknown, members: ReadonlyMap<string, unknown>, at: Position): string {
   const wrong = typeof key === "string" ? invalidKey(key, members) : cannotUseKey(typeOf(key));
   if (wrong === undefined) return key as string;

@@ -27,18 +27,18 @@ export type Method = Node<"method", { name: string; args: Argument[] }>;
 export type Unary = Node<"unary", { operator: "not" | "-"; of: Expression }>;
 export type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=" | "in" | "not in";
 export type Arithmetic = "+" | "-" | "*" | "//" | "%";
-/** A chain of one operator, in source order; a comparison has two operands. */
+/** Operands that one operator joins, in source order. A comparison has two operands. */
 export type Operation = Node<"operation", { operator: "or" | "and" | Arithmetic | Comparison; operands: Expression[] }>;
 /** `value if test else other` */
 type Conditional = Node<"conditional", { test: Expression; value: Expression; other: Expression }>;
 /** The texts and values of an f-string, in their order. */
 type Format = Node<"format", { parts: (string | Expression)[] }>;
-/** A `for` with several names takes each item, a list, apart. */
+/** A `for` with several names unpacks each item, which is a list. */
 export type ForClause = Node<"for", { names: string[]; over: Expression }>;
 export type Clause = ForClause | Node<"if", { test: Expression }>;
 export type Comprehension = Node<"comprehension", { element: Expression; clauses: Clause[] }>;
 
-/** An argument, positioned at its name. The name is empty if it has none, which only builtins and methods allow. */
+/** An argument, positioned at its name. The name is empty for a plain value, which only builtins and methods take. */
 export type Argument = { name: string; value: Expression; at: Position };
 export type Call = Node<"call", { name: string; args: Argument[] }>;
 /** A call of a function of the language. */
@@ -101,7 +101,7 @@ export function expressionsIn(access: Access): Expression[] {
 
 const none: readonly Call[] = [];
 
-/** The calls in an expression, itself included, in the order in which they are made. */
+/** The calls in an expression, in the order in which they are made. A call contains itself. */
 export function callsIn(node: Expression): readonly Call[] {
   if (node.kind === "literal" || node.kind === "name") return none;
   if (node.calls) return node.calls;
@@ -111,7 +111,10 @@ export function callsIn(node: Expression): readonly Call[] {
   return node.calls;
 }
 
-/** The calls made for each item of a comprehension's clause: in the clauses after it, and in the element. */
+/**
+ * The calls that a comprehension makes for each item of its clause at index `clause`: in later clauses and in the
+ * element.
+ */
 export const callsAfter = (node: Comprehension, clause: number): readonly Call[] =>
   callsIn(node).length === 0
     ? none
@@ -119,7 +122,10 @@ export const callsAfter = (node: Comprehension, clause: number): readonly Call[]
         .slice(clause + 1)
         .flatMap(callsIn);
 
-/** The number of calls that an evaluation of an expression makes at least. Conditions and lists can add more. */
+/**
+ * The number of calls that every evaluation of an expression makes. Calls that depend on a condition, or on the length
+ * of a list, do not count.
+ */
 export function leastCalls(node: Expression): number {
   if (callsIn(node).length === 0) return 0;
   const parts = subexpressions(node);
@@ -128,13 +134,16 @@ export function leastCalls(node: Expression): number {
   return certain.reduce((sum, part) => sum + leastCalls(part), node.kind === "call" ? 1 : 0);
 }
 
-/** The same for each item of a comprehension's clause. */
+/** The number of calls that a comprehension makes at least for each item of its clause at index `clause`. */
 export function leastCallsAfter(node: Comprehension, clause: number): number {
   const next = subexpressions(node)[clause + 1];
   return next ? leastCalls(next) : 0;
 }
 
-/** Names an expression in a message: its source, shortened. For a path only the first `steps` accesses are shown. */
+/**
+ * Names an expression in a message, such as `page.items`, `f(…)` or `the list`. A path shows its first `steps`
+ * accesses.
+ */
 export const describeExpression = (node: Expression, steps?: number): string => clip(fullDescription(node, steps));
 
 function fullDescription(node: Expression, steps = Number.POSITIVE_INFINITY): string {
@@ -171,7 +180,9 @@ export function literalKey(step: Access): string | number | undefined {
   return typeof value === "string" || typeof value === "number" ? value : undefined;
 }
 
-/** The names at the start of an access chain: members, up to the first index or slice, or with the first method. */
+/**
+ * The names of the members with which an access chain begins, up to the first index or slice, or with the first method.
+ */
 export function leadingMembers(steps: readonly Access[]): string[] {
   const names: string[] = [];
   for (const step of steps) {

@@ -4,7 +4,7 @@ import type { Position } from "./ast.ts";
 export type Diagnostic = {
   /** Stable, snake_case. */
   code: string;
-  /** One sentence that says how to correct the mistake. */
+  /** What is wrong, and how to correct the mistake. */
   message: string;
   at: Position;
   /** The function whose parameters the caller needs to correct the mistake. */
@@ -15,7 +15,7 @@ export type Diagnostic = {
   also?: Diagnostic[];
 };
 
-/** The error of the lexer and the parser. They throw no other. */
+/** A mistake in a program. The lexer, the parser and the interpreter throw it. */
 export class LanguageError extends Error {
   readonly diagnostic: Diagnostic;
 

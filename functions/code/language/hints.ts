@@ -3,24 +3,24 @@ import { closestName } from "./spelling.ts";
 
 const comprehension = (of: string): string => `Write a comprehension: [m.id for m in ${of} if m.active].`;
 const appending = (of: string): string => `Write \`${of} + [item]\`, which is a new list.`;
-const other = (form: string) => (of: string) => `Write \`${form.replaceAll("x", of)}\`.`;
+const writeForm = (form: string) => (of: string) => `Write \`${form.replaceAll("x", of)}\`.`;
 
 const methods = new Map<string, (of: string) => string>(
   (
     [
       [appending, "append extend push concat"],
-      [other('"…" in x'), "includes contains"],
-      [other("x.find(…)"), "indexof"],
-      [other("x.startswith(…)"), "startswith"],
-      [other("x.endswith(…)"), "endswith"],
-      [other("x.lower()"), "tolowercase casefold"],
-      [other("x.upper()"), "touppercase"],
-      [other("x.strip()"), "trim"],
-      [other("str(x)"), "tostring"],
-      [other("len(x)"), "length len size"],
-      [other('sorted(x, key="name")'), "sort sorted orderby"],
-      [other("reversed(x)"), "reverse reversed"],
-      [other("x[0:10]"), "slice substring substr"],
+      [writeForm('"…" in x'), "includes contains"],
+      [writeForm("x.find(…)"), "indexof"],
+      [writeForm("x.startswith(…)"), "startswith"],
+      [writeForm("x.endswith(…)"), "endswith"],
+      [writeForm("x.lower()"), "tolowercase casefold"],
+      [writeForm("x.upper()"), "touppercase"],
+      [writeForm("x.strip()"), "trim"],
+      [writeForm("str(x)"), "tostring"],
+      [writeForm("len(x)"), "length len size"],
+      [writeForm('sorted(x, key="name")'), "sort sorted orderby"],
+      [writeForm("reversed(x)"), "reverse reversed"],
+      [writeForm("x[0:10]"), "slice substring substr"],
       [() => 'A text is made by an f-string, f"{x}".', "format"],
       [() => "There are no patterns: a text is searched by `in`, startswith, endswith and find.", "match search test"],
       [comprehension, "map filter foreach"],
@@ -29,18 +29,18 @@ const methods = new Map<string, (of: string) => string>(
 );
 
 /**
- * The hint for a method that is misspelt, or of another language. `of` is the value that has it, `known` are the names of
- * the methods that there are.
+ * The hint for a method that is misspelt, or that another language has. `of` is the value before the dot, and
+ * `methodNames` are the methods of this language.
  */
-export function methodHintOf(name: string, of: string, known: Iterable<string>): string {
+export function methodHintOf(name: string, of: string, methodNames: Iterable<string>): string {
   const hint = methods.get(name.replaceAll("_", "").toLowerCase())?.(of);
   if (hint !== undefined) return hint;
-  const names = [...known];
+  const names = [...methodNames];
   const meant = closestName(name, names);
   return `There is no method ${clip(name)}. ${meant === undefined ? `The methods are ${names.join(", ")}.` : `Did you mean ${meant}?`}`;
 }
 
-/** Hints that replace words and signs of other languages, and the parts of Starlark that are not supported. */
+/** What to write instead of a word or sign of another language, or of a part of Starlark that is not supported. */
 const hints: Record<string, string> = {
   else: "An `else` belongs to a value with `if`: `x if condition else y`.",
   elif: "There is no `if` statement: filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",
@@ -88,32 +88,41 @@ const hints: Record<string, string> = {
   global: "Leave this word out: every later line can use a variable.",
   "```": "Leave out the ``` lines: they are allowed only around the whole program.",
 };
-const sameHint: Record<string, string> = { break: "while", continue: "while", except: "try", finally: "try" };
-const moreHints: Record<string, string> = { yield: "return", nonlocal: "global", "/=": "/" };
-const assigning = /^(?:\/\/|[-+*%])=$/;
+/** Words and signs that have the hint of another word or sign. */
+const sameHint = new Map(
+  Object.entries({
+    break: "while",
+    continue: "while",
+    except: "try",
+    finally: "try",
+    yield: "return",
+    nonlocal: "global",
+    "/=": "/",
+  }),
+);
+const augmentedAssignment = /^(?:\/\/|[-+*%])=$/;
 
 /** The hint for a word or sign; undefined if there is none. */
 export function hintOf(text: string): string | undefined {
-  if (assigning.test(text)) return `Write \`x = x ${text.slice(0, -1)} 1\`: there is no \`${text}\`.`;
-  const key = new Map(Object.entries({ ...sameHint, ...moreHints })).get(text) ?? text;
-  return table.get(key);
+  if (augmentedAssignment.test(text)) return `Write \`x = x ${text.slice(0, -1)} 1\`: there is no \`${text}\`.`;
+  return table.get(sameHint.get(text) ?? text);
 }
 const table = new Map(Object.entries(hints));
 
-/** Hints for `*` and `**` by the following or preceding token, outside of arguments. */
+/** Hints for `*` and `**`, by the token before the sign: a value, or else the innermost open bracket. */
 const stars = new Map([
   ["* [", "`*` does not spread a list: write `a + [b]`."],
   ["** value", "There are no powers: write the whole number."],
   ["** {", 'Dicts cannot be merged: write each member, {"name": d.name, "more": 1}.'],
 ]);
 
-/** The hint for a sign of another language, after tokens of these kinds. */
+/** The hint for a sign of another language. `before` has the kinds of the tokens before the sign. */
 export function signHintOf(sign: string, before: readonly string[]): string | undefined {
   const isAfterValue = /^(?:name|string|format|number|[)\]}])$/.test(before.at(-1) ?? "");
   return stars.get(`${sign} ${isAfterValue ? "value" : openBracket(before)}`) ?? hintOf(sign);
 }
 
-/** The innermost bracket that is open after tokens of these kinds. */
+/** The innermost bracket that is open after tokens of these kinds; empty if none is open. */
 function openBracket(kinds: readonly string[]): string {
   let closed = 0;
   for (const kind of kinds.toReversed()) {
@@ -137,8 +146,8 @@ export function isDictComprehension(tokens: readonly { kind: string }[]): boolea
 const firstLine = /\S[^\r\n]{0,500}/;
 
 /**
- * The hint for a program that begins with plain prose: no line of the language has two names in a row.
- * `missing` has the hints for functions that are builtins of Python only.
+ * The hint for a text that begins with prose. Prose has two words in a row, which no program has. `missing` has the
+ * hints for builtins of Python that the language does not have.
  */
 export function proseHintOf(source: string, missing: ReadonlyMap<string, string>): string | undefined {
   const [line = ""] = firstLine.exec(source) ?? [];

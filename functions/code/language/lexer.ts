@@ -87,7 +87,10 @@ export function tokenize(program: string): Token[] {
   return scan({ source, start: 0, positionOf: positions(source) }, source.length);
 }
 
-/** Reads the tokens up to `end` or, inside a value of an f-string (`within`), up to its closing brace. */
+/**
+ * Reads the tokens up to `end`. In an f-string, whose value begins at `within`, reads up to the brace that closes the
+ * value.
+ */
 function scan(state: Scan, end: number, within?: Position): Token[] {
   const { source, positionOf } = state;
   const tokens: Token[] = [];

@@ -44,5 +44,5 @@ export const readsAtOnce = 20;
  */
 export const sessionLimitBytes = 262_144;
 
-/** The most sessions of a principal. A new one beyond it ends the least recently used one. */
+/** The most sessions of a principal. A new session beyond it ends the least recently used one. */
 export const sessionsLimit = 100;

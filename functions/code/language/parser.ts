@@ -6,7 +6,7 @@ import { callLimit, clauseLimit, nestingLimit } from "./limits.ts";
 import { clip, messages } from "./messages.ts";
 import { checkKey, constants } from "./names.ts";
 
-/** The names of the builtins, and the hints for those of Python that the language does not have. */
+/** The names of the builtins, and the hints for builtins of Python that the language does not have. */
 export type BuiltinNames = {
   functions: Pick<ReadonlyMap<string, unknown>, "has">;
   /** The methods, each with the number of values that it needs at least. */
@@ -35,7 +35,7 @@ function next(parser: Parser): Token {
   return token;
 }
 
-/** Takes the next token if it is of this kind. */
+/** Takes the next token if it is of this kind. Returns whether it is. */
 function accept(parser: Parser, kind: string): boolean {
   const found = isNext(parser, kind);
   if (found) next(parser);
@@ -77,8 +77,8 @@ function parseBracketed(parser: Parser, close: string, readItem: () => void): vo
     while (!isNext(parser, close)) {
       readItem();
       if (!accept(parser, ",") && !isNext(parser, close)) {
-        const place = `the \`${text}\` of line ${opened.line}, column ${opened.column}`;
-        throw expected(parser, `\`,\` or \`${close}\` after ${place}`);
+        const opening = `the \`${text}\` of line ${opened.line}, column ${opened.column}`;
+        throw expected(parser, `\`,\` or \`${close}\` after ${opening}`);
       }
     }
     next(parser);
@@ -88,19 +88,19 @@ function parseBracketed(parser: Parser, close: string, readItem: () => void): vo
 /** Takes a name; throws on constants and forbidden names. */
 function takeName(parser: Parser): string {
   if (!isNext(parser, "name")) throw expected(parser, "a name");
-  const { text, at: place } = next(parser);
+  const { text, at: position } = next(parser);
   if (constants.has(text)) {
     parser.next -= 1;
     throw syntaxError(parser, messages.constant(text));
   }
-  checkKey(text, place);
+  checkKey(text, position);
   return text;
 }
 
 /** Reads an f-string. Each value is parsed from its own tokens. */
 function parseFormat(parser: Parser): Expression {
-  const { parts = [], at: place } = next(parser);
-  const { tokens, next: position } = parser;
+  const { parts = [], at: position } = next(parser);
+  const { tokens, next: resumeAt } = parser;
   const values = parts.map((part) => {
     if (typeof part === "string") return part;
     Object.assign(parser, { tokens: part, next: 0 });
@@ -108,8 +108,8 @@ function parseFormat(parser: Parser): Expression {
     if (!isNext(parser, "")) throw expected(parser, "`}` after the value of the f-string");
     return value;
   });
-  Object.assign(parser, { tokens, next: position });
-  return { kind: "format", parts: values, at: place };
+  Object.assign(parser, { tokens, next: resumeAt });
+  return { kind: "format", parts: values, at: position };
 }
 
 /** Reads one expression in parentheses. */
@@ -146,7 +146,7 @@ function parseIndex(parser: Parser): Access {
 
 /** Reads a list or a comprehension. */
 function parseList(parser: Parser): Expression {
-  const place = peek(parser).at;
+  const position = peek(parser).at;
   const items: Expression[] = [];
   const clauses: Clause[] = [];
   parseBracketed(parser, "]", () => {
@@ -158,21 +158,21 @@ function parseList(parser: Parser): Expression {
   });
   const [element] = items;
   return element && clauses.length > 0
-    ? { kind: "comprehension", element, clauses, at: place }
-    : { kind: "list", items, at: place };
+    ? { kind: "comprehension", element, clauses, at: position }
+    : { kind: "list", items, at: position };
 }
 
 function parseClauses(parser: Parser): Clause[] {
   const clauses: Clause[] = [];
   while (isNext(parser, "for", "if")) {
     if (clauses.length >= clauseLimit) throw syntaxError(parser, messages.clauses(clauseLimit));
-    const { kind, at: place } = next(parser);
-    if (kind === "if") clauses.push({ kind, test: parseOperation(parser), at: place });
+    const { kind, at: position } = next(parser);
+    if (kind === "if") clauses.push({ kind, test: parseOperation(parser), at: position });
     else {
       const names = [takeName(parser)];
       while (accept(parser, ",")) names.push(takeName(parser));
       if (!accept(parser, "in")) throw expected(parser, "`in` after the name of a `for`");
-      clauses.push({ kind: "for", names, over: parseOperation(parser), at: place });
+      clauses.push({ kind: "for", names, over: parseOperation(parser), at: position });
     }
   }
   return clauses;
@@ -180,7 +180,7 @@ function parseClauses(parser: Parser): Clause[] {
 
 /** Reads a dict. A literal key may occur only once. */
 function parseDict(parser: Parser): Expression {
-  const place = peek(parser).at;
+  const position = peek(parser).at;
   const members: Dict["members"] = [];
   const keys = new Set<unknown>();
   parseBracketed(parser, "}", () => {
@@ -204,7 +204,7 @@ function parseDict(parser: Parser): Expression {
     members.push({ key, value: parseExpression(parser) });
     if (isNext(parser, "for")) throw syntaxError(parser, messages.dictComprehension);
   });
-  return { kind: "dict", members, at: place };
+  return { kind: "dict", members, at: position };
 }
 
 /** The precedence of operators, as in Starlark. `not` ranks between `and` and the comparisons, which do not chain. */
@@ -235,7 +235,7 @@ function parseExpression(parser: Parser): Expression {
 /** Reads an expression whose operators bind at least as tightly as `least`. */
 function parseOperation(parser: Parser, least = 1): Expression {
   let left = parseOperand(parser, least);
-  // Operators that change within one level nest to the left.
+  // A change of operator within one level nests to the left, one deeper each time: `a + b - c`.
   for (let depth = parser.depth; ; depth += 1) {
     const operator = operatorOf(parser);
     const level = levels.get(operator) ?? 0;
@@ -293,15 +293,15 @@ function parsePrimary(parser: Parser): Expression {
 }
 
 /**
- * Reads a constant, a variable or a call. A dotted name before a `(` is a function's, unless it is a method's. Its later
- * parts may be reserved words, as in `dns_records.import`.
+ * Reads a constant, a variable or a call. A dotted name before a `(` names a function, unless its last part is a method
+ * with plain values. The parts after the first may be reserved words, as in `dns_records.import`.
  */
 function parseName(parser: Parser): Expression {
-  const { text, at: place } = peek(parser);
+  const { text, at: position } = peek(parser);
   const constant = constants.get(text);
   if (constant !== undefined) {
     next(parser);
-    return { kind: "literal", value: constant, at: place };
+    return { kind: "literal", value: constant, at: position };
   }
   const start = parser.next;
   const parts = [takeName(parser)];
@@ -312,21 +312,21 @@ function parseName(parser: Parser): Expression {
   if (isNext(parser, "(") && (parts.length === 1 || !isMethod(parser, parts.at(-1)))) {
     const name = parts.join(".");
     if (parser.builtins.functions.has(name)) {
-      return { kind: "builtin", name, args: parseArguments(parser), at: place };
+      return { kind: "builtin", name, args: parseArguments(parser), at: position };
     }
     parser.calls += 1;
     if (parser.calls > callLimit) {
-      throw new LanguageError(place, messages.calls(callLimit), { code: "too_many_calls" });
+      throw new LanguageError(position, messages.calls(callLimit), { code: "too_many_calls" });
     }
-    return { kind: "call", name, args: parseArguments(parser, parser.builtins.missing.get(name)), at: place };
+    return { kind: "call", name, args: parseArguments(parser, parser.builtins.missing.get(name)), at: position };
   }
   parser.next = start + 1;
-  return { kind: "name", name: text, at: place };
+  return { kind: "name", name: text, at: position };
 }
 
 /**
- * Whether the arguments that begin here are those of a method: functions take theirs by name, methods take plain values.
- * `x.get()` is a function, as the method needs a key.
+ * Whether a call of `name` with the arguments that begin here calls a method: methods take plain values, functions take
+ * arguments by name. Without arguments it is a method only if the method needs none: `x.get()` is a function.
  */
 function isMethod(parser: Parser, name = ""): boolean {
   const least = parser.builtins.methods.get(name)?.least;
@@ -355,7 +355,9 @@ function parseAccesses(parser: Parser, of: Expression): Expression {
   return accesses.length > 0 ? { kind: "path", of, accesses, at: of.at } : of;
 }
 
-/** Reads the arguments of a call. A name may occur only once. */
+/**
+ * Reads the arguments of a call. A name may occur only once. `generatorHint` is the message for a `for` in an argument.
+ */
 function parseArguments(parser: Parser, generatorHint: string = messages.generator): Argument[] {
   const args: Argument[] = [];
   const names = new Set<string>();
@@ -411,7 +413,7 @@ function skipLineEnds(parser: Parser): void {
 }
 
 function parseStatement(parser: Parser): Statement {
-  const { kind, text, at: place } = peek(parser);
+  const { kind, text, at: position } = peek(parser);
   const following = peek(parser, 1).kind;
   const hint =
     kind === "reserved" ? hintOf(text) : kind !== "name" || following === "name" ? statementHintOf(text) : "";
@@ -419,7 +421,7 @@ function parseStatement(parser: Parser): Statement {
   if (kind === "name" && following === "=") {
     const target = takeName(parser);
     next(parser);
-    return { target, value: parseExpression(parser), at: place };
+    return { target, value: parseExpression(parser), at: position };
   }
   const value = parseExpression(parser);
   const wrong = new Map([
@@ -428,5 +430,5 @@ function parseStatement(parser: Parser): Statement {
     [":", messages.colon],
   ]).get(peek(parser).kind);
   if (wrong) throw syntaxError(parser, wrong);
-  return { value, at: place };
+  return { value, at: position };
 }

@@ -1,11 +1,12 @@
 /** The longest name, in characters, that is compared: the time grows with the lengths of both names. */
 const comparedChars = 64;
-/** The number of candidates compared; more than there are functions. */
+/** The most candidates that are compared. The API has fewer functions. */
 const comparedNames = 500;
 
 /**
  * Finds the candidate closest to `word`, ignoring case.
- * - Allows two inserted, dropped, changed or swapped characters, and at most one for every three.
+ * - Allows one difference for every three characters of `word`, and two at most. A difference is an inserted, dropped
+ *   or changed character, or two swapped neighbours.
  * - Undefined if no candidate is that close, or `word` is longer than 64 characters.
  * - Compares the first 500 candidates.
  */
@@ -25,8 +26,8 @@ export function closestName(word: string, candidates: Iterable<string>): string 
 }
 
 /**
- * Levenshtein's distance, with a swap of neighbours as one change; `limit` if it is that or more. Keeps three rows of
- * the table, and skips cells further from the diagonal than `limit`.
+ * Levenshtein's distance, with a swap of neighbours as one change. Returns `limit` for a distance of `limit` or more.
+ * Keeps three rows of the table, and skips cells that are further from the diagonal than `limit`.
  */
 function editDistance(from: string, to: string, limit: number): number {
   const far = limit + 1;

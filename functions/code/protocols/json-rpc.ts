@@ -26,7 +26,7 @@ export const errorCodes = {
   invalidParams: -32602,
 } as const;
 
-/** A request or (without an id) a notification; undefined for batches and everything else. */
+/** A request, or a notification, which has no id. Undefined for a batch and for everything else. */
 export function readMessage(body: unknown): Message | undefined {
   const { data } = Message.safeParse(body);
   return data && { method: data.method, params: data.params ?? {}, ...(data.id === undefined ? {} : { id: data.id }) };

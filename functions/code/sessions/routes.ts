@@ -6,7 +6,7 @@ import { sessionLimitBytes } from "../language/limits.ts";
 import { type RequestCharges, unitsToRead, unitsToWrite } from "./charges.ts";
 import {
   type Session,
-  type SessionPlace,
+  type SessionRef,
   endSession,
   loadSession,
   noSession,
@@ -47,7 +47,7 @@ const CodeSession = z
     description: "The variables of one principal that programs with one `session_id` share.",
   });
 
-const inPrograms = async (): Promise<never> => {
+const runUnbound = async (): Promise<never> => {
   throw new Error("functions/code/execution/execute.ts binds the functions of a session to it");
 };
 
@@ -65,7 +65,7 @@ const get = defineRoute({
   description: "The session of this program, as earlier programs left it.",
   access: "read",
   output: CodeSession,
-  run: inPrograms,
+  run: runUnbound,
 });
 
 const end = defineRoute({
@@ -76,7 +76,7 @@ const end = defineRoute({
   description: "Deletes all variables of the session. Variables that the program assigns later are kept.",
   access: "write",
   output: Empty,
-  run: inPrograms,
+  run: runUnbound,
 });
 
 const authenticate = defineRoute({
@@ -88,54 +88,54 @@ const authenticate = defineRoute({
     "Begins the session of this program, or renews it for an hour. The session belongs to the principal of the caller's token.",
   access: "write",
   output: CodeSession,
-  run: inPrograms,
+  run: runUnbound,
 });
 
 /** The functions for a program's own session. Only programs can call them. */
 export const sessionRoutes: readonly Route[] = [get, end, authenticate];
 
 /**
- * Binds the session functions to a program's session. The session is read at most once, unless it was `loaded` before,
- * and written only if there is none to renew. Both are charged.
+ * Binds the session functions to a program's session. A session that is not `loaded` yet is read once, when it is first
+ * needed. The session is written only if there is none to renew. Reading and writing are charged.
  */
-export function bindSession(place: SessionPlace, charges: RequestCharges, loaded?: Session): Map<string, Route> {
+export function bindSession(ref: SessionRef, charges: RequestCharges, loaded?: Session): Map<string, Route> {
   let session = loaded && Promise.resolve(loaded);
-  const current = (): Promise<Session> => (session ??= loadAndCharge(place, charges));
-  const begun = async (): Promise<Session> => {
+  const current = (): Promise<Session> => (session ??= loadAndCharge(ref, charges));
+  const beginOrRenew = async (): Promise<Session> => {
     const found = await current();
-    const next = isLive(found) ? await renewSession(place, found) : await beginAndCharge(place, charges);
+    const next = isLive(found) ? await renewSession(ref, found) : await beginAndCharge(ref, charges);
     session = Promise.resolve(next);
     return next;
   };
   return new Map([
-    bindRoute(get, async (principal) => viewOf(await current(), place, principal)),
+    bindRoute(get, async (principal) => sessionView(await current(), ref, principal)),
     bindRoute(end, async () => {
-      await endSession(place);
+      await endSession(ref);
       session = Promise.resolve(noSession);
       return {};
     }),
-    bindRoute(authenticate, async (principal) => viewOf(await begun(), place, principal)),
+    bindRoute(authenticate, async (principal) => sessionView(await beginOrRenew(), ref, principal)),
   ]);
 }
 
 const isLive = ({ usedAt }: Session): boolean => usedAt > 0;
 
-async function loadAndCharge(place: SessionPlace, charges: RequestCharges): Promise<Session> {
-  const session = await loadSession(place);
+async function loadAndCharge(ref: SessionRef, charges: RequestCharges): Promise<Session> {
+  const session = await loadSession(ref);
   await charges.charge(unitsToRead(session.bytes));
   return session;
 }
 
 /** `saveSession` keeps the variables of a concurrent program that began the session first. */
-const beginAndCharge = (place: SessionPlace, charges: RequestCharges): Promise<Session> =>
-  saveSession(place, new Map(), (bytes) => charges.charge(unitsToWrite(bytes)));
+const beginAndCharge = (ref: SessionRef, charges: RequestCharges): Promise<Session> =>
+  saveSession(ref, new Map(), (bytes) => charges.charge(unitsToWrite(bytes)));
 
 const bindRoute = (route: Route, run: (principal: Principal) => Promise<unknown>): [string, Route] => [
   route.name,
   { ...route, run: (_, { principal }) => run(principal) },
 ];
 
-const viewOf = (session: Session, { sessionId }: SessionPlace, { type, id, email }: Principal) => ({
+const sessionView = (session: Session, { sessionId }: SessionRef, { type, id, email }: Principal) => ({
   session_id: sessionId,
   principal: { type, id, email },
   variables: describeVariables(session),

@@ -39,8 +39,8 @@ const lastUses = (item: Item | undefined): Map<string, number> =>
   );
 
 /**
- * Records a use of a session at `now`, unless a recent one is recorded. Returns the sessions that this ends: the least
- * recently used ones beyond `sessionsLimit`.
+ * Records a use of a session at `now`, unless a recent use is recorded. Returns the names of the sessions that are
+ * dropped from the list: the least recently used ones beyond `sessionsLimit`.
  */
 async function recordInList(
   table: Table,
@@ -81,9 +81,9 @@ const sessionKey = (principalId: string, name: string): Key => ({
 const sessionName = (sessionId: string): string =>
   createHash("sha256").update(sessionId).digest("base64url").slice(0, 22);
 
-/** The total size of new variables that is measured exactly, in bytes. */
+/** The bytes of new variables after which further values are not measured any more. */
 const measuredBytes = 4 * sessionLimitBytes;
-/** The number of attempts to save variables while other programs change the same session. */
+/** The most attempts to save variables while other programs change the same session. */
 const maxAttempts = 10;
 
 /** The reason why a variable was dropped. */
@@ -105,14 +105,14 @@ const Stored = z.object({
 });
 type Stored = z.output<typeof Stored>;
 
-/** A session's owner and id, with the table and the clock. */
-export type SessionPlace = { table: Table; principalId: string; sessionId: string; now: () => Date };
+/** Identifies a session by its owner and id, and has the table and the clock to use it. */
+export type SessionRef = { table: Table; principalId: string; sessionId: string; now: () => Date };
 
 /** A session between two programs. */
 export type Session = {
   variables: Map<string, StoredVariable>;
   createdAt?: string | undefined;
-  /** Exact to a second. */
+  /** The last recorded use. Later uses within a second are not recorded. */
   lastUsedAt?: string | undefined;
   expiresAt?: string | undefined;
   /** The bytes read from the table for the session. */
@@ -143,7 +143,7 @@ export const noSession: Session = { variables: new Map(), bytes: 0, usedAt: 0 };
 type FoundSession = { stored?: Stored | undefined; listed: Map<string, number>; usedAt: number; isLive: boolean };
 
 /** Reads the stored session together with the list of sessions, in one round trip. */
-async function findSession({ table, principalId, sessionId, now }: SessionPlace): Promise<FoundSession> {
+async function findSession({ table, principalId, sessionId, now }: SessionRef): Promise<FoundSession> {
   const name = sessionName(sessionId);
   const [item, list] = await table.getMany([sessionKey(principalId, name), listKey(principalId)]);
   const stored = item && Stored.parse(item);
@@ -152,28 +152,28 @@ async function findSession({ table, principalId, sessionId, now }: SessionPlace)
   return { stored, listed, usedAt, isLive: stored !== undefined && usedAt + usedForMs > now().getTime() };
 }
 
-/** Loads a session as the last program left it. An expired session is empty. */
-export async function loadSession(place: SessionPlace): Promise<Session> {
-  const { stored, usedAt, isLive } = await findSession(place);
+/** Loads a session as the last program left it. An expired session has no variables, but its `bytes` were read. */
+export async function loadSession(ref: SessionRef): Promise<Session> {
+  const { stored, usedAt, isLive } = await findSession(ref);
   return stored && isLive ? sessionOf(stored, usedAt) : { ...noSession, bytes: stored?.variables.length ?? 0 };
 }
 
 /**
- * Renews a loaded session for an hour without writing its variables; does nothing if it was never used. Returns the
- * renewed session.
+ * Renews a loaded session for an hour without writing its variables. Does nothing if the session is not stored, or
+ * if a use within the last second is recorded. Returns the renewed session.
  */
-export async function renewSession(place: SessionPlace, session: Session): Promise<Session> {
-  const { table, principalId, now } = place;
+export async function renewSession(ref: SessionRef, session: Session): Promise<Session> {
+  const { table, principalId, now } = ref;
   const { usedAt } = session;
   const at = now().getTime();
   if (usedAt === 0 || isRecorded(usedAt, at)) return session;
   const [list] = await table.getMany([listKey(principalId)]);
-  await recordUse(place, lastUses(list), usedAt);
+  await recordUse(ref, lastUses(list), usedAt);
   return { ...session, ...timesOf(at) };
 }
 
 const recordUse = async (
-  { table, principalId, sessionId, now }: SessionPlace,
+  { table, principalId, sessionId, now }: SessionRef,
   listed: Map<string, number>,
   usedAt: number,
 ) => {
@@ -190,20 +190,20 @@ const recordUse = async (
 
 /**
  * Begins or renews a session and saves variables.
- * - Variables of concurrent programs are kept; of two values of one variable the last one wins.
+ * - Variables of concurrent programs are kept. If two programs assign one variable, the value that is saved last stays.
  * - `charge` receives the number of bytes before anything is written.
- * - Returns the session; a variable without room is marked as dropped.
+ * - Returns the session. A variable without room is marked as dropped.
  * - Throws 503 `busy` if other programs keep changing the session.
  */
 export async function saveSession(
-  place: SessionPlace,
+  ref: SessionRef,
   changes: ReadonlyMap<string, StoredVariable> = new Map(),
   charge: (bytes: number) => Promise<void> = async () => undefined,
 ): Promise<Session> {
-  const { table, principalId, sessionId, now } = place;
+  const { table, principalId, sessionId, now } = ref;
   const key = sessionKey(principalId, sessionName(sessionId));
   for (let attempt = 1; attempt <= maxAttempts; attempt += 1) {
-    const [{ stored: found, listed, isLive, usedAt }, at] = [await findSession(place), now()];
+    const [{ stored: found, listed, isLive, usedAt }, at] = [await findSession(ref), now()];
     const live = isLive ? found : undefined;
     const stored: Stored = {
       variables: toJson(withChanges(live ? variablesOf(live) : new Map(), changes)),
@@ -214,9 +214,10 @@ export async function saveSession(
     if (attempt === 1) await charge(stored.variables.length);
     const put = { ...key, ...stored, ttl: Math.ceil((stored.used_at + usedForMs) / 1000) };
     const done = await table.attempt({ put, if: found ? { version: found.version } : "absent" });
-    // The write may have succeeded before the SDK repeated it, if its first answer was lost.
+    // If the answer to a write is lost, the write may be sent again. The condition then fails, although the write
+    // succeeded.
     if (done.done || done.found["version"] === stored.version) {
-      await recordUse(place, listed, live ? usedAt : 0);
+      await recordUse(ref, listed, live ? usedAt : 0);
       return sessionOf(stored, stored.used_at);
     }
     await backOff(attempt);
@@ -224,8 +225,8 @@ export async function saveSession(
   throw new Problem("busy", "Too many programs change this session at once. Try again.", { retry_after: 1 });
 }
 
-/** Forgets a session and all its variables. */
-export async function endSession({ table, principalId, sessionId }: SessionPlace): Promise<void> {
+/** Deletes a session and all its variables. */
+export async function endSession({ table, principalId, sessionId }: SessionRef): Promise<void> {
   const name = sessionName(sessionId);
   await table.attempt({ delete: sessionKey(principalId, name) });
   await unlist(table, principalId, name);
@@ -238,8 +239,8 @@ const toJson = (variables: ReadonlyMap<string, StoredVariable>): string =>
 const bytesOf = (name: string, kept: StoredVariable): number => Buffer.byteLength(JSON.stringify({ [name]: kept }));
 
 /**
- * Applies changes as far as there is room. A value without room is replaced by a mark that it was dropped, if that
- * fits.
+ * Applies changes as far as there is room. A value without room is replaced by the mark `session_too_large`, if the
+ * mark fits.
  */
 function withChanges(
   old: Map<string, StoredVariable>,
@@ -249,7 +250,7 @@ function withChanges(
   let bytes = [...variables].reduce((sum, [name, kept]) => sum + bytesOf(name, kept), 0);
   let measured = 0;
   const fits = (name: string, kept: StoredVariable): boolean => {
-    // Measuring takes time in proportion to the value, so values that cannot fit are not measured exactly.
+    // Measuring a value takes time in proportion to its size, so a value that cannot fit is not measured.
     const isHuge = "value" in kept && (measured > measuredBytes || sizeOf(kept.value).bytes > measuredBytes);
     const needed = isHuge ? Number.POSITIVE_INFINITY : bytesOf(name, kept);
     if (!isHuge) measured += needed;

@@ -1,6 +1,6 @@
 import { domainsBody, moveDomains, aheadOfMove } from "../../../shared/dedicated-ips/assign.ts";
-import { DedicatedIpDetail } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import { IpParams, seenIp } from "../../../shared/dedicated-ips/find.ts";
+import { DedicatedIpWithDomains } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { IpParams, visibleIp } from "../../../shared/dedicated-ips/find.ts";
 import { syncFirst } from "../../../shared/dedicated-ips/sweep.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Assign domains to the IP",
   synonyms: ["use", "send", "from", "address", "connect"],
   description:
-    "The domains' mail leaves from the dedicated IP while it is `active`, and their SPF records name its addresses. All domains are assigned, or none. Domains that are already assigned to it are skipped. You need `ip.assign` on each domain.",
+    "The domains' mail leaves from the dedicated IP while it is `active`, and their SPF records name its addresses. All domains are assigned, or none. Domains that are already assigned to the dedicated IP are skipped. You need `ip.assign` on each domain.",
   capability: "ip.assign",
   scope: "visible",
   access: "write",
@@ -19,11 +19,11 @@ export const route = defineRoute({
   resumes: true,
   params: IpParams,
   body: domainsBody("DedicatedIpDomainsAssign", "The domains to assign."),
-  output: DedicatedIpDetail,
+  output: DedicatedIpWithDomains,
   problems: ["ip_not_ready", "domain_has_ip", "domain_not_ready", "busy"],
   ahead: ({ params, body }, expected) => aheadOfMove(params, body.domains, expected),
   run: async ({ params, body }, context) => {
-    const ip = await seenIp(params, ["ip.assign", "ip.view"], context);
+    const ip = await visibleIp(params, ["ip.assign", "ip.view"], context);
     const { detail, moved } = await moveDomains(ip, { kind: "assign", refs: body.domains }, context);
     await syncFirst(params.account_id, moved, context);
     return detail;

@@ -1,6 +1,6 @@
 import { domainsBody, moveDomains, aheadOfMove } from "../../../shared/dedicated-ips/assign.ts";
-import { DedicatedIpDetail } from "../../../shared/dedicated-ips/dedicated-ip.ts";
-import { IpParams, seenIp } from "../../../shared/dedicated-ips/find.ts";
+import { DedicatedIpWithDomains } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { IpParams, visibleIp } from "../../../shared/dedicated-ips/find.ts";
 import { syncFirst } from "../../../shared/dedicated-ips/sweep.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "Unassign domains from the IP",
   synonyms: ["remove", "stop", "send", "from", "address", "disconnect"],
   description:
-    "The domains' mail leaves from the shared addresses again, and their SPF records follow. All domains are unassigned, or none. Domains that are not assigned to it are skipped. You need `ip.assign` on each domain.",
+    "The domains' mail leaves from the shared addresses again, and their SPF records follow. All domains are unassigned, or none. Domains that are not assigned to the dedicated IP are skipped. You need `ip.assign` on each domain.",
   capability: "ip.assign",
   scope: "visible",
   access: "write",
@@ -19,11 +19,11 @@ export const route = defineRoute({
   resumes: true,
   params: IpParams,
   body: domainsBody("DedicatedIpDomainsUnassign", "The domains to unassign."),
-  output: DedicatedIpDetail,
+  output: DedicatedIpWithDomains,
   problems: ["busy"],
   ahead: ({ params, body }, expected) => aheadOfMove(params, body.domains, expected),
   run: async ({ params, body }, context) => {
-    const ip = await seenIp(params, ["ip.assign", "ip.view"], context);
+    const ip = await visibleIp(params, ["ip.assign", "ip.view"], context);
     const { detail, moved } = await moveDomains(ip, { kind: "unassign", refs: body.domains }, context);
     await syncFirst(params.account_id, moved, context);
     return detail;

@@ -4,6 +4,7 @@ import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { agreeByCode, aheadOfCode } from "../../../shared/mail/forwarding/confirm.ts";
 import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/mail/forwarding/rule.ts";
+import { TargetEmail } from "../../../shared/mail/forwarding/target.ts";
 
 const Code = z
   .string()
@@ -18,7 +19,7 @@ export const route = defineRoute({
   summary: "Confirm recipient verification",
   synonyms: ["enter", "code", "confirmation", "agree", "accept", "email"],
   description:
-    "Confirms that the recipient agrees, by the code in the mail to them. The recipient tells you the code. A code confirms every rule that the mail covers. After five tries a code stops working, even the right one. Send a new code with `forwarding.verification.send`.",
+    "Confirms the recipient's agreement by the code in the mail to the recipient, who tells you the code. The code confirms every rule that the mail covers. After five tries even the right code is refused. Send a new code with `forwarding.verification.send`.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",
@@ -26,12 +27,19 @@ export const route = defineRoute({
   limit: "sensitive",
   params: RuleParams,
   body: z
-    .strictObject({ code: Code })
+    .strictObject({
+      code: Code,
+      target_email: TargetEmail.optional().meta({
+        description: "The target whose recipient got the code. It can be left out if only one target waits.",
+      }),
+    })
     .meta({ id: "ForwardingConfirm", description: "The code from the mail to the recipient." }),
   output: ForwardingRule,
   problems: ["verification_failed", "verification_not_needed"],
-  ahead: ({ params }, expected) => aheadOfCode(params.account_id, params.forwarding_id, expected),
-  run: ({ params, body }, context) => agreeByCode(params.account_id, params.forwarding_id, body.code, context),
+  ahead: ({ params, body }, expected) =>
+    aheadOfCode(params.account_id, params.forwarding_id, body.target_email, expected),
+  run: ({ params, body: { code, target_email: email } }, context) =>
+    agreeByCode(params.account_id, params.forwarding_id, { code, email }, context),
 });
 
 export const handler = http(route);

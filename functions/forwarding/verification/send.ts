@@ -1,7 +1,10 @@
+import * as z from "zod";
+
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
 import { requestVerification, aheadOfRequest } from "../../../shared/mail/forwarding/manage.ts";
 import { ForwardingRule, ruleInPath, RuleParams } from "../../../shared/mail/forwarding/rule.ts";
+import { TargetEmail } from "../../../shared/mail/forwarding/target.ts";
 
 export const route = defineRoute({
   name: "forwarding.verification.send",
@@ -9,16 +12,24 @@ export const route = defineRoute({
   summary: "Send recipient verification",
   synonyms: ["resend", "again", "confirmation", "email", "code", "link", "invite"],
   description:
-    "Sends the recipient a mail that asks for their agreement. The mail has a new link, valid for 48 hours, and a new code, valid for 15 minutes. The earlier link and code stop working. An address gets one such mail a minute and five in 24 hours, from all accounts together. An account sends 200 such mails a day. Beyond these limits the answer is 429.",
+    "Sends the recipients of the rule who have not agreed a mail that asks for their agreement, or only one of them. The mail has a new link, valid for 48 hours, and a new code, valid for 15 minutes. The earlier link and code stop working. An address gets one such mail a minute and five in 24 hours, from all accounts together. An account sends 200 such mails a day. Recipients beyond these limits get no mail. If none gets one, the answer is 429.",
   capability: "forwarding.manage",
   subject: ruleInPath,
   access: "write",
   limit: "outbound",
   params: RuleParams,
+  body: z
+    .strictObject({
+      target_email: TargetEmail.optional().meta({
+        description: "The target to ask. Without it, all targets are asked that have not agreed.",
+      }),
+    })
+    .meta({ id: "ForwardingVerificationSend", description: "The recipient to ask." }),
   output: ForwardingRule,
   problems: ["verification_not_needed"],
   ahead: ({ params }, expected) => aheadOfRequest(params.account_id, params.forwarding_id, expected),
-  run: ({ params }, context) => requestVerification(params.account_id, params.forwarding_id, context),
+  run: ({ params, body }, context) =>
+    requestVerification(params.account_id, params.forwarding_id, body.target_email, context),
 });
 
 export const handler = http(route);

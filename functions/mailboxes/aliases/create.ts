@@ -2,15 +2,19 @@ import * as z from "zod";
 
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
-import { addAlias, AliasText } from "../../../shared/mail/mailboxes/aliases.ts";
-import { mailboxInPath, MailboxParams, aheadOfMailbox } from "../../../shared/mail/mailboxes/find.ts";
+import { addAlias, AliasText, requireAliasPermission } from "../../../shared/mail/mailboxes/aliases.ts";
+import { aheadOfChange } from "../../../shared/mail/mailboxes/change.ts";
+import { mailboxInPath, MailboxParams } from "../../../shared/mail/mailboxes/find.ts";
 import { Alias } from "../../../shared/mail/mailboxes/mailbox.ts";
+import { planRequired } from "../../../shared/wallet/state.ts";
 
 export const route = defineRoute({
   name: "mailboxes.aliases.create",
   http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/aliases", status: 201 },
   summary: "Create an alias",
   synonyms: [
+    "second address",
+    "same person",
     "add",
     "second",
     "extra",
@@ -24,10 +28,11 @@ export const route = defineRoute({
     "any",
   ],
   description:
-    "Adds another address to the mailbox, in the mailbox's own domain. The mailbox's user can log in with the alias. A domain has one catch-all at most.",
+    "Adds another address to the mailbox, in the mailbox's own domain. The mailbox's user can log in with the alias. A domain has one catch-all at most. You need `mailbox.update` on the domain, its workspace or the account: on the mailbox alone it is not enough.",
   capability: "mailbox.update",
   subject: mailboxInPath,
   access: "write",
+  requires: planRequired,
   params: MailboxParams,
   body: z
     .strictObject({
@@ -40,8 +45,11 @@ export const route = defineRoute({
     .meta({ id: "MailboxAliasCreate", description: "A new alias." }),
   output: Alias,
   problems: ["address_taken", "domain_not_ready", "limit_reached"],
-  ahead: ({ params }, expected) => aheadOfMailbox(expected, params.account_id, params.mailbox),
-  run: ({ body, found }, context) => addAlias(found, body, context),
+  ahead: ({ params }, expected) => aheadOfChange(expected, params.account_id, params.mailbox),
+  run: ({ body, found }, context) => {
+    requireAliasPermission(found, context);
+    return addAlias(found, body, context);
+  },
 });
 
 export const handler = http(route);

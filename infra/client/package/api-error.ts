@@ -17,10 +17,10 @@ export class ApiError extends Error {
   readonly code: string;
   /** Quote this id when you ask about the request. */
   readonly requestId: string | undefined;
-  /** The wait that `Retry-After` asks for. */
+  /** The wait that `Retry-After` asks for, if the answer has one. */
   readonly retryAfterSeconds: number | undefined;
   /**
-   * The idempotency key of the request: the request can be sent again with the same key, and takes effect only once.
+   * The idempotency key of the request, if it had one. Sent again with this key, the request takes effect only once.
    */
   readonly idempotencyKey: string | undefined;
   /** The parsed body, with the members that help to correct the request. */

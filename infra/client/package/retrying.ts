@@ -35,14 +35,15 @@ function askedMsOf({ headers }: Response): number | undefined {
 }
 
 /**
- * Clients with the same `Retry-After` must not all return at once. Each waits a random time more: at most as long
- * again, and twice that limit after each further failure.
+ * The wait after an answer with `Retry-After`, in milliseconds: as long as the answer asks for, plus a random part, so
+ * that clients do not all return at once. The random part is at most 1, 2, 4 … times what the answer asks for: it
+ * doubles with each failure.
  */
 const spreadMs = (askedMs: number, attempt: number): number => askedMs * (1 + Math.random() * 2 ** attempt);
 
 /**
  * Repeats requests that failed temporarily: 429, 502, 503, 504, 409 while the first request still runs, and no answer.
- * - It waits as long as `Retry-After` says and a random time more, but at most `longestWaitMs`.
+ * - Waits as long as `Retry-After` says and a random time more, but at most `longestWaitMs`.
  * - A request that changes something is repeated only with an `Idempotency-Key`, or after a 429.
  */
 export const retrying =

@@ -20,13 +20,13 @@ import {
   type ValueShapes,
 } from "./value-shapes.ts";
 
-/** Longest time that one completion may spend on parsing. */
+/** The longest time that one completion may spend on parsing. */
 const parseBudgetMs = 100;
 
 const nodeBefore = (state: EditorState, position: number): SyntaxNode =>
   (ensureSyntaxTree(state, position, parseBudgetMs) ?? syntaxTree(state)).resolveInner(position, -1);
 
-/** The innermost brackets around a position; undefined when it is outside of all. */
+/** The innermost brackets around a position; undefined if there are none. */
 function bracketsAround(node: SyntaxNode, position: number): SyntaxNode | undefined {
   for (let around: SyntaxNode | null = node; around; around = around.parent) {
     const [open, close] = [around.firstChild, around.lastChild];
@@ -37,20 +37,21 @@ function bracketsAround(node: SyntaxNode, position: number): SyntaxNode | undefi
   return undefined;
 }
 
-/** The call whose parentheses are the innermost brackets around a position; undefined when there is none. */
+/** The parentheses of a call, if they are the innermost brackets around a position. */
 function argumentsAround(node: SyntaxNode, position: number): SyntaxNode | undefined {
   const brackets = bracketsAround(node, position);
   return brackets?.name === "Arguments" ? brackets : undefined;
 }
 
-/** The function whose arguments are being written at a position; undefined when there is none, or it is unknown. */
+/** The function whose arguments are being written at a position; undefined if there is none, or if it is unknown. */
 export function functionAt(state: EditorState, position: number, shapes: ValueShapes): FunctionEntry | undefined {
   const args = argumentsAround(nodeBefore(state, position), position);
   return args && shapes.calledBy(state.doc, args);
 }
 
 /**
- * Replaces the word with `before` and `after`, puts the caret between them, and asks for completions there on request.
+ * Replaces the word with `before` and `after`, and puts the caret between them. With `completesOn` asks for completions
+ * there.
  */
 const insert =
   (before: string, after = "", { completesOn = false } = {}) =>
@@ -78,7 +79,7 @@ const builtinOption = ({ name, form }: BuiltinEntry): Completion => ({
 });
 
 /**
- * The values that a parameter allows, as they are written in a program; empty if it also allows values that cannot be
+ * The values that a parameter allows, as a program writes them. Empty if the parameter also allows values that are not
  * listed.
  */
 function valuesOf(type: string): string[] {
@@ -113,10 +114,10 @@ function parameterBefore(doc: Text, position: number, called: FunctionEntry | un
   return called?.parameters.find((one) => one.name === name);
 }
 
-/** The parameters that a call does not have yet, the required ones first; the argument at the caret does not count. */
+/** The parameters that a call does not have yet, the required ones first. The argument at the caret does not count. */
 function missingParameters(doc: Text, args: SyntaxNode, { parameters }: FunctionEntry, from: number): Parameter[] {
-  const given = args.getChildren("NamedArgument").filter((argument) => argument.from !== from);
-  const names = new Set(given.map((argument) => sourceOf(doc, argument.getChild("ArgumentName") ?? argument)));
+  const others = args.getChildren("NamedArgument").filter((argument) => argument.from !== from);
+  const names = new Set(others.map((argument) => sourceOf(doc, argument.getChild("ArgumentName") ?? argument)));
   return parameters
     .filter(({ name }) => !names.has(name))
     .toSorted((one, other) => Number(other.required) - Number(one.required));
@@ -139,7 +140,7 @@ function quotesAround(text: string, offset: number): { opening: string; quotes: 
 const result = (from: number, options: Completion[], validFor: RegExp): CompletionResult | null =>
   options.length > 0 ? { from, options, validFor } : null;
 
-/** Completions between the quotes of a text. The text can be the value of an argument. */
+/** Completions between the quotes of a text that is the value of an argument. */
 function completeText(doc: Text, text: SyntaxNode, position: number, called?: FunctionEntry): CompletionResult | null {
   const { opening, quotes } = quotesAround(sourceOf(doc, text), position - text.from) ?? {};
   const parameter = parameterBefore(doc, text.from, called);
@@ -168,7 +169,7 @@ function completeMember(doc: Text, node: SyntaxNode, position: number, shapes: V
  * Completions at the caret: members of a value, names and values of arguments, variables and functions.
  * - In a comment: none.
  * - In a text: none, unless it is the value of a parameter with fixed values.
- * - Before the first letter of a name: members, arguments and their values; all others only on request.
+ * - Before the first letter of a name: members, arguments and their values. Variables and functions only on request.
  */
 export function complete({ state, pos, explicit }: CompletionContext, shapes: ValueShapes): CompletionResult | null {
   const { doc } = state;

@@ -5,7 +5,7 @@ import { Decoration, EditorView, WidgetType, type DecorationSet } from "@codemir
 /** A position in a program. Lines and columns count from 1. A column is a character, not a unit of UTF-16. */
 export type Position = { line: number; column: number };
 
-/** The offset of a position; the nearest one when the text does not have it. */
+/** The offset of a position. If the text does not have the position: the offset of the nearest one. */
 export function offsetOf(doc: Text, { line, column }: Position): number {
   const { from, text } = doc.line(Math.min(Math.max(line, 1), doc.lines));
   return (

@@ -1,5 +1,5 @@
-/** An element with its properties and children; `undefined` children are left out. */
-export function node<Name extends keyof HTMLElementTagNameMap>(
+/** Makes an element with properties and children. Undefined children are left out. */
+export function element<Name extends keyof HTMLElementTagNameMap>(
   name: Name,
   properties: Partial<HTMLElementTagNameMap[Name]> = {},
   ...children: (Node | string | undefined)[]

@@ -80,7 +80,7 @@ type EditorOptions = {
 
 const startChoosing = StateEffect.define();
 
-/** Whether an arrow key has moved among the completions that are open. */
+/** Whether the user has moved among the open completions by an arrow key. */
 const isChoosing = StateField.define<boolean>({
   create: () => false,
   update: (value, { docChanged, effects, state }) =>
@@ -132,7 +132,7 @@ export class Editor {
       interactionDelay: 0,
       // Equally good matches stay in the order of the signature, not of the alphabet.
       compareCompletions: () => 0,
-      // Screen readers read a completion's label and detail as one name: a space keeps them apart.
+      // Screen readers read the label and the detail of a completion as one name. A space separates the two.
       addToOptions: [{ render: () => document.createTextNode(" "), position: 60 }],
       override: [async (context) => complete(context, await options.shapes)],
     });
@@ -161,7 +161,7 @@ export class Editor {
     return this.#view.state.doc.toString();
   }
 
-  /** Replaces the text; the user can undo it. */
+  /** Replaces the text. The user can undo the change. */
   replace(text: string): void {
     const { doc } = this.#view.state;
     this.#view.dispatch({ changes: { from: 0, to: doc.length, insert: text }, selection: { anchor: text.length } });

@@ -1,5 +1,5 @@
 import type { Position } from "./diagnostics.ts";
-import { node } from "./dom.ts";
+import { element } from "./dom.ts";
 
 type Call = {
   index: number;
@@ -36,7 +36,7 @@ type Mistake = Position & { text: string };
 
 type GoTo = (position: Position) => void;
 
-const json = (value: unknown): HTMLPreElement => node("pre", { className: "json" }, JSON.stringify(value, null, 2));
+const json = (value: unknown): HTMLPreElement => element("pre", { className: "json" }, JSON.stringify(value, null, 2));
 
 /** A summary of a value, which the page shows while the value is collapsed. */
 function summaryOf(value: unknown): string {
@@ -49,37 +49,41 @@ function summaryOf(value: unknown): string {
   return typeof name === "string" ? name : `${Object.keys(value).length} members`;
 }
 
-const badge = (text: string, kind: string): HTMLSpanElement => node("span", { className: `badge ${kind}` }, text);
+const badge = (text: string, kind: string): HTMLSpanElement => element("span", { className: `badge ${kind}` }, text);
 
 function callItem({ index, function: name, status, result, error }: Call): HTMLLIElement {
-  const head = [node("span", { className: "index" }, `${index + 1}`), node("code", {}, name), badge(status, status)];
+  const head = [
+    element("span", { className: "index" }, `${index + 1}`),
+    element("code", {}, name),
+    badge(status, status),
+  ];
   if (status !== "completed") {
-    const why = error ? [node("span", { className: "note" }, error.code)] : [];
-    return node("li", {}, node("div", { className: "call" }, ...head, ...why));
+    const why = error ? [element("span", { className: "note" }, error.code)] : [];
+    return element("li", {}, element("div", { className: "call" }, ...head, ...why));
   }
-  const summary = node(
+  const summary = element(
     "summary",
     { className: "call" },
     ...head,
-    node("span", { className: "note" }, summaryOf(result)),
+    element("span", { className: "note" }, summaryOf(result)),
   );
-  return node("li", {}, node("details", {}, summary, json(result)));
+  return element("li", {}, element("details", {}, summary, json(result)));
 }
 
 /**
- * Splits a message into its mistakes, each with its position and its text. The first mistake has all text up to its
- * line of the program, and each further mistake has one line. The remaining text belongs to all of them.
+ * Splits a message into its mistakes, each with its position and its text. The text of the first mistake goes up to its
+ * position. Each further mistake has one line. The remaining text (`rest`) is about all mistakes.
  */
 export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">): {
   mistakes: Mistake[];
   rest: string;
 } {
   const lines = message.split("\n");
-  const place = lines.indexOf(`line ${line}, column ${column}:`);
-  if (place < 0) return { mistakes: [{ line, column, text: message }], rest: "" };
-  const mistakes = [{ line, column, text: lines.slice(0, place).join("\n") }];
+  const positionLine = lines.indexOf(`line ${line}, column ${column}:`);
+  if (positionLine < 0) return { mistakes: [{ line, column, text: message }], rest: "" };
+  const mistakes = [{ line, column, text: lines.slice(0, positionLine).join("\n") }];
   const rest: string[] = [];
-  for (const one of lines.slice(place + 3)) {
+  for (const one of lines.slice(positionLine + 3)) {
     const [, at, character, text] = /^line (\d+), column (\d+): (.+)$/.exec(one) ?? [];
     if (text === undefined) rest.push(one);
     else mistakes.push({ line: Number(at), column: Number(character), text });
@@ -88,7 +92,7 @@ export function mistakesIn({ message, line, column }: Omit<ProgramError, "code">
   return { mistakes, rest: rest.filter((one) => !heading.test(one)).join("\n") };
 }
 
-/** A line of a program with a caret under a column; of a long line, the part around it. */
+/** A line of a program with a caret under a column. A long line is cut to the part around the column. */
 function pointAt(text: string, { line, column }: Position): string {
   const characters = Array.from(text.split(/\r\n|\r|\n/)[line - 1] ?? "");
   const from = Math.max(0, column - 51);
@@ -98,9 +102,13 @@ function pointAt(text: string, { line, column }: Position): string {
 
 /** The elements that show a mistake. The sentences wrap; the line of the program and the caret below it do not. */
 function mistakeParts({ line, column, text }: Mistake, code: string, goTo: GoTo): HTMLElement[] {
-  const show = node("button", { type: "button" }, `Go to line ${line}`);
+  const show = element("button", { type: "button" }, `Go to line ${line}`);
   show.addEventListener("click", () => goTo({ line, column }));
-  return [node("p", { className: "prose" }, text), node("pre", { tabIndex: 0 }, pointAt(code, { line, column })), show];
+  return [
+    element("p", { className: "prose" }, text),
+    element("pre", { tabIndex: 0 }, pointAt(code, { line, column })),
+    show,
+  ];
 }
 
 function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElement {
@@ -110,15 +118,15 @@ function errorBox(error: ProgramError, program: string, goTo: GoTo): HTMLDivElem
   const more =
     detail === undefined
       ? []
-      : [node("details", {}, node("summary", {}, "The answer of the REST route"), json(detail))];
-  return node(
+      : [element("details", {}, element("summary", {}, "The answer of the REST route"), json(detail))];
+  return element(
     "div",
     { className: "error" },
-    node("b", {}, error.code),
+    element("b", {}, error.code),
     ...first,
     ...more,
-    ...others.map((parts) => node("div", { className: "mistake" }, ...parts)),
-    ...(rest === "" ? [] : [node("p", { className: "prose" }, rest)]),
+    ...others.map((parts) => element("div", { className: "mistake" }, ...parts)),
+    ...(rest === "" ? [] : [element("p", { className: "prose" }, rest)]),
   );
 }
 
@@ -134,31 +142,35 @@ const plannedParts = (calls: PlannedCall[]): HTMLElement[] =>
     if (planned.length === 0) return [];
     const refused = planned.filter(({ allowed }) => allowed === false).length;
     const note = `${planned.length} planned${refused > 0 ? `, ${refused} of them refused` : ""}`;
-    return node("details", {}, node("summary", {}, node("code", {}, name), ` ${note}`), json(planned));
+    return element("details", {}, element("summary", {}, element("code", {}, name), ` ${note}`), json(planned));
   });
 
 function dryTable(calls: PlannedCall[]): HTMLTableElement {
   const row = ({ index, function: name, line, access, capability, held, count }: PlannedCall): HTMLTableRowElement =>
-    node(
+    element(
       "tr",
       {},
       ...[
         [String(index + 1)],
-        [node("code", {}, name)],
+        [element("code", {}, name)],
         [String(line)],
         [access],
-        [capability === null ? "a token is enough" : node("code", {}, capability)],
+        [capability === null ? "a token is enough" : element("code", {}, capability)],
         [badge(heldText.get(held) ?? "", held === false ? "failed" : held ? "completed" : "skipped")],
         [count === null ? "known only when it runs" : String(count)],
-      ].map(([content], place) => {
-        const cell = node("td", {}, content);
-        cell.dataset["label"] = headings[place] ?? "";
+      ].map(([content], index) => {
+        const cell = element("td", {}, content);
+        cell.dataset["label"] = headings[index] ?? "";
         return cell;
       }),
     );
   const headings = ["Call", "Function", "Line", "Access", "Needs", "You may", "Times"];
-  const head = node("thead", {}, node("tr", {}, ...headings.map((text) => node("th", { scope: "col" }, text))));
-  return node("table", {}, head, node("tbody", {}, ...calls.map(row)));
+  const head = element(
+    "thead",
+    {},
+    element("tr", {}, ...headings.map((text) => element("th", { scope: "col" }, text))),
+  );
+  return element("table", {}, head, element("tbody", {}, ...calls.map(row)));
 }
 
 /** The elements that show the envelope of a program. */
@@ -167,16 +179,18 @@ export function outcomeOf(envelope: Envelope, program: string, goTo: GoTo): HTML
   const parts: HTMLElement[] = [];
   if (error) parts.push(errorBox(error, program, goTo));
   if (dry_run) parts.push(dryTable(dry_run.calls), ...plannedParts(dry_run.calls));
-  if (responses.length > 0) parts.push(node("ol", { className: "calls" }, ...responses.map(callItem)));
+  if (responses.length > 0) parts.push(element("ol", { className: "calls" }, ...responses.map(callItem)));
   // The last value of a failed program is only the result of an earlier call, which is in the list above.
   if (!dry_run && status === "completed") {
     const open = JSON.stringify(result.last_value).length < 4_000;
-    parts.push(node("details", { open }, node("summary", {}, "Last value"), json(result.last_value)));
+    parts.push(element("details", { open }, element("summary", {}, "Last value"), json(result.last_value)));
   }
   for (const { name, message } of session?.not_kept ?? []) {
-    parts.push(node("p", { className: "note" }, node("code", {}, name), ` was not kept in the session. ${message}`));
+    parts.push(
+      element("p", { className: "note" }, element("code", {}, name), ` was not kept in the session. ${message}`),
+    );
   }
-  parts.push(node("details", {}, node("summary", {}, "Envelope"), json(envelope)));
+  parts.push(element("details", {}, element("summary", {}, "Envelope"), json(envelope)));
   return parts;
 }
 
@@ -185,9 +199,9 @@ export function statusOf(envelope: Envelope, { ms, isReplayed }: { ms: number; i
   const { status, complexity_score: score, responses, dry_run } = envelope;
   const count = dry_run ? dry_run.calls.length : responses.filter(({ status }) => status === "completed").length;
   const calls = `${count} ${count === 1 ? "call" : "calls"}${dry_run ? " would run" : ""}`;
-  const what = dry_run ? "Dry run, nothing was changed" : status === "completed" ? "Completed" : "Failed";
+  const summary = dry_run ? "Dry run, nothing was changed" : status === "completed" ? "Completed" : "Failed";
   const again = isReplayed ? " · replayed answer" : "";
-  return `${what} · ${calls} · score ${score} · ${Math.round(ms)} ms${again}`;
+  return `${summary} · ${calls} · score ${score} · ${Math.round(ms)} ms${again}`;
 }
 
 type Problem = { code?: string; title?: string; detail?: string | { loc: (string | number)[]; msg: string }[] };

@@ -1,15 +1,15 @@
-import { node } from "./dom.ts";
+import { element } from "./dom.ts";
 import { Editor } from "./editor.ts";
 import { mistakesIn, outcomeOf, problemOf, statusOf, type Envelope } from "./outcome.ts";
 import { ValueShapes, type Catalogue, type FunctionEntry } from "./value-shapes.ts";
 
-const place = (id: string): HTMLElement => {
+const byId = (id: string): HTMLElement => {
   const found = document.getElementById(id);
   if (!found) throw new Error(`The page has no #${id}.`);
   return found;
 };
-const field = (id: string): HTMLInputElement => place(id) as HTMLInputElement;
-const choice = (id: string): HTMLSelectElement => place(id) as HTMLSelectElement;
+const field = (id: string): HTMLInputElement => byId(id) as HTMLInputElement;
+const choice = (id: string): HTMLSelectElement => byId(id) as HTMLSelectElement;
 
 const examples: readonly (readonly [string, string])[] = [
   ["Who am I", "me.get()"],
@@ -34,9 +34,11 @@ type ProgramRequest = { request_id: string; session_id: string; code: string; dr
 
 /** The signature of a function, required parameters in bold. */
 function signatureOf({ name, parameters, summary }: FunctionEntry): (Node | string)[] {
-  const names = parameters.map(({ name, required }) => node(required ? "b" : "span", {}, required ? name : `${name}?`));
+  const names = parameters.map(({ name, required }) =>
+    element(required ? "b" : "span", {}, required ? name : `${name}?`),
+  );
   const listed = names.flatMap((one, index) => (index === 0 ? [one] : [", ", one]));
-  return [node("code", {}, name), "(", ...listed, `) · ${summary}`];
+  return [element("code", {}, name), "(", ...listed, `) · ${summary}`];
 }
 
 /** Loads the functions for completion. If this fails, there are no completions, but programs still run. */
@@ -47,43 +49,43 @@ async function loadShapes(): Promise<ValueShapes> {
 }
 
 const editor = new Editor({
-  host: place("editor"),
+  host: byId("editor"),
   text: "me.get()",
   shapes: loadShapes(),
-  onFunction: (called) => place("hint").replaceChildren(...(called ? signatureOf(called) : [])),
+  onFunction: (called) => byId("hint").replaceChildren(...(called ? signatureOf(called) : [])),
 });
 
 function showStatus(text: string, kind = ""): void {
-  place("status").dataset["kind"] = kind;
-  place("status").textContent = text;
+  byId("status").dataset["kind"] = kind;
+  byId("status").textContent = text;
 }
 
 function showEnvelope(envelope: Envelope, program: string, timing: { ms: number; isReplayed: boolean }): void {
   showStatus(statusOf(envelope, timing), envelope.status);
-  place("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
+  byId("outcome").replaceChildren(...outcomeOf(envelope, program, (at) => editor.goTo(at)));
   // The user may have changed the program since it was sent.
   if (editor.text === program) editor.underline(envelope.error ? mistakesIn(envelope.error).mistakes : []);
 }
 
 /** Offers to repeat a request whose answer did not come. The request takes effect once. */
 function offerAgain(body: ProgramRequest): void {
-  const again = node("button", { type: "button" }, "Send the same request again");
+  const again = element("button", { type: "button" }, "Send the same request again");
   again.addEventListener("click", () => void send(body));
-  place("outcome").replaceChildren(again);
+  byId("outcome").replaceChildren(again);
 }
 
 let isRunning = false;
 
 function setRunning(value: boolean): void {
   isRunning = value;
-  for (const id of ["run", "dry-run"]) place(id).setAttribute("aria-disabled", String(value));
+  for (const id of ["run", "dry-run"]) byId(id).setAttribute("aria-disabled", String(value));
 }
 
 async function send(body: ProgramRequest): Promise<void> {
   if (isRunning) return;
   setRunning(true);
   showStatus("Running…");
-  place("outcome").replaceChildren();
+  byId("outcome").replaceChildren();
   const startedAt = performance.now();
   try {
     const response = await fetch("/v1/public/a2a", {
@@ -111,7 +113,7 @@ function run(isDry: boolean): void {
   editor.closeCompletions();
   if (token() === "") {
     showStatus("Paste an access token first.", "failed");
-    place("token").focus();
+    byId("token").focus();
     return;
   }
   const body = { request_id: crypto.randomUUID(), session_id: session, code: editor.text };
@@ -119,12 +121,12 @@ function run(isDry: boolean): void {
 }
 
 function showSession(): void {
-  place("session").textContent = session.slice(0, 8);
-  place("session").title = session;
+  byId("session").textContent = session.slice(0, 8);
+  byId("session").title = session;
 }
 
-place("run").addEventListener("click", () => run(false));
-place("dry-run").addEventListener("click", () => run(true));
+byId("run").addEventListener("click", () => run(false));
+byId("dry-run").addEventListener("click", () => run(true));
 /** Runs the program on Control or Command with Enter, before the editor handles the key. */
 function runByKeys(event: KeyboardEvent): void {
   if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
@@ -133,13 +135,13 @@ function runByKeys(event: KeyboardEvent): void {
   run(event.shiftKey);
 }
 document.addEventListener("keydown", runByKeys, { capture: true });
-place("who").addEventListener("submit", (event) => event.preventDefault());
-place("show-token").addEventListener("click", () => {
+byId("who").addEventListener("submit", (event) => event.preventDefault());
+byId("show-token").addEventListener("click", () => {
   const isShown = field("token").type === "password";
   field("token").type = isShown ? "text" : "password";
-  place("show-token").setAttribute("aria-pressed", String(isShown));
+  byId("show-token").setAttribute("aria-pressed", String(isShown));
 });
-place("new-session").addEventListener("click", () => {
+byId("new-session").addEventListener("click", () => {
   session = crypto.randomUUID();
   showSession();
 });
@@ -148,7 +150,7 @@ choice("examples").append(...examples.map(([name], index) => new Option(name, St
 choice("examples").addEventListener("change", () => {
   const [, code = ""] = examples[Number(choice("examples").value)] ?? [];
   editor.replace(code.replace("NUMBER", String(Date.now() % 1_000_000)));
-  // So that the same example can be chosen again.
+  // Without this, the user could not choose the same example again.
   choice("examples").value = "";
 });
 
@@ -173,13 +175,13 @@ async function offerDemo(): Promise<void> {
   ]);
   const who = choice("demo-who");
   who.replaceChildren(...people, new Option("Super admin", super_admin.token));
-  place("get-demo").hidden = true;
+  byId("get-demo").hidden = true;
   for (const shown of [who, ...who.labels]) shown.hidden = false;
   field("token").value = who.value;
   who.focus();
 }
-place("demo").hidden = !["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-place("get-demo").addEventListener("click", () => void offerDemo());
+byId("demo").hidden = !["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+byId("get-demo").addEventListener("click", () => void offerDemo());
 choice("demo-who").addEventListener("change", () => {
   field("token").value = choice("demo-who").value;
 });

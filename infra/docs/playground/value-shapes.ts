@@ -4,7 +4,7 @@ import type { SyntaxNode } from "@lezer/common";
 /** A parameter of a function, with its type as a signature writes it: `string`, `"a" or "b"`. */
 export type Parameter = { name: string; type: string; required: boolean; description: string };
 
-/** A function that a program can call; `answer` is the number of its result's shape. */
+/** A function that a program can call. `answer` is the number of the shape of its result. */
 export type FunctionEntry = { name: string; summary: string; parameters: Parameter[]; answer: number };
 
 /**
@@ -13,13 +13,16 @@ export type FunctionEntry = { name: string; summary: string; parameters: Paramet
  */
 export type Shape = { members: Record<string, number> } | { items: number };
 
-/** A builtin of the language as a program calls it, and the type of the values that have it if it is a method. */
+/**
+ * A builtin of the language. `form` shows how a program calls it. `of` is the type that has a method; null for a
+ * function.
+ */
 export type BuiltinEntry = { name: string; form: string; of: "string" | "list" | "dict" | null };
 
 /** The content of `/docs/functions.json`. Shape 0 is `null`: any value without known members. */
 export type Catalogue = { functions: FunctionEntry[]; builtins: BuiltinEntry[]; shapes: (Shape | null)[] };
 
-/** Nesting beyond this is not followed: its values have no known shape. */
+/** The deepest nesting of expressions that is followed. Deeper values have no known shape. */
 const depthLimit = 100;
 
 /** The shape of a value, or of a list that the program makes. */
@@ -59,7 +62,9 @@ export class ValueShapes {
     });
   }
 
-  /** The builtins that are functions or, of an expression, the methods of its value; a value of no known shape is a text. */
+  /**
+   * The built-in functions. With an expression: the methods of its value. A value of unknown shape counts as a text.
+   */
   builtins(doc: Text, expression?: SyntaxNode): readonly BuiltinEntry[] {
     const shape = expression && this.#shapeOf(doc, expression, 0);
     const type = shape ? ("members" in shape ? "dict" : "list") : "string";
@@ -122,13 +127,13 @@ export class ValueShapes {
   }
 }
 
-/** The names that a loop or an assignment gives values. Several names take the parts of each item. */
+/** The names that a loop or an assignment gives values. Several names unpack each item. */
 const namesBoundBy = (doc: Text, node: SyntaxNode): string[] =>
   node.getChildren("VariableDefinition").map((definition) => sourceOf(doc, definition));
 
 /**
- * The loops whose variable a node can use, the innermost first. A clause can use the variables of earlier clauses. The
- * element can use those of all clauses.
+ * The loops whose variables a node can use, the innermost first. A clause can use the variables of earlier clauses. The
+ * element of a comprehension can use the variables of all clauses.
  */
 function loopsAround(node: SyntaxNode): SyntaxNode[] {
   const loops: SyntaxNode[] = [];

@@ -8,7 +8,7 @@ import { matchIn, type DnsZone } from "./zone-match.ts";
 
 const maxAliases = 8;
 
-/** The address records in the zone for the hosts that these records name. */
+/** The A and AAAA records that the zone has for the hosts of an RRset. */
 function addressesOf({ rrsets }: DnsZone, { data }: ServedRRset): Answer[] {
   const hosts = new Set(data.flatMap((one) => ("host" in one && one.type !== "CNAME" ? [one.host] : [])));
   return rrsets
@@ -55,8 +55,8 @@ function replyFrom(zone: DnsZone, question: DnsQuestion): DnsReply {
 }
 
 /**
- * Answers authoritatively for all zones. `zoneOf` finds the closest enclosing zone of a name, with all its RRsets. Names
- * outside of all zones are refused.
+ * Answers authoritatively for all zones. `zoneOf` finds the closest enclosing zone of a name, with all its RRsets.
+ * Names outside of all zones are refused.
  */
 export function authoritative(zoneOf: (name: string) => Promise<DnsZone | undefined>): DnsAnswer {
   return async (question) => {

@@ -5,10 +5,11 @@ import { delegationOf } from "../../../shared/providers/registrar/embedded-names
 import type { Table } from "../../../shared/table/table.ts";
 import { freePort } from "../table/lock.ts";
 import { authoritative } from "./authority.ts";
+import { externalSuffix, externalZoneAt } from "./external.ts";
 import type { ServedRRset } from "./records-wire.ts";
 import type { DnsAnswer } from "./respond.ts";
 import { recordsOfHost, zoneOfHost } from "./reverse.ts";
-import { startDnsServer } from "./server.ts";
+import { type DnsServer, type DnsServerOptions, startDnsServer } from "./server.ts";
 
 export type LocalDns = {
   /**
@@ -21,52 +22,63 @@ export type LocalDns = {
   stop: () => Promise<void>;
 };
 
-type DnsOptions = { table: Table; port: number; onError: (what: string, error: unknown) => void };
+type DnsOptions = { table: Table; port: number; onError: (source: string, error: unknown) => void };
 
 /**
- * Starts the DNS of this machine, which is two servers:
+ * Starts the DNS of this machine, which is three servers:
  * - One is authoritative for the zones in the table.
- * - The other acts as the root and as all registries, with the delegations of the embedded registry. It also has the
+ * - One is authoritative for the zones of another DNS host, which the product does not control.
+ * - One acts as the root and as all registries, with the delegations of the embedded registry. It also has the
  *   reverse DNS that a provider of IP addresses would have.
  */
 export async function startLocalDns({ table, port, onError }: DnsOptions): Promise<LocalDns> {
-  const failed = (error: unknown): void => onError("dns", error);
-  const zones = await startDnsServer({
-    port,
-    onBusyPort: freePort,
-    answer: authoritative(async (name) => (await zoneAt(table, name)) ?? zoneOfHost(table, name)),
-    onError: failed,
+  const started: DnsServer[] = [];
+  const stop = async (): Promise<void> => void (await Promise.all(started.map((server) => server.stop())));
+  const start = async (answer: DnsAnswer, options: Pick<DnsServerOptions, "port" | "onBusyPort">): Promise<number> => {
+    const server = await startDnsServer({ ...options, answer, onError: (error) => onError("dns", error) });
+    started.push(server);
+    return server.port;
+  };
+  const zones = authoritative(async (name) => (await zoneAt(table, name)) ?? zoneOfHost(table, name));
+  const registry = registryZones({
+    delegationOf: (name) => delegationOf(table, name),
+    recordsOf: (name) => recordsOfHost(table, name),
   });
   try {
-    const answer = registryZones({
-      delegationOf: (name) => delegationOf(table, name),
-      recordsOf: (name) => recordsOfHost(table, name),
-    });
-    const registry = await startDnsServer({ port: 0, answer, onError: failed });
+    const zonesPort = await start(zones, { port, onBusyPort: freePort });
+    const externalPort = await start(
+      authoritative((name) => externalZoneAt(table, name)),
+      { port: 0 },
+    );
+    const registryPort = await start(registry, { port: 0 });
+    const known = { [platform().nsZone]: zonesPort, [externalSuffix]: externalPort };
     return {
-      port: zones.port,
+      port: zonesPort,
       environment: {
-        DNS_ROOTS: `127.0.0.1:${registry.port}`,
-        DNS_KNOWN: `${platform().nsZone}=127.0.0.1:${zones.port}`,
+        DNS_ROOTS: `127.0.0.1:${registryPort}`,
+        DNS_KNOWN: Object.entries(known)
+          .map(([suffix, at]) => `${suffix}=127.0.0.1:${at}`)
+          .join(","),
       },
-      stop: async () => {
-        await Promise.all([zones.stop(), registry.stop()]);
-      },
+      stop,
     };
   } catch (error) {
-    await zones.stop();
+    await stop();
     throw error;
   }
 }
 
 /**
- * Starts the local DNS and makes the resolver use only this DNS. If the product uses another DNS provider, it starts
- * nothing, and the port is undefined.
+ * Starts the local DNS. The resolver then uses only this DNS, and the nameservers that `DNS_KNOWN` names: a developer's
+ * own server can have the zone of an external domain. If the product uses another DNS provider, nothing is started, and
+ * the port is undefined.
  */
 export async function openDns(options: DnsOptions): Promise<{ port: number | undefined; stop: () => Promise<void> }> {
   if (process.env["DNS_PROVIDER"] !== "embedded") return { port: undefined, stop: async () => undefined };
   const dns = await startLocalDns(options);
-  Object.assign(process.env, dns.environment);
+  const { DNS_KNOWN: own = "" } = process.env;
+  const known = [dns.environment.DNS_KNOWN, own].filter((list) => list !== "").join(",");
+  Object.assign(process.env, { ...dns.environment, DNS_KNOWN: known });
   return dns;
 }
 
@@ -75,13 +87,13 @@ const ttl = 60;
 type Registry = {
   /** The nameservers of a delegated name; undefined or empty for other names. */
   delegationOf: (name: string) => Promise<readonly string[] | undefined>;
-  /** The records of a name that is neither delegated nor below a delegated one. */
+  /** The records of a name that is neither delegated nor below a delegated name. */
   recordsOf?: (name: string) => Promise<readonly ServedRRset[]>;
 };
 
 /**
- * Acts as the root and all registries: refers delegated names to their nameservers. Other names have only the records of
- * `recordsOf`.
+ * Acts as the root and all registries: refers delegated names to their nameservers. Other names have only the records
+ * of `recordsOf`.
  */
 export function registryZones({ delegationOf, recordsOf = async () => [] }: Registry): DnsAnswer {
   return authoritative(async (name) => {

@@ -8,17 +8,17 @@ import { soaOf, type SoaOwner, soaTtlSeconds } from "../../../shared/providers/d
 type ServedData = RecordData | { type: "PTR"; host: string };
 
 /**
- * The records of one name and type as the local DNS servers give them: those of customers' zones, and those of reverse
- * DNS (PTR, and the A, AAAA and TXT records of hosts).
+ * The records of one name and type that the local DNS servers answer with: records of customers' zones, and records of
+ * reverse DNS (PTR records, and the A, AAAA and TXT records of hosts).
  */
 export type ServedRRset = { name: string; type: RecordType | "PTR"; ttl: number; data: readonly ServedData[] };
 
 /** The types that `dns-packet` knows only by their number. */
-const numbers = { SVCB: "UNKNOWN_64", HTTPS: "UNKNOWN_65" } as const;
+const unknownTypes = { SVCB: "UNKNOWN_64", HTTPS: "UNKNOWN_65" } as const;
 
 /** The mnemonic of a type as `dns-packet` names it. */
 export const mnemonicOf = (type: string): string =>
-  Object.entries(numbers).find(([, unknown]) => unknown === type)?.[0] ?? type;
+  Object.entries(unknownTypes).find(([, unknown]) => unknown === type)?.[0] ?? type;
 
 /** The data of an SVCB or HTTPS record (RFC 9460 §2.2). */
 function serviceWire({ priority, host, params }: Extract<RecordData, { type: "HTTPS" | "SVCB" }>): Buffer {
@@ -63,7 +63,7 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
     }
     case "HTTPS":
     case "SVCB":
-      return { name, ttl, type: numbers[data.type] as "NULL", data: serviceWire(data) };
+      return { name, ttl, type: unknownTypes[data.type] as "NULL", data: serviceWire(data) };
     default: {
       const { flags, tag, value } = data;
       return { name, ttl, type: "CAA", data: { flags, tag: tag as CaaData["tag"], value } };
@@ -71,7 +71,7 @@ function wireRecord(name: string, ttl: number, data: ServedData): Answer {
   }
 }
 
-/** Converts an RRset to wire records. `owner` is the queried name, which replaces that of a wildcard. */
+/** Converts an RRset to wire records. `owner` is the queried name, which replaces the name of a wildcard. */
 export const wireRecords = ({ name, ttl, data }: ServedRRset, owner = name): Answer[] =>
   data.map((one) => wireRecord(owner, ttl, one));
 

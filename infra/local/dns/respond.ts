@@ -28,7 +28,10 @@ const recursionDesiredBit = 1 << 8;
 
 const knownClasses: ReadonlySet<string> = new Set(["IN", "CS", "CH", "HS", "ANY"]);
 
-/** The question to repeat in the answer, in its original case; none if `dns-packet` could not encode it. */
+/**
+ * The question to repeat in the answer, in its original case. None if there are several, or `dns-packet` cannot encode
+ * it.
+ */
 function echoOf({ questions }: Message): { name: string; type: RecordType; class: "IN" }[] {
   const [question] = questions;
   if (!question || questions.length > 1) return [];
@@ -55,20 +58,20 @@ function encodeOne(query: Message, reply: DnsReply, isTruncated: boolean): Buffe
 }
 
 /**
- * Encodes a reply in at most `maxBytes`. A longer reply loses its additional records. If that is not enough, it loses all
- * records, with the flag TC (RFC 2181 §9). A referral never loses only its addresses, because it may be useless without
- * them (RFC 9471).
+ * Encodes a reply in at most `maxBytes`. A longer reply loses its additional records. If that is not enough, it loses
+ * all records, with the flag TC (RFC 2181 §9). A referral never loses only its addresses, because it may be useless
+ * without them (RFC 9471).
  */
 function encodeReply(query: Message, reply: DnsReply, maxBytes: number): Buffer {
   const isReferral = !reply.isAuthoritative && reply.authorities.length > 0;
   const whole = encodeOne(query, reply, false);
   if (whole.length <= maxBytes) return whole;
-  const spare = encodeOne(query, { ...reply, additionals: [] }, false);
-  if (spare.length <= maxBytes && !isReferral) return spare;
+  const withoutAdditionals = encodeOne(query, { ...reply, additionals: [] }, false);
+  if (withoutAdditionals.length <= maxBytes && !isReferral) return withoutAdditionals;
   return encodeOne(query, { ...reply, answers: [], authorities: [], additionals: [] }, true);
 }
 
-/** The reply to a message of which only the id can be read. */
+/** The reply FORMERR to a malformed message, of which only the id can be read. */
 const encodeFormErr = (id: number): Buffer => encode({ type: "response", id, flags: rcode.formErr });
 
 /** A question of class IN: a name as `wireName` returns it, and a type by its mnemonic or `UNKNOWN_<number>`. */
@@ -102,37 +105,38 @@ async function replyTo(query: Message, answer: DnsAnswer): Promise<DnsReply> {
   return answer({ name, type: mnemonicOf(question.type) });
 }
 
-function maxBytesOf({ edns }: Message, by: "udp" | "tcp"): number {
-  if (by === "tcp") return longestTcpBytes;
+function maxBytesOf({ edns }: Message, transport: "udp" | "tcp"): number {
+  if (transport === "tcp") return longestTcpBytes;
   return Math.min(Math.max(512, edns[0]?.payloadBytes ?? 0), longestUdpBytes);
 }
 
-export type Responding = {
+export type RespondOptions = {
   answer: DnsAnswer;
-  /** Receives the errors of `answer`; the client gets SERVFAIL. */
+  /** Receives the errors of `answer`. The client gets SERVFAIL. */
   onError?: (error: unknown) => void;
 };
 
 /**
  * Answers one message. Never rejects.
- * - No answer: a message that is a response itself, or has no id.
- * - FORMERR: malformed messages.
- * - NOTIMP: anything else than a query.
- * - REFUSED: other classes than IN.
+ * - No answer: a message that is itself a response, or is too short.
+ * - FORMERR: a malformed message.
+ * - NOTIMP: an opcode other than that of a query.
+ * - BADVERS: an EDNS version above 0.
+ * - REFUSED: a class other than IN, a transfer, or a name that is not a valid host or record name.
  */
 export async function respondTo(
   bytes: Buffer,
-  by: "udp" | "tcp",
-  { answer, onError }: Responding,
+  transport: "udp" | "tcp",
+  { answer, onError }: RespondOptions,
 ): Promise<Buffer | undefined> {
   if (bytes.length < 3 || (bytes.readUInt8(2) & 0x80) !== 0) return undefined;
   const query = readMessage(bytes);
   if (!query) return encodeFormErr(bytes.readUInt16BE(0));
   try {
     const reply = await replyTo(query, answer);
-    return encodeReply(query, reply, maxBytesOf(query, by));
+    return encodeReply(query, reply, maxBytesOf(query, transport));
   } catch (error) {
     onError?.(error);
-    return encodeReply(query, bareReply(rcode.servFail), maxBytesOf(query, by));
+    return encodeReply(query, bareReply(rcode.servFail), maxBytesOf(query, transport));
   }
 }

@@ -27,23 +27,23 @@ const Stock = z.object({ rdns: z.string().optional() });
 const StockName = z.object({ ip: z.string() });
 
 const ttl = 60;
-const setup = "_setup.";
+const setupPrefix = "_setup.";
 
 /** What this machine's DNS says about an address. */
 export type ReverseDns = {
-  /** In its canonical spelling. */
+  /** The address in its canonical spelling. */
   ip: string;
   rdns: string | null;
   /**
-   * Whether the name was set to resolve to the address. It is not looked up: in a delegated domain the zone decides
-   * instead.
+   * Whether the name is set to resolve to the address. For a name in a delegated domain the zone decides, whatever is
+   * set here.
    */
   forward: boolean;
   /** The text at `_setup.<rdns>`. */
   txt: string | null;
 };
 
-/** A change of reverse DNS. An absent `txt` keeps the text of the new name, null removes it. */
+/** A change of reverse DNS. An absent `txt` keeps the text of the new name, and null removes the text. */
 export type ReverseChange = { ip: string; rdns: string | null; forward?: boolean; txt?: string | null | undefined };
 
 const none: Host = { version: 0, ips: [], txt: null };
@@ -71,9 +71,9 @@ function pointerWrite(ip: string, version: number | undefined, rdns: string | nu
 }
 
 /**
- * Sets or removes the name of an address. Plays two parties: the provider of the address, who sets its PTR record, and
- * the owner of the host, who sets the host's addresses and the text at `_setup`. With `forward` the name resolves to
- * the address; the former name stops resolving to it. Without it, neither name resolves to the address any more.
+ * Sets or removes the name of an address. Acts for two parties: the provider of the address, who sets its PTR record,
+ * and the owner of the host, who sets the host's addresses and the text at `_setup`. The new name resolves to the
+ * address only with `forward`. A former name stops resolving to the address.
  */
 export function setReverseDns(table: Table, { ip, rdns, forward = false, txt }: ReverseChange): Promise<void> {
   return table.commit(async () => {
@@ -131,8 +131,8 @@ export async function recordsOfHost(table: Table, name: string): Promise<ServedR
     const host = await shownName(table, ip);
     return host === undefined ? [] : [{ name: reverseName(ip), type: "PTR", ttl, data: [{ type: "PTR", host }] }];
   }
-  if (name.startsWith(setup)) {
-    const { txt: text } = await hostAt(table, name.slice(setup.length));
+  if (name.startsWith(setupPrefix)) {
+    const { txt: text } = await hostAt(table, name.slice(setupPrefix.length));
     return text === null ? [] : [{ name, type: "TXT", ttl, data: [{ type: "TXT", text }] }];
   }
   const { ips } = await hostAt(table, name);

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { type AddressInfo, type Server, type Socket, createServer } from "node:net";
 
 import { framed } from "../../../shared/dns/transport.ts";
-import { type Responding, respondTo } from "./respond.ts";
+import { type RespondOptions, respondTo } from "./respond.ts";
 
-export type DnsServerOptions = Responding & {
+export type DnsServerOptions = RespondOptions & {
   /** 0 chooses a free port. */
   port: number;
-  /** Returns the next port to try when this one is in use, such as `freePort`; without it a used port is an error. */
+  /** Returns another port to try if `port` is in use, such as `freePort`. Without it, a port in use is an error. */
   onBusyPort?: () => Promise<number>;
   /** The longest time that a connection may be idle. */
   idleTimeoutMs?: number;
@@ -26,7 +26,7 @@ type Sockets = { udp: UdpSocket; tcp: Server; port: number };
 const host = "127.0.0.1";
 const maxTries = 10;
 const maxConnections = 100;
-/** A client is disconnected when so many bytes of its answers wait to be read. */
+/** The most bytes of answers that a client may leave unread before it is disconnected. */
 const maxUnreadBytes = 1_048_576;
 
 async function bindBoth(wanted: number): Promise<Sockets> {
@@ -54,7 +54,7 @@ async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Soc
       return await bindBoth(port);
     } catch (error) {
       if (!isBusy(error) || tries === maxTries) throw error;
-      // The port is free for TCP but not for UDP: ask the kernel for another.
+      // The kernel chose a port that is free for TCP but not for UDP. Ask for another.
       if (port === 0) continue;
       if (!onBusyPort) throw error;
       port = await onBusyPort();
@@ -62,32 +62,35 @@ async function bind({ port: wanted, onBusyPort }: DnsServerOptions): Promise<Soc
   }
 }
 
-/** Answers the messages of a connection in order (RFC 7766 §6.2.1). Reads no more data until they are answered. */
-function serveConnection(socket: Socket, responding: Responding, idleTimeoutMs: number): void {
+/**
+ * Answers the messages of a connection in order (RFC 7766 §6.2.1). Reads no more data until the received messages are
+ * answered.
+ */
+function serveConnection(socket: Socket, respondOptions: RespondOptions, idleTimeoutMs: number): void {
   let received = Buffer.alloc(0);
-  async function take(chunk: Buffer): Promise<void> {
+  async function answerMessages(chunk: Buffer): Promise<void> {
     received = Buffer.concat([received, chunk]);
     while (received.length >= 2 && received.length >= 2 + received.readUInt16BE(0)) {
       const end = 2 + received.readUInt16BE(0);
-      const response = await respondTo(received.subarray(2, end), "tcp", responding);
+      const response = await respondTo(received.subarray(2, end), "tcp", respondOptions);
       received = received.subarray(end);
       if (response) socket.write(framed(response));
       if (socket.writableLength > maxUnreadBytes) socket.destroy();
       if (socket.destroyed) return;
     }
   }
-  let work = Promise.resolve();
+  let answering = Promise.resolve();
   socket.on("error", () => {});
   socket.setTimeout(idleTimeoutMs, () => socket.destroy());
   socket.on("data", (chunk) => {
     socket.pause();
-    work = take(chunk).then(
+    answering = answerMessages(chunk).then(
       () => void socket.resume(),
       () => void socket.destroy(),
     );
   });
   // The `end` event arrives even while the socket is paused, so wait for the answers.
-  socket.on("end", () => void work.then(() => socket.end()));
+  socket.on("end", () => void answering.then(() => socket.end()));
 }
 
 /**
@@ -96,14 +99,14 @@ function serveConnection(socket: Socket, responding: Responding, idleTimeoutMs: 
  */
 export async function startDnsServer(options: DnsServerOptions): Promise<DnsServer> {
   const { answer, onError, idleTimeoutMs = 10_000 } = options;
-  const responding: Responding = { answer, ...(onError ? { onError } : {}) };
+  const respondOptions: RespondOptions = { answer, ...(onError ? { onError } : {}) };
   const { udp, tcp, port } = await bind(options);
   const connections = new Set<Socket>();
   let isStopping = false;
 
   udp.on("error", () => {});
   udp.on("message", (bytes, from) => {
-    void respondTo(bytes, "udp", responding).then((response) => {
+    void respondTo(bytes, "udp", respondOptions).then((response) => {
       if (response && !isStopping) udp.send(response, from.port, from.address);
     });
   });
@@ -111,7 +114,7 @@ export async function startDnsServer(options: DnsServerOptions): Promise<DnsServ
   tcp.on("connection", (socket) => {
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
-    serveConnection(socket, responding, idleTimeoutMs);
+    serveConnection(socket, respondOptions, idleTimeoutMs);
   });
 
   return {

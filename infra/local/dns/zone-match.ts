@@ -5,7 +5,7 @@ import type { ServedRRset } from "./records-wire.ts";
 export type DnsZone = { name: string; serial?: number; rrsets: readonly ServedRRset[] };
 
 /**
- * The result of looking a name and type up in a zone. `rrset` may belong to a wildcard; its records are then used for
+ * The result of looking up a name and type in a zone. `rrset` may be that of a wildcard, whose records then stand for
  * the queried name.
  */
 export type Match =
@@ -14,7 +14,7 @@ export type Match =
   | { kind: "data"; rrset: ServedRRset }
   | { kind: "apex_soa" | "none" | "absent" };
 
-/** Tells whether a name exists: it has records, or a name below it has (RFC 4592 §2.2.2). */
+/** Tells whether a name exists: the name, or a name below it, has records (RFC 4592 §2.2.2). */
 const exists = ({ name: apex, rrsets }: DnsZone, name: string): boolean =>
   name === apex || rrsets.some((rrset) => isWithin(rrset.name, name));
 
@@ -46,8 +46,8 @@ export function matchIn(zone: DnsZone, name: string, type: string): Match {
   if (type === "SOA" && name === zone.name) return { kind: "apex_soa" };
   const own = zone.rrsets.filter((rrset) => rrset.name === source && rrset.data.length > 0);
   // RFC 8482 §4.1: a query for ANY may be answered with one RRset.
-  const asked = own.find((rrset) => rrset.type === type || type === "ANY");
-  if (asked) return { kind: "data", rrset: asked };
+  const matching = own.find((rrset) => rrset.type === type || type === "ANY");
+  if (matching) return { kind: "data", rrset: matching };
   const aliases = own.flatMap((rrset) =>
     rrset.data.flatMap((one) => (one.type === "CNAME" ? [{ rrset, target: one.host }] : [])),
   );

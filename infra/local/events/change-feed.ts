@@ -3,7 +3,7 @@ import { readFile, rename, writeFile } from "node:fs/promises";
 import * as z from "zod";
 
 import { accountIds } from "../../../shared/accounts/account.ts";
-import { changeRows } from "../../../shared/changes/history.ts";
+import { readChangePages } from "../../../shared/changes/history.ts";
 import { chunk } from "../../../shared/core/concurrency.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item } from "../../../shared/table/writes.ts";
@@ -12,8 +12,9 @@ import type { Deliver } from "./event-source.ts";
 /*
  * Replaces the table's stream on one machine, because the stream of the embedded engine slows down every write.
  *
- * A row has the time at which its request began, but it can be read only after the commit, up to 30 seconds later. So a
- * poll also reads rows from before the last poll: one second back, and every ten seconds half a minute back (a sweep).
+ * A row has the time at which its request began. The row can be read only after the commit, up to 30 seconds later. So
+ * a poll also reads rows from before the last poll: one second back, and every ten seconds half a minute back (a
+ * sweep).
  */
 const overlapMs = 30_000;
 const recentMs = 1_000;
@@ -38,7 +39,7 @@ export type ChangeFeedOptions = {
 export type ChangeFeed = {
   /** Delivers the undelivered changes of all accounts, in order for each account. Only one poll may run at a time. */
   poll: () => Promise<void>;
-  /** Finishes the current batch and begins no other. */
+  /** Lets the current batch finish, and begins no other batch. */
   stop: () => void;
 };
 
@@ -53,7 +54,7 @@ export async function openChangeFeed(options: ChangeFeedOptions): Promise<Change
   let isStopping = false;
 
   async function deliverAccount(accountId: string, sinceMs: number): Promise<void> {
-    for await (const rows of changeRows(table, accountId, { sinceMs })) {
+    for await (const rows of readChangePages(table, accountId, { sinceMs })) {
       const fresh = rows.filter((row) => !delivered.has(idOf(row)));
       for (const batch of chunk(batchSize, fresh)) {
         if (isStopping) return;

@@ -8,7 +8,7 @@ import type { EventPublisher } from "../../../shared/providers/events/events.ts"
 
 const rotateBytes = 10 * 1024 * 1024;
 
-/** A file of JSON lines that stays under about 20 MB. A full file becomes `<file>.1` and replaces the one before. */
+/** A file of JSON lines that stays under about 20 MB. A full file becomes `<file>.1`, in place of the last one. */
 type NdjsonLog = {
   append: (values: readonly unknown[]) => Promise<void>;
   /** Reads all lines, oldest first. A line cut off by a crash is skipped. */
@@ -21,7 +21,7 @@ export function ndjsonLog(file: string, { limitBytes = rotateBytes }: { limitByt
     append: async (values) => {
       if (values.length === 0) return;
       if ((await sizeOf(file)) >= limitBytes) await rename(file, `${file}.1`);
-      // The line break comes first, so that the line after one cut off by a crash is intact.
+      // The line break comes first, so that a line that a crash cut off does not damage the next line.
       await appendFile(file, values.map((value) => `\n${JSON.stringify(value)}`).join(""), { mode: 0o600 });
     },
     read: async () => {
@@ -100,12 +100,12 @@ export const newestOf = async <S extends z.ZodType>({ read }: NdjsonLog, schema:
     .toReversed();
 
 type Hooks = {
-  /** Called with every event after it is logged; if it rejects, the event is treated as not published. */
+  /** Called with every event after it is logged. If it rejects, the event counts as not published. */
   onEvent?: ((event: Event) => Promise<void> | void) | undefined;
-  onError?: (what: string, error: unknown) => void;
+  onError?: (source: string, error: unknown) => void;
 };
 
-/** The event bus of one machine: a log, shown at `/_local/events`, and one listener. */
+/** The event bus of one machine: a log, shown at `/_local/events`, and one listener (`onEvent`). */
 export function embeddedPublisher(events: NdjsonLog, { onEvent, onError }: Hooks = {}): EventPublisher {
   return async (published) => {
     try {

@@ -7,9 +7,9 @@ import { isMissing, PublishedEvent } from "./event-log.ts";
 export const QueuedEvent = PublishedEvent.omit({ published_at: true });
 export type QueuedEvent = ReturnType<typeof QueuedEvent.parse>;
 
-/** The events that the bus has not handed over yet, one file for each, so that they survive a restart. */
+/** The events that the bus has not delivered yet. Each is a file, so that the events survive a restart. */
 export type EventQueue = {
-  /** Adds an event; adding it again has no effect. */
+  /** Adds an event. Adding the same event again has no effect. */
   put: (event: { id: string }) => Promise<void>;
   /** The ids of all events, oldest first. */
   ids: () => Promise<string[]>;
@@ -18,16 +18,16 @@ export type EventQueue = {
   remove: (id: string) => Promise<void>;
 };
 
-const ending = ".json";
+const extension = ".json";
 
-/** The queue of a data folder; any process may put events into it. */
+/** The queue of a data folder. Any process may put events into the queue. */
 export function eventQueueIn(dataDir: string): EventQueue {
   const folder = join(dataDir, "event-queue");
-  const fileOf = (id: string): string => join(folder, id + ending);
-  let made: Promise<unknown> | undefined;
+  const fileOf = (id: string): string => join(folder, id + extension);
+  let folderMade: Promise<unknown> | undefined;
   return {
     put: async (event) => {
-      await (made ??= mkdir(folder, { recursive: true, mode: 0o700 }));
+      await (folderMade ??= mkdir(folder, { recursive: true, mode: 0o700 }));
       const file = fileOf(event.id);
       await writeFile(`${file}.new`, JSON.stringify(event), { mode: 0o600 });
       await rename(`${file}.new`, file);
@@ -37,7 +37,7 @@ export function eventQueueIn(dataDir: string): EventQueue {
         if (isMissing(error)) return [];
         throw error;
       });
-      return names.flatMap((name) => (name.endsWith(ending) ? [name.slice(0, -ending.length)] : [])).toSorted();
+      return names.flatMap((name) => (name.endsWith(extension) ? [name.slice(0, -extension.length)] : [])).toSorted();
     },
     read: async (id) => QueuedEvent.parse(JSON.parse(await readFile(fileOf(id), "utf8"))),
     remove: (id) =>

@@ -10,11 +10,11 @@ export type EventSourceOptions = {
   /** Stores a record that could not be delivered. If this fails, the record stays undelivered. */
   onDeadLetter: (letter: DeadLetter) => Promise<void>;
   retries?: number;
-  /** The delay before the first retry; it doubles with each retry. */
+  /** The delay before the first retry. Each retry doubles the delay. */
   retryDelayMs?: number;
 };
 
-/** Delivers rows to the handler in order; resolves when each was handled or is a dead letter. */
+/** Delivers rows to the handler in order. Resolves when each row was handled or is a dead letter. */
 export type Deliver = (rows: readonly Item[]) => Promise<void>;
 
 /**
@@ -52,7 +52,9 @@ async function deliverRecords(records: readonly DynamoDBRecord[], options: Event
 
 type BatchOutcome = { failedAt: number | undefined; threw: boolean; reason: string };
 
-/** Calls the handler. `failedAt` is the first record it names as failed, 0 if it threw, and undefined on success. */
+/**
+ * Calls the handler. `failedAt` is the index of the first failed record: 0 if the handler threw, undefined on success.
+ */
 async function invoke(
   handler: EventSourceOptions["handler"],
   records: readonly DynamoDBRecord[],
@@ -94,6 +96,6 @@ function recordOf(row: Item, index: number): DynamoDBRecord {
   };
 }
 
-/** Converts an attribute. A change's row holds only strings and numbers; anything else becomes its JSON text. */
+/** Converts an attribute. The row of a change has only strings and numbers. Any other value becomes its JSON text. */
 const attributeOf = (value: unknown): AttributeValue =>
   typeof value === "number" ? { N: String(value) } : { S: typeof value === "string" ? value : JSON.stringify(value) };

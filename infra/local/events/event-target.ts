@@ -4,7 +4,11 @@ import type { EventBridgeEvent } from "aws-lambda";
 
 import { handler as dispatchEvent } from "../../../functions/workers/dispatch-event.ts";
 import { handler as makeMailboxExport } from "../../../functions/workers/make-mailbox-export.ts";
+import { handler as noteRevocations } from "../../../functions/workers/note-revocations.ts";
+import { handler as sendInvitation } from "../../../functions/workers/send-invitation.ts";
+import { handler as sendNotices } from "../../../functions/workers/send-notices.ts";
 import { handler as sendVerification } from "../../../functions/workers/send-verification.ts";
+import { handler as watchWallets } from "../../../functions/workers/watch-wallets.ts";
 import { workers } from "../../entry-points.ts";
 import type { EventQueue, QueuedEvent } from "./event-queue.ts";
 import { type Poller, startPoller } from "./poller.ts";
@@ -21,21 +25,21 @@ type LanesOptions = {
 };
 
 type Lanes = {
-  /** Queues a task to run as soon as there is a slot; a task that waits or runs already is ignored. */
+  /** Queues a task to run as soon as there is a slot. Does nothing if the task already waits or runs. */
   add: (lane: string, id: string) => void;
-  /** The ids that wait or run. */
+  /** The ids of the tasks that wait or run. */
   ids: () => ReadonlySet<string>;
-  /** Starts no more tasks; resolves when the running ones have ended. */
+  /** Starts no more tasks. Resolves when the running tasks have ended. */
   stop: () => Promise<void>;
 };
 
 /**
- * Runs tasks that wait in lanes: in order within a lane, and taking turns between lanes. A lane with many or slow tasks
- * does not block the others.
+ * Runs tasks that wait in lanes. The tasks of one lane begin in order, and the lanes take turns. A lane with many or
+ * slow tasks does not block the other lanes.
  */
 export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
   const lanes = new Map<string, Lane>();
-  const known = new Set<string>();
+  const activeIds = new Set<string>();
   const running = new Set<Promise<void>>();
   let isStopping = false;
 
@@ -43,7 +47,7 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
     lane.running += 1;
     const ended = run(id).then(() => {
       running.delete(ended);
-      known.delete(id);
+      activeIds.delete(id);
       lane.running -= 1;
       if (lane.running === 0 && lane.waiting.length === 0) lanes.delete(name);
       fill();
@@ -56,7 +60,7 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
       if (isStopping || running.size >= atOnce) return;
       const id = lane.running < perLane ? lane.waiting.shift() : undefined;
       if (id === undefined) continue;
-      // Moves the lane to the end, where this loop reaches it again after all others.
+      // Moves the lane to the end, so that this loop reaches all other lanes first.
       lanes.delete(name);
       lanes.set(name, lane);
       begin(name, lane, id);
@@ -65,14 +69,14 @@ export function openLanes({ atOnce, perLane, run }: LanesOptions): Lanes {
 
   return {
     add: (name, id) => {
-      if (known.has(id)) return;
-      known.add(id);
+      if (activeIds.has(id)) return;
+      activeIds.add(id);
       const lane = lanes.get(name) ?? { waiting: [], running: 0 };
       lanes.set(name, lane);
       lane.waiting.push(id);
       fill();
     },
-    ids: () => known,
+    ids: () => activeIds,
     stop: async () => {
       isStopping = true;
       await Promise.all(running);
@@ -91,42 +95,42 @@ export type EventTargetOptions = {
   /** The number of events of one account that may be handled at the same time. */
   perAccount?: number;
   retries?: number;
-  /** The delay before the first retry; it doubles with each retry. */
+  /** The delay before the first retry. Each retry doubles the delay. */
   retryDelayMs?: number;
 };
 
-/** The interval for checking the queue, because other processes may add events to it. */
+/** The time between two checks of the queue. Other processes may add events to the queue. */
 const idleMs = 10_000;
 
-/** The most events that are kept in memory until they are handled. The others are read from the queue. */
+/** The most events that are kept in memory until they are handled. Further events are read from the queue. */
 const mostHeld = 1_000;
 
 export type EventTarget = Poller & {
-  /** Stores an event in the queue, and handles it without reading it from there. */
+  /** Stores an event in the queue, and handles the event without reading the queue. */
   add: (event: QueuedEvent) => Promise<void>;
 };
 
 /**
  * Runs a rule's target in this process: calls the handler with every event of the queue.
- * - Many events are handled at the same time, so that a slow event does not block others. Only a few of them may be of
- *   one account, so that no account takes all slots.
- * - A failed event is retried. An event leaves the queue only after it was handled, so after a crash the events that it
- *   interrupted are handled again.
+ * - Many events are handled at the same time, so that a slow event does not block others. Only a few of these events
+ *   may be of one account, so that no account takes all slots.
+ * - A failed event is retried. An event leaves the queue only after it was handled, so events that a crash interrupted
+ *   are handled again.
  * - `stop` waits for running calls.
  */
 export function startEventTarget(options: EventTargetOptions): EventTarget {
   const { queue, onError, atOnce = 32, perAccount = 8 } = options;
   const held = new Map<string, QueuedEvent>();
-  /** The events that `add` has stored since a look at the queue began; they may be handled by now. */
+  /** The ids that `add` has stored since the last check of the queue began. Their events may be handled by now. */
   const added = new Set<string>();
   const stopping = new AbortController();
   const lanes = openLanes({
     atOnce,
     perLane: perAccount,
-    // An event that could not be handed over stays in the queue until the next check.
+    // An event that could not be delivered stays in the queue until the next check.
     run: async (id) => {
       try {
-        await handOver(held.get(id) ?? (await queue.read(id)), options, stopping.signal);
+        await deliverEvent(held.get(id) ?? (await queue.read(id)), options, stopping.signal);
       } catch (error) {
         onError(error);
       } finally {
@@ -138,7 +142,7 @@ export function startEventTarget(options: EventTargetOptions): EventTarget {
     idleMs,
     onError,
     work: async () => {
-      // Copied before the queue is read, so that an event that finishes in between is not started again.
+      // The ids are copied before the queue is read, so that an event that finishes in between is not started again.
       const before = new Set([...lanes.ids(), ...added]);
       for (const id of await queue.ids()) {
         if (stopping.signal.aborted) return;
@@ -164,11 +168,11 @@ export function startEventTarget(options: EventTargetOptions): EventTarget {
   };
 }
 
-/** The account of an event; an unreadable event is treated as an event of a separate account. */
+/** The account of an event. An unreadable event counts as an event of an account of its own. */
 const accountOf = async (queue: EventQueue, id: string): Promise<string> =>
   (await queue.read(id).catch(() => undefined))?.account_id ?? id;
 
-async function handOver(event: QueuedEvent, options: EventTargetOptions, stopping: AbortSignal): Promise<void> {
+async function deliverEvent(event: QueuedEvent, options: EventTargetOptions, stopping: AbortSignal): Promise<void> {
   const { queue, handler, onGivenUp, retries = 2, retryDelayMs = 1_000 } = options;
   for (let tries = 1; !stopping.aborted; tries++) {
     const reason = await callHandler(handler, event);
@@ -204,18 +208,31 @@ const envelopeOf = (event: QueuedEvent): EventBridgeEvent<string, QueuedEvent> =
   detail: event,
 });
 
-/** Tells whether a worker's rule on the deployed bus matches an event type. */
-function wants(name: string, type: string): boolean {
+type Handler = (event: EventBridgeEvent<string, QueuedEvent>) => Promise<void>;
+
+/** The workers that get events of some types only. */
+export const eventHandlers: Readonly<Record<string, Handler>> = {
+  "workers.make_mailbox_export": makeMailboxExport,
+  "workers.note_revocations": noteRevocations,
+  "workers.watch_wallets": watchWallets,
+  "workers.send_verification": sendVerification,
+  "workers.send_invitation": sendInvitation,
+  "workers.send_notices": sendNotices,
+};
+
+/** The events that a worker gets by its rule on the deployed bus; none for a worker with another trigger. */
+function typesFor(name: string): readonly string[] {
   const source = workers.find((worker) => worker.name === name)?.source;
-  return typeof source === "object" && "events" in source && source.events !== "all" && source.events.includes(type);
+  return typeof source === "object" && "events" in source && source.events !== "all" ? source.events : [];
 }
 
 /**
- * Calls every worker whose rule matches an event, as the deployed bus does. If one fails, all are called again; workers
- * tolerate repeated events.
+ * Calls every worker whose rule matches an event, as the deployed bus does. If one worker fails, all are called again.
+ * Workers tolerate repeated events.
  */
 export async function callTargets(event: EventBridgeEvent<string, QueuedEvent>): Promise<void> {
   await dispatchEvent(event);
-  if (wants("workers.make_mailbox_export", event["detail-type"])) await makeMailboxExport(event);
-  if (wants("workers.send_verification", event["detail-type"])) await sendVerification(event);
+  for (const [name, handler] of Object.entries(eventHandlers)) {
+    if (typesFor(name).includes(event["detail-type"])) await handler(event);
+  }
 }

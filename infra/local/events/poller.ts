@@ -2,21 +2,21 @@
 export type Poller = {
   /** Runs the work soon. Several calls before the run have the effect of one. */
   wake: () => void;
-  /** Stops; resolves when the current run has ended. */
+  /** Stops the poller. Resolves when the current run has ended. */
   stop: () => Promise<void>;
 };
 
 export type PollerOptions = {
   work: () => Promise<void>;
-  /** The time until the next run in milliseconds, unless woken earlier. */
+  /** The time in milliseconds after which the work runs again, unless `wake` is called before. */
   idleMs: number;
-  /** The shortest pause after a run, as a multiple of the run's duration: 4 by default. It is a second at most. */
+  /** The shortest pause after a run is this multiple of the run's duration, but 0.1 to 1 second. 4 by default. */
   restRatio?: number;
   onError: (error: unknown) => void;
 };
 
 const shortestRestMs = 100;
-/** The limit of the shortest pause, so that new work does not wait long after a long run. */
+/** The limit of the shortest pause. It keeps new work from waiting long after a long run. */
 const longestRestMs = 1_000;
 
 /** The shortest pause after work that took `tookMs`: `ratio` times as long, but from 0.1 to 1 second. */
@@ -24,9 +24,9 @@ export const restAfter = (tookMs: number, ratio: number): number =>
   Math.min(longestRestMs, Math.max(shortestRestMs, ratio * tookMs));
 
 /**
- * Runs the work at once, when woken, and otherwise every `idleMs`.
- * - After each run it pauses four times as long as the run took, so that short work takes at most a fifth of the
- *   process.
+ * Runs the work at once, when `wake` is called, and otherwise every `idleMs`.
+ * - After each run the poller pauses `restRatio` times as long as the run took. With 4, short work takes a fifth of the
+ *   process at most.
  * - The pause is a second at most, so that new work is not late.
  * - Errors are reported, and the work continues.
  */

@@ -14,22 +14,23 @@ type PublishingOptions = {
   table: Table;
   dataDir: string;
   onEvent?: ((event: Event) => Promise<void> | void) | undefined;
-  onError: (what: string, error: unknown) => void;
+  onError: (source: string, error: unknown) => void;
 };
 
 /**
- * The pause between polls in milliseconds. Changes by workers do not wake the poller; with this pause they are
- * published within two seconds.
+ * The pause between polls in milliseconds. Changes by workers do not wake the poller. With this pause
+ * these changes are published within two seconds.
  */
 const idleMs = 1_000;
 
-// Changes of a seed are not published. They have no subscribers, and publishing all of them would take an hour.
-const isNews = ({ request_id }: Item): boolean => request_id !== seedRequestId;
+// The changes of the big seed are not published. They have no subscribers, and publishing all of them would take an
+// hour.
+const isPublished = ({ request_id }: Item): boolean => request_id !== seedRequestId;
 
-/** Publishes the changes of the table to the log in the data folder, with the worker of the deployed stream. */
+/** Publishes the changes of the table to the log in the data folder, by the worker that is deployed. */
 export async function startPublishing({ table, dataDir, onEvent, onError }: PublishingOptions): Promise<Poller> {
   const publish = embeddedPublisher(eventsIn(dataDir), { onEvent, onError });
-  // Only errors are logged, as a line for each batch would double the lines of the requests.
+  // Only errors are logged, because a line for each batch would double the lines of the requests.
   const log = createLog(process.env["LOG_LEVEL"] === "silent" ? "silent" : "error", {}, "text");
   const deadLetters = deadLettersIn(dataDir);
   const deliver = eventSource({
@@ -39,7 +40,7 @@ export async function startPublishing({ table, dataDir, onEvent, onError }: Publ
   const feed = await openChangeFeed({
     table,
     file: join(dataDir, "change-feed.json"),
-    deliver: (rows) => deliver(rows.filter(isNews)),
+    deliver: (rows) => deliver(rows.filter(isPublished)),
   });
   const poller = startPoller({ work: feed.poll, idleMs, onError: (error) => onError("change feed", error) });
   return {

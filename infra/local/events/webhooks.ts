@@ -7,19 +7,21 @@ import { eventQueueIn, type QueuedEvent } from "./event-queue.ts";
 import { callTargets, startEventTarget } from "./event-target.ts";
 import { startPoller } from "./poller.ts";
 
-type WebhookOptions = { dataDir: string; onError: (what: string, error: unknown) => void };
+type WebhookOptions = { dataDir: string; onError: (source: string, error: unknown) => void };
 
 export type Webhooks = {
-  /** Stores a published event for delivery; resolves when it is stored, which is before it is delivered. */
+  /** Stores a published event for delivery. Resolves when the event is stored, before it is delivered. */
   onEvent: (event: Event) => Promise<void>;
   /** Retries due deliveries at once. */
   retry: () => void;
-  /** Waits for running deliveries; those that take too long are retried after the next start. */
+  /**
+   * Waits for running deliveries, but 12 seconds at most. Deliveries that take longer are retried after the next start.
+   */
   stop: () => Promise<void>;
 };
 
 const retryEveryMs = 10_000;
-/** The time that `stop` waits at most; longer than one attempt to deliver. */
+/** The longest time that `stop` waits. It is longer than one attempt to deliver. */
 const longestStopMs = 12_000;
 
 /** Passes events to the deployed workers, and retries the deliveries to webhooks every ten seconds. */
@@ -42,9 +44,9 @@ export function startWebhooks({ dataDir, onError }: WebhookOptions): Webhooks {
     onEvent: target.add,
     retry: retries.wake,
     stop: async () => {
-      const late = new AbortController();
-      const stopped = Promise.all([target.stop(), retries.stop()]).then(() => late.abort());
-      await Promise.race([stopped, delay(longestStopMs, undefined, { signal: late.signal }).catch(() => undefined)]);
+      const waiting = new AbortController();
+      const stopped = Promise.all([target.stop(), retries.stop()]).then(() => waiting.abort());
+      await Promise.race([stopped, delay(longestStopMs, undefined, { signal: waiting.signal }).catch(() => undefined)]);
     },
   };
 }

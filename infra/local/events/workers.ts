@@ -1,18 +1,21 @@
 import { handler as advanceDedicatedIps } from "../../../functions/workers/advance-dedicated-ips.ts";
 import { handler as advanceDomains } from "../../../functions/workers/advance-domains.ts";
+import { handler as advanceRecharges } from "../../../functions/workers/advance-recharges.ts";
 import { handler as askCheckouts } from "../../../functions/workers/ask-checkouts.ts";
+import { handler as endGrants } from "../../../functions/workers/end-grants.ts";
 import { handler as indexJournals } from "../../../functions/workers/index-journals.ts";
+import { handler as purgeMailboxes } from "../../../functions/workers/purge-mailboxes.ts";
 import { handler as runBillingDay } from "../../../functions/workers/run-billing-day.ts";
-import { hourMs, minuteMs } from "../../../shared/core/time.ts";
+import { minuteMs } from "../../../shared/core/time.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import { startPoller, type Poller } from "./poller.ts";
 import { startPublishing } from "./publish.ts";
 import { startWebhooks } from "./webhooks.ts";
 
-/** The running workers. After a move of the clock, `onClockMoved` makes them do the work that became due. */
+/** The running workers. `onClockMoved` makes the workers do the work that became due when the clock was moved. */
 export type Workers = Poller & { onClockMoved: () => void };
 
-type WorkersOptions = { table: Table; dataDir: string; onError: (what: string, error: unknown) => void };
+type WorkersOptions = { table: Table; dataDir: string; onError: (source: string, error: unknown) => void };
 
 /** The interval is short because registrations take seconds, and users wait for the delegation of a domain. */
 const domainsEveryMs = 2_000;
@@ -38,34 +41,25 @@ function startCheckoutPoller(onError: WorkersOptions["onError"]): Poller {
 /**
  * Starts the product's workers. They:
  * - publish events, and do the work that events start: webhook deliveries, mails and exports;
- * - close billing days, and ask the payment provider about open checkouts;
- * - advance domains and dedicated IPs, and index journals.
+ * - close billing days, charge saved cards, and ask the payment provider about open checkouts;
+ * - advance domains and dedicated IPs, index journals, purge deleted mailboxes, and end grants.
  */
 export async function startWorkers({ table, dataDir, onError }: WorkersOptions): Promise<Workers> {
   const webhooks = startWebhooks({ dataDir, onError });
-  // Closing a day twice changes nothing, so an hourly run is enough.
-  const billing = startPoller({
-    work: runBillingDay,
-    idleMs: hourMs,
-    restRatio: 0,
-    onError: (error) => onError("billing day", error),
-  });
-  const checkouts = startCheckoutPoller(onError);
-  const journals = startPoller({
-    work: indexJournals,
-    idleMs: minuteMs,
-    onError: (error) => onError("indexes of journals", error),
-  });
-  const domains = startPoller({
-    work: advanceDomains,
-    idleMs: domainsEveryMs,
-    onError: (error) => onError("domains", error),
-  });
-  const dedicatedIps = startPoller({
-    work: advanceDedicatedIps,
-    idleMs: domainsEveryMs,
-    onError: (error) => onError("dedicated IPs", error),
-  });
+  const every = (idleMs: number, subject: string, work: () => Promise<void>): Poller =>
+    startPoller({ work, idleMs, onError: (error) => onError(subject, error) });
+  const domains = every(domainsEveryMs, "domains", advanceDomains);
+  const dedicatedIps = every(domainsEveryMs, "dedicated IPs", advanceDedicatedIps);
+  const pollers = [
+    every(minuteMs, "billing day", runBillingDay),
+    startCheckoutPoller(onError),
+    every(checkoutsEveryMs, "recharges", advanceRecharges),
+    every(minuteMs, "indexes of journals", indexJournals),
+    every(minuteMs, "deleted mailboxes", purgeMailboxes),
+    every(minuteMs, "ended grants", endGrants),
+    domains,
+    dedicatedIps,
+  ];
   const publishing = await startPublishing({ table, dataDir, onEvent: webhooks.onEvent, onError });
   return {
     wake: () => {
@@ -74,15 +68,11 @@ export async function startWorkers({ table, dataDir, onError }: WorkersOptions):
       dedicatedIps.wake();
     },
     onClockMoved: () => {
-      billing.wake();
-      checkouts.wake();
-      journals.wake();
-      domains.wake();
-      dedicatedIps.wake();
+      for (const poller of pollers) poller.wake();
       webhooks.retry();
     },
     stop: async () => {
-      await Promise.all([billing, checkouts, journals, domains, dedicatedIps].map((poller) => poller.stop()));
+      await Promise.all(pollers.map((poller) => poller.stop()));
       await publishing.stop();
       await webhooks.stop();
     },

@@ -11,33 +11,43 @@ import {
   checkoutStatus,
 } from "../../../shared/providers/payments/embedded.ts";
 import type { Table } from "../../../shared/table/table.ts";
+import { seller } from "../../../shared/wallet/catalogue.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
+import {
+  type CardFault,
+  type CardValues,
+  cardForm,
+  cardValues,
+  emptyCard,
+  readCard,
+  testCardTable,
+} from "./card-form.ts";
 import { isOwnForm, wantsJson } from "./forms.ts";
-import { htmlAnswer } from "./html.ts";
+import { payerPage } from "./payer-html.ts";
 
 /** The answer of the product's webhook endpoint to one event; status 0 if there was none. */
 type Delivery = { eventId: string; status: number; body: string };
 
 type Button = { path: Act | "pay-twice"; text: string };
 
-const whenOpen: Button[] = [
+const openButtons: Button[] = [
   { path: "pay", text: "Pay" },
   { path: "decline", text: "Decline" },
   { path: "pay-twice", text: "Pay twice" },
   { path: "close", text: "Close" },
 ];
-const whenOver: Button[] = [{ path: "pay-late", text: "Pay late" }];
+const endedButtons: Button[] = [{ path: "pay-late", text: "Pay late" }];
 
 const buttonsOf = (checkout: StoredCheckout, now: Date): Button[] => {
   const status = checkoutStatus(checkout, now);
-  if (status === "open") return whenOpen;
+  if (status === "open") return openButtons;
   if (status === "processing") return [];
   const canClose = status === "expired" && checkout.outcome === "open";
-  return canClose ? [...whenOver, { path: "close", text: "Close" }] : whenOver;
+  return canClose ? [...endedButtons, { path: "close", text: "Close" }] : endedButtons;
 };
 
-const states: Record<StoredCheckout["outcome"], string> = {
+const outcomeTexts: Record<StoredCheckout["outcome"], string> = {
   open: "Open",
   paid: "Paid",
   failed: "Declined",
@@ -47,9 +57,9 @@ const states: Record<StoredCheckout["outcome"], string> = {
 const checkoutState = (checkout: StoredCheckout, now: Date): string =>
   checkout.outcome === "open" && checkoutStatus(checkout, now) === "expired"
     ? "Expired, not closed yet"
-    : states[checkout.outcome];
+    : outcomeTexts[checkout.outcome];
 
-function facts(checkout: StoredCheckout, now: Date): string {
+function factList(checkout: StoredCheckout, now: Date): string {
   const rows = [
     ["Amount", `${money(checkout.amount)} ${checkout.currency}`],
     ["For", checkout.description],
@@ -62,11 +72,11 @@ function facts(checkout: StoredCheckout, now: Date): string {
   return `<dl>${rows.map(([name = "", value = ""]) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`).join("\n")}</dl>`;
 }
 
-function form(checkout: StoredCheckout, now: Date): string {
+function testButtons(checkout: StoredCheckout, now: Date): string {
   const buttons = buttonsOf(checkout, now).map(
     ({ path, text }) => `<button formaction="/_local/checkout/${escapeHtml(checkout.id)}/${path}">${text}</button>`,
   );
-  return buttons.length === 0 ? "" : `<form method="post">${buttons.join("\n")}</form>`;
+  return buttons.length === 0 ? "" : `<form class="buttons" method="post">${buttons.join("\n")}</form>`;
 }
 
 function outcome(deliveries: readonly Delivery[]): string {
@@ -76,40 +86,90 @@ function outcome(deliveries: readonly Delivery[]): string {
       `<li>${escapeHtml(eventId)}: ${status === 0 ? "no answer" : `answered ${status}`}<pre>${escapeHtml(body)}</pre></li>`,
   );
   const role = deliveries.every(({ status }) => status === 200) ? "status" : "alert";
-  return `<section role="${role}"><h2>Webhooks sent</h2><ul>${items.join("\n")}</ul></section>`;
+  return `<section role="${role}"><h3>Webhooks sent</h3><ul>${items.join("\n")}</ul></section>`;
 }
 
-/** A link to the success or the cancel page. Only web addresses become links, because `javascript:` is a URL too. */
-function pageLink(text: string, template: string | undefined, checkout: StoredCheckout): string {
+/**
+ * The address of the success or the cancel page. Undefined if it is no web address, because `javascript:` is a URL too.
+ */
+function addressOf(template: string | undefined, checkout: StoredCheckout): string | undefined {
   const url = template?.replaceAll("{CHECKOUT_SESSION_ID}", checkout.id) ?? "";
-  return /^https?:\/\//i.test(url) ? `<p><a href="${escapeHtml(url)}">${text}</a></p>` : "";
+  return /^https?:\/\//i.test(url) ? url : undefined;
 }
 
-const returnLink = (checkout: StoredCheckout): string =>
-  checkout.outcome === "paid"
-    ? pageLink("Continue to the success page", checkout.success_url, checkout)
-    : pageLink("Back without paying", checkout.cancel_url, checkout);
+const link = (text: string, url: string | undefined): string =>
+  url === undefined ? "" : `<p><a href="${escapeHtml(url)}">${escapeHtml(text)}</a></p>`;
 
-/** The page of a checkout, with the webhooks just sent. */
-const checkoutAnswer = (
-  checkout: StoredCheckout,
-  now: Date,
-  deliveries: readonly Delivery[] = [],
-  status = 200,
-  notice = "",
-): Answer =>
-  htmlAnswer(
-    status,
-    `${money(checkout.amount)} ${checkout.currency}`,
-    [
-      notice === "" ? "" : `<p role="alert">${escapeHtml(notice)}</p>`,
-      outcome(deliveries),
-      facts(checkout, now),
-      form(checkout, now),
-      returnLink(checkout),
-      "<p>No money moves on this page. Each button sends the product the webhook that Stripe would send.</p>",
-    ].join("\n"),
-  );
+/** What the page shows besides the checkout. */
+type Shown = {
+  status?: number;
+  /** The webhooks just sent. */
+  deliveries?: readonly Delivery[];
+  notice?: string;
+  card?: { values: CardValues; fault: CardFault };
+  /** Whether the payer just paid, and is led to the success page. */
+  isLeaving?: boolean;
+};
+
+const priceOf = ({ amount, currency }: StoredCheckout): string => `${money(amount)} ${currency}`;
+
+/** The right side of the page: the form of the card, or how the checkout ended. */
+function payment(checkout: StoredCheckout, now: Date, { card }: Shown): string {
+  if (checkoutStatus(checkout, now) === "open") {
+    const { values, fault } = card ?? { values: emptyCard, fault: undefined };
+    const form = cardForm(`/_local/checkout/${checkout.id}/card`, `Pay ${priceOf(checkout)}`, values, fault);
+    return `<h2>Pay by card</h2>${form}`;
+  }
+  if (checkout.outcome !== "paid") return `<h2>${checkoutState(checkout, now)}</h2><p>Nothing was taken.</p>`;
+  return `<h2>Payment successful</h2><p>${seller.name} has got ${priceOf(checkout)}.</p>
+    ${link(`Continue to ${seller.name}`, addressOf(checkout.success_url, checkout))}`;
+}
+
+/** The page of a checkout. */
+function checkoutAnswer(checkout: StoredCheckout, now: Date, shown: Shown = {}): Answer {
+  const { status, deliveries = [], notice, isLeaving = false } = shown;
+  const isPaid = checkout.outcome === "paid";
+  const isOpen = deliveries.length > 0 ? " open" : "";
+  return payerPage({
+    ...(status === undefined ? {} : { status }),
+    title: `Pay ${seller.name}`,
+    leadTo: isLeaving && isPaid ? addressOf(checkout.success_url, checkout) : undefined,
+    content: `<div>
+        ${isPaid ? "" : link(`← Back to ${seller.name}`, addressOf(checkout.cancel_url, checkout))}
+        <h1>Pay ${seller.name}<strong>${priceOf(checkout)}</strong></h1>
+        <p>${escapeHtml(checkout.description)}</p>
+      </div>
+      <div class="card">
+        ${notice === undefined ? "" : `<div role="alert"><p>${escapeHtml(notice)}</p></div>`}
+        ${payment(checkout, now, shown)}
+      </div>
+      <section class="wide card" aria-labelledby="testing">
+        <h2 id="testing">For testing</h2>
+        ${outcome(deliveries)}
+        ${testCardTable()}
+        <details${isOpen}>
+          <summary>Results of the payment provider, and the checkout's data</summary>
+          <p>Each button sends the product the webhook that Stripe would send.</p>
+          ${testButtons(checkout, now)}
+          ${factList(checkout, now)}
+        </details>
+      </section>`,
+  });
+}
+
+/** The page of the payer's bank, which asks for a confirmation. */
+const bankPage = (checkout: StoredCheckout): Answer =>
+  payerPage({
+    title: "Confirm your payment",
+    content: `<div class="card wide">
+        <h1>Your bank asks<strong>Do you pay ${priceOf(checkout)} to ${seller.name}?</strong></h1>
+        <p>A bank would ask for a code or its app here.</p>
+        <form class="buttons" method="post" action="/_local/checkout/${checkout.id}/confirm">
+          <button name="answer" value="yes">Yes, pay</button>
+          <button name="answer" value="no">No</button>
+        </form>
+      </div>`,
+  });
 
 type CheckoutPageOptions = {
   table: Table;
@@ -150,44 +210,89 @@ async function orMissing(show: () => Promise<Answer>): Promise<Answer> {
     return await show();
   } catch (error) {
     if (!(error instanceof Problem) || error.code !== "not_found") throw error;
-    return htmlAnswer(404, "No such checkout", `<p>${escapeHtml(notFound().message)}</p>`);
+    const content = `<div class="wide card"><h2>No such checkout</h2><p>${escapeHtml(notFound().message)}</p></div>`;
+    return payerPage({ status: 404, title: "No such checkout", content });
   }
 }
 
 type CheckoutSettings = Required<CheckoutPageOptions>;
 
-async function performAct(act: Act, count: number, request: LocalRequest, place: CheckoutSettings): Promise<Answer> {
-  const { table, webhookSecret, now } = place;
+const refuseForeignForm = (): Answer => jsonAnswer(403, { message: "Another site sent this form, so it is refused." });
+
+const tooLate = "The checkout is no longer in a state for this.";
+
+async function performAct(act: Act, count: number, request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
+  const { table, webhookSecret, now } = settings;
   const id = request.params["id"] ?? "";
-  if (!isOwnForm(request)) return jsonAnswer(403, { message: "Another site sent this form, so it is refused." });
+  if (!isOwnForm(request)) return refuseForeignForm();
   return orMissing(async () => {
     const settled = await settleCheckout(table, id, act, now());
     if (!settled) {
-      const notice = "The checkout is no longer in a state for this.";
-      if (wantsJson(request)) return jsonAnswer(409, { message: notice });
-      return checkoutAnswer(await getStored(table, id), now(), [], 409, notice);
+      if (wantsJson(request)) return jsonAnswer(409, { message: tooLate });
+      return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
     }
     const deliveries = await Promise.all(
       Array.from({ length: count }, () => deliverEvent(settled, request.port, webhookSecret, now())),
     );
     if (wantsJson(request)) return jsonAnswer(200, { checkout: settled, deliveries });
-    return checkoutAnswer(settled, now(), deliveries);
+    return checkoutAnswer(settled, now(), { deliveries });
+  });
+}
+
+/** Pays a checkout as a payer does, and leads to the success page. If the webhook fails, the page shows its answer. */
+async function payAndLeave(id: string, request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
+  const { table, webhookSecret, now } = settings;
+  const settled = await settleCheckout(table, id, "pay", now());
+  if (!settled) return checkoutAnswer(await getStored(table, id), now(), { status: 409, notice: tooLate });
+  const delivery = await deliverEvent(settled, request.port, webhookSecret, now());
+  if (delivery.status !== 200) return checkoutAnswer(settled, now(), { deliveries: [delivery] });
+  // Browsers refuse a form that is redirected to another origin, so the page itself leads there.
+  return { status: 303, headers: { location: `/_local/checkout/${id}?paid` }, body: Buffer.alloc(0) };
+}
+
+/** Charges the card of the form: pays, asks for a confirmation, or shows what is wrong with the card. */
+async function chargeCard(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
+  const { table, now } = settings;
+  const id = request.params["id"] ?? "";
+  if (!isOwnForm(request)) return refuseForeignForm();
+  return orMissing(async () => {
+    const checkout = await getStored(table, id);
+    const values = cardValues(new URLSearchParams(request.body.toString()));
+    const card = readCard(values, now());
+    if (card === "works") return payAndLeave(id, request, settings);
+    if (card === "confirm") return bankPage(checkout);
+    const status = card.field === undefined ? 402 : 422;
+    return checkoutAnswer(checkout, now(), { status, card: { values, fault: card } });
+  });
+}
+
+/** The answer of the payer's bank: pays, or declines the card. The checkout stays open then. */
+async function answerOfBank(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
+  const { table, now } = settings;
+  const id = request.params["id"] ?? "";
+  if (!isOwnForm(request)) return refuseForeignForm();
+  return orMissing(async () => {
+    const isConfirmed = new URLSearchParams(request.body.toString()).get("answer") === "yes";
+    if (isConfirmed) return payAndLeave(id, request, settings);
+    const fault = { field: undefined, message: "You did not confirm the payment. Try again, or use another card." };
+    return checkoutAnswer(await getStored(table, id), now(), { status: 402, card: { values: emptyCard, fault } });
   });
 }
 
 /**
- * `/_local/checkout/{id}`: the checkout of the embedded payments, as a page with buttons or as JSON.
+ * `/_local/checkout/{id}`: the checkout of the embedded payments, as a payment page or as JSON.
+ * - The card form takes test cards. A card that is refused leaves the checkout open, as at Stripe.
  * - Pay, Decline and Close end the checkout and send the product its webhook.
  * - Pay twice sends one event twice at the same time.
  * - Pay late sends the event of a payment after the checkout is over; if it was sent before, the same event again.
  */
 export function checkoutPaths(options: CheckoutPageOptions): LocalPath[] {
-  const place: CheckoutSettings = { now: () => new Date(), ...options };
-  const { table, now } = place;
+  const settings: CheckoutSettings = { now: () => new Date(), ...options };
+  const { table, now } = settings;
   const button = (path: Act | "pay-twice", act: Act, count = 1): LocalPath => ({
     method: "POST",
     path: `/_local/checkout/{id}/${path}`,
-    handle: (request) => performAct(act, count, request, place),
+    handle: (request) => performAct(act, count, request, settings),
   });
   return [
     {
@@ -196,9 +301,12 @@ export function checkoutPaths(options: CheckoutPageOptions): LocalPath[] {
       handle: (request) =>
         orMissing(async () => {
           const checkout = await getStored(table, request.params["id"] ?? "");
-          return wantsJson(request) ? jsonAnswer(200, { checkout }) : checkoutAnswer(checkout, now());
+          if (wantsJson(request)) return jsonAnswer(200, { checkout });
+          return checkoutAnswer(checkout, now(), { isLeaving: request.query.has("paid") });
         }),
     },
+    { method: "POST", path: "/_local/checkout/{id}/card", handle: (request) => chargeCard(request, settings) },
+    { method: "POST", path: "/_local/checkout/{id}/confirm", handle: (request) => answerOfBank(request, settings) },
     button("pay", "pay"),
     button("decline", "decline"),
     button("pay-twice", "pay", 2),

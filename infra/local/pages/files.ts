@@ -16,11 +16,11 @@ const Ticket = z.object({
 
 /**
  * `/_local/files/<key>`: the downloads of shared/providers/files/embedded.ts.
- * - 403: the URL has expired or was not signed with this key.
+ * - 403: the URL has expired, or this server did not sign it.
  * - 404: the file does not exist.
  */
-export const filePaths = (place: FileStore): LocalPath[] => [
-  { method: "GET", path: "/_local/files/{key+}", handle: (request) => download(place, request) },
+export const filePaths = (store: FileStore): LocalPath[] => [
+  { method: "GET", path: "/_local/files/{key+}", handle: (request) => download(store, request) },
 ];
 
 async function download(

@@ -1,6 +1,6 @@
 import type { LocalRequest } from "../server/respond.ts";
 
-/** Tells whether the body was sent as JSON; the answer is then JSON too. */
+/** Tells whether the body was sent as JSON. The answer is then JSON too. */
 export const isJson = ({ headers }: LocalRequest): boolean =>
   /^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "");
 
@@ -16,8 +16,9 @@ export function formOrJson(request: LocalRequest, read: (form: URLSearchParams) 
 }
 
 /**
- * Tells whether a page of this server sent the form. Browsers say so in `Sec-Fetch-Site`, or only in `Origin` over
- * plain HTTP under another name than localhost. A request with neither is not from a browser and is accepted.
+ * Tells whether a page of this server sent the form. Browsers name the sender in `Sec-Fetch-Site`, or only in `Origin`
+ * over plain HTTP under another name than localhost. A request with neither header is accepted, because it is not from
+ * a browser.
  */
 export function isOwnForm({ headers }: LocalRequest): boolean {
   const site = headers.get("sec-fetch-site");

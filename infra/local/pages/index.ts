@@ -6,6 +6,7 @@ import { filePaths } from "./files.ts";
 import { outboxPaths } from "./outbox.ts";
 import { registryPaths } from "./registry.ts";
 import { reversePaths } from "./reverse-dns.ts";
+import { cardPaths } from "./saved-cards.ts";
 
 /** The pages of the embedded providers in use: payments, files, registry and outbox. */
 export function providerPaths(table: Table, onChanged: () => void): LocalPath[] {
@@ -17,7 +18,9 @@ export function providerPaths(table: Table, onChanged: () => void): LocalPath[] 
     MAIL_PROVIDER,
   } = process.env;
   return [
-    ...(webhookSecret === undefined ? [] : checkoutPaths({ table, webhookSecret, now: clock })),
+    ...(webhookSecret === undefined
+      ? []
+      : [...checkoutPaths({ table, webhookSecret, now: clock }), ...cardPaths({ table, webhookSecret, now: clock })]),
     ...(folder === undefined || key === undefined
       ? []
       : filePaths({ folder, key: Buffer.from(key, "base64"), now: clock })),

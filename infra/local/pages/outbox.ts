@@ -53,21 +53,21 @@ function mailPage(mail: OutboxMail): Answer {
   );
 }
 
-const framed = ({ html }: OutboxMail): Answer => ({
+const htmlOnly = ({ html }: OutboxMail): Answer => ({
   status: 200,
   headers: { "content-type": "text/html; charset=utf-8", "content-security-policy": framePolicy },
   body: Buffer.from(html.replace(/<head[^>]*>/i, '$&<base target="_blank">')),
 });
 
-const letterNotFound = (request: LocalRequest): Answer => {
+const mailNotFound = (request: LocalRequest): Answer => {
   const message = "The outbox does not have this mail.";
   return wantsJson(request) ? jsonAnswer(404, { message }) : htmlAnswer(404, "Mail not found", `<p>${message}</p>`);
 };
 
-async function listLetters(table: Reader, request: LocalRequest): Promise<Answer> {
+async function listMails(table: Reader, request: LocalRequest): Promise<Answer> {
   // An empty field of the form means no filter.
-  const given = Object.fromEntries([...request.query].filter(([, value]) => value !== ""));
-  const { success, data, error } = OutboxQuery.safeParse(given);
+  const filters = Object.fromEntries([...request.query].filter(([, value]) => value !== ""));
+  const { success, data, error } = OutboxQuery.safeParse(filters);
   if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
   const { to, limit } = data;
   const mails = await outbox(table, { limit, ...(to === undefined ? {} : { to }) });
@@ -79,19 +79,19 @@ async function listLetters(table: Reader, request: LocalRequest): Promise<Answer
  * one mail, its HTML in a frame without scripts. Both answer JSON on request.
  */
 export function outboxPaths(table: Reader): LocalPath[] {
-  const one =
+  const withMail =
     (show: (mail: OutboxMail, request: LocalRequest) => Answer) =>
     async (request: LocalRequest): Promise<Answer> => {
       const mail = await readOutbox(table, request.params["id"] ?? "");
-      return mail ? show(mail, request) : letterNotFound(request);
+      return mail ? show(mail, request) : mailNotFound(request);
     };
   return [
-    { method: "GET", path: "/_local/outbox", handle: (request) => listLetters(table, request) },
+    { method: "GET", path: "/_local/outbox", handle: (request) => listMails(table, request) },
     {
       method: "GET",
       path: "/_local/outbox/{id}",
-      handle: one((mail, request) => (wantsJson(request) ? jsonAnswer(200, mail) : mailPage(mail))),
+      handle: withMail((mail, request) => (wantsJson(request) ? jsonAnswer(200, mail) : mailPage(mail))),
     },
-    { method: "GET", path: "/_local/outbox/{id}/html", handle: one(framed) },
+    { method: "GET", path: "/_local/outbox/{id}/html", handle: withMail(htmlOnly) },
   ];
 }

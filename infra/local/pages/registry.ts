@@ -1,13 +1,18 @@
+import { randomBytes } from "node:crypto";
+
 import * as z from "zod";
 
 import { nameserversOf } from "../../../shared/core/platform.ts";
 import { escapeHtml } from "../../../shared/core/text.ts";
-import { clock } from "../../../shared/core/time.ts";
+import { clock, Timestamp } from "../../../shared/core/time.ts";
 import { readHolder } from "../../../shared/domains/holder.ts";
+import { newRecord, parseRecord } from "../../../shared/domains/records/input.ts";
+import type { RecordInput } from "../../../shared/domains/records/record.ts";
 import { NewDomainName } from "../../../shared/domains/registrable.ts";
-import { delegate, delegationOf } from "../../../shared/providers/registrar/embedded-names.ts";
+import { delegate, delegationOf, registerElsewhere } from "../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../shared/providers/registrar/embedded.ts";
 import type { Table } from "../../../shared/table/table.ts";
+import { externalNameservers, publishRecords } from "../dns/external.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 import { formOrJson, isJson, isOwnForm } from "./forms.ts";
@@ -15,12 +20,24 @@ import { htmlAnswer } from "./html.ts";
 
 const content = `
 <h2>Domains</h2>
-<p>This form plays the registries of all top-level domains. Delegate a name that is registered elsewhere to nameservers.
+<p>This form acts for the registries of all top-level domains. Delegate a name that is registered elsewhere to nameservers.
   A name that is bought through the product is delegated already.</p>
 <form method="post" action="/_local/registry">
   <label>Name <input name="name" required placeholder="example.com" /></label>
   <label>Nameservers <input name="nameservers" placeholder="the account's nameservers" /></label>
   <button>Delegate</button>
+</form>
+<h2>Other registrars</h2>
+<p>This form plays all other registrars. Register a name elsewhere, with the auth code that transfers it to the
+  product. With the auth code of a name that was bought through the product, this form takes the name over.</p>
+<form method="post" action="/_local/registry">
+  <input type="hidden" name="elsewhere" value="true" />
+  <label>Name <input name="name" required placeholder="example.com" /></label>
+  <label>Auth code <input name="auth_code" placeholder="a random one" /></label>
+  <label>Nameservers <input name="nameservers" placeholder="as they are" /></label>
+  <label>Registered at <input name="registered_at" placeholder="long ago, or 2026-01-31T12:00:00.000Z" /></label>
+  <label><input type="checkbox" name="locked" /> Locked against transfer</label>
+  <button>Register</button>
 </form>
 <h2>Registrations</h2>
 <p>Look up a name: its nameservers, and if it was bought through the product, the phase, dates and statuses of its
@@ -30,7 +47,7 @@ const content = `
   <button>Look up</button>
 </form>
 <h2>Reverse DNS</h2>
-<p>This form plays the providers of all IP addresses, and the hosts at these addresses. Set the PTR record of an
+<p>This form acts for the providers of all IP addresses, and for the hosts at these addresses. Set the PTR record of an
   address. An empty name removes the record. In a delegated domain, the domain's own records count.</p>
 <form method="post" action="/_local/registry/reverse">
   <label>Address <input name="ip" required placeholder="45.12.0.7" /></label>
@@ -53,21 +70,60 @@ type Options = { table: Table; onDelegated: () => void };
 
 const Delegation = z.strictObject({
   name: NewDomainName,
-  /** By default those of the account that connected the name; an empty list removes the delegation. */
+  /** The default is the nameservers of the account that connected the name. An empty list removes the delegation. */
   nameservers: z.array(z.string().trim().toLowerCase().min(1).max(253)).max(13).optional(),
+  /** The records of the name at another DNS host, to which the name is then delegated. */
+  records: z.array(z.strictObject(newRecord)).max(1_000).optional(),
 });
 type Delegation = z.output<typeof Delegation>;
+
+/** A registration at another registrar. By default its nameservers stay as they are, and its auth code is random. */
+const ElsewhereForm = Delegation.extend({
+  elsewhere: z.literal(true),
+  auth_code: z
+    .string()
+    .min(1)
+    .max(255)
+    .default(() => randomBytes(12).toString("base64url")),
+  locked: z.boolean().default(false),
+  registered_at: Timestamp.optional(),
+  expires_at: Timestamp.optional(),
+});
+const RegistryForm = z.discriminatedUnion("elsewhere", [
+  ElsewhereForm,
+  Delegation.extend({ elsewhere: z.literal(false).optional() }),
+]);
+type ElsewhereForm = z.output<typeof ElsewhereForm>;
 
 /** In a form, several nameservers are separated by spaces or commas. */
 function fieldsOf(form: URLSearchParams): unknown {
   const hosts = (form.get("nameservers") ?? "").split(/[\s,]+/).filter((host) => host !== "");
-  return { name: form.get("name") ?? "", ...(hosts.length > 0 ? { nameservers: hosts } : {}) };
+  const texts = ["name", "auth_code", "registered_at"].flatMap((member) => {
+    const text = form.get(member) ?? "";
+    return text === "" && member !== "name" ? [] : [[member, text] as const];
+  });
+  return {
+    ...Object.fromEntries(texts),
+    ...(hosts.length > 0 ? { nameservers: hosts } : {}),
+    ...(form.has("elsewhere") ? { elsewhere: true, locked: form.has("locked") } : {}),
+  };
+}
+
+/** Publishes records of a name at the other DNS host. Throws an error that names the first record that is invalid. */
+async function publish(table: Table, name: string, records: readonly RecordInput[]): Promise<void> {
+  const parsed = records.map((record) => {
+    const read = parseRecord(record, name);
+    if ("record" in read) return read.record;
+    throw new Error(`${record.name} ${record.type}: ${read.faults.map(({ message }) => message).join("; ")}.`);
+  });
+  await publishRecords(table, name, parsed);
 }
 
 async function performDelegation(
-  { name, nameservers }: Delegation,
+  { name, records, nameservers = records && externalNameservers }: Delegation,
   { table, onDelegated }: Options,
 ): Promise<string[]> {
+  if (records) await publish(table, name, records);
   const holder = nameservers ? undefined : await readHolder(table, name);
   if (!nameservers && !holder) {
     throw new Error(`No account has ${name}. Connect the name first, or give its nameservers.`);
@@ -78,17 +134,38 @@ async function performDelegation(
   return hosts;
 }
 
+type Told = { message: string; more: object };
+
+async function delegated(given: Delegation, options: Options): Promise<Told> {
+  const nameservers = await performDelegation(given, options);
+  const to = nameservers.length === 0 ? "nobody" : nameservers.join(" and ");
+  return { message: `${given.name} is delegated to ${to}.`, more: { name: given.name, nameservers } };
+}
+
+async function registeredElsewhere(given: ElsewhereForm, { table, onDelegated }: Options): Promise<Told> {
+  const { name, elsewhere: _, ...registration } = given;
+  const since = await registerElsewhere(table, name, registration);
+  onDelegated();
+  const nameservers = (await delegationOf(table, name)) ?? [];
+  const { auth_code } = registration;
+  const message = `${name} is registered elsewhere from ${since} on. The auth code that transfers it is ${auth_code}.`;
+  return { message, more: { name, nameservers, auth_code, since } };
+}
+
 /**
  * `/_local/registry`: the registry of domain names.
- * - GET: a page, or with `?name=` the nameservers of a name and its registration through the product as JSON.
- * - POST: delegates a name, from a form or JSON such as `{"name": "example.com"}`. `nameservers` defaults to those of
- *   the account that connected the name.
+ * - GET: a page. With `?name=`: the nameservers of a name and its registration through the product, as JSON.
+ * - POST: delegates a name, from a form or JSON such as `{"name": "example.com"}`. The default of `nameservers` is the
+ *   nameservers of the account that connected the name. `records` replaces the records that the name has at another DNS
+ *   host; the default of `nameservers` is then the nameservers of that host.
+ * - POST with `"elsewhere": true`: registers the name at another registrar, and answers the auth code that transfers it.
+ *   With the auth code of a name of the product, transfers that name to the other registrar.
  */
 export function registryPaths(options: Options): LocalPath[] {
   const show = async ({ query }: LocalRequest): Promise<Answer> => {
-    const given = query.get("name");
-    if (given === undefined || given === null) return registryPage(200);
-    const { success, data, error } = NewDomainName.safeParse(given);
+    const name = query.get("name");
+    if (name === undefined || name === null) return registryPage(200);
+    const { success, data, error } = NewDomainName.safeParse(name);
     if (!success) return jsonAnswer(422, { message: z.prettifyError(error) });
     const [nameservers = [], registration = null] = await Promise.all([
       delegationOf(options.table, data),
@@ -97,17 +174,18 @@ export function registryPaths(options: Options): LocalPath[] {
     return jsonAnswer(200, { name: data, nameservers, registration });
   };
   const change = async (request: LocalRequest): Promise<Answer> => {
-    const tell = (status: number, message: string, more: object = {}): Answer =>
+    const respond = (status: number, message: string, more: object = {}): Answer =>
       isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
-    if (!isOwnForm(request)) return tell(403, "Another site sent this form, so it is refused.");
-    const { success, data, error } = Delegation.safeParse(formOrJson(request, fieldsOf));
-    if (!success) return tell(422, z.prettifyError(error));
+    if (!isOwnForm(request)) return respond(403, "Another site sent this form, so it is refused.");
+    const { success, data, error } = RegistryForm.safeParse(formOrJson(request, fieldsOf));
+    if (!success) return respond(422, z.prettifyError(error));
     try {
-      const nameservers = await performDelegation(data, options);
-      const to = nameservers.length === 0 ? "nobody" : nameservers.join(" and ");
-      return tell(200, `${data.name} is delegated to ${to}.`, { name: data.name, nameservers });
+      const { message, more } = data.elsewhere
+        ? await registeredElsewhere(data, options)
+        : await delegated(data, options);
+      return respond(200, message, more);
     } catch (failure) {
-      return tell(409, failure instanceof Error ? failure.message : String(failure));
+      return respond(409, failure instanceof Error ? failure.message : String(failure));
     }
   };
   return [

@@ -34,7 +34,7 @@ const Change = z.strictObject({
   rdns: HostName.nullable(),
   /** Whether the name resolves to the address. */
   forward: z.boolean().default(false),
-  /** The text at `_setup.<rdns>`: empty or null removes it. */
+  /** The text at `_setup.<rdns>`. Empty or null removes the text. */
   txt: z
     .string()
     .max(1_000)
@@ -77,13 +77,13 @@ export function reversePaths(options: Options): LocalPath[] {
     return jsonAnswer(200, await readReverseDns(options.table, data));
   };
   const change = async (request: LocalRequest): Promise<Answer> => {
-    const tell = (status: number, message: string, more: object = {}): Answer =>
+    const respond = (status: number, message: string, more: object = {}): Answer =>
       isJson(request) ? jsonAnswer(status, { message, ...more }) : registryPage(status, escapeHtml(message));
-    if (!isOwnForm(request)) return tell(403, "Another site sent this form, so it is refused.");
+    if (!isOwnForm(request)) return respond(403, "Another site sent this form, so it is refused.");
     const { success, data, error } = Change.safeParse(formOrJson(request, fieldsOf));
-    if (!success) return tell(422, z.prettifyError(error));
+    if (!success) return respond(422, z.prettifyError(error));
     const state = await performChange(data, options);
-    return tell(200, sentenceOf(state), state);
+    return respond(200, sentenceOf(state), state);
   };
   return [
     { method: "GET", path: "/_local/registry/reverse", handle: show },

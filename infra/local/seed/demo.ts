@@ -8,6 +8,7 @@ import { createAccount, createClient } from "../../../shared/access/operate-acco
 import { planServiceAccount } from "../../../shared/access/service-account.ts";
 import { accountKey } from "../../../shared/accounts/account.ts";
 import { accessKey } from "../../../shared/accounts/standing.ts";
+import type { Profile } from "../../../shared/auth/principal.ts";
 import { mintServiceToken, tokenWrite, type MintedToken } from "../../../shared/auth/service-token.ts";
 import { platform } from "../../../shared/core/platform.ts";
 import { addStock, optionKey } from "../../../shared/dedicated-ips/stock.ts";
@@ -26,23 +27,24 @@ export type Demo = {
 };
 
 const tokenLifeSeconds = 30 * 86_400;
+const emailOf = (givenName: string): string => `${givenName.toLowerCase()}@example.com`;
 /** The number of random bytes from which a service account's token is made. */
 const seedBytes = 112;
 const superAdmin = { id: "00000000-0000-4000-8000-000000000001", given_name: "Sol", family_name: "Super" };
-const cast = [
+const demoAccounts = [
   { id: "11111111-1111-4111-8111-111111111111", name: "Acme Mail", people: ["Olive", "Vera"] },
   { id: "22222222-2222-4222-8222-222222222222", name: "Globex Post", people: ["Otto", "Viktor"] },
 ] as const;
 
-/** The account of `--seed big` and its people. */
+/** The account of `--seed big`, with its owner and its viewer. */
 export const bigAccount = {
   id: "33333333-3333-4333-8333-333333333333",
   name: "Initech Mail",
   people: ["Bill", "Milton"],
 } as const;
-type Role = (typeof cast)[number] | typeof bigAccount;
+type DemoAccount = (typeof demoAccounts)[number] | typeof bigAccount;
 
-/** The options that can be claimed, each with four addresses. `first` is the last number of the first address. */
+/** The options that can be claimed, each with four addresses. `first` is the last octet of the lowest address. */
 const stock = [
   { option_id: "eu-frankfurt", country_code: "DE", asn: 64_500, first: 10 },
   { option_id: "us-ashburn", country_code: "US", asn: 64_501, first: 20 },
@@ -52,9 +54,9 @@ const stock = [
 export const memberId = (accountId: string, digit: "a" | "b" | "c"): string => `${accountId.slice(0, -1)}${digit}`;
 
 /**
- * Creates the demo accounts and their people if they are missing, and writes `demo.json` (mode 0600) with new user
- * tokens. Service accounts keep their tokens as long as `demo.seed` exists. The big account is included if it exists or
- * `withBig` is set.
+ * Creates the demo accounts with their people, the stock of dedicated IPs and the super admin, if they are missing.
+ * Writes `demo.json` (mode 0600) with new user tokens. Service accounts keep their tokens as long as `demo.seed`
+ * exists. The big account is included if it exists or `withBig` is set.
  */
 export async function seedDemo(options: {
   table: Table;
@@ -66,18 +68,20 @@ export async function seedDemo(options: {
   const { table, issuer, dataDir, baseUrl } = options;
   const mint = (sub: string, given_name: string, family_name: string): string =>
     issuer.mint(
-      { sub, given_name, family_name, email: `${given_name.toLowerCase()}@example.com`, locale: "en" },
+      { sub, given_name, family_name, email: emailOf(given_name), locale: "en" },
       { expiresInSeconds: tokenLifeSeconds },
     );
-  const known = await table.get(accountKey(bigAccount.id), z.unknown());
-  const roles: readonly Role[] = options.withBig || known ? [...cast, bigAccount] : cast;
-  const seed = await readSeed(join(dataDir, "demo.seed"), roles.length * seedBytes);
+  const bigExists = (await table.get(accountKey(bigAccount.id), z.unknown())) !== undefined;
+  const included: readonly DemoAccount[] = options.withBig || bigExists ? [...demoAccounts, bigAccount] : demoAccounts;
+  const seed = await readSeed(join(dataDir, "demo.seed"), included.length * seedBytes);
   const accounts: Demo["accounts"] = [];
-  for (const [index, { id, name, people }] of roles.entries()) {
+  for (const [index, { id, name, people }] of included.entries()) {
     const [owner, viewer, service] = [memberId(id, "a"), memberId(id, "b"), memberId(id, "c")];
     const serviceToken = mintServiceToken(seed.subarray(index * seedBytes, (index + 1) * seedBytes));
-    await seedAccount(table, { id, name, owner });
-    await seedMember(table, id, { type: "user", id: viewer }, { kind: "role", role: "viewer" });
+    await seedAccount(table, { id, name, owner, ownerEmail: emailOf(people[0]) });
+    const viewing = { kind: "role", role: "viewer" } as const;
+    const profile = { email: emailOf(people[1]), first_name: people[1], last_name: "Viewer" };
+    await seedMember(table, id, { type: "user", id: viewer }, viewing, profile);
     await seedServiceAccount(table, { accountId: id, id: service, by: owner }, serviceToken);
     await seedMember(table, id, { type: "service_account", id: service }, { kind: "role", role: "manager" });
     accounts.push({
@@ -102,7 +106,10 @@ export async function seedDemo(options: {
   return demo;
 }
 
-/** Adds the addresses of missing options to the stock. In the local DNS their names resolve to them. */
+/**
+ * Adds the addresses of missing options to the stock. In the local DNS the name of each address resolves to the
+ * address.
+ */
 async function seedStock(table: Table): Promise<void> {
   for (const { first, ...option } of stock) {
     if (await table.get(optionKey(option.option_id), z.unknown())) continue;
@@ -115,34 +122,41 @@ async function seedStock(table: Table): Promise<void> {
 
 async function seedAccount(
   table: Table,
-  { id, name, owner }: { id: string; name: string; owner: string },
+  { id, name, owner, ownerEmail }: { id: string; name: string; owner: string; ownerEmail: string },
 ): Promise<void> {
   if (await table.get(accountKey(id), z.unknown())) return;
   const client = await createClient(table, `${name} Ltd`);
-  await createAccount(table, { id, client, name, ownerId: owner }, new Date());
+  await createAccount(table, { id, client, name, ownerId: owner, ownerEmail }, new Date());
 }
 
-/** Creates a service account if it is missing; else stores its token again, because the seed may be new. */
+/** Creates a service account if it is missing. Otherwise stores its token again, because `demo.seed` may be new. */
 async function seedServiceAccount(
   table: Table,
   { accountId, id, by }: { accountId: string; id: string; by: string },
   minted: MintedToken,
 ): Promise<void> {
-  const known = await table.get(accessKey(accountId, { type: "service_account", id }), z.unknown());
+  const existing = await table.get(accessKey(accountId, { type: "service_account", id }), z.unknown());
   const { writes } = planServiceAccount({ accountId, id, by, name: "Demo program", now: new Date() }, minted);
   await table.commit(async () => ({
     value: undefined,
-    writes: known ? [tokenWrite({ id, accountId, minted })] : writes,
+    writes: existing ? [tokenWrite({ id, accountId, minted })] : writes,
   }));
 }
 
-/** Gives a subject one grant in the account if it has none there. */
-async function seedMember(table: Table, accountId: string, subject: Subject, grant: Grantable): Promise<void> {
+/** Gives a subject a grant in the account, if the subject has no grant there. */
+async function seedMember(
+  table: Table,
+  accountId: string,
+  subject: Subject,
+  grant: Grantable,
+  profile: Profile = {},
+): Promise<void> {
   await table.commit(async () => {
     const held = await readHeld(table, accountId, subject);
     if (held && held.grants.length > 0) return { value: undefined, writes: [] };
     const author = { by: "demo", now: new Date() };
-    return { value: undefined, writes: (await planAssignments(table, accountId, subject, [grant], author)).writes };
+    const { writes } = await planAssignments(table, accountId, subject, [grant], author, profile);
+    return { value: undefined, writes };
   });
 }
 
@@ -151,12 +165,12 @@ async function seedMember(table: Table, accountId: string, subject: Subject, gra
  * bytes if more are needed.
  */
 async function readSeed(file: string, length: number): Promise<Buffer> {
-  const kept = (await readFile(file).catch(() => undefined)) ?? Buffer.alloc(0);
-  const usable = kept.length % seedBytes === 0 ? kept : Buffer.alloc(0);
+  const stored = (await readFile(file).catch(() => undefined)) ?? Buffer.alloc(0);
+  const usable = stored.length % seedBytes === 0 ? stored : Buffer.alloc(0);
   if (usable.length >= length) return usable;
-  const made = Buffer.concat([usable, randomBytes(length - usable.length)]);
-  await writePrivately(file, made);
-  return made;
+  const extended = Buffer.concat([usable, randomBytes(length - usable.length)]);
+  await writePrivately(file, extended);
+  return extended;
 }
 
 async function writePrivately(file: string, content: string | Buffer): Promise<void> {

@@ -27,19 +27,20 @@ type BigSeed = {
   table: Table;
   accountId: string;
   ownerId: string;
-  /** Called after each batch with the number of mailboxes there are. */
+  /** Called after each batch with the number of mailboxes that exist. */
   onProgress: (mailboxes: number) => void;
   /** Stops after the current batch. Finished batches stay, and the next call continues from them. */
   signal: AbortSignal;
   size?: Size;
-  /** The domain names' prefix, before their number. */
+  /** The beginning of the domain names. A hyphen and a number follow. */
   label?: string;
 };
 
 /**
- * The mailboxes of one transaction: each takes four writes, with its audit entry, and a transaction can have a hundred.
+ * The number of mailboxes in one transaction. A mailbox takes four writes with its audit entry, and a transaction can
+ * have a hundred writes.
  */
-const batch = 23;
+const mailboxesPerTransaction = 23;
 
 const firstNames = ["Ada", "Alan", "Barbara", "Dennis", "Edsger", "Frances", "Grace", "John", "Katherine", "Radia"];
 const lastNames = ["Allen", "Dijkstra", "Hopper", "Johnson", "Liskov", "Lovelace", "McCarthy", "Perlman", "Ritchie"];
@@ -63,6 +64,7 @@ function contextOf({ table, accountId, ownerId }: BigSeed): Context {
     table,
     commit: recorder({ table, accountId, author, now: clock }),
     answer: async (value) => value,
+    chargeClass: async () => undefined,
     log: createLog("silent", {}),
     now: clock,
   };
@@ -102,32 +104,34 @@ async function fillDomain(seed: BigSeed, domain: StoredDomain, context: Context,
   const { table, accountId, signal, size = bigSize } = seed;
   let made = domain.mailbox_count;
   while (made < size.mailboxesEach && !signal.aborted) {
-    const place = { account_id: accountId, domain_id: domain.id };
-    const people = Array.from({ length: Math.min(batch, size.mailboxesEach - made) }, (_, at) => personOf(made + at));
-    const work = { table, secrets: secretsHere() };
-    const given = await Promise.all(
+    const ids = { account_id: accountId, domain_id: domain.id };
+    const people = Array.from({ length: Math.min(mailboxesPerTransaction, size.mailboxesEach - made) }, (_, index) =>
+      personOf(made + index),
+    );
+    const services = { table, secrets: secretsHere() };
+    const additions = await Promise.all(
       people.map(async (person) => ({
         person,
-        login: await newLogin({ ...place, local_part: person.local_part }, work),
+        login: await newLogin({ ...ids, local_part: person.local_part }, services),
       })),
     );
     await context.commit(async () => {
       const current = await domainByName(table, accountId, domain.name);
       if (!current) throw new Error(`${domain.name} is gone`);
-      const planned = planMailboxes(await mailboxHeads(table, current, given.length), current, given, {
+      const planned = planMailboxes(await mailboxHeads(table, current, additions.length), current, additions, {
         now: clock(),
         madeBy: undefined,
       });
       return { value: undefined, writes: planned.writes, changes: planned.changes };
     });
-    made += given.length;
-    onMade(given.length);
+    made += additions.length;
+    onMade(additions.length);
   }
 }
 
 /**
- * Fills an account with domains and mailboxes through the functions of the API. Each is listed and audited, has its own
- * key or password, and is fully usable. Returns whether the account is complete.
+ * Fills an account with domains and mailboxes, by the functions behind the API. Each domain and mailbox is listed,
+ * audited and fully usable, with a key or password of its own. Returns whether the account is complete.
  */
 export async function seedBig(seed: BigSeed): Promise<boolean> {
   const { onProgress, signal, size = bigSize } = seed;

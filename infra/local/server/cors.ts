@@ -1,4 +1,4 @@
-import { corsRules } from "../../constructs/api.ts";
+import { corsRules } from "../../config/cors.ts";
 import type { Answer } from "./http-message.ts";
 
 type RequestHeaders = ReadonlyMap<string, string>;
@@ -18,7 +18,7 @@ function originHeaders(allowOrigins: readonly string[], origin: string | undefin
 export const isPreflight = (method: string | undefined, headers: RequestHeaders): boolean =>
   method === "OPTIONS" && headers.has("origin") && headers.has("access-control-request-method");
 
-/** Answers a preflight with 204; only an allowed origin gets CORS headers. */
+/** Answers a preflight with 204. Only an allowed origin gets CORS headers. */
 export function answerPreflight(allowOrigins: readonly string[], headers: RequestHeaders): Answer {
   const allowed = originHeaders(allowOrigins, headers.get("origin"));
   const rules = {

@@ -44,7 +44,8 @@ function parametersOf(segments: Segment[], parts: string[]): Record<string, stri
 /**
  * Creates a function that finds the trigger for a request, by the rules of API Gateway HTTP APIs.
  * - The method must be equal.
- * - A literal segment wins over `{name}`, which wins over `{name+}`; `$default` takes the rest.
+ * - A literal segment wins over `{name}`, which wins over `{name+}`. `$default` takes the requests that match nothing
+ *   else.
  * - `path` is the decoded path of the event. A trailing or doubled slash is an empty segment, which matches no
  *   `{name}`.
  * - Throws for a malformed trigger, and for two triggers that match the same requests.
@@ -65,18 +66,18 @@ export function createMatcher<T>(
   }
   const methods = new Set(compiled.map(({ method }) => method));
   const longest = Math.max(0, ...compiled.map(({ segments }) => segments.length));
-  const known = new Map<string, Compiled<T>[]>();
-  /** The triggers of a method for paths of so many segments. */
+  const cached = new Map<string, Compiled<T>[]>();
+  /** The triggers of a method for paths with `count` segments. */
   const candidates = (method: string, count: number): Compiled<T>[] => {
     const key = `${method} ${Math.min(count, longest + 1)}`;
-    const some =
-      known.get(key) ??
+    const matching =
+      cached.get(key) ??
       compiled.filter(({ method: wanted, segments }) => {
         const isGreedy = segments.at(-1)?.kind === "greedy";
         return wanted === method && (isGreedy ? count >= segments.length : count === segments.length);
       });
-    if (methods.has(method)) known.set(key, some);
-    return some;
+    if (methods.has(method)) cached.set(key, matching);
+    return matching;
   };
   return (method, path) => {
     const parts = path.split("/").slice(1);
@@ -169,7 +170,7 @@ export const connectionHeaders: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** Collects headers by lower-case name; repeated headers are joined by commas (cookies by semicolons). */
+/** Collects headers by lower-case name. Repeated headers are joined by commas, cookies by semicolons. */
 export function collectHeaders(rawHeaders: readonly string[]): Map<string, string> {
   const headers = new Map<string, string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -181,10 +182,7 @@ export function collectHeaders(rawHeaders: readonly string[]): Map<string, strin
   return headers;
 }
 
-/**
- * Tells whether bodies of this content type are passed as text; all others, and those without a content type, are
- * passed as base64.
- */
+/** Tells whether a body of this content type is passed as text. Any other body is passed as base64. */
 const isText = (contentType: string | undefined): boolean =>
   /^(?:text\/[^;\s]+|application\/(?:json|javascript|xml))\s*(?:;|$)/i.test(contentType ?? "");
 
@@ -197,7 +195,7 @@ function clfTime(now: Date): string {
 /** An id in the format of API Gateway's request ids: 15 characters of base64 and an equals sign. */
 const requestIdOf = (): string => randomBytes(11).toString("base64");
 
-function forwarded(headers: Map<string, string>, { sourceIp, port, body }: WireRequest): void {
+function addForwardingHeaders(headers: Map<string, string>, { sourceIp, port, body }: WireRequest): void {
   const before = headers.get("x-forwarded-for");
   headers.set("x-forwarded-for", before === undefined ? sourceIp : `${before}, ${sourceIp}`);
   headers.set("x-forwarded-port", String(port));
@@ -206,8 +204,8 @@ function forwarded(headers: Map<string, string>, { sourceIp, port, body }: WireR
 }
 
 /**
- * Encodes the body for the event. Bodies that are not UTF-8 become base64. API Gateway would insert U+FFFD instead, by
- * which handlers recognise most such bodies; with base64 they recognise all.
+ * Encodes the body for the event. A text that is not UTF-8 becomes base64, so that handlers recognise and refuse it.
+ * API Gateway replaces its invalid bytes by U+FFFD instead.
  */
 function bodyOf(body: Buffer, contentType: string | undefined): { body?: string; isBase64Encoded: boolean } {
   if (body.length === 0) return { isBase64Encoded: false };
@@ -231,7 +229,7 @@ export function buildEvent(
   const cookie = headers.get("cookie");
   const cookies = cookie === undefined ? [] : cookie.split(";").flatMap((one) => one.trim() || []);
   for (const name of ["cookie", ...connectionHeaders]) headers.delete(name);
-  forwarded(headers, request);
+  addForwardingHeaders(headers, request);
   const query = parseQuery(target.query);
   const domainName = host.replace(/:\d+$/, "");
   return {

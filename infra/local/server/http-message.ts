@@ -2,12 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { connectionHeaders } from "./event.ts";
 
-/** An answer to send. Header names are in lower case; a list becomes one header line for each item. */
+/** An answer to send. Header names are in lower case. A list becomes one header line for each item. */
 export type Answer = {
   status: number;
   headers: Record<string, string | string[]>;
   body: Buffer;
-  /** The Lambda function that answered; undefined for the gateway's own answers. */
+  /** The name of the Lambda function that answered. Undefined for an answer of the gateway itself. */
   by?: string;
 };
 
@@ -64,14 +64,15 @@ export function toAnswer(result: unknown): Answer {
 const oneWriteBytes = 16_384;
 
 /**
- * Sends an answer. node:http omits the body for HEAD, 204 and 304; the latter two have no length either (RFC 9110
- * §8.6).
+ * Sends an answer. node:http omits the body for HEAD, 204 and 304. An answer with 204 or 304 has no length either (RFC
+ * 9110 §8.6).
  */
 export function sendAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
   const hasLength = status !== 204 && status !== 304;
   response.writeHead(status, { ...headers, ...(hasLength ? { "content-length": body.length } : {}) });
   if (body.length > oneWriteBytes) response.end(body);
-  // Latin-1 stands for the same bytes, and node:http joins only text to the headers.
+  // node:http sends the headers and the body by one write only if the body is text. As Latin-1 the text has the same
+  // bytes.
   else response.end(body.toString("latin1"), "latin1");
 }
 
@@ -79,8 +80,8 @@ export function sendAnswer(response: ServerResponse, { status, headers, body }: 
 export const maxBodyBytes = 10 * 1024 * 1024;
 
 /**
- * Reads the body of a request. Returns null as soon as it exceeds `maxBytes`; the rest is discarded so that the sender
- * can read the answer. Rejects if the sender disconnects.
+ * Reads the body of a request. Returns null as soon as the body exceeds `maxBytes`. The rest is discarded, so that the
+ * sender can read the answer. Rejects if the sender disconnects.
  */
 export function readBody(request: IncomingMessage, maxBytes: number = maxBodyBytes): Promise<Buffer | null> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ type LocalContext = Context & { signal: AbortSignal };
 /** The type of the `handler` that a Lambda file exports. */
 export type Handler = (event: APIGatewayProxyEventV2, context: LocalContext) => Promise<unknown>;
 
-/** The handler exceeded the gateway's integration time-out. */
+/** Thrown if a handler exceeds the gateway's integration time-out. */
 export class TimedOut extends Error {}
 
 const unsupported = (): never => {
@@ -35,7 +35,7 @@ function lambdaContext(name: string, timeoutMs: number, signal: AbortSignal): Lo
 }
 
 /**
- * Calls a handler and returns its result. Rejects with the handler's error, or with `TimedOut`; a late handler keeps
+ * Calls a handler and returns its result. Rejects with the handler's error, or with `TimedOut`. A late handler keeps
  * running, but its result is ignored.
  */
 export async function invoke(

@@ -15,7 +15,7 @@ import {
 import { type Answer, toAnswer, jsonAnswer, readBody } from "./http-message.ts";
 import { type Handler, TimedOut, invoke } from "./invoke.ts";
 
-/** A Lambda function behind the gateway; triggers as in infra/entry-points.ts. */
+/** A Lambda function behind the gateway. infra/entry-points.ts describes triggers. */
 export type LambdaFunction = { name: string; triggers: readonly string[]; handler: Handler };
 
 /** A request to a local path. Header names are in lower case; `port` is the port that received the request. */
@@ -39,10 +39,10 @@ export type ResponderOptions = {
   localPaths?: readonly LocalPath[];
   /** Origins allowed by CORS, `*` for all; an empty list disables CORS. */
   corsOrigins?: readonly string[];
-  /** Further host names of this machine, besides the loopback ones. */
-  allowedHosts?: readonly string[];
+  /** The host names of this machine besides its loopback names; `any` for a server that has no secrets. */
+  allowedHosts?: readonly string[] | "any";
   integrationTimeoutMs?: number;
-  /** Receives the errors and time-outs of handlers; callers learn only that there was one. */
+  /** Receives the errors and time-outs of handlers. Callers get only a status. */
   onError?: (functionName: string, error: unknown) => void;
 };
 
@@ -51,7 +51,7 @@ export type Responder = (request: IncomingMessage) => Promise<Answer>;
 
 const message = (status: number, text: string): Answer => jsonAnswer(status, { message: text });
 
-const notForUs = (host: string | undefined): Answer =>
+const wrongHost = (host: string | undefined): Answer =>
   message(
     421,
     `This server answers only to the names of this machine, not to "${host ?? ""}". ` +
@@ -92,8 +92,8 @@ async function answerLocally(
 }
 
 /**
- * Creates a function that answers as API Gateway does: from a Lambda function, or itself if no function matches or
- * answers.
+ * Creates a function that answers as API Gateway does: with the result of a Lambda function, or with its own error if
+ * no function matches or answers.
  */
 function createRunner(
   options: ResponderOptions,
@@ -138,7 +138,7 @@ export function createResponder(options: ResponderOptions): Responder {
       const headers = collectHeaders(request.rawHeaders);
       const target = parseTarget(request.url ?? "");
       const host = target.authority ?? headers.get("host");
-      if (!isAllowedHost(host, allowedHosts)) return notForUs(host);
+      if (allowedHosts !== "any" && !isAllowedHost(host, allowedHosts)) return wrongHost(host);
       const isLocal = target.path.startsWith("/_local/");
       if (!isLocal && corsOrigins.length > 0 && isPreflight(request.method, headers)) {
         return answerPreflight(corsOrigins, headers);

@@ -15,18 +15,19 @@ const mcpConfiguration = (baseUrl: string, token: string): string =>
     },
   });
 
-type About = {
+type BannerOptions = {
   dataDir: string;
   database: string;
   dnsPort: number | undefined;
+  webPort: number;
   hasOutbox: boolean;
   mailKey: string | undefined;
-  /** The index of the big account in the demo, once it was filled. */
+  /** The index of the big account in the demo, if `--seed big` has filled it. */
   big?: number;
 };
 
 /** The banner's text about the big account. */
-function bigWords(baseUrl: string, { accounts }: DemoTokens, index: number): string {
+function bigAccountText(baseUrl: string, { accounts }: DemoTokens, index: number): string {
   const { id, name, owner } = accounts[index] ?? { owner: { token: "" } };
   return `
 ${name} (${id}) has them: accounts[${index}] of demo.json. List its mailboxes:
@@ -38,7 +39,7 @@ curl '${baseUrl}/v1/public/accounts/${id}/mailboxes?page_size=5' -H 'Authorizati
 export function banner(
   baseUrl: string,
   demo: DemoTokens,
-  { dataDir, database, dnsPort, hasOutbox, mailKey, big }: About,
+  { dataDir, database, dnsPort, webPort, hasOutbox, mailKey, big }: BannerOptions,
 ): string {
   const token = demo.accounts[0]?.owner.token ?? "";
   return `
@@ -46,7 +47,7 @@ The hosted mail API runs at ${baseUrl}
 
 List the accounts of the demo's first owner:
 curl ${baseUrl}/v1/public/accounts -H 'Authorization: Bearer ${token}'
-${big === undefined ? "" : bigWords(baseUrl, demo, big)}
+${big === undefined ? "" : bigAccountText(baseUrl, demo, big)}
 For an MCP client:
 ${mcpConfiguration(baseUrl, token)}
 
@@ -57,6 +58,7 @@ OpenAPI     ${baseUrl}/v1/public/openapi.json
 Tokens      ${baseUrl}/_local/tokens
 Clock       ${baseUrl}/_local/clock
 Events      ${baseUrl}/_local/events
+Websites    curl -i -H 'Host: <domain>' http://127.0.0.1:${webPort}/
 ${hasOutbox ? `Outbox      ${baseUrl}/_local/outbox\n` : ""}${
     dnsPort === undefined
       ? ""
@@ -73,14 +75,14 @@ Stop        Ctrl-C
 export const servedLine = ({ method, path, status, durationMs }: Served, now: Date): string =>
   `${now.toTimeString().slice(0, 8)} ${method.padEnd(6)} ${status} ${durationMs.toFixed(0).padStart(4)} ms  ${path}`;
 
-/** The output for progress. */
+/** The output on which progress is shown. */
 type Screen = { isTTY?: boolean; write: (text: string) => unknown };
 
 const width = 30;
 const everyMs = 200;
 const number = new Intl.NumberFormat("en");
 
-function inWords(seconds: number): string {
+function remainingText(seconds: number): string {
   if (!Number.isFinite(seconds)) return "";
   return seconds < 90 ? `, ${Math.ceil(seconds)} s left` : `, ${Math.round(seconds / 60)} min left`;
 }
@@ -88,14 +90,14 @@ function inWords(seconds: number): string {
 /** Shows progress: as a moving bar on a terminal, else as a line for each tenth. */
 export function progressOn(screen: Screen, { of, unit }: { of: number; unit: string }, now = () => performance.now()) {
   const startedAt = now();
-  let begunWith: number | undefined;
+  let firstCount: number | undefined;
   let drawnAt = Number.NEGATIVE_INFINITY;
   let tenths = 0;
   return (count: number): void => {
-    begunWith ??= count;
+    firstCount ??= count;
     const share = Math.min(count / of, 1);
     const elapsed = now() - startedAt;
-    const left = inWords(((of - count) * elapsed) / (count - begunWith) / 1000);
+    const left = remainingText(((of - count) * elapsed) / (count - firstCount) / 1000);
     const text = `${number.format(count)} of ${number.format(of)} ${unit}`;
     if (!screen.isTTY) {
       if (Math.floor(share * 10) <= tenths) return;

@@ -4,7 +4,8 @@ import { Environment } from "../../../shared/core/environment.ts";
 import { PlatformEnvironment } from "../../../shared/core/platform.ts";
 import { PublicUrlEnvironment } from "../../../shared/core/product.ts";
 import { ResolverEnvironment } from "../../../shared/dns/services.ts";
-import { HealthEnvironment } from "../../../shared/domains/setup/health.ts";
+import { HealthEnvironment } from "../../../shared/domains/health/health.ts";
+import { MtaStsEnvironment } from "../../../shared/domains/health/mta-sts.ts";
 import { MailServersEnvironment } from "../../../shared/mail/servers/platform.ts";
 import { DnsEnvironment } from "../../../shared/providers/dns/factory.ts";
 import { FilesEnvironment } from "../../../shared/providers/files/factory.ts";
@@ -15,6 +16,7 @@ import { PaymentsEnvironment } from "../../../shared/providers/payments/factory.
 import { RegistrarEnvironment } from "../../../shared/providers/registrar/factory.ts";
 import { SecretsEnvironment } from "../../../shared/providers/secrets/factory.ts";
 import { PriceLists } from "../../../shared/wallet/catalogue.ts";
+import { VatSettings } from "../../../shared/wallet/vat.ts";
 import { StartProblem, reasonOf } from "../command-line.ts";
 
 /** The schemas by which the functions read their environment. */
@@ -25,6 +27,7 @@ const schemas: readonly z.ZodType[] = [
   DnsEnvironment,
   ResolverEnvironment,
   HealthEnvironment,
+  MtaStsEnvironment,
   RegistrarEnvironment,
   PaymentsEnvironment,
   MailEnvironment,
@@ -77,6 +80,18 @@ function checkMailServer({ MAIL_PROVIDER, SMTP_URL, SMTP_URL_SECRET_NAME }: Sour
   }
 }
 
+function checkVat(text = ""): void {
+  if (text === "") return;
+  let settings: unknown;
+  try {
+    settings = JSON.parse(text);
+  } catch {
+    throw new StartProblem("VAT is not valid: Not JSON.");
+  }
+  const [issue] = VatSettings.safeParse(settings).error?.issues ?? [];
+  if (issue !== undefined) throw new StartProblem(`VAT is not valid: ${issue.message} (${issue.path.join(".")}).`);
+}
+
 function checkPrices(text = "[]"): void {
   let lists: unknown;
   try {
@@ -91,16 +106,17 @@ function checkPrices(text = "[]"): void {
 }
 
 /**
- * Checks the environment variables at the start, so that requests do not fail on them later. Throws `StartProblem` with
- * their names.
+ * Checks the environment variables at the start, so that no request fails because of them later. Throws `StartProblem`,
+ * which names the invalid variables.
  */
 export function checkEnvironment(source: Source): void {
-  const given = { ...source, ...ownValues };
-  const issues = schemas.flatMap((schema) => schema.safeParse(given).error?.issues ?? []);
+  const complete = { ...source, ...ownValues };
+  const issues = schemas.flatMap((schema) => schema.safeParse(complete).error?.issues ?? []);
   if (issues.length > 0) {
     const sentences = issues.map((issue) => sentenceOf(issue, source[String(issue.path[0])]));
     throw new StartProblem([...new Set(sentences)].join("\n"));
   }
   checkPrices(source["PLAN_PRICES"]);
+  checkVat(source["VAT"]);
   checkMailServer(source);
 }

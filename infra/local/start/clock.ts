@@ -9,7 +9,7 @@ import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
 const ClockState = z.object({ ahead_ms: z.int().min(0) });
 
-/** Ten years at most: more would leave the range of stored dates. */
+/** How far to move the clock. The limits keep it within the range of dates that can be stored. */
 const Advance = z
   .strictObject({
     days: z.int().min(0).max(3_650).default(0),
@@ -22,7 +22,10 @@ const Advance = z
 
 const fileIn = (dataDir: string): string => join(dataDir, "clock.json");
 
-/** Sets the clock of this process ahead as it was when the product last ran, for commands that use its data. */
+/**
+ * Sets the clock of this process as far ahead as the product's clock was, for the product and commands that use its
+ * data.
+ */
 export const restoreClock = async (dataDir: string): Promise<void> => setClockAhead(await readAhead(dataDir));
 
 /** Reads how far ahead the clock was when the product last ran. Without this, stored times would be in the future. */
@@ -32,15 +35,14 @@ async function readAhead(dataDir: string): Promise<number> {
 }
 
 /**
- * `/_local/clock`: the product's clock. It never goes back; access tokens use the machine's time.
+ * `/_local/clock`: the product's clock, which never goes back. Access tokens use the machine's time.
  * - GET: the time.
- * - POST: moves the clock ahead, such as by `{"days": 31}` (or hours, minutes), and makes the workers check for due
- *   work.
+ * - POST: moves the clock ahead by `days`, `hours` and `minutes`, and makes the workers check for due work.
  */
 export async function clockPaths(dataDir: string, onMoved: () => void): Promise<LocalPath[]> {
   let aheadMs = await readAhead(dataDir);
   setClockAhead(aheadMs);
-  const tell = (status: number): Answer =>
+  const timeAnswer = (status: number): Answer =>
     jsonAnswer(status, { now: clock().toISOString(), ahead_seconds: Math.round(aheadMs / 1000) });
   const move = async ({ headers, body }: LocalRequest): Promise<Answer> => {
     if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
@@ -53,10 +55,10 @@ export async function clockPaths(dataDir: string, onMoved: () => void): Promise<
     await rename(`${fileIn(dataDir)}.new`, fileIn(dataDir));
     setClockAhead(aheadMs);
     onMoved();
-    return tell(200);
+    return timeAnswer(200);
   };
   return [
-    { method: "GET", path: "/_local/clock", handle: () => tell(200) },
+    { method: "GET", path: "/_local/clock", handle: () => timeAnswer(200) },
     { method: "POST", path: "/_local/clock", handle: move },
   ];
 }

@@ -2,15 +2,17 @@ import { hkdfSync, randomBytes } from "node:crypto";
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { platform } from "../../../shared/core/platform.ts";
 import { StartProblem, reasonOf } from "../command-line.ts";
 import type { Engine } from "../table/engine.ts";
 import { localTableName } from "../table/lock.ts";
 import { restoreClock } from "./clock.ts";
 import type { TokenIssuer } from "./issuer.ts";
+import { localVat } from "./local-vat.ts";
 
 /**
- * Points the SDK at an engine. An external engine uses the user's region and credentials, the embedded one
- * placeholders.
+ * Points the SDK at an engine. For an external engine the user's region and credentials stay. For the embedded engine,
+ * placeholders replace the credentials.
  */
 export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" | "pid">): void {
   const { env } = process;
@@ -26,7 +28,7 @@ export function setTableEnvironment({ endpoint, pid }: Pick<Engine, "endpoint" |
   env["AWS_SECRET_ACCESS_KEY"] = "local";
 }
 
-/** The variables that choose a provider. On a laptop the default is the embedded one. */
+/** The variables that choose a provider. On one machine the default is the embedded provider. */
 export const providerVariables = ["DNS_PROVIDER", "REGISTRAR", "MAIL_PROVIDER"] as const;
 
 /** Sets the environment variables of a deployed function, for the handlers and their SDK. */
@@ -39,14 +41,18 @@ export async function setEnvironment(
   await restoreClock(dataDir);
   setTableEnvironment(engine);
   env["TABLE_NAME"] = localTableName;
-  env["ISSUERS"] = JSON.stringify([issuer.issuerConfig()]);
+  env["ISSUERS"] = JSON.stringify([issuer.issuerConfig(baseUrl)]);
   env["LOG_LEVEL"] ??= "info";
   env["LOG_FORMAT"] ??= "text";
   env["WEBHOOK_LOOPBACK"] ??= "allow";
+  env["RETURN_LOOPBACK"] ??= "allow";
   const secretsKey = await readSecretsKey(dataDir);
   if (env["SECRETS_KEY_ID"] === undefined) env["SECRETS_KEY"] ??= secretsKey;
   for (const name of providerVariables) env[name] ??= "embedded";
   env["PUBLIC_URL"] ??= baseUrl;
+  env["VAT"] ??= JSON.stringify(localVat);
+  env["WEB_HOST"] ??= `web.${platform().mailZone}`;
+  env["WEB_ADDRESSES"] ??= "127.0.0.1";
   if (env["MAIL_SECRET_NAME"] === undefined) env["MAIL_SECRET"] ??= mailSecretOf(secretsKey);
   if (env["PAYMENTS_SECRET_NAME"] === undefined) {
     env["PAYMENTS_WEBHOOK_SECRET"] ??= await readPaymentsSecret(dataDir);
@@ -79,9 +85,9 @@ async function writeSecretFile(file: string, text: string): Promise<string> {
 }
 
 /**
- * Reads the local SECRETS_KEY, 32 random bytes as base64, from `$DATA_DIR/secrets.key` (mode 0600); creates it if it is
- * missing. A file with any other content is never replaced, because it may be the only key to the secrets in the table.
- * Throws `StartProblem`.
+ * Reads the local SECRETS_KEY, 32 random bytes as base64, from `$DATA_DIR/secrets.key` (mode 0600). Creates the file if
+ * it is missing. A file with any other content is never replaced, because it may be the only key to the secrets in the
+ * table. Throws `StartProblem`.
  */
 export async function readSecretsKey(dataDir: string): Promise<string> {
   const file = join(dataDir, "secrets.key");
@@ -105,12 +111,12 @@ export async function readPaymentsSecret(dataDir: string): Promise<string> {
   return writeSecretFile(file, `whsec_${randomBytes(32).toString("base64url")}`);
 }
 
-/** Derives 32 bytes from the key of the secrets by HKDF (RFC 5869), as base64; they stay the same after a restart. */
-const derived = (secretsKey: string, purpose: string): string =>
+/** Derives 32 bytes from the key of the secrets by HKDF (RFC 5869), as base64. They are the same after a restart. */
+const deriveKey = (secretsKey: string, purpose: string): string =>
   Buffer.from(hkdfSync("sha256", Buffer.from(secretsKey, "base64"), "", purpose, 32)).toString("base64");
 
 /** The local FILES_KEY. */
-export const filesKeyOf = (secretsKey: string): string => derived(secretsKey, "files");
+export const filesKeyOf = (secretsKey: string): string => deriveKey(secretsKey, "files");
 
 /** The local MAIL_SECRET, with which mail servers authenticate. */
-const mailSecretOf = (secretsKey: string): string => derived(secretsKey, "mail servers").replace(/=+$/, "");
+const mailSecretOf = (secretsKey: string): string => deriveKey(secretsKey, "mail servers").replace(/=+$/, "");

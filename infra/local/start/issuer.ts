@@ -14,7 +14,7 @@ import type { Issuer } from "../../../shared/core/environment.ts";
 import { type Answer, jsonAnswer } from "../server/http-message.ts";
 import type { LocalPath, LocalRequest } from "../server/respond.ts";
 
-/** The claims of a person; absent ones are not in the token. */
+/** The claims of a person. Absent claims are not in the token. */
 export type Person = {
   sub: string;
   email?: string | undefined;
@@ -25,8 +25,8 @@ export type Person = {
 };
 
 export type TokenIssuer = {
-  /** The entry for the ISSUERS environment value, its keys inline. */
-  issuerConfig: () => Issuer;
+  /** The entry for the ISSUERS environment value, its keys inline. With `baseUrl` people can sign in on its pages. */
+  issuerConfig: (baseUrl?: string) => Issuer;
   /** Makes an RFC 9068 access token for a person. */
   mint: (person: Person, options?: { expiresInSeconds?: number; now?: Date }) => string;
   /** Signs any header and payload as a JWS with the issuer's key and ES256, for tests with forged tokens. */
@@ -35,10 +35,19 @@ export type TokenIssuer = {
   kid: string;
 };
 
-/** The `iss` of the embedded issuer. It is only a name; the keys are in ISSUERS. */
+/** The `iss` of the embedded issuer. No server has this address: the keys are in ISSUERS. */
 export const issuerUrl = "http://127.0.0.1/_local/issuer";
 export const audience = "hosted-mail-api";
-const clientId = "hosted-mail-local";
+export const clientId = "hosted-mail-local";
+
+/** How people sign in at the embedded issuer (infra/local/pages/sign-in.ts). */
+const signInFor = (baseUrl: string): NonNullable<Issuer["signIn"]> => ({
+  clientId,
+  authorizationEndpoint: `${baseUrl}/_local/authorize`,
+  tokenEndpoint: `${baseUrl}/_local/token`,
+  scope: "openid email profile",
+  parameters: {},
+});
 
 const PrivateKey = z.object({
   kty: z.literal("EC"),
@@ -80,21 +89,23 @@ export function createIssuer(jwk: JsonWebKey = newKey()): TokenIssuer {
     return sign({ alg: "ES256", typ: "at+jwt", kid }, { ...claims, ...person });
   };
 
-  const issuerConfig = (): Issuer => ({
+  const issuerConfig: TokenIssuer["issuerConfig"] = (baseUrl) => ({
     issuer: issuerUrl,
     audience: [audience],
     jwks: { keys: [{ kty, crv, x, y, kid, alg: "ES256", use: "sig" }] },
     algorithms: ["ES256"],
     typ: "at+jwt",
     primary: true,
+    emailsAreVerified: true,
+    ...(baseUrl === undefined ? {} : { signIn: signInFor(baseUrl) }),
   });
 
   return { issuerConfig, mint, sign, kid };
 }
 
 /**
- * Opens the issuer whose key is in `file` (mode 0600); the first call creates the key. Throws with a plain message if
- * the file holds something else.
+ * Opens the issuer whose key is in `file` (mode 0600). The first call creates the key. Throws if the file has no such
+ * key.
  */
 export async function openIssuer(file: string): Promise<TokenIssuer> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
@@ -136,8 +147,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Mints a token. Only JSON is accepted. A page of another site could post a form here, but before JSON its browser sends
- * a preflight, which is refused.
+ * Mints a token. Only JSON is accepted. A page of another site could post a form here, but before JSON its browser
+ * sends a preflight, which is refused.
  */
 function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
   if (!/^application\/json\s*(?:;|$)/i.test(headers.get("content-type") ?? "")) {
@@ -152,7 +163,7 @@ function mint(issuer: TokenIssuer, { headers, body }: LocalRequest): Answer {
 }
 
 /**
- * `/_local/tokens`: tokens for the user of this machine; this path is not deployed.
+ * `/_local/tokens`: tokens for the user of this machine. This path is not deployed.
  * - GET: the demo's tokens, or 503 until the demo exists.
  * - POST: a token of the embedded issuer for any person.
  */

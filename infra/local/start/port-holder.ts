@@ -4,7 +4,7 @@ import { basename } from "node:path";
 
 const listening = "0A";
 
-/** The sockets that listen on a local TCP port, as links with their inodes; read from Linux's /proc/net. */
+/** The sockets that listen on a local TCP port, as links with their inodes. Reads /proc/net, which only Linux has. */
 async function socketsOn(port: number): Promise<Set<string>> {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const tables = await Promise.all(
@@ -23,12 +23,12 @@ const loadsFirst: ReadonlySet<string> = new Set(["-r", "--require", "--import"])
 
 /**
  * Names the program of a command line from /proc, and its script by its last folders: `node infra/local/main.ts`. Other
- * arguments are left out, because they may be secrets; the process name is not used, because a program can choose it.
+ * arguments are left out, because they may be secrets. The process name is not used, because a program can choose it.
  */
 export function programOf(commandLine: string): string {
   const [program = "", ...words] = commandLine.split("\0");
-  const isScript = (word: string, at: number): boolean =>
-    /^[^-].*\.(?:[cm]?[jt]s|py|rb|jar)$/.test(word) && !loadsFirst.has(words[at - 1] ?? "");
+  const isScript = (word: string, index: number): boolean =>
+    /^[^-].*\.(?:[cm]?[jt]s|py|rb|jar)$/.test(word) && !loadsFirst.has(words[index - 1] ?? "");
   const script = words.find(isScript);
   return [basename(program), script?.split("/").slice(-3).join("/")].filter(Boolean).join(" ");
 }

@@ -53,8 +53,8 @@ export type Reset = {
 };
 
 /**
- * Deletes the product's own files from its data folder, and nothing else; the folder keeps its mark. Throws
- * `StartProblem` with nothing deleted if the folder is not a data folder, is in use, or the user declines.
+ * Deletes the product's own files from its data folder, and nothing else. The folder keeps its mark. Throws
+ * `StartProblem` and deletes nothing if the folder is not a data folder, if it is in use, or if the user declines.
  */
 export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Promise<void> {
   const folder = await realpath(dataDir).catch(() => undefined);
@@ -67,8 +67,8 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
   try {
     const question = `Delete the accounts, the mailboxes and the keys in ${folder}?`;
     if (!(await confirm(question))) throw new StartProblem("Nothing was deleted.");
-    // After an interrupted reset, the mark says that the data is unreadable. The product then does not start, and the reset
-    // can be repeated.
+    // After an interrupted reset, the mark says that the data is unreadable. The product then does not start, and the
+    // reset can be repeated.
     await writeMark(folder, unreadable);
     for (const name of productFiles.flatMap(namesOf)) await rm(join(folder, name), { recursive: true, force: true });
     await writeMark(folder, dataVersion);

@@ -10,6 +10,8 @@ export type Settings = {
   endpoint?: string;
   /** The port of the DNS server for all accounts' zones, by UDP and TCP. */
   dnsPort: number;
+  /** The port of the server for the websites and mail settings of domains. */
+  webPort: number;
   corsOrigins: string[];
   allowedHosts: string[];
 };
@@ -27,7 +29,7 @@ function portOf(name: string, text: string): number {
 }
 
 /**
- * Reads PORT (default 8080), DNS_PORT (default 5353), DATA_DIR (default `.data` in the project),
+ * Reads PORT (default 8080), DNS_PORT (default 5353), WEB_PORT (default 8081), DATA_DIR (default `.data` in the project),
  * AWS_ENDPOINT_URL_DYNAMODB, and the comma-separated lists CORS_ORIGINS and ALLOWED_HOSTS. Throws `StartProblem`.
  */
 export function readSettings(source: Record<string, string | undefined>): Settings {
@@ -35,6 +37,7 @@ export function readSettings(source: Record<string, string | undefined>): Settin
   return {
     port: portOf("PORT", source["PORT"] ?? "8080"),
     dnsPort: portOf("DNS_PORT", source["DNS_PORT"] ?? "5353"),
+    webPort: portOf("WEB_PORT", source["WEB_PORT"] ?? "8081"),
     dataDir: resolve(source["DATA_DIR"] || defaultDataDir),
     ...(endpoint ? { endpoint } : {}),
     corsOrigins: listOf(source["CORS_ORIGINS"]),

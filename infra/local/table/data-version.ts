@@ -17,7 +17,7 @@ export const markFile = "version.json";
 
 const Mark = z.object({ product: z.literal("hosted-mail-api"), data_version: z.int() });
 
-/** The free space needed to start; with less the first requests would fail. */
+/** The free space that a start needs. With less space the first requests would fail. */
 const leastFreeBytes = 32 * 1024 * 1024;
 
 /** Reads the version of a folder's data; undefined without a valid mark. */
@@ -44,14 +44,14 @@ function versionRefusal(dataDir: string, version: number | undefined): string | 
 }
 
 /** Files that the system creates in the root folder of a disk. */
-const harmless = new Set(["lost+found", ".DS_Store"]);
+const systemFiles = new Set(["lost+found", ".DS_Store"]);
 
 /**
- * The reason why a folder without our data cannot be used; undefined if it is empty. A reset could not tell other files
- * from ours.
+ * The reason why a folder without the product's data cannot be used. Undefined for an empty folder. Other files are not
+ * allowed, because a reset could not tell them from the product's files.
  */
 async function foreignOf(dataDir: string): Promise<string | undefined> {
-  const names = (await readdir(dataDir)).filter((name) => !harmless.has(name));
+  const names = (await readdir(dataDir)).filter((name) => !systemFiles.has(name));
   if (names.length === 0) return undefined;
   return `${dataDir} is not a data folder of this product, and is not empty (${names.slice(0, 3).join(", ")}${names.length > 3 ? ", …" : ""}). Set DATA_DIR to a data folder, or to a new or empty folder.`;
 }

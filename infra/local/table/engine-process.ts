@@ -24,7 +24,7 @@ const watchedExec = `exec 3<&0
 { read -r line <&3 || kill -TERM $$; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`;
 
-/** Starts the executable with a watcher, so that it never outlives this process. */
+/** Starts the engine with a watcher, so that the engine never outlives this process. */
 export function spawnWatched(binary: string, args: readonly string[]): EngineProcess {
   const child = spawn("/bin/sh", ["-c", watchedExec, "engine", binary, ...args], {
     // A session of its own, so that Ctrl-C in the terminal reaches this process and not the engine.
@@ -49,25 +49,25 @@ export async function untilListening({ child, output, ended }: EngineProcess): P
   let failure = "";
   child.once("error", (error) => (failure = `cannot be started: ${error.message}`));
   const listens = new Promise<boolean>((settle) => {
-    const look = (): void => {
+    const check = (): void => {
       if (/listening on/i.test(output())) settle(true);
     };
-    child.stdout.on("data", look);
-    child.stderr.on("data", look);
+    child.stdout.on("data", check);
+    child.stderr.on("data", check);
     void ended.then(() => settle(false));
   });
   const timer = setTimeout(() => {
     failure = `did not listen within ${startTimeoutMs / 1000} s`;
     child.kill("SIGKILL");
   }, startTimeoutMs);
-  const up = await listens;
+  const isListening = await listens;
   clearTimeout(timer);
-  if (up) return;
-  const what = failure === "" ? `ended with code ${child.exitCode ?? child.signalCode}` : failure;
-  throw new StartProblem(`The embedded DynamoDB engine ${what}${output() === "" ? "." : `:\n${output()}`}`);
+  if (isListening) return;
+  const reason = failure === "" ? `ended with code ${child.exitCode ?? child.signalCode}` : failure;
+  throw new StartProblem(`The embedded DynamoDB engine ${reason}${output() === "" ? "." : `:\n${output()}`}`);
 }
 
-/** Ends the engine and waits for it; kills it after a time-out. */
+/** Ends the engine and waits until it has ended. Kills the engine after a time-out. */
 export async function endProcess({ child, ended }: EngineProcess): Promise<void> {
   child.stdin.end("\n");
   child.kill("SIGTERM");
@@ -76,7 +76,7 @@ export async function endProcess({ child, ended }: EngineProcess): Promise<void>
   clearTimeout(timer);
 }
 
-/** The platforms that have a Dynoxide package and a shell; `package.json` lists a package for each. */
+/** The platforms that have a Dynoxide package and a shell. `package.json` lists the package of each. */
 const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
 
 const ownEndpoint = `Use DynamoDB Local instead, which runs on any system:

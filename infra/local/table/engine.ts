@@ -22,13 +22,13 @@ export type Engine = {
   endpoint: string;
   /** The engine's process id; null for an external engine. */
   pid: number | null;
-  /** Ends the engine, which writes its file first, and waits for it. */
+  /** Ends the engine and waits until it has written its file and ended. */
   stop: () => Promise<void>;
   /** Resolves with the engine's last output if it ends unexpectedly. */
   died: Promise<string>;
 };
 
-/** Resolves the file's real path, after checking that it can be written. */
+/** The real path of a database file. Throws `StartProblem` if the file cannot be written. */
 async function checkedFile(dbPath: string): Promise<string> {
   try {
     const folder = await realpath(dirname(resolve(dbPath)));
@@ -94,7 +94,7 @@ export const foreignEngine = (endpoint: string): Engine => ({
 });
 
 /**
- * The client for managing tables. Requests must be signed, but the credentials matter only if the endpoint checks them.
+ * The client that creates tables. Requests must be signed, but the credentials matter only if the endpoint checks them.
  */
 const controlPlane = (endpoint: string): DynamoDBClient =>
   new DynamoDBClient({
@@ -130,7 +130,7 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
       }),
     );
   } catch (error) {
-    // Another process has created the table in between.
+    // Another process may have created the table in between.
     if (!(error instanceof ResourceInUseException)) throw error;
   }
   while (!(await isActive(client, TableName))) await delay(50);

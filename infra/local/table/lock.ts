@@ -3,7 +3,7 @@ import { rename, rm, writeFile } from "node:fs/promises";
 import { type Server, connect, createServer } from "node:net";
 import { join } from "node:path";
 
-/** Another process holds the lock; `pid` is its id if known. */
+/** Thrown if another process holds the lock. `pid` is the id of that process, if it is known. */
 export class Locked extends Error {
   readonly pid: number | undefined;
 
@@ -56,13 +56,13 @@ export const engineAddressFile = "engine.json";
 /** The name of the local table. */
 export const localTableName = "hosted-mail-local";
 
-/** Writes the note; the returned function deletes it. */
-export async function leaveEngineNote(
+/** Writes the file with the address of the running engine. The returned function deletes the file. */
+export async function writeEngineAddress(
   dataDir: string,
-  note: { endpoint: string; pid: number },
+  engine: { endpoint: string; pid: number },
 ): Promise<() => Promise<void>> {
   const file = join(dataDir, engineAddressFile);
-  await writeFile(`${file}.new`, `${JSON.stringify(note)}\n`, { mode: 0o600 });
+  await writeFile(`${file}.new`, `${JSON.stringify(engine)}\n`, { mode: 0o600 });
   await rename(`${file}.new`, file);
   return () => rm(file, { force: true });
 }

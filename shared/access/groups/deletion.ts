@@ -12,11 +12,11 @@ import { readList, removeRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { handedByGroup, ownershipIn, requireToHold } from "../escalation.ts";
+import { permissionsOfGroup, ownershipIn, requireToHold } from "../escalation.ts";
 import { groupKind, groupsOf, groupNameKey, readGroup, groupView, aheadOfGroupRow } from "./group.ts";
 import { removeMostMembers, planLastRemovals, aheadOfLastRemovals } from "./members.ts";
 
-/** The items that `deleteGroup` reads of a group without members. */
+/** The items that `deleteGroup` reads if the group has no members. */
 export function aheadOfGroupDeletion(accountId: string, id: string): Ahead {
   const groups = groupsKey(accountId);
   const { keys = [] } = aheadOfGroupRow(accountId, id);
@@ -24,49 +24,50 @@ export function aheadOfGroupDeletion(accountId: string, id: string): Ahead {
 }
 
 /**
- * Deletes a group with its grants and memberships. Throws 404, 409 `group_not_empty` while it contains other groups,
- * and 403 `would_escalate` if the group has ownership of the account and the caller does not.
+ * Deletes a group with its grants and memberships. Throws 404. Throws 409 `group_not_empty` if the group contains other
+ * groups, and 403 `would_escalate` if the group owns the account and the caller does not.
  * - The members and grants of a large group are deleted first, some in each transaction.
- * - If the process dies before the end, a smaller group is left. Deleting it again completes the work.
+ * - If the process dies before the end, a smaller group is left. The caller can delete the group again.
  */
 export async function deleteGroup(accountId: string, id: string, context: Context): Promise<void> {
   const { table, commit, now } = context;
   const readDeletable = async (): Promise<GroupsRecord> => {
     const record = await readGroups(table, accountId);
     checkNoSubgroups(record, id);
-    await requireToHold(context, accountId, ownershipIn(handedByGroup(record, id)));
+    await requireToHold(context, accountId, ownershipIn(permissionsOfGroup(record, id, now()), now()));
     return record;
   };
   const before = await readDeletable();
-  // Deleting a large group takes several transactions. The group must be as the caller saw it before the first of them.
+  // Deleting a large group takes several transactions, so `If-Match` is compared before the first transaction.
   if (context.ifMatch) {
-    const seen = await groupView(table, await readGroup(table, accountId, id), before);
+    const seen = await groupView(table, await readGroup(table, accountId, id), before, now());
     requireMatch(context.ifMatch, seen);
   }
-  for (let isGone = false, isBegun = false; !isGone; isBegun = true) {
-    isBegun = (await removeMostMembers(context, accountId, id)) || isBegun;
-    isGone = await commit(async () => {
+  for (let isDeleted = false, hasBegun = false; !isDeleted; hasBegun = true) {
+    hasBegun = (await removeMostMembers(context, accountId, id)) || hasBegun;
+    isDeleted = await commit(async () => {
       const current = await readDeletable();
       const { grants = [], owner_grant_id } = current.groups[id] ?? {};
       const ids = [...grants.map((grant) => grant.id), ...(owner_grant_id === undefined ? [] : [owner_grant_id])];
-      const some = (await getAssignments(table, accountId, ids)).slice(0, 20);
-      return some.length > 0
-        ? { value: false, ...(await planRevocation(table, accountId, some, now())) }
-        : { matched: isBegun, ...(await planGroupDeletion(table, accountId, id, current)) };
+      const batch = (await getAssignments(table, accountId, ids)).slice(0, 20);
+      return batch.length > 0
+        ? { value: false, ...(await planRevocation(table, accountId, batch, now())) }
+        : { matched: hasBegun, ...(await planGroupDeletion(table, accountId, id, current, now())) };
     });
   }
 }
 
 /**
- * Plans the deletion of a group without grants, together with its last members. The transaction fails if any group has
- * changed since `record`. The value is false if the group has more members than one transaction can remove; then
- * nothing is planned.
+ * Plans the deletion of a group without grants, and of its last memberships. The transaction fails if any group has
+ * changed since `record` was read. If the group has more members than one transaction can remove, plans nothing, and
+ * the value is false.
  */
 async function planGroupDeletion(
   table: Reader,
   accountId: string,
   id: string,
   record: GroupsRecord,
+  now: Date,
 ): Promise<ChangePlan<boolean>> {
   const ordinal = ordinalOf(id) ?? 2 ** 40;
   const [members, { state }, group] = await Promise.all([
@@ -77,16 +78,20 @@ async function planGroupDeletion(
   if (!members) return { value: false, writes: [], changes: [] };
   const { [id]: _, ...groups } = record.groups;
   const row = removeRows(state, [ordinal], { if: { id, version: group.version } });
-  const rest: Write[] = [{ delete: groupNameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
-  const gone = change(groupKind, "deleted", id, { before: await groupView(table, group, record) });
-  return { value: true, writes: [...row, ...rest, ...members.writes], changes: [gone, ...members.changes] };
+  const others: Write[] = [{ delete: groupNameKey(accountId, group.name) }, groupsWrite(accountId, record, groups)];
+  const deletion = change(groupKind, "deleted", id, { before: await groupView(table, group, record, now) });
+  return { value: true, writes: [...row, ...others, ...members.writes], changes: [deletion, ...members.changes] };
 }
 
 function checkNoSubgroups({ groups }: GroupsRecord, id: string): void {
   if (!Object.hasOwn(groups, id)) throw notFound();
-  const inside = Object.entries(groups).flatMap(([child, { parent_id }]) => (parent_id === id ? [child] : []));
-  if (inside.length === 0) return;
-  throw new Problem("group_not_empty", "This group has other groups inside. Delete them or move them out first.", {
-    subgroup_ids: inside,
-  });
+  const subgroups = Object.entries(groups).flatMap(([child, { parent_id }]) => (parent_id === id ? [child] : []));
+  if (subgroups.length === 0) return;
+  throw new Problem(
+    "group_not_empty",
+    "This group contains other groups. Delete those groups or move them out first.",
+    {
+      subgroup_ids: subgroups,
+    },
+  );
 }

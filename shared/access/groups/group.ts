@@ -4,8 +4,19 @@ import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 
 import { AccountParams } from "../../accounts/account.ts";
-import { type GroupsRecord, heightOf, idpNameOf, withAncestors, groupsKey } from "../../accounts/standing.ts";
-import { Capability, RoleKey, capabilities } from "../../auth/capabilities.ts";
+import {
+  effectiveGrants,
+  type GroupsRecord,
+  groupsKey,
+  heightOf,
+  idpNameOf,
+  isOwner,
+  noRoles,
+  rolesOf,
+  type RolesRecord,
+  withAncestors,
+} from "../../accounts/standing.ts";
+import { Capability, capabilities } from "../../auth/capabilities.ts";
 import { ResourceType, capabilitiesOf } from "../../auth/permissions.ts";
 import { change, defineKind } from "../../changes/kind.ts";
 import { Problem, notFound } from "../../core/errors.ts";
@@ -28,7 +39,7 @@ import {
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { handedByGroup, ownershipIn, requireToHold } from "../escalation.ts";
+import { permissionsOfGroup, ownershipIn, requireToHold } from "../escalation.ts";
 
 export const GroupParams = AccountParams.extend({ group_id: Id.meta({ description: "The group's id." }) });
 
@@ -45,20 +56,20 @@ export const GroupAttributes = Attributes.nullish().meta({
 
 const PermissionContext = z
   .object({
-    assigned_bundle_keys: z.array(RoleKey).meta({ description: "The roles assigned to the group itself." }),
+    assigned_bundle_keys: z.array(z.string()).meta({ description: "The roles assigned to the group itself." }),
     direct_capability_keys: z.array(Capability).meta({ description: "The capabilities granted to the group itself." }),
     owner_assignments: z
       .array(z.object({ account_id: Id.meta({ description: "The account." }) }))
-      .meta({ description: "The accounts the group owns." }),
+      .meta({ description: "The accounts that the group owns." }),
     resolved_capability_keys: z.array(Capability).meta({
       description:
-        "All capabilities that the members hold through the group, on any scope: its own and the inherited ones.",
+        "All capabilities that the members hold through the group, on any scope: those of the group itself and of the groups above it.",
     }),
     status: z.string().meta({ description: "`active`." }),
     subject_id: Id.meta({ description: "The group's id." }),
     subject_type: z.string().meta({ description: "`group`." }),
   })
-  .meta({ id: "PermissionContext", description: "What the group gives its members." });
+  .meta({ id: "PermissionContext", description: "The permissions that the group gives its members." });
 
 export const AuthGroup = z
   .object({
@@ -87,8 +98,10 @@ export const AuthGroup = z
       )
       .optional()
       .meta({ description: "The resources to which the group's own grants are narrowed." }),
-    parent_id: Id.nullable().optional().meta({ description: "The parent group. This group inherits its grants." }),
-    path: z.string().nullable().optional().meta({ description: "The names from the outermost group to this one." }),
+    parent_id: Id.nullable()
+      .optional()
+      .meta({ description: "The parent group. The members of this group also get the grants of the parent group." }),
+    path: z.string().nullable().optional().meta({ description: "The names from the outermost group to this group." }),
     subgroup_ids: z.array(Id).optional().meta({ description: "The groups directly inside this group." }),
     permission_context: PermissionContext.optional(),
   })
@@ -114,19 +127,24 @@ export const StoredGroup = z.object({
 });
 export type StoredGroup = z.output<typeof StoredGroup>;
 
+/** What the views of groups show, besides their rows: the grants of all groups, the account's own roles, and the time. */
+type GroupContext = { record: GroupsRecord; roles: RolesRecord; now: Date };
+
 /**
- * The view of a group that the specification defines, from its stored row, the grants of all groups, and the names of
- * the groups above it.
+ * The view of a group that the specification defines, from its stored row and the names of the groups above it. Grants
+ * that have ended are left out.
  */
 export function storedGroupView(
   group: StoredGroup,
-  record: GroupsRecord,
+  { record, roles, now }: GroupContext,
   nameOf: (id: string) => string,
 ): z.output<typeof AuthGroup> {
   const { id, account_id } = group;
   const lineage = withAncestors(record, [id]);
+  const at = now.toISOString();
   const own = record.groups[id] ?? { grants: [] };
-  const scopes = new Map(own.grants.flatMap(({ scope }) => (scope ? [[`${scope.type} ${scope.id}`, scope]] : [])));
+  const grants = effectiveGrants(own.grants, roles, at);
+  const scopes = new Map(grants.flatMap(({ scope }) => (scope ? [[`${scope.type} ${scope.id}`, scope]] : [])));
   return {
     ...group,
     attributes: JSON.parse(group.attributes) as Record<string, unknown>,
@@ -139,10 +157,10 @@ export function storedGroupView(
       .filter((child) => record.groups[child]?.parent_id === id)
       .toSorted(),
     permission_context: {
-      assigned_bundle_keys: [...new Set(own.grants.flatMap(({ role }) => role ?? []))],
-      direct_capability_keys: [...new Set(own.grants.flatMap(({ capability }) => capability ?? []))],
-      owner_assignments: own.owner_grant_id === undefined ? [] : [{ account_id }],
-      resolved_capability_keys: resolvedCapabilities(record, lineage),
+      assigned_bundle_keys: [...new Set(grants.flatMap(({ role, custom_role }) => role ?? custom_role ?? []))],
+      direct_capability_keys: [...new Set(grants.flatMap(({ capability }) => capability ?? []))],
+      owner_assignments: isOwner(own, at) ? [{ account_id }] : [],
+      resolved_capability_keys: resolvedCapabilities({ record, roles, now }, lineage),
       status: "active",
       subject_id: id,
       subject_type: "group",
@@ -151,10 +169,14 @@ export function storedGroupView(
 }
 
 /** The capabilities that any of these groups gives, on any scope. */
-function resolvedCapabilities(record: GroupsRecord, lineage: readonly string[]): z.output<typeof Capability>[] {
+function resolvedCapabilities(
+  { record, roles, now }: GroupContext,
+  lineage: readonly string[],
+): z.output<typeof Capability>[] {
+  const at = now.toISOString();
   const holders = lineage.flatMap((id) => record.groups[id] ?? []);
-  if (holders.some(({ owner_grant_id }) => owner_grant_id !== undefined)) return [...capabilities];
-  const held = new Set(holders.flatMap(({ grants }) => grants.flatMap(capabilitiesOf)));
+  if (holders.some((holder) => isOwner(holder, at))) return [...capabilities];
+  const held = new Set(holders.flatMap(({ grants }) => effectiveGrants(grants, roles, at).flatMap(capabilitiesOf)));
   return capabilities.filter((capability) => held.has(capability));
 }
 
@@ -162,24 +184,27 @@ function resolvedCapabilities(record: GroupsRecord, lineage: readonly string[]):
  * Access patterns
  *   groups of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#groups
  *   whether a name is taken                                  ACCOUNT#<id> / GROUP_NAME#<SHA-256 of the folded name>
- *   what they hold and how they nest                         ACCOUNT#<id> / GROUPS (shared/accounts/standing.ts)
+ *   the grants and parents of all groups                     ACCOUNT#<id> / GROUPS (shared/accounts/standing.ts)
  */
+/** The list of an account's groups. */
 export const groupsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "groups" });
 const groupKey = (accountId: string, id: string): Key => rowKey(groupsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+/** The key of the item that reserves a name for one group. */
 export const groupNameKey = (accountId: string, name: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `GROUP_NAME#${createHash("sha256").update(foldedName(name)).digest("hex")}`,
 });
 
-const deepest = 16;
+/** The most levels of nested groups. */
+export const maxDepth = 16;
 
 type GroupView = z.output<typeof AuthGroup>;
 type AttributesOf = Record<string, unknown>;
 type NewGroup = { name: string; attributes?: AttributesOf | null | undefined; description?: string | null | undefined };
 
-const nameTaken = (found: Record<string, string>) =>
+const nameTaken = (holder: Record<string, string>) =>
   new Problem("group_name_taken", "Another group of this account has this name.", {
-    conflicts_with: found["id"] ?? "",
+    conflicts_with: holder["id"] ?? "",
   });
 
 const claimName = (accountId: string, name: string, id: string): Write => ({
@@ -192,8 +217,12 @@ const claimName = (accountId: string, name: string, id: string): Write => ({
 export const aheadOfNewGroup = (accountId: string): Ahead =>
   aheadOfList(groupsOf(accountId), [], [groupsKey(accountId)]);
 
-/** Creates a group that holds nothing. Throws 409 `group_name_taken`. */
-export async function createGroup(accountId: string, input: NewGroup, { table, commit }: Context): Promise<GroupView> {
+/** Creates a group without grants, members or a parent. Throws 409 `group_name_taken`. */
+export async function createGroup(
+  accountId: string,
+  input: NewGroup,
+  { table, commit, now }: Context,
+): Promise<GroupView> {
   return commit(async () => {
     const [{ state }, record] = await Promise.all([readList(table, groupsOf(accountId)), readGroups(table, accountId)]);
     const id = idWithOrdinal(state.next);
@@ -212,7 +241,11 @@ export async function createGroup(accountId: string, input: NewGroup, { table, c
       claimName(accountId, group.name, id),
       groupsWrite(accountId, record, groups),
     ];
-    const view = storedGroupView(group, { ...record, groups }, () => group.name);
+    const view = storedGroupView(
+      group,
+      { record: { ...record, groups }, roles: noRoles, now: now() },
+      () => group.name,
+    );
     return { value: view, writes, changes: [change(groupKind, "created", id, { after: view })] };
   });
 }
@@ -222,7 +255,7 @@ export const aheadOfGroup = (accountId: string, id: string): Ahead => ({
   keys: [groupKey(accountId, id), groupsKey(accountId)],
 });
 
-/** The items of the group that `deleteGroup` reads. */
+/** The items of the list of groups that `deleteGroup` reads. */
 export const aheadOfGroupRow = (accountId: string, id: string): Ahead => {
   const row = groupKey(accountId, id);
   return aheadOfList(groupsOf(accountId), [ordinalOf(id) ?? 0], [row, row]);
@@ -235,44 +268,55 @@ export async function readGroup(table: Reader, accountId: string, id: string): P
   return group;
 }
 
-/** The views of groups, with the names of all groups above them, which one round trip reads. */
+/** The views of groups. Reads the names of all groups above them in one round trip, and the roles that they hold. */
 async function viewsOf(
   table: Reader,
   accountId: string,
   groups: readonly StoredGroup[],
   record: GroupsRecord,
+  now: Date,
 ): Promise<GroupView[]> {
   const names = new Map(groups.map(({ id, name }) => [id, name]));
-  const above = groups.flatMap(({ id }) => withAncestors(record, [id])).filter((id) => !names.has(id));
-  const items = await table.getMany(above.map((id) => groupKey(accountId, id)));
+  const lineages = groups.flatMap(({ id }) => withAncestors(record, [id]));
+  const above = lineages.filter((id) => !names.has(id));
+  const grants = lineages.flatMap((id) => record.groups[id]?.grants ?? []);
+  const [items, roles] = await Promise.all([
+    table.getMany(above.map((id) => groupKey(accountId, id))),
+    rolesOf(table, accountId, grants),
+  ]);
   for (const item of items) {
     const group = StoredGroup.safeParse(item).data;
     if (group) names.set(group.id, group.name);
   }
-  return groups.map((group) => storedGroupView(group, record, (id) => names.get(id) ?? ""));
+  return groups.map((group) => storedGroupView(group, { record, roles, now }, (id) => names.get(id) ?? ""));
 }
 
 /** The view of one group. `record` has the grants of all groups. */
-export async function groupView(table: Reader, group: StoredGroup, record: GroupsRecord): Promise<GroupView> {
-  const [view] = await viewsOf(table, group.account_id, [group], record);
+export async function groupView(
+  table: Reader,
+  group: StoredGroup,
+  record: GroupsRecord,
+  now: Date,
+): Promise<GroupView> {
+  const [view] = await viewsOf(table, group.account_id, [group], record, now);
   if (!view) throw notFound();
   return view;
 }
 
-/** The grants of all groups: `early`, or read again if a group was created after that. */
-async function withGroups(
+/** Returns `record`, or reads it again if one of the groups was created after `record` was read. */
+async function recordWith(
   table: Reader,
   accountId: string,
   groups: readonly StoredGroup[],
-  early: GroupsRecord,
+  record: GroupsRecord,
 ): Promise<GroupsRecord> {
-  return groups.every(({ id }) => Object.hasOwn(early.groups, id)) ? early : readGroups(table, accountId);
+  return groups.every(({ id }) => Object.hasOwn(record.groups, id)) ? record : readGroups(table, accountId);
 }
 
-/** The group. Throws 404. */
-export async function getGroup(accountId: string, id: string, { table }: Context): Promise<GroupView> {
-  const [group, early] = await Promise.all([readGroup(table, accountId, id), readGroups(table, accountId)]);
-  return groupView(table, group, await withGroups(table, accountId, [group], early));
+/** The view of a group. Throws 404. */
+export async function getGroup(accountId: string, id: string, { table, now }: Context): Promise<GroupView> {
+  const [group, record] = await Promise.all([readGroup(table, accountId, id), readGroups(table, accountId)]);
+  return groupView(table, group, await recordWith(table, accountId, [group], record), now());
 }
 
 /** The items that `listGroups` reads first. */
@@ -285,15 +329,15 @@ export function aheadOfGroups(accountId: string, page: PageQuery): Ahead {
 export async function listGroups(
   accountId: string,
   page: PageQuery,
-  { table }: Context,
+  { table, now }: Context,
 ): Promise<{ items: GroupView[]; total: number }> {
   const [{ rows, total }, early] = await Promise.all([
     readRows(table, groupsOf(accountId), spanOf(page)),
     readGroups(table, accountId),
   ]);
   const groups = rows.map((row) => StoredGroup.parse(row));
-  const record = await withGroups(table, accountId, groups, early);
-  return { items: await viewsOf(table, accountId, groups, record), total };
+  const record = await recordWith(table, accountId, groups, early);
+  return { items: await viewsOf(table, accountId, groups, record, now()), total };
 }
 
 type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
@@ -301,27 +345,31 @@ type GroupChange = { [Name in keyof NewGroup]?: NewGroup[Name] | undefined } & {
 };
 
 /**
- * Changes a group's texts, or moves it into another group or out of one. A move into another group gives the members
- * all grants of that group, so the caller must hold these grants: otherwise it throws 403 `would_escalate`. Also throws
- * 409 `group_cycle`.
+ * Changes the name, description and attributes of a group, and moves it into another group or to the top. A move gives
+ * the members all grants of the new parent, so the caller must hold these grants: throws 403 `would_escalate`. Also
+ * throws:
+ * - 404 for a group that the account does not have, and 422 for such a parent;
+ * - 409 `group_name_taken`;
+ * - 409 `group_cycle` if the new parent is the group itself or inside it;
+ * - 409 `limit_reached` if the groups would be nested too deep.
  */
 export async function updateGroup(
   accountId: string,
   id: string,
-  given: GroupChange,
+  patch: GroupChange,
   context: Context,
 ): Promise<GroupView> {
-  const { table, commit } = context;
+  const { table, commit, now } = context;
   return commit(async () => {
     const [old, record] = await Promise.all([readGroup(table, accountId, id), readGroups(table, accountId)]);
-    const { name = old.name, description = old.description } = given;
-    const attributes = attributesOf(old, given);
+    const { name = old.name, description = old.description } = patch;
+    const attributes = attributesOf(old, patch);
     const { parent_id: parent = null } = record.groups[id] ?? {};
     if (
       isSame(old, { name, attributes, description }) &&
-      (given.parent_id === undefined || given.parent_id === parent)
+      (patch.parent_id === undefined || patch.parent_id === parent)
     ) {
-      const view = await groupView(table, old, record);
+      const view = await groupView(table, old, record, now());
       return { value: view, writes: [], changes: [], current: view };
     }
     const group = { ...old, name, attributes, description, version: old.version + 1 };
@@ -329,10 +377,10 @@ export async function updateGroup(
     const row: Write = { put: { ...groupKey(accountId, id), ...group }, if: { id, version: old.version } };
     const renaming: Write[] = from.SK === to.SK ? [] : [claimName(accountId, name, id), { delete: from }];
     const groups =
-      given.parent_id === undefined ? undefined : await moved(accountId, id, given.parent_id, record, context);
+      patch.parent_id === undefined ? undefined : await moveGroup(accountId, id, patch.parent_id, record, context);
     const [before, after] = await Promise.all([
-      groupView(table, old, record),
-      groupView(table, group, groups ? { ...record, groups } : record),
+      groupView(table, old, record, now()),
+      groupView(table, group, groups ? { ...record, groups } : record, now()),
     ]);
     return {
       value: after,
@@ -349,23 +397,26 @@ function attributesOf({ attributes: old }: StoredGroup, { attributes }: GroupCha
 }
 
 /**
- * The groups after the move of one. The write of these groups fails if anything that is checked here has changed since.
+ * The groups of `record` after the move of one group. Throws as `updateGroup` does. The write of the groups fails if
+ * any group has changed since `record` was read.
  */
-async function moved(
+async function moveGroup(
   accountId: string,
   id: string,
   parentId: string | null,
   record: GroupsRecord,
   context: Context,
 ): Promise<GroupsRecord["groups"]> {
+  const now = context.now();
   const { parent_id: _, ...group } = record.groups[id] ?? { grants: [] };
   const above = parentId === null ? [] : withAncestors(record, [parentId]);
   if (parentId !== null && above.length === 0) throw noSuch("parent_id", "group");
-  const given = parentId === null ? [] : handedByGroup(record, parentId);
-  await requireToHold(context, accountId, [...given, ...ownershipIn(handedByGroup(record, id))]);
+  const inherited = parentId === null ? [] : permissionsOfGroup(record, parentId, now);
+  const taken = ownershipIn(permissionsOfGroup(record, id, now), now);
+  await requireToHold(context, accountId, [...inherited, ...taken]);
   if (above.includes(id))
-    throw new Problem("group_cycle", "The other group is inside this group, so this group cannot be moved into it.");
-  if (above.length + heightOf(record, id) > deepest)
-    throw new Problem("limit_reached", `Groups can be nested ${deepest} levels deep at most.`);
+    throw new Problem("group_cycle", "A group cannot be moved into itself or into a group inside it.");
+  if (above.length + heightOf(record, id) > maxDepth)
+    throw new Problem("limit_reached", `Groups can be nested ${maxDepth} levels deep at most.`);
   return { ...record.groups, [id]: parentId === null ? group : { ...group, parent_id: parentId } };
 }

@@ -23,13 +23,13 @@ import {
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { handedByGroup, ownershipIn, requireToHold } from "../escalation.ts";
+import { permissionsOfGroup, ownershipIn, requireToHold } from "../escalation.ts";
 
 /*
  * Access patterns
  *   explicit members of a group, oldest first   ACCOUNT#<id> / LIST#members/<group id>
- *   the place of a member in that list          ACCOUNT#<id> / MEMBER#<group id>#<member type>#<member id>
- *   the groups of a member                      its own access record (shared/accounts/standing.ts)
+ *   the ordinal of a member in that list        ACCOUNT#<id> / MEMBER#<group id>#<member type>#<member id>
+ *   the groups of a member                      the member's access record (shared/accounts/standing.ts)
  */
 const membersOf = (accountId: string, groupId: string): List => ({
   partition: `ACCOUNT#${accountId}`,
@@ -77,8 +77,8 @@ const readMemberList = async (
 
 type Removal = { writes: Write[]; changes: Change[] };
 
-/** Plans the removal of members from a group. */
-async function planRemoval(
+/** Plans the removal of members from the list of a group, and of the group from the members' access records. */
+async function planMemberRemoval(
   table: Reader,
   accountId: string,
   groupId: string,
@@ -97,12 +97,12 @@ async function planRemoval(
   return { writes: [...writes, ...recordWrites], changes };
 }
 
-/** The change that takes a subject out of groups. */
+/** The change of an access record that removes groups. */
 const removeGroups =
   (groupIds: readonly string[]): HolderChange["change"] =>
   (held) => ({ ...held, groups: held.groups.filter((id) => !groupIds.includes(id)) });
 
-/** Plans the removal of members from the list of a group. It does not plan the change of their access records. */
+/** Plans the removal of members from the list of a group, without the change of the members' access records. */
 async function planListRemoval(
   table: Reader,
   accountId: string,
@@ -120,13 +120,13 @@ async function planListRemoval(
   );
   return {
     writes: [...rows, ...pointers],
-    changes: stored.map((place) => change(memberKind, "removed", place.subject_id, { before: place })),
+    changes: stored.map((member) => change(memberKind, "removed", member.subject_id, { before: member })),
   };
 }
 
 /**
- * Plans the removal of a member from the lists of groups. `holder` is the change of the member's access record, which
- * the caller has to make in the same transaction.
+ * Plans the removal of a member from the lists of groups. The caller must make `holder`, the change of the member's
+ * access record, in the same transaction.
  */
 export async function planLeaving(
   table: Reader,
@@ -136,8 +136,8 @@ export async function planLeaving(
 ): Promise<Removal & { holder: HolderChange["change"] }> {
   const removals = await Promise.all(
     groupIds.map(async (groupId) => {
-      const place = await table.get(memberKey(accountId, groupId, member), StoredMember);
-      return place ? planListRemoval(table, accountId, groupId, [place]) : { writes: [], changes: [] };
+      const stored = await table.get(memberKey(accountId, groupId, member), StoredMember);
+      return stored ? planListRemoval(table, accountId, groupId, [stored]) : { writes: [], changes: [] };
     }),
   );
   return {
@@ -150,7 +150,7 @@ export async function planLeaving(
 /** The part of the context that a call with several transactions needs. */
 export type CommitContext = Pick<Context, "table" | "commit">;
 
-/** Removes a member from groups, one group in each transaction. Also works for groups that have been deleted since. */
+/** Removes a member from groups, one group in each transaction. A group may have been deleted meanwhile. */
 export async function leaveGroups(
   { table, commit }: CommitContext,
   accountId: string,
@@ -159,28 +159,29 @@ export async function leaveGroups(
 ): Promise<void> {
   for (const groupId of groupIds) {
     await commit(async () => {
-      const place = await table.get(memberKey(accountId, groupId, member), StoredMember);
-      if (place) return { value: undefined, ...(await planRemoval(table, accountId, groupId, [place])) };
+      const stored = await table.get(memberKey(accountId, groupId, member), StoredMember);
+      if (stored) return { value: undefined, ...(await planMemberRemoval(table, accountId, groupId, [stored])) };
       const writes = await planHolders(table, accountId, [{ subject: member, change: removeGroups([groupId]) }]);
       return { value: undefined, writes, changes: [], housekeeping: true };
     });
   }
 }
 
+/** The most members that one transaction removes. */
 const batchSize = 8;
 
 async function firstMembers(table: Reader, accountId: string, groupId: string): Promise<StoredMembers> {
   const { rows } = await readRows(table, membersOf(accountId, groupId), { skip: 0, take: batchSize });
   const members = rows.map((row) => GroupMember.parse(row));
-  const places = await table.getMany(
+  const items = await table.getMany(
     members.map(({ subject_type: type, subject_id: id }) => memberKey(accountId, groupId, { type, id })),
   );
-  return places.flatMap((place) => (place ? [StoredMember.parse(place)] : []));
+  return items.flatMap((item) => (item ? [StoredMember.parse(item)] : []));
 }
 
 /**
  * Removes members from a group, some in each transaction, until one more transaction can remove the rest. Returns
- * whether it removed any.
+ * whether it removed a member.
  */
 export async function removeMostMembers(
   { table, commit }: CommitContext,
@@ -192,14 +193,14 @@ export async function removeMostMembers(
     if (total <= batchSize) return hasRemoved;
     await commit(async () => ({
       value: undefined,
-      ...(await planRemoval(table, accountId, groupId, await firstMembers(table, accountId, groupId))),
+      ...(await planMemberRemoval(table, accountId, groupId, await firstMembers(table, accountId, groupId))),
     }));
   }
 }
 
 /**
- * Plans the removal of the last members of a group that is being deleted. The writes fail if a member is added
- * meanwhile. Returns undefined if there are more members than one transaction can remove.
+ * Plans the removal of the last members of a group that is being deleted; undefined if the group has more members than
+ * one transaction can remove. The writes fail if a member is added meanwhile.
  */
 export async function planLastRemovals(
   table: Reader,
@@ -210,12 +211,12 @@ export async function planLastRemovals(
   const state = await readMemberList(table, accountId, groupId, stored);
   if (state.live !== stored.length) return undefined;
   if (stored.length === 0) return { writes: [unchangedList(state)], changes: [] };
-  return planRemoval(table, accountId, groupId, stored, state);
+  return planMemberRemoval(table, accountId, groupId, stored, state);
 }
 
 /**
- * The items that `removeMostMembers` and `planLastRemovals` read of a group without members. The head of the list is
- * read three times.
+ * The items that `removeMostMembers` and `planLastRemovals` read if the group has no members. They read the head of the
+ * list three times.
  */
 export function aheadOfLastRemovals(accountId: string, groupId: string): Key[] {
   const { keys = [] } = aheadOfList(membersOf(accountId, groupId));
@@ -225,6 +226,7 @@ export function aheadOfLastRemovals(accountId: string, groupId: string): Key[] {
 type Membership = z.output<typeof GroupMember>;
 type Member = Subject & { type: "user" | "service_account" };
 
+/** Reads the groups of an account. Throws 404 if the account does not have the group. */
 async function requireGroup(table: Reader, accountId: string, groupId: string) {
   const record = await readGroups(table, accountId);
   if (!Object.hasOwn(record.groups, groupId)) throw notFound();
@@ -238,7 +240,7 @@ export function aheadOfMembers(accountId: string, groupId: string, page: PageQue
 }
 
 /**
- * A page of the explicit members of a group, in the order they were added. Throws 404 for a group that the account
+ * A page of the explicit members of a group, in the order of their addition. Throws 404 for a group that the account
  * does not have.
  */
 export async function listMembers(
@@ -263,7 +265,7 @@ export function aheadOfNewMember(accountId: string, groupId: string, member: Sub
 
 /**
  * Adds a user or service account to a group. Adding a member again changes nothing. Throws:
- * - 403 `would_escalate` unless the caller holds everything that the group grants;
+ * - 403 `would_escalate` unless the caller holds all permissions that the group gives;
  * - 404 for a group that the account does not have;
  * - 409 `limit_reached` if the member is in too many groups;
  * - 422 for a service account that the account does not have.
@@ -276,7 +278,7 @@ export async function addMember(
 ): Promise<Membership> {
   const { table, commit, now } = context;
   const record = await requireGroup(table, accountId, groupId);
-  await requireToHold(context, accountId, handedByGroup(record, groupId));
+  await requireToHold(context, accountId, permissionsOfGroup(record, groupId, now()));
   return commit(async () => {
     const { version } = await requireGroup(table, accountId, groupId);
     const key = memberKey(accountId, groupId, member);
@@ -294,31 +296,29 @@ export async function addMember(
         { subject: member, change: (held) => ({ ...held, groups: [...held.groups, groupId] }) },
       ]),
     );
-    const place: Write = { put: { ...key, ...added, ordinal: state.next }, if: "absent" };
-    // The groups must not have changed since the check that the caller holds everything that the group grants.
+    const pointer: Write = { put: { ...key, ...added, ordinal: state.next }, if: "absent" };
+    // The groups must not have changed since the check that the caller holds all permissions that the group gives.
     const unchanged: Write = { check: { PK: `ACCOUNT#${accountId}`, SK: "GROUPS" }, if: { version } };
     if (version !== record.version)
-      await requireToHold(context, accountId, handedByGroup(await readGroups(table, accountId), groupId));
+      await requireToHold(context, accountId, permissionsOfGroup(await readGroups(table, accountId), groupId, now()));
     return {
       value: added,
-      writes: [...appendRows(state, [added]), place, unchanged, ...joined],
+      writes: [...appendRows(state, [added]), pointer, unchanged, ...joined],
       changes: [change(memberKind, "added", member.id, { after: added })],
     };
   });
 }
 
-/**
- * The items that `removeMember` reads, if the member is a user and was among the first 4,096 added to the group.
- */
+/** The items that `removeMember` reads if the member is a user and one of the first 4,096 members of the group. */
 export function aheadOfMemberRemoval(accountId: string, groupId: string, memberId: string): Ahead {
-  const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
+  const keys = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
   const holder = aheadOfHolder(accountId, { type: "user", id: memberId }, { leaves: true });
-  return aheadOfList(membersOf(accountId, groupId), [0], [groupsKey(accountId), ...either, ...holder]);
+  return aheadOfList(membersOf(accountId, groupId), [0], [groupsKey(accountId), ...keys, ...holder]);
 }
 
 /**
- * Removes a member from a group. Throws 404, and 403 `would_escalate` if the group has ownership of the account and the
- * caller does not.
+ * Removes a member from a group. Throws 404. Throws 403 `would_escalate` if the group owns the account and the caller
+ * does not.
  */
 export async function removeMember(
   accountId: string,
@@ -326,13 +326,13 @@ export async function removeMember(
   memberId: string,
   context: Context,
 ): Promise<void> {
-  const { table, commit } = context;
+  const { table, commit, now } = context;
   const record = await requireGroup(table, accountId, groupId);
-  await requireToHold(context, accountId, ownershipIn(handedByGroup(record, groupId)));
+  await requireToHold(context, accountId, ownershipIn(permissionsOfGroup(record, groupId, now()), now()));
   await commit(async () => {
-    const either = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
-    const stored = (await table.getMany(either)).flatMap((place) => (place ? [StoredMember.parse(place)] : []));
+    const keys = MemberType.options.map((type) => memberKey(accountId, groupId, { type, id: memberId }));
+    const stored = (await table.getMany(keys)).flatMap((item) => (item ? [StoredMember.parse(item)] : []));
     if (stored.length === 0) throw notFound();
-    return { value: undefined, ...(await planRemoval(table, accountId, groupId, stored)) };
+    return { value: undefined, ...(await planMemberRemoval(table, accountId, groupId, stored)) };
   });
 }

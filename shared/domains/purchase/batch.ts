@@ -1,32 +1,44 @@
 import * as z from "zod";
 
+import { defineKind } from "../../changes/kind.ts";
+import { Id } from "../../core/ids.ts";
 import { Timestamp } from "../../core/time.ts";
+import { Contact } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import { StoredContact } from "./contact.ts";
+import { DnsMode, type Purchase, type StoredDomain, type Transfer } from "../domain.ts";
 
 /*
  * Access patterns
- *   a purchase of several names   ACCOUNT#<id> / PURCHASE#<batch id>
+ *   a purchase or transfer of several names   ACCOUNT#<id> / PURCHASE#<batch id>
  */
 const batchKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `PURCHASE#${id}` });
 
-/** How long a batch and its contact are kept, in seconds: long enough to settle every name. */
+/** How long a batch and its contact are stored, in seconds. By then the registration or transfer of each name is over. */
 const keptSeconds = 60 * 86_400;
 
 /**
- * The part of a purchase that is needed later: the contact, and the names that wait for a payment with their prices.
+ * A batch: the names of one purchase or of one request for transfers. It stores the contact, and the names that wait for a
+ * payment, with their prices in minor units and their sealed auth codes.
  */
 export const StoredBatch = z.object({
   id: z.string(),
   account_id: z.string(),
   workspace_id: z.string(),
-  contact: StoredContact,
-  waiting: z.array(z.object({ name: z.string(), price: z.int() })),
+  contact: Contact,
+  /** Batches of earlier versions all register names. */
+  type: z.enum(["registration", "transfer"]).default("registration"),
+  /** Who hosts the DNS of the names that are transferred. */
+  dns_mode: DnsMode.default("hosted"),
+  waiting: z.array(z.object({ name: z.string(), price: z.int(), sealed_auth_code: z.string().optional() })),
   created_at: Timestamp,
   version: z.int(),
 });
 export type StoredBatch = z.output<typeof StoredBatch>;
+
+/** The purchase or the transfer of a domain, if it belongs to this batch; otherwise undefined. */
+export const boughtIn = ({ purchase, transfer }: StoredDomain, batchId: string): Purchase | Transfer | undefined =>
+  [purchase, transfer].find((request) => request?.batch_id === batchId);
 
 /** The table item of a batch, with its expiry. */
 export const batchItem = (batch: StoredBatch) => ({
@@ -37,3 +49,26 @@ export const batchItem = (batch: StoredBatch) => ({
 
 export const getBatch = (table: Reader, accountId: string, id: string): Promise<StoredBatch | undefined> =>
   table.get(batchKey(accountId, id), StoredBatch);
+
+const BatchView = z.object({
+  id: Id.meta({ description: "The id of the purchase." }),
+  results: z
+    .array(
+      z.object({
+        domain_name: z.string().meta({ description: "The domain's name." }),
+        status: z
+          .enum(["pending_registration", "pending_transfer", "failed"])
+          .meta({ description: "The result for the name." }),
+        error_code: z.string().nullable().meta({ description: "Why the name failed." }),
+      }),
+    )
+    .meta({ description: "The result for each name that waited for the payment." }),
+});
+
+/** The events of batches. */
+export const purchaseKind = defineKind({
+  name: "domain_purchase",
+  verbs: ["continued"],
+  view: BatchView,
+  seenWith: "domain.view",
+});

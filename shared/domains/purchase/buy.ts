@@ -1,40 +1,70 @@
-import { change } from "../../changes/kind.ts";
+import type { Change } from "../../changes/kind.ts";
 import type { Commit } from "../../changes/recorder.ts";
 import { Problem } from "../../core/errors.ts";
 import { movementKey } from "../../ledger/ledger.ts";
 import { MovementConflict, StoredMovement } from "../../ledger/movement.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
+import { purchaseHold } from "../../wallet/purchase.ts";
+import { readVatRule, type VatRule } from "../../wallet/vat.ts";
 import { planWallet, walletOf, type Posting } from "../../wallet/wallet.ts";
-import { domainKind, holderKey, unregistered, type StoredDomain } from "../domain.ts";
-import { buyerWrite, holderWrite, readBuyers, readHolders, type StoredHolder } from "../holder.ts";
-import { planNewDomains } from "../setup/new.ts";
-import { domainView } from "../view.ts";
+import type { StoredDomain } from "../domain.ts";
+import type { Patience, Quote } from "./offers.ts";
+import type { ErrorCode, OrderType } from "./results.ts";
 
-/** A name to buy, with the agreed price of its first year in minor units. */
-export type Wanted = { name: string; price: number };
+/** A name to buy, with the agreed price without VAT in minor units, and its sealed auth code if it is transferred. */
+export type Wanted = { name: string; price: number; sealed_auth_code?: string | undefined };
 
 /**
- * The result for one name. It is the domain that is being registered, or the reason why the name was not bought. The
- * domain is undefined if an earlier run of the batch bought the name.
+ * The outcome for one name: the domain that is being registered or transferred, or the reason why the name was not
+ * bought. The domain is undefined if an earlier run of the batch bought the name.
  */
-export type Bought =
+export type Outcome =
   | { name: string; domain: StoredDomain | undefined }
-  | { name: string; code: "domain_exists" | "domain_taken" | "insufficient_funds" };
+  | { name: string; code: Obstacle | "insufficient_funds" };
 
-/** Thrown when this account or another one has the name already. */
-class NameTaken extends Error {
+type Obstacle = "domain_exists" | "domain_taken" | "domain_not_ready";
+
+/** Thrown when an account has the name already, or when the account's domain that lost the name cannot have it back yet. */
+export class NameTaken extends Error {
   readonly taken: string;
-  readonly code: "domain_exists" | "domain_taken";
-  constructor(name: string, code: "domain_exists" | "domain_taken") {
+  readonly code: Obstacle;
+  constructor(name: string, code: Obstacle) {
     super(`${name}: ${code}`);
     this.taken = name;
     this.code = code;
   }
 }
 
+/** Thrown when these names need a transaction each. */
+export class OneByOne extends Error {}
+
+/** The account, workspace and batch of the domains that a transaction buys, and its time. */
+export type BatchPlace = { accountId: string; workspaceId: string; batchId: string; now: Date };
+
+/** The two kinds of orders: names are registered, or transferred to us. */
+export type OrderKind = {
+  type: OrderType;
+  /** Asks the registrar for the prices of names. A name without an answer in time is `unchecked`. */
+  quotes: (names: readonly string[], patience: Patience) => Promise<Quote<ErrorCode>[]>;
+  /** Whether a name that is a domain of the account already can be ordered. */
+  takesOwn: (own: StoredDomain) => boolean;
+  /** Seals the auth codes of transfers, before the transactions. */
+  prepare: (wanted: readonly Wanted[]) => Promise<readonly Wanted[]>;
+  /** Plans the domains of names whose prices are held. Throws `NameTaken` and `OneByOne`. */
+  plan: (
+    table: Reader,
+    place: BatchPlace,
+    wanted: readonly Wanted[],
+  ) => Promise<{ domains: StoredDomain[]; writes: Write[]; changes: Change[] }>;
+  /** The description of a name's hold in the wallet. */
+  describe: (name: string) => string;
+};
+
+/** The means to buy, on behalf of a caller or of the product itself. */
 type Buyer = { table: Reader; commit: Commit; now: () => Date };
 type Order = {
+  kind: OrderKind;
   accountId: string;
   workspaceId: string;
   batchId: string;
@@ -46,15 +76,15 @@ type Order = {
 const namesAtOnce = 5;
 
 /**
- * Holds the price of each name and starts its registration, a few names in each transaction. A name that fails does not
- * affect the others. A name for which the money is not enough gets `insufficient_funds`. The names after it are still
- * tried.
+ * Holds the price of each name and starts its registration or transfer, for a few names in each transaction. A name that
+ * fails does not affect the others. A name that the wallet does not cover gets `insufficient_funds`, and the names after
+ * it are still tried.
  */
-export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Buyer): Promise<Bought[]> {
-  const outcomes = new Map<string, Bought>();
+export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: Buyer): Promise<Outcome[]> {
+  const outcomes = new Map<string, Outcome>();
   let remaining = [...wanted];
   let atOnce = namesAtOnce;
-  const settle = (outcome: Bought): void => {
+  const settle = (outcome: Outcome): void => {
     outcomes.set(outcome.name, outcome);
     remaining = remaining.filter(({ name }) => name !== outcome.name);
   };
@@ -64,9 +94,9 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: B
       for (const bought of await buyTogether(order, some, buyer)) settle(bought);
     } catch (error) {
       if (error instanceof NameTaken) settle({ name: error.taken, code: error.code });
-      // Another run of the same batch bought one of the names at another price meanwhile, so the bought names are read
-      // again.
+      // Meanwhile another run of the batch bought one of these names at another price. The next try finds this name bought.
       else if (error instanceof MovementConflict) continue;
+      else if (error instanceof OneByOne) atOnce = 1;
       else if (!(error instanceof Problem) || error.code !== "insufficient_funds") throw error;
       // Money that is too little for several names may be enough for one.
       else if (some.length > 1) atOnce = 1;
@@ -76,16 +106,17 @@ export async function buyNames(order: Order, wanted: readonly Wanted[], buyer: B
   return wanted.flatMap(({ name }) => outcomes.get(name) ?? []);
 }
 
+/** The id of the hold in the wallet for a name of a batch. */
 export const holdIdOf = (batchId: string, name: string): string => `purchase/${batchId}/${name}`;
 
-const refuse = (code: "domain_exists" | "domain_taken") => (name: string) => () => new NameTaken(name, code);
+/** Makes the error for a name that cannot be bought. */
+export const refuse = (code: Obstacle) => (name: string) => () => new NameTaken(name, code);
 
 type Batch = Pick<Order, "accountId" | "batchId">;
 
 /**
- * The price at which a batch bought each name, even if the domain has been deleted since; undefined for a name that the
- * batch did not buy. The hold in the wallet proves the purchase, because the transaction that creates the domain makes
- * it.
+ * The price without VAT at which a batch bought each name, in minor units; undefined for a name that the batch did not buy. The hold
+ * in the wallet proves the purchase, even if the domain was deleted since: one transaction makes the hold and the domain.
  */
 export async function pricesPaid(
   table: Reader,
@@ -94,96 +125,47 @@ export async function pricesPaid(
 ): Promise<(number | undefined)[]> {
   const keys = names.map((name) => movementKey(walletOf(accountId), holdIdOf(batchId, name)));
   const holds = await table.getMany(keys);
-  return holds.map((hold) => hold && StoredMovement.parse(hold).amount);
+  return holds.map((hold) => {
+    const { amount, tax = 0 } = hold ? StoredMovement.parse(hold) : {};
+    return amount === undefined ? undefined : amount - tax;
+  });
 }
 
-/** Whether a batch bought each name, even if the domain has been deleted since. */
+/** Whether a batch bought each name, even if the domain was deleted since. */
 export const areBought = async (table: Reader, batch: Batch, names: readonly string[]): Promise<boolean[]> =>
   (await pricesPaid(table, batch, names)).map((price) => price !== undefined);
 
-/**
- * Reads who has the names, and returns a function that makes the writes which claim a domain's name. Throws `NameTaken`
- * for a name that another account holds firmly. If another account connected a name but never proved it, that account
- * keeps the name until the registration succeeds.
- */
-async function planClaims(
-  table: Reader,
-  accountId: string,
-  wanted: readonly Wanted[],
-): Promise<(domain: StoredDomain) => Write[]> {
-  const names = wanted.map(({ name }) => name);
-  const [holders, buyers] = await Promise.all([readHolders(table, names), readBuyers(table, names)]);
-  const endedClaims = new Map(
-    names.map((name, index) => [name, buyers[index]?.isOver ? buyers[index].buyer : undefined]),
-  );
-  const holderByName = new Map<string, StoredHolder>();
-  for (const [index, name] of names.entries()) {
-    const holder = holders[index];
-    if (!holder) continue;
-    if (holder.firm && holder.account_id !== accountId) throw new NameTaken(name, "domain_taken");
-    holderByName.set(name, holder);
-  }
-  return (domain) => {
-    const { name } = domain;
-    const holder = holderByName.get(name);
-    const buyerClaim = { ...buyerWrite(domain, endedClaims.get(name)), orElse: refuse("domain_taken")(name) };
-    return [buyerClaim, holder ? { check: holderKey(name), if: { ...holder } } : holderWrite(domain, "absent")];
-  };
-}
-
 function buyTogether(
-  { accountId, workspaceId, batchId, planMore }: Order,
+  { kind, accountId, workspaceId, batchId, planMore }: Order,
   wanted: readonly Wanted[],
   { table, commit, now }: Buyer,
-): Promise<Bought[]> {
+): Promise<Outcome[]> {
   return commit(async () => {
     const at = now();
     const names = wanted.map(({ name }) => name);
-    const bought = await areBought(table, { accountId, batchId }, names);
+    const [bought, rule] = await Promise.all([
+      areBought(table, { accountId, batchId }, names),
+      readVatRule(table, accountId),
+    ]);
     const alreadyBought = names.flatMap((name, index) => (bought[index] ? [{ name, domain: undefined }] : []));
     const fresh = wanted.filter((_, index) => !bought[index]);
     if (fresh.length === 0) return { value: alreadyBought, writes: [], changes: [], partial: true };
     const moreWrites = (await planMore?.()) ?? [];
-    const holds = fresh.map((one) => holdOf(batchId, one));
+    const holds = fresh.map((one) => holdOf(batchId, one, kind, rule));
     // The wallet and the holders of the names are read at the same time. The wallet is awaited last, so that a taken
-    // name is reported before a lack of money.
+    // name is reported before a wallet that does not cover the price.
     const paying = planWallet(table, accountId, holds, at);
     paying.catch(() => undefined);
-    const nameWritesOf = await planClaims(table, accountId, fresh);
-    const { domains, writes } = await planNewDomains(
-      table,
-      { accountId, workspaceId, now: at },
-      fresh.map(({ name, price }) => ({
-        name,
-        source: "purchased",
-        status: "pending_registration",
-        auto_renew: true,
-        due_at: at.toISOString(),
-        registration: unregistered("pending"),
-        purchase: { batch_id: batchId, price, hold_id: holdIdOf(batchId, name), stage: "held" },
-      })),
-      { taken: refuse("domain_taken"), exists: refuse("domain_exists"), claim: nameWritesOf },
-    );
+    const { domains, writes, changes } = await kind.plan(table, { accountId, workspaceId, batchId, now: at }, fresh);
     const wallet = await paying;
     return {
       value: [...alreadyBought, ...domains.map((domain) => ({ name: domain.name, domain }))],
       writes: [...moreWrites, ...writes, ...wallet.writes],
-      changes: [
-        ...domains.map((domain) => change(domainKind, "created", domain.id, { after: domainView(domain) })),
-        ...wallet.changes,
-      ],
+      changes: [...changes, ...wallet.changes],
       partial: true,
     };
   });
 }
 
-const holdOf = (batchId: string, { name, price }: Wanted): Posting => ({
-  kind: "hold",
-  id: holdIdOf(batchId, name),
-  debit: "wallet",
-  credit: "revenue",
-  amount: price,
-  code: "domain",
-  type: "purchase",
-  description: `Registration of ${name} for a year`,
-});
+const holdOf = (batchId: string, { name, price }: Wanted, { describe }: OrderKind, rule: VatRule): Posting =>
+  purchaseHold({ id: holdIdOf(batchId, name), price, code: "domain", description: describe(name) }, rule);

@@ -7,30 +7,43 @@ import { findWorkspace } from "../../workspaces/workspace.ts";
 import { batchQueue } from "../domain.ts";
 import { domainByName } from "../find.ts";
 import { systemMover, type DomainWork } from "../setup/work.ts";
-import { purchaseKind } from "./batch-kind.ts";
-import { batchItem, getBatch, type StoredBatch } from "./batch.ts";
-import { areBought, buyNames, type Wanted } from "./buy.ts";
-import { quotesFor, type Quote } from "./offers.ts";
+import { batchItem, getBatch, purchaseKind, type StoredBatch } from "./batch.ts";
+import { areBought, buyNames, type OrderKind, type Wanted } from "./buy.ts";
+import type { Quote } from "./offers.ts";
+import { registrationOrder } from "./purchase.ts";
+import { boughtAs } from "./results.ts";
+import { sealContext, transferOrder } from "./transfer.ts";
 
+/** How long one run waits for the prices of the names, in milliseconds. */
 const budgetMs = 20_000;
-/** For how long a registry that does not answer is asked again, in milliseconds. */
+/** How long after the payment a registry that does not answer is asked again, in milliseconds. */
 const patienceMs = 3_600_000;
 
 /** The reason why a name is not bought. */
 type Refused =
   | "domain_exists"
   | "domain_taken"
+  | "domain_not_ready"
   | "insufficient_funds"
   | "quote_changed"
   | "unchecked"
   | "workspace_gone";
 
+/** The order for the waiting names of a batch. The request has checked the permissions on own domains of these names. */
+function orderOf({ type, account_id, dns_mode, waiting }: StoredBatch, { registrar, secrets }: DomainWork): OrderKind {
+  if (type === "registration") return registrationOrder(registrar, () => true);
+  const codes = new Map(waiting.map(({ name, sealed_auth_code }) => [name, sealed_auth_code]));
+  const sealed = async (name: string): Promise<string> => codes.get(name) ?? "";
+  const open = async (name: string): Promise<string> => secrets.open(await sealed(name), sealContext(account_id, name));
+  return transferOrder(registrar, { open, sealed }, dns_mode, () => true);
+}
+
 /**
- * Buys the waiting names of a purchase whose payment arrived at `at`.
- * - A name is bought at the agreed price or a lower one.
+ * Buys the waiting names of a batch, whose payment arrived at `at`.
+ * - A name is bought at the agreed price or at a lower price.
  * - The money for names that cannot be bought stays in the wallet.
  * - A repeated run does not buy a name twice.
- * - If a registry does not answer, the work stays due, for an hour at most.
+ * - If a registry does not answer, the work stays due until an hour after the payment.
  */
 export async function continueBatch(accountId: string, batchId: string, at: string, work: DomainWork): Promise<void> {
   const batch = await getBatch(work.table, accountId, batchId);
@@ -52,15 +65,16 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
   if (!(await findWorkspace(work.table, accountId, workspaceId))) {
     return new Map(left.map(({ name }) => [name, "workspace_gone"]));
   }
-  const quotes = await quotesFor(work.registrar, namesOf(left), { budgetMs, log: work.log });
-  const offers = left.map(({ name, price }, index) => offerOf({ name, price }, quotes[index]));
+  const kind = orderOf(batch, work);
+  const quotes = await kind.quotes(namesOf(left), { budgetMs, log: work.log });
+  const offers = left.map((one, index) => offerOf(one, quotes[index]));
   const wanted = offers.flatMap((offer) => ("price" in offer ? [offer] : []));
   for (const { name } of wanted) {
     const own = await domainByName(work.table, accountId, name);
     if (own?.status === "failed") await removeFailed(accountId, own, mover);
   }
   const outcomes = await buyNames(
-    { accountId, workspaceId, batchId, planMore: () => claim(batch, work) },
+    { kind, accountId, workspaceId, batchId, planMore: () => claim(batch, work) },
     wanted,
     mover,
   );
@@ -69,15 +83,18 @@ async function buyWaiting(batch: StoredBatch, work: DomainWork): Promise<Map<str
 
 const namesOf = (all: readonly { name: string }[]): string[] => all.map(({ name }) => name);
 
-/** The name at its present price, if that is at most the agreed one; otherwise the reason. */
-function offerOf(agreed: Wanted, { price, reason }: Partial<Quote> = {}): Wanted | { name: string; code: Refused } {
+/** The name at its present price, or the reason why the name is not bought, such as a price above the agreed price. */
+function offerOf(
+  agreed: Wanted,
+  { price, reason }: Partial<Quote<string>> = {},
+): Wanted | { name: string; code: Refused } {
   const { name } = agreed;
   if (reason === "unchecked") return { name, code: reason };
   if (reason !== undefined || price === undefined || price > agreed.price) return { name, code: "quote_changed" };
-  return { name, price };
+  return { ...agreed, price };
 }
 
-/** The write that fails the transaction if another process continues or ends the batch at the same time. */
+/** The write that makes the transaction fail if another process continues or ends the batch at the same time. */
 async function claim({ account_id, id }: StoredBatch, { table }: DomainWork): Promise<Write[]> {
   const batch = await getBatch(table, account_id, id);
   if (!batch || batch.waiting.length === 0) throw new Problem("busy", "Another process is continuing this purchase.");
@@ -85,7 +102,7 @@ async function claim({ account_id, id }: StoredBatch, { table }: DomainWork): Pr
   return [{ put: batchItem({ ...batch, version: version + 1 }), if: { version } }];
 }
 
-/** Clears the waiting names, and reports the result of each in an event. */
+/** Removes the waiting names from the batch, and reports the result for each name in an event. */
 async function finish({ account_id: accountId, id }: StoredBatch, refused: Map<string, Refused>, work: DomainWork) {
   const { table, commit } = systemMover(work, accountId);
   await commit(async () => {
@@ -94,7 +111,7 @@ async function finish({ account_id: accountId, id }: StoredBatch, refused: Map<s
     const bought = await areBought(table, { accountId, batchId: id }, namesOf(batch.waiting));
     const results = batch.waiting.map(({ name }, index) =>
       bought[index]
-        ? { domain_name: name, status: "pending_registration", error_code: null }
+        ? { domain_name: name, status: boughtAs[batch.type], error_code: null }
         : { domain_name: name, status: "failed", error_code: refused.get(name) ?? "quote_changed" },
     );
     const { version } = batch;

@@ -1,9 +1,9 @@
 import { mapConcurrently } from "../../core/concurrency.ts";
 import type { Log } from "../../core/log.ts";
-import type { Offer, Registrar } from "../../providers/registrar/registrar.ts";
+import { mostYears, type Offer, type Registrar, type TransferOffer } from "../../providers/registrar/registrar.ts";
 import { registrable } from "../registrable.ts";
 
-/** The reasons why a name cannot be bought here; `unchecked` means that there was no time or no answer. */
+/** The reasons why a name cannot be bought here, with a sentence for people. */
 export const refusalReasons = {
   not_registrable: "Only a name directly under a public suffix, such as example.com, can be registered.",
   unsupported_tld: "Names under this top-level domain are not sold here.",
@@ -15,10 +15,49 @@ export const refusalReasons = {
 } as const;
 export type RefusalReason = keyof typeof refusalReasons;
 
-/** The price of a name in minor units, or the reason why it cannot be bought. */
-export type Quote = { name: string; price?: number; renewalPrice?: number; reason?: RefusalReason };
+const { not_registrable, unsupported_tld, domain_premium, domain_invalid, unchecked } = refusalReasons;
 
-const reasons: Record<Exclude<Offer["status"], "available">, RefusalReason> = {
+/** The reasons why a name cannot be transferred to us at present, with a sentence that says what to do. */
+export const transferReasons = {
+  not_registrable,
+  unsupported_tld,
+  domain_premium,
+  domain_invalid,
+  unchecked,
+  not_registered: "Nobody has registered this name. Buy it with domains.purchase.",
+  auth_code_wrong: "The auth code is wrong. Get a new one from the name's present registrar.",
+  transfer_locked: "The name is locked against transfer. Unlock it at its present registrar, and try again.",
+  transfer_too_soon:
+    "The name was registered or transferred less than 60 days ago. Transfer it from `transferable_at` on.",
+  too_many_years: `A transfer adds a year, and a name is registered for at most ${mostYears} years. Transfer it once it has less than ${mostYears - 1} years left.`,
+  transfer_refused: "The registrar does not take this name at present. Ask its present registrar.",
+} as const;
+export type TransferReason = keyof typeof transferReasons;
+
+/**
+ * The price of a name in minor units, or the reason why the name cannot be bought or transferred. `detail` is a sentence
+ * of the registrar about the reason. `transferableAt` belongs to `transfer_too_soon`.
+ */
+export type Quote<Reason extends string = RefusalReason> = {
+  name: string;
+  price?: number;
+  renewalPrice?: number;
+  reason?: Reason;
+  detail?: string;
+  transferableAt?: string;
+};
+
+/** How long to wait for the registrar, in milliseconds, and the log for its failures. */
+export type Patience = { budgetMs: number; log: Log };
+
+/** Asks the registrar for the prices of registrations, as `askQuotes` does. */
+export const registrationQuotes = (
+  registrar: Registrar,
+  names: readonly string[],
+  patience: Patience,
+): Promise<Quote[]> => askQuotes(names, async (name) => registrationQuote(await registrar.offer(name)), patience);
+
+const registrationReasons: Record<Exclude<Offer["status"], "available">, RefusalReason> = {
   premium: "domain_premium",
   unavailable: "domain_unavailable",
   reserved: "domain_reserved",
@@ -27,18 +66,79 @@ const reasons: Record<Exclude<Offer["status"], "available">, RefusalReason> = {
   unknown: "unchecked",
 };
 
-function quoteOf({ name, status, price, renewalPrice }: Offer): Quote {
+function registrationQuote({ name, status, price, renewalPrice }: Offer): Quote {
   const prices = {
     ...(price === undefined ? {} : { price }),
     ...(renewalPrice === undefined ? {} : { renewalPrice }),
   };
-  if (status !== "available") return { name, ...prices, reason: reasons[status] };
+  if (status !== "available") return { name, ...prices, reason: registrationReasons[status] };
   return price === undefined ? { name, reason: "unchecked" } : { name, ...prices };
 }
 
-type Patience = { budgetMs: number; log: Log };
+const reasonsOfTransfers: Record<Exclude<TransferOffer["status"], "transferable">, TransferReason | "domain_taken"> = {
+  auth_code_wrong: "auth_code_wrong",
+  locked: "transfer_locked",
+  too_soon: "transfer_too_soon",
+  too_many_years: "too_many_years",
+  refused: "transfer_refused",
+  premium: "domain_premium",
+  not_registered: "not_registered",
+  ours: "domain_taken",
+  unsupported_tld: "unsupported_tld",
+  invalid: "domain_invalid",
+  unknown: "unchecked",
+};
 
-/** The top-level domains that the registrar sells; undefined when it does not answer in time. */
+/** Asks the registrar for the price of a transfer. Throws 503 when the registrar does not answer. */
+export async function transferQuote(
+  registrar: Registrar,
+  name: string,
+  authCode: string,
+): Promise<Quote<TransferReason | "domain_taken">> {
+  const { status, price, reason, transferableAt } = await registrar.transferOffer(name, authCode);
+  if (status === "transferable") return price === undefined ? { name, reason: "unchecked" } : { name, price };
+  return {
+    name,
+    reason: reasonsOfTransfers[status],
+    ...(reason === undefined ? {} : { detail: reason }),
+    ...(transferableAt === undefined ? {} : { transferableAt }),
+  };
+}
+
+const concurrency = 20;
+
+/**
+ * Calls `quote` for each name that can be registered, for 20 names at a time. Returns the quotes in the order of the
+ * names. A name is `unchecked` if its call fails, or has no result within `budgetMs`.
+ */
+export async function askQuotes<Reason extends string>(
+  names: readonly string[],
+  quote: (name: string) => Promise<Quote<Reason>>,
+  { budgetMs, log }: Patience,
+): Promise<Quote<Reason | RefusalReason>[]> {
+  const ended = new AbortController();
+  // The timer does not keep the process alive: while a caller waits, its open request to the registrar does.
+  const timer = setTimeout(() => ended.abort(), budgetMs).unref();
+  const late = new Promise<"late">((settle) => ended.signal.addEventListener("abort", () => settle("late")));
+  const ask = async (name: string): Promise<Quote<Reason | RefusalReason>> => {
+    if (registrable(name)?.domain !== name) return { name, reason: "not_registrable" };
+    if (ended.signal.aborted) return { name, reason: "unchecked" };
+    try {
+      const quoted = await Promise.race([quote(name), late]);
+      return quoted === "late" ? { name, reason: "unchecked" } : quoted;
+    } catch (error) {
+      log.error("no offer for a name", { name, reason: String(error) });
+      return { name, reason: "unchecked" };
+    }
+  };
+  const asked = await mapConcurrently(names, concurrency, ask);
+  clearTimeout(timer);
+  return asked.map((settled, index) =>
+    settled.status === "fulfilled" ? settled.value : { name: names[index] ?? "", reason: "unchecked" },
+  );
+}
+
+/** The top-level domains that the registrar sells; undefined if the registrar does not answer within `budgetMs`. */
 export async function tldsOf(
   registrar: Registrar,
   { budgetMs, log }: Patience,
@@ -48,42 +148,9 @@ export async function tldsOf(
   try {
     return await Promise.race([registrar.tlds(), late]);
   } catch (error) {
-    log.error("no list of what is sold", { reason: String(error) });
+    log.error("no list of top-level domains", { reason: String(error) });
     return undefined;
   } finally {
     clearTimeout(timer);
   }
-}
-
-const concurrency = 20;
-
-/**
- * Asks the registrar for quotes, 20 at a time, and returns them in the order of the names. A name without an answer in
- * time is `unchecked`.
- */
-export async function quotesFor(
-  registrar: Registrar,
-  names: readonly string[],
-  { budgetMs, log }: Patience,
-): Promise<Quote[]> {
-  const over = new AbortController();
-  // The timer does not keep the process alive: while a caller waits, its open request to the registrar does.
-  const timer = setTimeout(() => over.abort(), budgetMs).unref();
-  const late = new Promise<"late">((settle) => over.signal.addEventListener("abort", () => settle("late")));
-  const ask = async (name: string): Promise<Quote> => {
-    if (registrable(name)?.domain !== name) return { name, reason: "not_registrable" };
-    if (over.signal.aborted) return { name, reason: "unchecked" };
-    try {
-      const offer = await Promise.race([registrar.offer(name), late]);
-      return offer === "late" ? { name, reason: "unchecked" } : quoteOf(offer);
-    } catch (error) {
-      log.error("no offer for a name", { name, reason: String(error) });
-      return { name, reason: "unchecked" };
-    }
-  };
-  const asked = await mapConcurrently(names, concurrency, ask);
-  clearTimeout(timer);
-  return asked.map((one, index) =>
-    one.status === "fulfilled" ? one.value : { name: names[index] ?? "", reason: "unchecked" },
-  );
 }

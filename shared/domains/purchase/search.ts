@@ -9,8 +9,8 @@ import { Warning } from "../domain.ts";
 import { takenNames } from "../holder.ts";
 import { readName } from "../name.ts";
 import { registrable } from "../registrable.ts";
-import { warningsFor } from "../setup/new.ts";
-import { quotesFor, refusalReasons, tldsOf, type Quote, type RefusalReason } from "./offers.ts";
+import { warningsFor } from "../setup/lookalikes.ts";
+import { registrationQuotes, refusalReasons, tldsOf, type Quote, type RefusalReason } from "./offers.ts";
 
 const tld = /^\.?[a-z0-9-]+(?:\.[a-z0-9-]+)*$/;
 const tldError = "Write a top-level domain such as com";
@@ -71,6 +71,7 @@ type SearchResult = z.output<typeof SearchResult>;
 const resultLimit = 20;
 const defaultBudgetMs = 4_000;
 const favourites = ["com", "net", "org", "io", "co", "app", "dev", "email"];
+/** The similar labels that a search suggests. */
 const shapes = [
   (word: string) => `get${word}`,
   (word: string) => `${word}hq`,
@@ -90,22 +91,22 @@ function labelOf(keyword: string): string {
 
 const fits = (name: string): boolean => "name" in readName(name);
 
-/** The names to ask for: the requested one first, then its label under other top-level domains, then similar labels. */
+/** The names to ask for: first the requested name, then its label under other top-level domains, then similar labels. */
 function candidates(query: string, tlds: readonly string[], isChosen: boolean): string[] {
   const read = readName(query);
   const named = "name" in read ? registrable(read.name) : undefined;
-  const asked = named && (!isChosen || tlds.includes(named.suffix)) ? [named.domain] : [];
+  const requested = named && (!isChosen || tlds.includes(named.suffix)) ? [named.domain] : [];
   const label = named ? named.domain.slice(0, -named.suffix.length - 1) : labelOf(query);
-  if (label === "") return asked;
+  if (label === "") return requested;
   const elsewhere = tlds.map((tld) => `${label}.${tld}`);
   const [first = "com"] = tlds;
   const near = label.startsWith("xn--") ? [] : shapes.map((shape) => `${shape(label)}.${first}`);
-  return [...new Set([...asked, ...elsewhere, ...near])].filter(fits).slice(0, resultLimit);
+  return [...new Set([...requested, ...elsewhere, ...near])].filter(fits).slice(0, resultLimit);
 }
 
 /**
- * Searches for a name, or for suggestions for a keyword, with availability and prices. At most 20 results, after about
- * `budgetMs`; a name for which the registrar has not answered by then is `unchecked`.
+ * Searches for a name, or suggests names for a keyword, with availability and prices. Returns at most 20 results after
+ * about `budgetMs`. A name is `unchecked` if the registrar has not answered for it by then.
  */
 export async function searchDomains(
   accountId: string,
@@ -115,15 +116,20 @@ export async function searchDomains(
   budgetMs: number = defaultBudgetMs,
 ): Promise<SearchResult[]> {
   const startedMs = performance.now();
-  const known = tlds === undefined ? await tldsOf(registrar, { budgetMs: budgetMs / 2, log }) : undefined;
-  const sold = tlds === undefined ? inOrder(known ?? favourites) : listOf(tlds);
+  const sold =
+    tlds === undefined
+      ? inOrder((await tldsOf(registrar, { budgetMs: budgetMs / 2, log })) ?? favourites)
+      : listOf(tlds);
   const leftMs = budgetMs - (performance.now() - startedMs);
-  const quotes = await quotesFor(registrar, candidates(query, sold, tlds !== undefined), { budgetMs: leftMs, log });
-  const free = await withoutHeld(table, quotes);
-  return Promise.all(free.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
+  const quotes = await registrationQuotes(registrar, candidates(query, sold, tlds !== undefined), {
+    budgetMs: leftMs,
+    log,
+  });
+  const checked = await withoutHeld(table, quotes);
+  return Promise.all(checked.map(async (quote) => resultOf(quote, await warningsFor(table, accountId, quote.name))));
 }
 
-/** Marks names as unavailable that an account holds firmly or is buying here, even if the registry still sells them. */
+/** Marks the names as unavailable that an account here holds firmly or is buying. The registry may still sell them. */
 async function withoutHeld(table: Reader, quotes: readonly Quote[]): Promise<Quote[]> {
   const names = quotes.map(({ name }) => name);
   const held = await takenNames(table, names);
@@ -138,7 +144,7 @@ const listOf = (tlds: string | readonly string[]): string[] => {
   return [...new Set(parts.map((part) => part.trim().replace(/^\./, "")))];
 };
 
-/** Sorts the best-known top-level domains first; the rest keep their order. */
+/** Puts the best-known top-level domains first. The others keep their order. */
 const inOrder = (tlds: readonly string[]): string[] => [
   ...favourites.filter((tld) => tlds.includes(tld)),
   ...tlds.filter((tld) => !favourites.includes(tld)),

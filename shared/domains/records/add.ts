@@ -15,7 +15,7 @@ import { type ParsedRecord, type RecordInput, sizeFault } from "./record.ts";
 import { recordLimit, type StoredRecord, recordsOf } from "./stored-record.ts";
 import { reservedFor } from "./system-records.ts";
 
-/** Parses the input for a record; 422 with each fault at its place in the body. */
+/** Parses the input for a record. Throws 422 with each fault at its place in the body. */
 export function readRecord(input: RecordInput, zone: string): ParsedRecord {
   const read = parseRecord(input, zone);
   if ("record" in read) return read.record;
@@ -25,8 +25,8 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
 }
 
 /**
- * Refuses a record that the domain cannot have together with its present records. `but` is the id of a record to leave
- * out of the comparison.
+ * Refuses a record that the domain cannot have together with its present records. `except` is the id of a record to leave
+ * out of the comparison, because the new record replaces it.
  * - 409 `system_managed`: the place is reserved for a system record.
  * - 409 `record_exists`: the same record is there.
  * - 409 `record_conflict`: another record excludes it.
@@ -35,12 +35,12 @@ export function readRecord(input: RecordInput, zone: string): ParsedRecord {
  */
 export async function requireRoom(
   table: Reader,
-  home: StoredDomain,
+  domain: StoredDomain,
   record: ParsedRecord,
-  but?: number,
+  except?: number,
 ): Promise<void> {
-  const reason = reservedFor(record);
-  const around = await recordsAround(table, home, [record]);
+  const reason = reservedFor(record, domain);
+  const around = await recordsAround(table, domain, [record]);
   if (reason !== undefined) {
     const isInTheWay = ({ is_system_managed, name, type }: StoredRecord): boolean =>
       is_system_managed && name === record.name && (name !== "@" || type === record.type);
@@ -48,7 +48,7 @@ export async function requireRoom(
     const extras = inTheWay ? { conflicts_with: inTheWay.id } : {};
     throw new Problem("system_managed", `${reason}. Such records change only with the domain's settings.`, extras);
   }
-  const others = around.filter((one) => one.id !== but).map(parsedOf);
+  const others = around.filter((one) => one.id !== except).map(parsedOf);
   const conflict = conflictOf(record, others);
   if (conflict) {
     const code = conflict.kind === "duplicate" ? "record_exists" : "record_conflict";
@@ -56,49 +56,59 @@ export async function requireRoom(
   }
   const fault = sizeFault(record, others);
   if (fault !== undefined) throw new Problem("limit_reached", `${fault}.`);
-  // A record that keeps its name is no more below a delegation than before.
-  if (around.some(({ id, name }) => id === but && name === record.name)) return;
-  const obstacle = obstacleOf(record, others, home.name);
+  // The name of a changed record was checked before, so an unchanged name needs no check.
+  if (around.some(({ id, name }) => id === except && name === record.name)) return;
+  const obstacle = obstacleOf(record, others, domain.name);
   if (!obstacle) return;
   const { delegation, ids, message } = obstacle;
   throw new Problem("below_delegation", message, { delegation, conflicts_with: ids.slice(0, namedAtMost) });
 }
 
-/** The most records that a `below_delegation` names. */
-const namedAtMost = 20;
+/** The most records that a problem names. */
+export const namedAtMost = 20;
 
-/** A committed record, and whether the nameservers should have its zone at the time of the commit. */
-export type Changed = { record: StoredRecord; isServed: boolean };
+/** A record after a commit. `isServed` says whether the nameservers should have its zone. */
+export type ChangedRecord = { record: StoredRecord; isServed: boolean };
 
 /**
- * Reads a domain and its zone for one transaction. Throws 404, and 409 `domain_not_ready` if the domain takes no
- * records.
+ * Reads a domain and its zone for a transaction that changes records. Throws 404, 409 `domain_not_ready` if the records of
+ * the domain cannot be changed, and 409 `dns_external` if our nameservers do not serve the records.
  */
-export async function openHome(
+export async function openDomain(
   table: Reader,
   accountId: string,
   domainId: string,
-): Promise<{ home: StoredDomain; zone: StoredZone }> {
-  const [home, zone] = await Promise.all([domainById(table, accountId, domainId), getZone(table, accountId, domainId)]);
-  if (!home || !zone) throw notFound();
-  if (!home.is_open) throw closing(home);
-  return { home, zone };
+): Promise<{ domain: StoredDomain; zone: StoredZone }> {
+  const [domain, zone] = await Promise.all([
+    domainById(table, accountId, domainId),
+    getZone(table, accountId, domainId),
+  ]);
+  if (!domain || !zone) throw notFound();
+  if (!domain.is_open) throw notOpen(domain);
+  if (domain.dns_mode === "external" && !zone.wanted) throw dnsExternal(domain);
+  return { domain, zone };
 }
 
-const closing = ({ name, status }: Pick<StoredDomain, "name" | "status">): Problem =>
+const notOpen = ({ name, status }: Pick<StoredDomain, "name" | "status">): Problem =>
   notReady(status, `${name} is ${status}. Its records cannot be changed.`);
+
+const dnsExternal = ({ name }: Pick<StoredDomain, "name">): Problem =>
+  new Problem(
+    "dns_external",
+    `The DNS of ${name} is not on our nameservers. Change the record there, or set \`dns_mode\` to \`hosted\` first.`,
+  );
 
 /**
  * The write that adds `by` to a domain's count of records. It fails the transaction when the domain changed since it
  * was read.
  */
-export const recordCountWrite = (home: StoredDomain, by: number): Write => ({
-  update: domainKey(home.account_id, home.id),
+export const recordCountWrite = (domain: StoredDomain, by: number): Write => ({
+  update: domainKey(domain.account_id, domain.id),
   add: { record_count: by, version: 1 },
-  if: { id: home.id, version: home.version },
+  if: { id: domain.id, version: domain.version },
 });
 
-/** 409 `limit_reached` when a domain has no space for `more` further records. */
+/** Throws 409 `limit_reached` if a domain has no space for `more` further records. */
 export function requireSpace({ record_count }: StoredDomain, more: number): void {
   if (record_count + more <= recordLimit) return;
   throw new Problem("limit_reached", `A domain can have ${recordLimit} records at most.`);
@@ -112,29 +122,26 @@ export function aheadOfNewRecord(accountId: string, ref: string, expected: Expec
   return { ...aheadOfList(recordsOf(accountId), [], others), ...(again ? { again } : {}) };
 }
 
-/**
- * Adds a record to a domain. Throws 404, 422, 409 `domain_not_ready` or `limit_reached`, and the errors of
- * `requireRoom`.
- */
+/** Adds a record to a domain. Throws 422, 409 `limit_reached`, and the errors of `openDomain` and `requireRoom`. */
 export async function addRecord(
   found: StoredDomain,
   input: RecordInput,
   { table, commit, now }: Context,
-): Promise<Changed> {
+): Promise<ChangedRecord> {
   const record = readRecord(input, found.name);
   let isServed = false;
   const value = await commit(async () => {
-    const { home, zone } = await openHome(table, found.account_id, found.id);
+    const { domain, zone } = await openDomain(table, found.account_id, found.id);
     isServed = zone.wanted;
-    await requireRoom(table, home, record);
-    requireSpace(home, 1);
-    const { records, ...planned } = await planRecords(table, home.account_id, [{ zone, added: [record] }], now());
+    await requireRoom(table, domain, record);
+    requireSpace(domain, 1);
+    const { records, ...planned } = await planRecords(table, domain.account_id, [{ zone, added: [record] }], now());
     const [added] = records;
     if (!added) throw new Error("nothing was added");
     // The nameservers do not have the record yet.
     return {
       value: { ...added, zone_status: "pending" as const },
-      writes: [recordCountWrite(home, 1)],
+      writes: [recordCountWrite(domain, 1)],
       ...planned,
     };
   });

@@ -11,7 +11,7 @@ import type { StoredDomain } from "../domain.ts";
 import { domainKey } from "../domain.ts";
 import { domainById, scopesOfDomain } from "../find.ts";
 import { zoneKey, getZone } from "../zone.ts";
-import { openHome, readRecord, recordCountWrite, requireRoom, type Changed } from "./add.ts";
+import { openDomain, readRecord, recordCountWrite, requireRoom, type ChangedRecord } from "./add.ts";
 import { parsedOf, planRecords } from "./plan.ts";
 import type { RecordInput } from "./record.ts";
 import { largestId, recordById, StoredRecord, recordKey, recordsOf } from "./stored-record.ts";
@@ -46,8 +46,8 @@ export const recordInPath: ResourceLookup<{ params: z.output<typeof RecordParams
 type RecordParams = z.output<typeof RecordParams>;
 
 /**
- * The items that `recordInPath` reads, and that the plan or view after it reads. Only the record if this process has
- * not seen it.
+ * The items that `recordInPath` reads, and that the plan or view after it reads. Only the record itself if this process has
+ * not seen the record.
  */
 export function aheadOfRecord({ account_id, record_id }: RecordParams, { seen }: Expected): Ahead & { keys: Key[] } {
   const key = recordKey(account_id, record_id);
@@ -80,29 +80,29 @@ async function currentRecord({ account_id, id }: StoredRecord, { table }: Contex
  */
 export type RecordChange = { [M in Exclude<keyof RecordInput, "type">]?: RecordInput[M] | undefined };
 
-/** Changes a record. Throws 404, 422, 409 `domain_not_ready`, and the errors of `requireRoom`. */
-export async function changeRecord(found: FoundRecord, change: RecordChange, context: Context): Promise<Changed> {
+/** Changes a record. Throws 404, 422, 409 `system_managed`, and the errors of `openDomain` and `requireRoom`. */
+export async function changeRecord(found: FoundRecord, change: RecordChange, context: Context): Promise<ChangedRecord> {
   const { table, commit, now } = context;
   let isServed = false;
   const record = await commit(async () => {
     const before = await currentRecord(found.record, context);
     requireOwn(before);
-    const { home, zone } = await openHome(table, before.account_id, before.domain_id);
+    const { domain, zone } = await openDomain(table, before.account_id, before.domain_id);
     isServed = zone.wanted;
     const { id: _, ...stored } = parsedOf(before);
     const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-    const after = readRecord({ ...stored, ...given }, home.name);
+    const after = readRecord({ ...stored, ...given }, domain.name);
     if (isSame(parsedOf(before), { id: before.id, ...after })) {
       return { value: { ...before, zone_status: "pending" as const }, writes: [], changes: [], current: before };
     }
-    await requireRoom(table, home, after, before.id);
+    await requireRoom(table, domain, after, before.id);
     const edit = { zone, updated: [{ before, after }] };
     const { records, ...planned } = await planRecords(table, before.account_id, [edit], now());
     const [updated] = records;
     if (!updated) throw new Error("nothing was changed");
     return {
       value: { ...updated, zone_status: "pending" as const },
-      writes: [recordCountWrite(home, 0)],
+      writes: [recordCountWrite(domain, 0)],
       ...planned,
     };
   });
@@ -110,8 +110,8 @@ export async function changeRecord(found: FoundRecord, change: RecordChange, con
 }
 
 /**
- * Removes a record, and says whether the nameservers should have its zone. Throws 404, 409 `system_managed` or
- * `domain_not_ready`.
+ * Removes a record, and returns whether the nameservers should have its zone. Throws 404, 409 `system_managed`, and the
+ * errors of `openDomain`.
  */
 export async function removeRecord(found: FoundRecord, context: Context): Promise<{ isServed: boolean }> {
   const { table, commit, now } = context;
@@ -119,10 +119,10 @@ export async function removeRecord(found: FoundRecord, context: Context): Promis
   await commit(async () => {
     const record = await currentRecord(found.record, context);
     requireOwn(record);
-    const { home, zone } = await openHome(table, record.account_id, record.domain_id);
+    const { domain, zone } = await openDomain(table, record.account_id, record.domain_id);
     isServed = zone.wanted;
     const { sole, changes } = await planRecords(table, record.account_id, [{ zone, removed: [record] }], now());
-    return { value: undefined, writes: [recordCountWrite(home, -1)], sole, changes };
+    return { value: undefined, writes: [recordCountWrite(domain, -1)], sole, changes };
   });
   return { isServed };
 }

@@ -66,8 +66,8 @@ export function obstacleOf(record: ParsedRecord, others: readonly Existing[], zo
 }
 
 /**
- * Reads the records that decide whether a domain can have these records: those of the same names, and the NS records
- * above these names. For an NS record it reads all records of the domain.
+ * Reads the records that decide whether a domain can have these records: the records of the same names, and the NS records
+ * of the names above. If an NS record is among `records`, reads all records of the domain.
  */
 export async function recordsAround(
   table: Reader,

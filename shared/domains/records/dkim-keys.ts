@@ -5,30 +5,43 @@ import * as z from "zod";
 
 import { Timestamp } from "../../core/time.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
+import type { Reader, Table } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
+import type { DkimState, StoredDomain } from "../domain.ts";
 
 /*
  * Access patterns
- *   the DKIM key of a domain              ACCOUNT#<id> / DKIM#<domain id>
+ *   the DKIM keys of a domain             ACCOUNT#<id> / DKIM#<domain id>
  */
 export const dkimKey = (accountId: string, domainId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `DKIM#${domainId}`,
 });
 
-/** The selector of every domain's key (RFC 6376 §3.1): a domain has one key at a time. */
-export const selector = "hm1";
+/** The selectors of keys (RFC 6376 §3.1). A domain begins with the first, and each rotation changes to the other one. */
+export const selectors = ["hm1", "hm2"] as const;
 
-/**
- * A DKIM key. The public half is the base64 of its SubjectPublicKeyInfo, as the zone has it; the private half is PKCS
- * #8 in PEM, sealed.
- */
-export const Dkim = z.object({
-  selector: z.string(),
-  public_key: z.string(),
-  sealed_private_key: z.string(),
-  created_at: Timestamp,
-});
+/** The selector that a rotation changes to. */
+export const otherSelector = (selector: string): string => (selector === selectors[0] ? selectors[1] : selectors[0]);
+
+/** The selector of the key that signs a domain's mail, and since when the key signs. */
+export const signingOf = ({
+  dkim,
+  verified_at,
+  created_at,
+}: Pick<StoredDomain, "dkim" | "verified_at" | "created_at">): Pick<DkimState, "selector" | "since"> =>
+  dkim ?? { selector: selectors[0], since: verified_at ?? created_at };
+
+/** The public half of a key: the base64 of its SubjectPublicKeyInfo, as the zone has it. */
+const PublicKey = z.object({ selector: z.string(), public_key: z.string() });
+export type PublicKey = z.output<typeof PublicKey>;
+
+/** A whole key. Its private half is PKCS #8 in PEM, sealed. */
+const KeyPair = PublicKey.extend({ sealed_private_key: z.string(), created_at: Timestamp });
+export type KeyPair = z.output<typeof KeyPair>;
+
+/** The DKIM keys of a domain: the key that signs. During a rotation also the next key, and then the former key. */
+export const Dkim = KeyPair.extend({ next: KeyPair.optional(), former: PublicKey.optional() });
 export type Dkim = z.output<typeof Dkim>;
 
 const newPair = promisify(generateKeyPair);
@@ -41,7 +54,8 @@ export async function newDkim(
   { account_id, id }: { account_id: string; id: string },
   secrets: Secrets,
   now: Date,
-): Promise<Dkim> {
+  selector: string = selectors[0],
+): Promise<KeyPair> {
   const { publicKey, privateKey } = await newPair("rsa", { modulusLength: 2_048 });
   const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   return {
@@ -52,7 +66,25 @@ export async function newDkim(
   };
 }
 
-export const dkimWrite = (accountId: string, domainId: string, dkim: Dkim): Write => ({
+export const dkimWrite = (accountId: string, domainId: string, dkim: KeyPair): Write => ({
   put: { ...dkimKey(accountId, domainId), ...dkim },
   if: "absent",
 });
+
+/** A new key for a domain that has none; undefined if it has one. */
+export async function missingDkim(
+  domain: { account_id: string; id: string },
+  { table, secrets, now }: { table: Reader; secrets: Secrets; now: () => Date },
+): Promise<Dkim | undefined> {
+  const known = await table.get(dkimKey(domain.account_id, domain.id), Dkim);
+  return known ? undefined : newDkim(domain, secrets, now());
+}
+
+/** Makes and stores the key of a domain that has none, so that its record can be published. */
+export async function ensureDkim(
+  domain: { account_id: string; id: string },
+  work: { table: Table; secrets: Secrets; now: () => Date },
+): Promise<void> {
+  const dkim = await missingDkim(domain, work);
+  if (dkim) await work.table.attempt(dkimWrite(domain.account_id, domain.id, dkim));
+}

@@ -1,16 +1,21 @@
 import * as z from "zod";
 
+import { InvalidInput } from "../../core/errors.ts";
+import type { ZoneResolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
 import type { StoredDomain } from "../domain.ts";
-import { openHome, recordCountWrite, requireSpace } from "./add.ts";
+import { openDomain, recordCountWrite, requireSpace } from "./add.ts";
 import { conflictOf } from "./conflicts.ts";
 import { obstacleOf, recordsAround } from "./delegations.ts";
+import { findRecords, type FoundRecords } from "./find-records.ts";
 import { parseRecord } from "./input.ts";
+import { absoluteName } from "./names.ts";
 import { parsedOf, planRecords } from "./plan.ts";
 import { type ParsedRecord, type RecordInput, sizeFault } from "./record.ts";
 import { DnsRecord, recordLimit, recordsIn, type StoredRecord } from "./stored-record.ts";
 import { reservedFor } from "./system-records.ts";
-import { readZoneFile } from "./zone-file.ts";
+import { quoted } from "./values.ts";
+import { longestShown, readZoneFile } from "./zone-file.ts";
 
 /**
  * The most records and skipped entries in an answer. The answer is stored for its Idempotency-Key, and the table limits
@@ -20,17 +25,36 @@ const shownAtMost = 100;
 
 const Skipped = z
   .object({
-    line: z.int().min(1).meta({ description: "The line of the zone file on which the entry begins." }),
+    line: z.int().min(1).meta({
+      description: "The line of the zone file on which the entry begins, or the number of the record that was found.",
+    }),
     text: z.string().meta({ description: "The entry's text, or its beginning." }),
     reason: z.string().meta({ description: "Why the entry is not imported, for people." }),
   })
   .meta({ id: "SkippedZoneEntry", description: "An entry of a zone file that is not imported." });
 type Skipped = z.output<typeof Skipped>;
 
+const PlannedRecord = DnsRecord.pick({ name: true, type: true, value: true, ttl: true, priority: true }).meta({
+  id: "PlannedDnsRecord",
+  description: "A record that would be created.",
+});
+
 export const ImportAnswer = z
   .object({
     domain: z.string().meta({ description: "The domain's name." }),
     dry_run: z.boolean().meta({ description: "Whether this was a dry run, which changes nothing." }),
+    method: z.enum(["zone_file", "transfer", "lookups"]).meta({
+      description:
+        "`transfer` if a nameserver transferred the whole zone. `lookups` if the usual names were asked for: records at other names are not found.",
+    }),
+    unanswered_count: z
+      .int()
+      .min(0)
+      .meta({ description: "How many questions to the DNS got no answer. Import again later if there are any." }),
+    planned: z
+      .array(PlannedRecord)
+      .max(shownAtMost)
+      .meta({ description: "The first 100 records that would be created. Empty if this was no dry run." }),
     created: z
       .array(DnsRecord)
       .max(shownAtMost)
@@ -45,84 +69,134 @@ export const ImportAnswer = z
       .meta({ description: "The first 100 entries that are not imported, with the reason." }),
     skipped_count: z.int().min(0).meta({ description: "How many entries are not imported." }),
   })
-  .meta({ id: "DnsImportResponse", description: "The result of importing a zone file." });
+  .meta({ id: "DnsImportResponse", description: "The result of importing records." });
 type ImportAnswer = z.output<typeof ImportAnswer>;
 
 type Sorted = { fitting: ParsedRecord[]; skipped: Skipped[] };
 
-/** Brings a TTL into the allowed range, so that no record is lost over its TTL. */
+/** Brings a TTL into the allowed range, so that no entry is skipped because of its TTL. */
 const withinTtl = (input: RecordInput): RecordInput =>
   input.ttl === undefined ? input : { ...input, ttl: Math.min(86_400, Math.max(60, input.ttl)) };
 
-/** Entries with the delegations first, so that the addresses of their nameservers are glue wherever they stand. */
+/** Puts delegations first, so that the addresses of their nameservers count as glue wherever they are in the file. */
 const delegationsFirst = <Entry extends { input: RecordInput }>(entries: readonly Entry[]): Entry[] => [
   ...entries.filter(({ input }) => input.type === "NS"),
   ...entries.filter(({ input }) => input.type !== "NS"),
 ];
 
-/** Sorts the entries of a zone file into records that the domain can take and entries to skip. */
-function sort(file: string, domain: StoredDomain, known: readonly StoredRecord[]): Sorted {
-  const { records, skipped } = readZoneFile(file, domain.name);
+/** The records to import, and the entries that could not be read. `text` is for people. */
+type Entries = { records: { line: number; input: RecordInput; text: string }[]; skipped: Skipped[] };
+
+/** Sorts entries into records that the domain can take and entries to skip. */
+function sortEntries({ records, skipped }: Entries, domain: StoredDomain, known: readonly StoredRecord[]): Sorted {
   const sorted: Sorted = { fitting: [], skipped: [...skipped] };
   const beside = known.map(parsedOf);
-  for (const { line, input } of delegationsFirst(records)) {
+  for (const { line, input, text } of delegationsFirst(records)) {
     const read = parseRecord(withinTtl(input), domain.name);
     const fault =
       "faults" in read
         ? read.faults.map(({ message }) => message).join("; ")
-        : reasonAgainst(read.record, beside, domain.name);
+        : reasonAgainst(read.record, beside, domain);
     if (fault === undefined && "record" in read && beside.length >= recordLimit) {
       sorted.skipped.push({
         line,
-        text: recordText(input),
+        text,
         reason: `A domain can have ${recordLimit} records at most`,
       });
     } else if (fault === undefined && "record" in read) {
       sorted.fitting.push(read.record);
       beside.push({ ...read.record, id: -line });
-    } else sorted.skipped.push({ line, text: recordText(input), reason: fault ?? "The entry cannot be read" });
+    } else sorted.skipped.push({ line, text, reason: fault ?? "The entry cannot be read" });
   }
   return { ...sorted, skipped: sorted.skipped.toSorted((a, b) => a.line - b.line) };
 }
 
-const recordText = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, 200);
+const recordText = ({ name, type, value }: RecordInput): string => `${name} ${type} ${value}`.slice(0, longestShown);
 
+/** The reason why a domain cannot take a record beside these records; undefined if it can. */
 function reasonAgainst(
   record: ParsedRecord,
   beside: readonly (ParsedRecord & { id: number })[],
-  zone: string,
+  domain: StoredDomain,
 ): string | undefined {
-  const reserved = reservedFor(record);
+  const reserved = reservedFor(record, domain);
   if (reserved !== undefined) return reserved;
   const conflict = conflictOf(record, beside);
-  if (!conflict) return sizeFault(record, beside) ?? obstacleOf(record, beside, zone)?.message;
+  if (!conflict) return sizeFault(record, beside) ?? obstacleOf(record, beside, domain.name)?.message;
   return conflict.kind === "duplicate" ? "The domain has this record already" : conflict.message;
 }
 
-/** The records in one transaction; their entries in the audit log take part of its space too. */
+/** How many records one transaction adds. Their entries in the audit log take a part of the 100 writes. */
 const recordsAtOnce = 20;
 
+/** Where records come from: the text of a zone file, or the public DNS. */
+type ImportSource = { zone_file?: string | undefined; source: "zone_file" | "public_dns" };
+
+/** The entries of a zone file. */
+function entriesOfFile(file: string, name: string): Entries {
+  const { records, skipped } = readZoneFile(file, name);
+  return { records: records.map((entry) => ({ ...entry, text: recordText(entry.input) })), skipped };
+}
+
+/** The records of the public DNS as entries, with their numbers as lines. Those that no zone here can have come last. */
+function entriesOfDns({ records, skipped }: FoundRecords, zone: string): Entries {
+  return {
+    records: records.map((record, index) => ({
+      line: index + 1,
+      // With a final dot a name is absolute, and with quotes a text cannot be taken for one in quotes.
+      input: {
+        ...record,
+        name: `${absoluteName(record.name, zone)}.`,
+        value: record.type === "TXT" ? quoted(record.value) : record.value,
+      },
+      text: recordText(record),
+    })),
+    skipped: skipped.map(({ text, reason }, index) => ({
+      line: records.length + index + 1,
+      text: text.slice(0, longestShown),
+      reason,
+    })),
+  };
+}
+
+/** The entries to import, and how they were found. Throws 422 if `zone_file` does not fit `source`. */
+async function entriesFrom({ zone_file, source }: ImportSource, name: string, resolver: ZoneResolver) {
+  const isFile = source === "zone_file";
+  if (isFile !== (zone_file !== undefined)) {
+    const msg = isFile ? "Give the text of the zone file" : "Leave the zone file out if the records come from the DNS";
+    throw new InvalidInput([{ loc: ["body", "zone_file"], msg, type: isFile ? "missing" : "value_error" }]);
+  }
+  if (zone_file !== undefined) {
+    return { entries: entriesOfFile(zone_file, name), method: "zone_file", unanswered: 0 } as const;
+  }
+  const found = await findRecords(resolver, name);
+  const { method, unanswered } = found;
+  return { entries: entriesOfDns(found, name), method, unanswered };
+}
+
 /**
- * Adds the records of a zone file that the domain does not have. The domain's own records do not change. Each
- * transaction adds a few records; after an interruption, the same request imports the rest. 404, 409
- * `domain_not_ready`, 409 `limit_reached`.
+ * Adds the records of a zone file or of the public DNS that the domain does not have. The present records of the domain do
+ * not change. Each transaction adds a few records. After an interruption, the same request adds the rest. Throws 422, 409
+ * `limit_reached`, and the errors of `openDomain`.
  */
 export async function importRecords(
   found: StoredDomain,
-  { zone_file, dry_run }: { zone_file: string; dry_run: boolean },
+  { dry_run, ...from }: ImportSource & { dry_run: boolean },
   { table, commit, now }: Context,
+  resolver: ZoneResolver,
 ): Promise<{ answer: (show: (record: StoredRecord) => DnsRecord) => ImportAnswer }> {
-  const { home } = await openHome(table, found.account_id, found.id);
-  const { fitting, skipped } = sort(zone_file, home, await recordsIn(table, home.account_id, home.id));
+  const { domain } = await openDomain(table, found.account_id, found.id);
+  const { entries, method, unanswered } = await entriesFrom(from, domain.name, resolver);
+  const { fitting, skipped } = sortEntries(entries, domain, await recordsIn(table, domain.account_id, domain.id));
   const created: StoredRecord[] = [];
   const wanted = dry_run ? [] : fitting;
   for (let from = 0; from < wanted.length; from += recordsAtOnce) {
     const some = wanted.slice(from, from + recordsAtOnce);
     const added = await commit(async () => {
-      const { home: current, zone } = await openHome(table, found.account_id, found.id);
+      const { domain: current, zone } = await openDomain(table, found.account_id, found.id);
       // Records that others added since the check win over those of the file.
       const known = (await recordsAround(table, current, some)).map(parsedOf);
-      const still = some.filter((record) => reasonAgainst(record, known, current.name) === undefined);
+      const still = some.filter((record) => reasonAgainst(record, known, current) === undefined);
       if (still.length === 0) return { value: [], writes: [], changes: [] };
       requireSpace(current, still.length);
       const { records, ...planned } = await planRecords(table, current.account_id, [{ zone, added: still }], now());
@@ -137,8 +211,11 @@ export async function importRecords(
   }
   return {
     answer: (show) => ({
-      domain: home.name,
+      domain: domain.name,
       dry_run,
+      method,
+      unanswered_count: unanswered,
+      planned: (dry_run ? fitting : []).slice(0, shownAtMost).map((record) => ({ priority: null, ...record })),
       created: created.slice(0, shownAtMost).map(show),
       created_count: dry_run ? fitting.length : created.length,
       skipped: skipped.slice(0, shownAtMost),

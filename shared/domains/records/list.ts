@@ -1,9 +1,9 @@
 import * as z from "zod";
 
-import { covers, scopesHeld } from "../../auth/permissions.ts";
+import { covers, idsHeld } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { spanOf, type PageQuery } from "../../core/page.ts";
-import { line, type Reading } from "../../core/text.ts";
+import { line, readable } from "../../core/text.ts";
 import { splitName } from "../../dns/labels.ts";
 import { RecordType } from "../../dns/rrset.ts";
 import type { Context, Expected } from "../../http/route.ts";
@@ -14,25 +14,13 @@ import { domainByRef, scopesOfDomain, aheadOfDomain, expectedDomainId } from "..
 import { visibleDomains } from "../list.ts";
 import { DomainRef, unicodeOf } from "../name.ts";
 import { zoneKey } from "../zone.ts";
-import { absoluteName, readRecordName } from "./names.ts";
+import { absoluteName, readOwnerName, relativeTo } from "./names.ts";
 import { type DnsRecord, StoredRecord, recordViews, recordsIn, recordsOf, recordsRange } from "./stored-record.ts";
 
-/** Reads the name of a record, relative or full, into its canonical form. A final dot makes no difference here. */
-const readName = (given: string): Reading => readRecordName(splitName(given.trim()).labels.join("."), "the domain");
-
-const RecordName = z
-  .string()
-  .trim()
-  .min(1)
-  .max(300)
-  .superRefine((given, context) => {
-    const read = readName(given);
-    if (given !== "" && "fault" in read) context.addIssue({ code: "custom", message: read.fault });
-  })
-  .overwrite((given) => {
-    const read = readName(given);
-    return "value" in read ? read.value : given;
-  });
+/** The name of a record, relative or full. A final dot makes no difference here. */
+const RecordName = readable(z.string().trim().min(1, { abort: true }).max(300), (given) =>
+  readOwnerName(splitName(given).labels.join("."), "the domain"),
+);
 
 /** The filters of a list of records; a record must match all given filters. */
 export const recordQuery = {
@@ -60,25 +48,28 @@ type RecordQuery = PageQuery & z.output<z.ZodObject<typeof recordQuery>>;
 type RecordFilter = Omit<RecordQuery, "domain" | keyof PageQuery>;
 type RecordPage = { items: DnsRecord[]; total: number };
 
+/** The most records of an account that one filtered list reads. */
 const filterLimit = 20_000;
+/** The most domains whose records one list reads, for a principal who does not see the whole account. */
 const domainLimit = 200;
 
 const isFiltered = ({ type, name, value, search }: RecordFilter): boolean =>
   [type, name, value, search].some((given) => given !== undefined);
 
-const isFound = ({ name, value }: StoredRecord, search: string): boolean =>
+const containsText = ({ name, value }: StoredRecord, search: string): boolean =>
   [name, unicodeOf(name), value].some((text) => text.toLowerCase().includes(search));
 
 /** Whether a record matches all given filters. */
-const isKept = (record: StoredRecord, { type, name, value, search }: RecordFilter): boolean =>
+const matches = (record: StoredRecord, { type, name, value, search }: RecordFilter): boolean =>
   (type === undefined || record.type === type) &&
   (name === undefined || record.name === name || absoluteName(record.name, record.domain) === name) &&
   (value === undefined || record.value === value) &&
-  (search === undefined || isFound(record, search));
+  (search === undefined || containsText(record, search));
 
 /**
- * A page of the DNS records the principal sees, oldest first. A principal that does not see the whole account gets them
- * grouped by domain. 422 when too many records or domains would have to be read; the filter `domain` avoids this.
+ * A page of the DNS records that the principal sees, oldest first. A principal who does not see the whole account gets
+ * the records grouped by domain. Throws 422 if more than 20,000 records or 200 domains would have to be read; the filter
+ * `domain` avoids this.
  */
 export async function listRecords(accountId: string, query: RecordQuery, context: Context): Promise<RecordPage> {
   const { table, permissions } = context;
@@ -86,22 +77,22 @@ export async function listRecords(accountId: string, query: RecordQuery, context
   const { name } = filter;
   const slice = async (records: readonly StoredRecord[]): Promise<RecordPage> => {
     const { skip, take } = spanOf({ page, page_size });
-    const kept = records.filter((record) => isKept(record, filter));
+    const kept = records.filter((record) => matches(record, filter));
     return { items: await recordViews(table, accountId, kept.slice(skip, skip + take)), total: kept.length };
   };
   if (ref !== undefined) {
     const domain = await domainByRef(table, accountId, ref);
-    const isSeen = domain && covers(permissions, "dns.view", scopesOfDomain(domain));
-    return slice(isSeen ? await ofDomain(domain, name, context) : []);
+    const mayView = domain && covers(permissions, "dns.view", scopesOfDomain(domain));
+    return slice(mayView ? await recordsOfDomain(domain, name, context) : []);
   }
-  if (scopesHeld(permissions, "dns.view", "workspace") === "all") {
+  if (idsHeld(permissions, "dns.view", "workspace") === "all") {
     return isFiltered(filter)
-      ? slice(await ofAccount(accountId, context))
-      : pageOf(accountId, { page, page_size }, context);
+      ? slice(await recordsOfAccount(accountId, context))
+      : pageOfAccount(accountId, { page, page_size }, context);
   }
   const domains = await visibleDomains(accountId, { capability: "dns.view", limit: domainLimit }, context);
   if (!domains) throw tooBroad();
-  const records = await Promise.all(domains.map((domain) => ofDomain(domain, name, context)));
+  const records = await Promise.all(domains.map((domain) => recordsOfDomain(domain, name, context)));
   return slice(records.flat());
 }
 
@@ -109,36 +100,35 @@ export async function listRecords(accountId: string, query: RecordQuery, context
 export function aheadOfRecords(accountId: string, query: RecordQuery, expected: Expected): Ahead {
   const { domain: ref, page, page_size, ...filter } = query;
   const id = ref === undefined ? undefined : expectedDomainId(expected.seen, accountId, ref);
+  // With a filter `name`, only the records with this name are read. Which these are depends on the domain's own name.
   if (ref !== undefined && (id === undefined || filter.name !== undefined))
     return aheadOfDomain(expected, accountId, ref);
   if (id !== undefined) {
     return { keys: [domainKey(accountId, id), zoneKey(accountId, id)], ranges: [recordsRange(accountId, id)] };
   }
-  if (scopesHeld(expected.permissions, "dns.view", "workspace") !== "all") return {};
+  if (idsHeld(expected.permissions, "dns.view", "workspace") !== "all") return {};
   const span = isFiltered(filter) ? { skip: 0, take: filterLimit } : spanOf({ page, page_size });
   return aheadOfRows(recordsOf(accountId), span);
 }
 
 const oldestFirst = (records: readonly StoredRecord[]): StoredRecord[] => records.toSorted((a, b) => a.id - b.id);
 
-async function ofDomain(
+async function recordsOfDomain(
   { account_id, id, name: zone }: StoredDomain,
   name: string | undefined,
   { table }: Context,
 ): Promise<StoredRecord[]> {
   if (name === undefined) return oldestFirst(await recordsIn(table, account_id, id));
-  const isWhole = name === zone || name.endsWith(`.${zone}`);
-  const relative = name === zone ? "@" : isWhole ? name.slice(0, -zone.length - 1) : name;
-  return oldestFirst(await recordsIn(table, account_id, id, relative));
+  return oldestFirst(await recordsIn(table, account_id, id, relativeTo(zone, name) ?? name));
 }
 
-async function ofAccount(accountId: string, { table }: Context): Promise<StoredRecord[]> {
+async function recordsOfAccount(accountId: string, { table }: Context): Promise<StoredRecord[]> {
   const { rows, total } = await readRows(table, recordsOf(accountId), { skip: 0, take: filterLimit });
   if (total > filterLimit) throw tooBroad();
   return rows.map((row) => StoredRecord.parse(row));
 }
 
-async function pageOf(accountId: string, page: PageQuery, { table }: Context): Promise<RecordPage> {
+async function pageOfAccount(accountId: string, page: PageQuery, { table }: Context): Promise<RecordPage> {
   const { rows, total } = await readRows(table, recordsOf(accountId), spanOf(page));
   const records = rows.map((row) => StoredRecord.parse(row));
   return { items: await recordViews(table, accountId, records), total };

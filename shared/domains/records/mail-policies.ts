@@ -81,6 +81,9 @@ export function dkimFault(text: string): string | undefined {
   return fault === undefined ? undefined : `DKIM: ${fault}`;
 }
 
+/** The public key in a DKIM key record, without spaces; empty if there is none. */
+export const publicKeyIn = (text: string): string => /p=([A-Za-z0-9+/=]*)/.exec(text.replaceAll(/\s/g, ""))?.[1] ?? "";
+
 const policies = ["none", "quarantine", "reject"];
 const alignments = ["r", "s"];
 

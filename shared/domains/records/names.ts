@@ -21,21 +21,28 @@ function readOwner(labels: readonly string[]): Reading {
 }
 
 /**
- * Brings the name of a record, as customers write it, into its stored form: relative to the zone, in lower-case
- * A-labels, `@` for the zone itself. A name that ends in the zone's own name is absolute, with or without a final dot.
+ * Reads the name of a record, relative or absolute, into lower-case A-labels without a final dot; `@` is the zone itself.
+ * `zone` serves only for hints in messages.
  */
-export function readRecordName(text: string, zone: string): Reading {
+export function readOwnerName(text: string, zone: string): Reading {
   if (text.length > longestSpelling) return { fault: tooLong };
   const trimmed = text.trim();
   if (trimmed === "") return { fault: `The name is empty. Write @ for ${zone} itself` };
   if (trimmed === "@" || trimmed === "＠") return { value: "@" };
   if (/[@＠]/.test(trimmed)) return { fault: `@ can only stand alone, for ${zone} itself. Write the name without @` };
-  const { labels, isAbsolute } = splitName(trimmed);
-  const owner = readOwner(labels);
-  if ("fault" in owner) return owner;
+  return readOwner(splitName(trimmed).labels);
+}
+
+/**
+ * Brings the name of a record, as customers write it, into its stored form: relative to the zone, in lower-case
+ * A-labels, `@` for the zone itself. A name that ends in the zone's own name is absolute, with or without a final dot.
+ */
+export function readRecordName(text: string, zone: string): Reading {
+  const owner = readOwnerName(text, zone);
+  if ("fault" in owner || owner.value === "@") return owner;
   const value = relativeTo(zone, owner.value);
-  if (value === undefined && isAbsolute) {
-    return { fault: `${quoteText(trimmed)} is not a name in ${zone}. A final dot makes a name absolute` };
+  if (value === undefined && splitName(text).isAbsolute) {
+    return { fault: `${quoteText(text.trim())} is not a name in ${zone}. A final dot makes a name absolute` };
   }
   const name = value ?? owner.value;
   const again = relativeTo(zone, name);
@@ -44,7 +51,8 @@ export function readRecordName(text: string, zone: string): Reading {
   return { fault: `Together with .${zone}, the name is longer than ${longestName} bytes` };
 }
 
-function relativeTo(zone: string, name: string): string | undefined {
+/** The form of a full name relative to the zone; undefined for a name that is not in the zone. */
+export function relativeTo(zone: string, name: string): string | undefined {
   if (name === zone) return "@";
   return name.endsWith(`.${zone}`) ? name.slice(0, -zone.length - 1) : undefined;
 }

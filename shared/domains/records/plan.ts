@@ -42,7 +42,7 @@ export const parsedOf = (record: StoredRecord): ParsedRecord & { id: number } =>
   };
 };
 
-/** The changes to the records of one domain. They make the revision after that of `zone`. */
+/** The changes to the records of one domain. They make the next revision of `zone`. */
 export type RecordEdit = {
   zone: StoredZone;
   added?: readonly ParsedRecord[];
@@ -54,7 +54,7 @@ export type RecordEdit = {
   wanted?: boolean;
 };
 
-/** All that one transaction does with DNS records. A transaction takes it as `sole`, so it cannot have two. */
+/** All changes that one transaction makes to DNS records. A plan takes `sole` once only (`SoleWrites`). */
 export type RecordsPlan = {
   /** The added and updated records, in their new state. */
   records: StoredRecord[];

@@ -89,7 +89,7 @@ export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[
 }
 
 /** Of one RRset. Route 53 takes 400 records, and half of the 32,000 characters of a request. */
-const limits = { records: 400, bytes: 12_000 };
+export const rrsetLimits = { records: 400, bytes: 12_000 };
 
 /**
  * Explains why the RRset of a record would be too large, as a sentence without its period; undefined if it would not.
@@ -97,8 +97,8 @@ const limits = { records: 400, bytes: 12_000 };
  */
 export function sizeFault(record: ParsedRecord, others: readonly ParsedRecord[]): string | undefined {
   const set = [record, ...others.filter(({ name, type }) => name === record.name && type === record.type)];
-  if (set.length > limits.records) return `A name can have ${limits.records} records of one type at most`;
+  if (set.length > rrsetLimits.records) return `A name can have ${rrsetLimits.records} records of one type at most`;
   const bytes = set.reduce((sum, { value }) => sum + Buffer.byteLength(value), 0);
-  if (bytes <= limits.bytes) return undefined;
-  return `All values of one name and type can have ${limits.bytes} bytes together. With this record they have ${bytes}`;
+  if (bytes <= rrsetLimits.bytes) return undefined;
+  return `All values of one name and type can have ${rrsetLimits.bytes} bytes together. With this record they have ${bytes}`;
 }

@@ -3,10 +3,11 @@ import { isIPv4, isIPv6 } from "node:net";
 import { quoteText } from "../../core/text.ts";
 import { domainSpecFault } from "./names.ts";
 
-const mostLookups = 10;
+/** The most terms for which a receiver queries the DNS: in a record, and in all records that it includes. */
+export const mostLookups = 10;
 const longestRecord = 1_024;
 
-/** The terms for which a receiver queries DNS (RFC 7208 §4.6.4). */
+/** The terms for which a receiver queries the DNS (RFC 7208 §4.6.4). */
 const asking = new Set(["include", "a", "mx", "ptr", "exists", "redirect"]);
 const mechanisms = new Set(["all", "include", "a", "mx", "ptr", "ip4", "ip6", "exists"]);
 /** Common misspellings of mechanisms, with the right name. */
@@ -18,7 +19,10 @@ const meant = new Map([
   ["exist", "exists"],
 ]);
 
-type Term = { text: string; name: string; isModifier: boolean; value: string };
+/** A term of an SPF record. The value of a mechanism begins with its colon or slash. */
+export type Term = { text: string; name: string; isModifier: boolean; value: string };
+
+const isLookup = ({ name }: Term): boolean => asking.has(name);
 
 function readTerm(text: string): Term | undefined {
   const modifier = /^([a-z][a-z0-9_.-]*)=(.*)$/i.exec(text);
@@ -105,7 +109,7 @@ function orderFault(terms: readonly Term[]): string | undefined {
   if (named("redirect") > 1) return "redirect= can be written only once";
   if (named("exp") > 1) return "exp= can be written only once";
   if (all >= 0 && named("redirect") > 0) return "redirect= has no effect together with all. Remove one of them";
-  const lookups = terms.filter(({ name }) => asking.has(name)).length;
+  const lookups = terms.filter(isLookup).length;
   if (lookups <= mostLookups) return undefined;
   return `${lookups} terms make receivers query the DNS, and receivers stop at ${mostLookups}. Remove some terms, or write addresses as ip4: and ip6:`;
 }
@@ -127,13 +131,48 @@ export function spfFault(text: string): string | undefined {
   if (text.length > longestRecord) {
     return `The SPF record is ${text.length} bytes long. A record of more than ${longestRecord} bytes does not reach all receivers. Move some terms behind an include:`;
   }
-  const terms = text
+  const read = readTerms(text);
+  const fault = "fault" in read ? read.fault : orderFault(read.terms);
+  return fault === undefined ? undefined : `SPF: ${fault}`;
+}
+
+/** The terms of an SPF record without its version; the fault of the first term that is invalid. */
+function readTerms(text: string): { terms: Term[] } | { fault: string } {
+  const texts = text
     .split(" ")
     .filter((term) => term !== "")
     .slice(1);
-  const fault = terms.map(termFault).find((found) => found !== undefined);
-  if (fault !== undefined) return `SPF: ${fault}`;
-  const read = terms.map(readTerm).filter((term) => term !== undefined);
-  const order = orderFault(read);
-  return order === undefined ? undefined : `SPF: ${order}`;
+  const fault = texts.map(termFault).find((found) => found !== undefined);
+  return fault === undefined ? { terms: texts.map(readTerm).filter((term) => term !== undefined) } : { fault };
+}
+
+/**
+ * The terms of an SPF record for which a receiver queries the DNS, if no other term matches before: those up to `all`,
+ * and `redirect` if there is no `all` (RFC 7208 §4.6.4 and §6.1).
+ */
+export function lookupTerms(text: string): { terms: Term[] } | { fault: string } {
+  const read = readTerms(text);
+  if ("fault" in read) return read;
+  const all = read.terms.findIndex(({ name, isModifier }) => name === "all" && !isModifier);
+  const reached = all < 0 ? read.terms : read.terms.slice(0, all).filter(({ isModifier }) => !isModifier);
+  return { terms: reached.filter(isLookup) };
+}
+
+/** Whether a term is `all` or a modifier. */
+const isLast = (term: string): boolean => /^[+?~-]?all$/i.test(term) || /^[a-z][a-z0-9_.-]*=/i.test(term);
+
+const withoutPlus = (term: string): string => term.toLowerCase().replace(/^\+/, "");
+
+/**
+ * One SPF record with the terms that it lacks. They stand before `all` and before modifiers, which receivers evaluate
+ * last (RFC 7208 §4.6.2). Of several records, which receivers would not accept, the first takes the mechanisms of the
+ * others.
+ */
+export function withSpfTerms(records: readonly string[], terms: readonly string[]): string {
+  const [first = [], ...others] = records.map((text) => text.split(" ").filter((term) => term !== ""));
+  const known = new Set(first.map(withoutPlus));
+  const coming = [...others.flatMap((other) => other.slice(1).filter((term) => !isLast(term))), ...terms];
+  const lacking = [...new Set(coming.map(withoutPlus))].filter((term) => !known.has(term));
+  const end = first.findIndex((term, index) => index > 0 && isLast(term));
+  return first.toSpliced(end < 0 ? first.length : end, 0, ...lacking).join(" ");
 }

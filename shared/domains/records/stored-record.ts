@@ -66,7 +66,7 @@ export const DnsRecord = z
   .meta({ id: "DnsRecord", description: "A DNS record of a domain." });
 export type DnsRecord = z.output<typeof DnsRecord>;
 
-/** The view of a record in events. It leaves out whether the nameservers have the record, which is known only later. */
+/** The view of a record in events. It has no `zone_status`, because the nameservers get a record only after its event. */
 const RecordView = DnsRecord.omit({ zone_status: true });
 
 export const StoredRecord = RecordView.extend({
@@ -85,6 +85,7 @@ export const recordProblems = [
   "below_delegation",
   "system_managed",
   "domain_not_ready",
+  "dns_external",
   "limit_reached",
 ] as const;
 
@@ -125,11 +126,11 @@ export function recordsRange(
 export function recordView(record: StoredRecord, zone: StoredZone | undefined): DnsRecord {
   const { account_id: _, domain_id: __, zone_revision, version: ___, ...shown } = record;
   const isRefused = zone?.refused.includes(`${record.name} ${record.type}`) ?? false;
-  const isHad = zone !== undefined && hasRevision(zone, zone_revision) && !isRefused;
-  return { ...shown, zone_status: isHad ? "in_sync" : "pending" };
+  const isServed = zone !== undefined && hasRevision(zone, zone_revision) && !isRefused;
+  return { ...shown, zone_status: isServed ? "in_sync" : "pending" };
 }
 
-/** The API views of records of one account. It takes one more round trip to read their zones. */
+/** The API views of records of one account. Takes a round trip to the table, to read the zones of the records. */
 export async function recordViews(
   table: Reader,
   accountId: string,

@@ -6,7 +6,7 @@ import { dns } from "../../providers/dns/factory.ts";
 import { openTable } from "../../table/table.ts";
 import type { StoredDomain } from "../domain.ts";
 import type { StoredZone } from "../zone.ts";
-import type { Changed } from "./add.ts";
+import type { ChangedRecord } from "./add.ts";
 import { type DnsRecord, recordView } from "./stored-record.ts";
 import { syncZone, type ZoneWork } from "./sync.ts";
 
@@ -18,8 +18,8 @@ export function zoneWork(name: string): ZoneWork {
 }
 
 /**
- * Syncs a zone after a commit and returns its new state; undefined if the sync fails. A failure is only logged, because
- * the zone is due already, and the worker will sync it.
+ * Syncs a zone after a commit. Returns the new state of the zone, or undefined if the sync fails. A failure is only logged,
+ * because the commit has made the zone due, and the worker will sync it.
  */
 export async function syncNow(
   { account_id, id }: { account_id: string; id: string },
@@ -38,7 +38,7 @@ export async function syncNow(
  * yet. A zone that the nameservers should not have is not synced.
  */
 export const viewAfterSync = async (
-  { record, isServed }: Changed,
+  { record, isServed }: ChangedRecord,
   domain: StoredDomain,
   context: Context,
 ): Promise<DnsRecord> => recordView(record, isServed ? await syncNow(domain, context) : undefined);

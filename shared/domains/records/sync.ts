@@ -13,12 +13,14 @@ import { recordsIn } from "./stored-record.ts";
 
 export type ZoneWork = { table: Table; dns: Dns; now: () => Date; log: Log };
 
-/** Longer than all calls to the provider in one round take, with their time-outs and retries. */
+/** How long a lease lasts, in milliseconds. All calls to the provider in one round, with retries, take less. */
 const leaseMs = 120_000;
+/** A round begins only if the lease lasts so much longer, in milliseconds. */
 const leastLeaseMs = 60_000;
 const rounds = 5;
+/** After what time the worker asks whether all servers have a change, in milliseconds. */
 const retryMs = 60_000;
-/** Somewhat fewer than a provider accepts in one change. */
+/** How many RRsets one change has. Providers accept up to 200. */
 const changesAtOnce = 100;
 
 /**
@@ -72,7 +74,7 @@ async function releaseLease(accountId: string, domainId: string, owner: string, 
   await table.attempt(write).catch(() => undefined);
 }
 
-/** Writes the recorded differences into the zone; undefined when records changed meanwhile. */
+/** Writes the noted RRsets into the zone. Returns the new state of the zone, or undefined if records changed meanwhile. */
 async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promise<StoredZone | undefined> {
   const { dns } = work;
   if (zone.dirty.length === 0 && zone.zone_id !== undefined && zone.change) {
@@ -88,15 +90,15 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
   const zoneId = zone.zone_id ?? (await dns.createZone({ name, reference, nameservers })).zoneId;
   const records = await recordsIn(work.table, account_id, domain_id);
   const wanted = new Map(rrsetsOf(records.map(parsedOf), name).map((rrset) => [nameIn(rrset, name), rrset]));
-  const looked = await lookAtAll(zone, [...wanted.keys()], owner, work);
-  if (!looked) return undefined;
-  const changes = changesOf(looked, wanted);
+  const noted = await noteHeld(zone, [...wanted.keys()], owner, work);
+  if (!noted) return undefined;
+  const changes = changesOf(noted, wanted);
   const touched = new Set(changes.map((one) => nameIn("put" in one ? one.put : one.remove, name)));
-  const refused = zone.refused.filter((noted) => !touched.has(noted));
+  const refused = zone.refused.filter((rrset) => !touched.has(rrset));
   let last: ZoneChanged | undefined;
   for (let from = 0; from < changes.length; from += changesAtOnce) {
     const some = changes.slice(from, from + changesAtOnce);
-    // The serial grows with the last change, so that it never stands for a part of a revision.
+    // The SOA gets its new serial with the last change, so that a serial never stands for a part of a revision.
     const isLast = from + changesAtOnce >= changes.length;
     last = await dns.changeZone(zoneId, some, isLast ? soaOwner(zone) : undefined);
     refused.push(...(last.refused ?? []).map((one) => nameIn(one, name)));
@@ -114,11 +116,11 @@ const nameIn = ({ name, type }: { name: string; type: string }, zone: string): s
 const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(everything) || zone_id === undefined;
 
 /**
- * Records the RRsets that the zone may have after this round, if they are not recorded one by one. So a later round can
- * remove them even if the answer to the change is lost. Undefined when records changed meanwhile, or another process
- * has the lease.
+ * Adds the RRsets that this round writes to `held`, if the round writes all RRsets. So a later round can remove them even
+ * if the answer to the change is lost. Returns the new state of the zone. Undefined if records changed meanwhile, or if
+ * another process has the lease.
  */
-async function lookAtAll(
+async function noteHeld(
   zone: StoredZone,
   coming: readonly string[],
   owner: string,
@@ -134,7 +136,7 @@ async function lookAtAll(
   return noted.done ? { ...zone, held } : undefined;
 }
 
-/** The changes that bring the recorded RRsets of a zone to the required state. */
+/** The changes that bring the noted RRsets of a zone to their wanted state. */
 function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneChange[] {
   const touched = isAboutAll(zone) ? [...new Set([...zone.held, ...wanted.keys()])] : zone.dirty;
   const changes = touched.map((noted): ZoneChange => {
@@ -154,8 +156,8 @@ function changesOf(zone: StoredZone, wanted: ReadonlyMap<string, RRset>): ZoneCh
 type Settled = Partial<Pick<StoredZone, "synced_revision" | "change" | "zone_id" | "held" | "refused">>;
 
 /**
- * Stores the new state of the zone and releases the lease in one step, so that a later request that changes records
- * finds no lease. Undefined when records changed meanwhile and still have to be synced.
+ * Stores the new state of the zone and releases the lease in one write, so that a later request can sync the zone at once.
+ * Undefined if records changed meanwhile, and still have to be synced.
  */
 async function settleZone(
   before: StoredZone,

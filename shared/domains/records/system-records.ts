@@ -1,64 +1,177 @@
+import { isIPv6 } from "node:net";
+
 import { platform } from "../../core/platform.ts";
 import type { StoredDomain } from "../domain.ts";
-import { selector, type Dkim } from "./dkim-keys.ts";
+import { type Dkim, type PublicKey, selectors } from "./dkim-keys.ts";
+import { mtaStsText } from "./mta-sts.ts";
 import type { ParsedRecord } from "./record.ts";
 import { isSpf } from "./spf.ts";
 
 const ttl = 3_600;
 
-type Settings = Pick<StoredDomain, "dmarc_policy" | "dmarc_report_email">;
+/** The setting of a domain that a system record belongs to. */
+type Purpose =
+  | "mx"
+  | "spf"
+  | "dkim"
+  | "dkim_next"
+  | "dkim_former"
+  | "dmarc"
+  | "autoconfig"
+  | "autodiscover"
+  | "redirect"
+  | "mta_sts"
+  | "tls_rpt";
+
+/** A record that a domain's mail or its settings need. */
+export type SystemRecord = ParsedRecord & { purpose: Purpose };
+
+/** The settings of a domain that need records which customers could have otherwise. */
+type OptionalSettings = Pick<StoredDomain, "redirect_url" | "mta_sts_mode" | "tls_report_email">;
+
+type Settings = Pick<StoredDomain, "dmarc_policy" | "dmarc_report_email"> &
+  OptionalSettings & { spf_includes: readonly string[] };
 
 /** The DMARC record of a domain: the policy for mail that claims falsely to be from it (RFC 7489). */
-export const dmarcRecord = ({ dmarc_policy, dmarc_report_email }: Settings): ParsedRecord => ({
+export const dmarcRecord = ({
+  dmarc_policy,
+  dmarc_report_email,
+}: Pick<Settings, "dmarc_policy" | "dmarc_report_email">): SystemRecord => ({
+  purpose: "dmarc",
   name: "_dmarc",
   type: "TXT",
   value: `v=DMARC1; p=${dmarc_policy}${dmarc_report_email === null ? "" : `; rua=mailto:${dmarc_report_email}`}`,
   ttl,
 });
 
-const dkimName = `${selector}._domainkey`;
+/** The name of the record of the key with this selector. */
+export const dkimNameOf = (selector: string): string => `${selector}._domainkey`;
 
-const senderTerm = (ip: string): string => (ip.includes(":") ? `ip6:${ip}` : `ip4:${ip}`);
-
-/** The SPF record of a domain (RFC 7208): `senders` are the domain's own addresses, in addition to the shared ones. */
-export const spfRecord = (senders: readonly string[]): ParsedRecord => ({
-  name: "@",
+/** The record of a DKIM key (RFC 6376 §3.6.1). By default it is the key that signs. */
+export const dkimRecord = (
+  { selector, public_key }: PublicKey,
+  purpose: "dkim" | "dkim_next" | "dkim_former" = "dkim",
+): SystemRecord => ({
+  purpose,
+  name: dkimNameOf(selector),
   type: "TXT",
-  value: ["v=spf1", ...senders.map(senderTerm), `include:${platform().spfInclude}`, "~all"].join(" "),
+  value: `v=DKIM1; k=rsa; p=${public_key}`,
   ttl,
 });
 
-/** The records that a domain needs to receive and send mail here. `senders` are the domain's own sending addresses. */
-export function systemRecords(
-  settings: Settings,
-  { public_key }: Pick<Dkim, "public_key">,
-  senders: readonly string[] = [],
-): ParsedRecord[] {
-  const { mx, autoconfig, autodiscover } = platform();
+const senderTerm = (ip: string): string => (ip.includes(":") ? `ip6:${ip}` : `ip4:${ip}`);
+
+/**
+ * The SPF record of a domain (RFC 7208). `senders` are the domain's own addresses, in addition to the shared ones, and
+ * `includes` are the names of the SPF records of other senders.
+ */
+export const spfRecord = (senders: readonly string[], includes: readonly string[] = []): SystemRecord => {
+  const included = [platform().spfInclude, ...includes].map((name) => `include:${name}`);
+  return {
+    purpose: "spf",
+    name: "@",
+    type: "TXT",
+    value: ["v=spf1", ...senders.map(senderTerm), ...included, "~all"].join(" "),
+    ttl,
+  };
+};
+
+/** The system records that follow a domain's settings. `senders` are the domain's own sending addresses. */
+export const settingRecords = (settings: Settings, senders: readonly string[]): SystemRecord[] => [
+  spfRecord(senders, settings.spf_includes),
+  ...policyRecords(settings),
+];
+
+const policyRecords = (settings: Settings): SystemRecord[] => [
+  dmarcRecord(settings),
+  ...redirectRecords(settings),
+  ...mtaStsRecords(settings),
+  ...tlsRptRecords(settings),
+];
+
+/** The records by which the web hosts of this deployment get the requests for a domain that redirects. */
+function redirectRecords({ redirect_url }: OptionalSettings): SystemRecord[] {
+  const { webHost, webAddresses } = platform();
+  if (redirect_url === null || webHost === undefined) return [];
+  const purpose = "redirect";
   return [
-    ...mx.map(({ priority, host }): ParsedRecord => ({ name: "@", type: "MX", value: host, ttl, priority })),
-    spfRecord(senders),
-    { name: dkimName, type: "TXT", value: `v=DKIM1; k=rsa; p=${public_key}`, ttl },
-    dmarcRecord(settings),
-    { name: "autoconfig", type: "CNAME", value: autoconfig, ttl },
-    { name: "autodiscover", type: "CNAME", value: autodiscover, ttl },
+    ...webAddresses.map((value) => {
+      const type = isIPv6(value) ? ("AAAA" as const) : ("A" as const);
+      return { purpose, name: "@", type, value, ttl } as const;
+    }),
+    { purpose, name: "www", type: "CNAME", value: webHost, ttl },
   ];
 }
 
-const ownNames = new Set([dkimName, "_dmarc", "autoconfig", "autodiscover"]);
+/** The records that announce the MTA-STS policy of a domain, and lead to it (RFC 8461 §3). */
+function mtaStsRecords({ mta_sts_mode }: OptionalSettings): SystemRecord[] {
+  const { webHost } = platform();
+  if (mta_sts_mode === null || webHost === undefined) return [];
+  const purpose = "mta_sts";
+  return [
+    { purpose, name: "mta-sts", type: "CNAME", value: webHost, ttl },
+    { purpose, name: "_mta-sts", type: "TXT", value: mtaStsText(mta_sts_mode), ttl },
+  ];
+}
+
+/** The record that says where senders report to on their TLS connections (RFC 8460 §3). */
+function tlsRptRecords({ tls_report_email }: OptionalSettings): SystemRecord[] {
+  if (tls_report_email === null) return [];
+  const value = `v=TLSRPTv1; rua=mailto:${tls_report_email}`;
+  return [{ purpose: "tls_rpt", name: "_smtp._tls", type: "TXT", value, ttl }];
+}
+
+/** The records that a domain needs for its mail and its settings. `senders` are the domain's own sending addresses. */
+export function systemRecords(
+  settings: Settings,
+  dkim: PublicKey & { next?: Dkim["next"]; former?: Dkim["former"] },
+  senders: readonly string[] = [],
+): SystemRecord[] {
+  const { mx, autoconfig, autodiscover } = platform();
+  return [
+    ...mx.map(({ priority, host }) => ({ purpose: "mx", name: "@", type: "MX", value: host, ttl, priority }) as const),
+    spfRecord(senders, settings.spf_includes),
+    dkimRecord(dkim),
+    ...(dkim.next ? [dkimRecord(dkim.next, "dkim_next")] : []),
+    ...(dkim.former ? [dkimRecord(dkim.former, "dkim_former")] : []),
+    ...policyRecords(settings),
+    { purpose: "autoconfig", name: "autoconfig", type: "CNAME", value: autoconfig, ttl },
+    { purpose: "autodiscover", name: "autodiscover", type: "CNAME", value: autodiscover, ttl },
+  ];
+}
+
+const mailNames = [...selectors.map(dkimNameOf), "_dmarc", "autoconfig", "autodiscover"];
+
+/** The types of records at the apex by which browsers find the web server of a domain. */
+const addressTypes = new Set<string>(["A", "AAAA", "CNAME", "HTTPS"]);
+
+/** The names that a domain's records have to themselves: those for its mail, and those for its settings. */
+const reservedNames = ({ redirect_url, mta_sts_mode, tls_report_email }: OptionalSettings): string[] => [
+  ...mailNames,
+  ...(redirect_url === null ? [] : ["www"]),
+  ...(mta_sts_mode === null ? [] : ["mta-sts", "_mta-sts"]),
+  ...(tls_report_email === null ? [] : ["_smtp._tls"]),
+];
 
 /**
- * The reason why a customer cannot have a record: its place is reserved for a system record, which may or may not exist
- * yet. Undefined when the place is free.
+ * The reason why a customer cannot have a record in a domain with these settings: its place is reserved for a system
+ * record, which may or may not exist yet. Undefined when the place is free.
  */
-export function reservedFor({ name, type, value }: Pick<ParsedRecord, "name" | "type" | "value">): string | undefined {
-  if (ownNames.has(name)) return `The name ${name} is reserved for the records that mail needs`;
-  const hidden = type === "NS" ? [...ownNames].find((own) => own.endsWith(`.${name}`)) : undefined;
+export function reservedFor(
+  { name, type, value }: Pick<ParsedRecord, "name" | "type" | "value">,
+  settings: OptionalSettings,
+): string | undefined {
+  const reserved = reservedNames(settings);
+  if (reserved.includes(name)) return `The name ${name} is reserved for the records of the domain's mail and settings`;
+  const hidden = type === "NS" ? reserved.find((own) => own.endsWith(`.${name}`)) : undefined;
   if (hidden !== undefined)
     return `If ${name} were delegated, the record at ${hidden}, which mail needs, would be lost`;
   if (name !== "@") return undefined;
   if (type === "MX") return "The domain's MX records are fixed, because its mail comes to us";
   if (type === "TXT" && isSpf(value))
     return "The domain has one SPF record, which follows the addresses that it sends from";
+  if (settings.redirect_url !== null && addressTypes.has(type)) {
+    return "The domain's addresses are fixed while it redirects";
+  }
   return undefined;
 }

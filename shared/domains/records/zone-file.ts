@@ -257,7 +257,8 @@ function readRecord(
 
 const longestFile = 1_048_576;
 const mostRecords = 5_000;
-const longestShown = 200;
+/** The most characters of an entry's text that are shown. */
+export const longestShown = 200;
 
 type ZoneFile = {
   records: { line: number; input: RecordInput }[];
@@ -333,6 +334,10 @@ function dataIn({ type, value, priority, weight, port, flags, tag }: ParsedRecor
   }
 }
 
+/** The entry of a record in a zone file. */
+const entryOf = (record: ParsedRecord, ttl = record.ttl): string =>
+  `${record.name}\t${ttl}\tIN\t${record.type}\t${dataIn(record)}`;
+
 /** The lowest TTL of the records of each name and type, which is the TTL of all of them (RFC 2181 §5.2). */
 function lowestTtls(records: readonly ParsedRecord[]): Map<string, number> {
   const ttls = new Map<string, number>();
@@ -357,7 +362,7 @@ export function writeZoneFile(records: readonly ParsedRecord[], zone: ZoneHead, 
     `$TTL ${defaultTtl}`,
     `@\t${soaTtlSeconds}\tIN\tSOA\t${absolute(soa.mname)} ${absolute(soa.rname)} ${times}`,
     ...nameservers.map((host) => `@\t${apexTtlSeconds}\tIN\tNS\t${absolute(host)}`),
-    ...records.map((record) => `${record.name}\t${ttls.get(rrsetName(record))}\tIN\t${record.type}\t${dataIn(record)}`),
+    ...records.map((record) => entryOf(record, ttls.get(rrsetName(record)))),
   ];
   return `${lines.join("\n")}\n`;
 }

@@ -1,5 +1,7 @@
 import { change } from "../../changes/kind.ts";
+import type { RegistrarOperation } from "../../providers/registrar/registrar.ts";
 import { planWallet } from "../../wallet/wallet.ts";
+import { rotateWhenDue } from "../dkim/rotate.ts";
 import { domainKind, isRenewing, registrationOf, type Renewing, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { advanceChecks, checkRegistration } from "../setup/check.ts";
@@ -11,19 +13,20 @@ import { renewAutomatically } from "./renew.ts";
 
 const yearOf = (date: string): number => new Date(date).getUTCFullYear();
 
-/** The renewal of a registration. */
+/** The request to renew a registration. */
 const renewing: RequestKind<Renewing> = {
   operation: "renew",
   isOpen: isRenewing,
   progress: ({ renewal }) => renewal,
-  members: ({ renewal }, progress) => ({ renewal: { ...renewal, ...progress } }),
+  members: ({ renewal }, progress, due_at) => ({ renewal: { ...renewal, ...progress }, due_at }),
   send: ({ name, renewal: { years, from, restore_fee } }, work) =>
     work.registrar.renew({ name, years, expiresAt: from, restore: restore_fee > 0 }),
   effect: async ({ name, renewal }, work) => {
     const found = await work.registrar.registration(name);
-    return found && yearOf(found.expiresAt) > yearOf(renewal.from) ? found : undefined;
+    return found && yearOf(found.expiresAt) <= yearOf(renewal.from) ? "absent" : found;
   },
   conclude,
+  concludeDeparted: (domain, operation, work) => conclude(domain, { operation }, work),
 };
 
 /** Advances the renewal of a domain by all steps that are possible at once. The rest stays due. */
@@ -31,11 +34,16 @@ export const advanceRenewal = (domain: StoredDomain, work: DomainWork): Promise<
   advanceRequest(renewing, domain, work);
 
 /**
- * Ends a renewal: either the money is captured and the registration ends later, or neither. Returns the new state of the
- * domain; undefined when the renewal was over before, or when a failure is reported on a domain that another process has
- * changed meanwhile.
+ * Ends a renewal: captures the money and stores the later end, or releases the money and marks the renewal as failed. A
+ * conclusion with an operation alone is a success of a name that another registrar has taken over since. Returns the new
+ * state of the domain. Undefined if the renewal was over before, or if it failed but another process has changed the
+ * domain meanwhile.
  */
-function conclude(domain: Renewing, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
+function conclude(
+  domain: Renewing,
+  conclusion: Conclusion | { operation: RegistrarOperation },
+  work: DomainWork,
+): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemMover(work, domain.account_id);
   const { operation } = conclusion;
   return commit(async () => {
@@ -53,7 +61,12 @@ function conclude(domain: Renewing, conclusion: Conclusion, work: DomainWork): P
         ? { renewal: { ...renewal, stage: "voided" as const, reason: conclusion.failed } }
         : {
             renewal: { ...renewal, stage: "captured" as const },
-            registration: registrationOf(conclusion.registration),
+            ...("registration" in conclusion
+              ? {
+                  ...outOfRedemption(current),
+                  registration: registrationOf(conclusion.registration, current.registration ?? undefined),
+                }
+              : {}),
           };
     const { after, writes } = domainUpdate(current, {
       ...result,
@@ -72,25 +85,34 @@ function conclude(domain: Renewing, conclusion: Conclusion, work: DomainWork): P
   });
 }
 
+/** The members of a domain that a renewal brought back from redemption: its mail waits for the proof of the name. */
+const outOfRedemption = ({ status }: StoredDomain): Partial<StoredDomain> =>
+  status === "expired" ? { status: "pending_delegation", status_reason: null, failures: 0 } : {};
+
 /**
- * Takes care of a domain: checks its registration, renews it or tells that it ends, and checks its delegation and its
- * mail records.
+ * Does the regular work of a domain, in this order:
+ * - checks the registration;
+ * - renews the registration, or sends a notice that it ends;
+ * - checks the proof of the name and the mail records;
+ * - begins to rotate the DKIM key.
  */
 export async function advanceLife(domain: StoredDomain, work: DomainWork): Promise<void> {
   const checked = await checkRegistration(domain, work);
   if (!checked) return;
-  const tried = isRenewalDue(checked, work.now()) ? await renewAutomatically(checked, work) : checked;
-  if (!tried) return;
-  if (isRenewing(tried)) return advanceRenewal(tried, work);
-  const told = await tellEnd(tried, work);
-  if (told) await advanceChecks(told, work);
+  const renewed = isRenewalDue(checked, work.now()) ? await renewAutomatically(checked, work) : checked;
+  if (!renewed) return;
+  if (isRenewing(renewed)) return advanceRenewal(renewed, work);
+  const noticed = await sendNotice(renewed, work);
+  if (!noticed) return;
+  await advanceChecks(noticed, work);
+  await rotateWhenDue(noticed, work);
 }
 
 /**
- * Tells that a registration ends, each notice once. Returns the new state of the domain; undefined when another process
- * has changed it.
+ * Sends the notice that is due, as the event `domain.expiring`. Each notice is sent once. Returns the new state of the
+ * domain, or undefined if another process has changed the domain.
  */
-function tellEnd(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> | StoredDomain {
+function sendNotice(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> | StoredDomain {
   const { account_id, id, version, registration } = domain;
   const { table, commit, now } = systemMover(work, account_id);
   const days = noticeDue(domain, now());

@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { DryRun, Preview, previewCosts } from "../../billing/preview.ts";
 import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { notFound, Problem } from "../../core/errors.ts";
@@ -9,10 +10,12 @@ import { yearsAfter } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import { mostYears, type Fees, type Registrar } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
+import { purchaseHold } from "../../wallet/purchase.ts";
+import { readVatRule, withVat } from "../../wallet/vat.ts";
 import { planWallet } from "../../wallet/wallet.ts";
 import { domainKind, isRenewing, notReady, type Renewal, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
-import { domainDetail, type DomainDetail } from "../setup/detail.ts";
+import { domainDetail, DomainDetail } from "../setup/detail.ts";
 import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 
@@ -28,31 +31,46 @@ export const Renew = z
         description: "The highest total price to accept. If the renewal costs more, nothing is renewed.",
         examples: ["40.00"],
       }),
+    dry_run: DryRun,
   })
   .meta({ id: "DomainRenew", description: "For how many years to renew a domain." });
 type Renew = z.output<typeof Renew>;
 
-/** What a renewal adds and costs. */
+export const RenewAnswer = DomainDetail.extend({ preview: Preview }).meta({
+  id: "DomainRenewResponse",
+  description: "The domain with its renewal.",
+});
+type RenewAnswer = z.output<typeof RenewAnswer>;
+
+/** The years and the price of a renewal, and the end of the registration before the renewal. */
 type Quote = Pick<Renewal, "years" | "price" | "restore_fee" | "from">;
 
 const totalOf = ({ price, restore_fee }: Pick<Quote, "price" | "restore_fee">): number => price + restore_fee;
 
 /**
- * Begins to renew a registration: holds the price, and makes the renewal due. 404, 409 `not_registered_here`,
- * `domain_not_ready`, `renewal_running`, `too_many_years`, `quote_changed`, `insufficient_funds`; 503 when the registrar
- * gives no price.
+ * Begins to renew a registration: holds the price, and makes the renewal due. Throws 404, 409 `not_registered_here`,
+ * `domain_not_ready`, `renewal_running`, `too_many_years`, `quote_changed` or `insufficient_funds`, and 503 if the
+ * registrar or the registry gives no price. With `dry_run`, only answers the costs.
  */
 export async function renewDomain(
   found: StoredDomain,
-  { years, max_total }: Renew,
+  { years, max_total, dry_run }: Renew,
   context: Context,
   registrar: Registrar,
-): Promise<DomainDetail> {
+): Promise<RenewAnswer> {
   const { table, commit, now } = context;
   requireRenewable(found);
   const quote = await quoteFor(found, years, registrar, now());
   const agreed = max_total === undefined ? undefined : minorUnits(max_total);
-  if (agreed !== undefined && totalOf(quote) > agreed) throw tooMuch(totalOf(quote));
+  if (agreed !== undefined && totalOf(quote) > agreed) throw tooMuch(quote);
+  if (dry_run) {
+    const held = withVat(totalOf(quote), await readVatRule(table, found.account_id));
+    const [domain, preview] = await Promise.all([
+      domainDetail(found, context),
+      previewCosts(found.account_id, { held }, context),
+    ]);
+    return commit(async () => ({ value: { ...domain, preview }, writes: [], changes: [] }));
+  }
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
@@ -67,7 +85,7 @@ function requireRenewable(domain: StoredDomain): void {
   if (!registration) {
     throw new Problem("not_registered_here", `${name} was not purchased here, so it cannot be renewed here.`);
   }
-  if (["pending_registration", "failed", "releasing"].includes(status)) {
+  if (["pending_registration", "pending_transfer", "failed", "releasing"].includes(status)) {
     throw notReady(status, `${name} is ${status}. It cannot be renewed.`);
   }
   if (isRenewing(domain)) throw new Problem("renewal_running", `${name} is being renewed already.`);
@@ -108,9 +126,11 @@ function requireYears(end: Date, years: number, now: Date): void {
   throw new Problem("too_many_years", `A name is registered for at most ${mostYears} years in all.`, { max_years });
 }
 
-const tooMuch = (total: number): Problem =>
-  new Problem("quote_changed", `The renewal costs ${money(total)} ${currency}, which is more than agreed.`, {
-    estimated_total: money(total),
+const tooMuch = (quote: Quote): Problem =>
+  new Problem("quote_changed", `The renewal costs ${money(totalOf(quote))} ${currency}, which is more than agreed.`, {
+    estimated_total: money(totalOf(quote)),
+    price: money(quote.price),
+    restore_fee: money(quote.restore_fee),
     currency,
   });
 
@@ -128,7 +148,7 @@ function newRenewal({ id: domainId }: StoredDomain, quote: Quote, by: Renewal["b
   };
 }
 
-/** Plans to hold the price of a renewal, and to make the renewal due. 409 `insufficient_funds`. */
+/** Plans to hold the price of a renewal, and to make the renewal due. Throws 409 `insufficient_funds`. */
 async function planRenewal(
   table: Reader,
   domain: StoredDomain,
@@ -148,26 +168,27 @@ async function planRenewal(
 
 async function holdFor(table: Reader, { account_id, name }: StoredDomain, renewal: Renewal, now: Date) {
   const { hold_id, years, restore_fee } = renewal;
-  const amount = totalOf(renewal);
+  const rule = await readVatRule(table, account_id);
+  const price = totalOf(renewal);
   const span = years === 1 ? "a year" : `${years} years`;
   const description = `Renewal of ${name} for ${span}${restore_fee > 0 ? ", with its restoration" : ""}`;
   try {
-    const sides = { debit: "wallet", credit: "revenue", code: "domain", type: "purchase" } as const;
-    return await planWallet(table, account_id, [{ kind: "hold", id: hold_id, amount, description, ...sides }], now);
+    const hold = purchaseHold({ id: hold_id, price, code: "domain", description }, rule);
+    return await planWallet(table, account_id, [hold], now);
   } catch (error) {
     if (!isUnpaid(error)) throw error;
-    const available = minorUnits(String(error.extras["available"])) ?? 0;
-    const missing = money(amount - available);
-    const detail = `The renewal costs ${money(amount)} ${currency}. The wallet lacks ${missing} ${currency}.`;
-    throw new Problem(error.code, detail, { ...error.extras, missing });
+    const missing = String(error.extras["missing"]);
+    const detail = `The renewal costs ${money(withVat(price, rule))} ${currency}${withVat(price, rule) > price ? " with VAT" : ""}. The wallet lacks ${missing} ${currency}.`;
+    throw new Problem(error.code, detail, error.extras);
   }
 }
 
 const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
 /**
- * Begins to renew a domain for a year, by itself. If the wallet does not cover it, or the registry gives no price, the
- * renewal has failed, with an event. Returns the new state of the domain; undefined when another process has changed it.
+ * Begins the automatic renewal of a domain for a year. If the wallet does not cover the price, or the registry gives no
+ * price, this stores a failed renewal, with an event. Returns the new state of the domain, or undefined if another process
+ * has changed the domain.
  */
 export async function renewAutomatically(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemMover(work, domain.account_id);

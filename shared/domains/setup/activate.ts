@@ -1,54 +1,83 @@
 import { change } from "../../changes/kind.ts";
 import type { Planned, SoleWrites } from "../../changes/recorder.ts";
-import { later } from "../../core/time.ts";
+import { dayMs, later, minuteMs } from "../../core/time.ts";
 import { sendersOf } from "../../dedicated-ips/spf.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainKind, holderKey, isRenewing, notReady, type StoredDomain } from "../domain.ts";
-import { Dkim, dkimKey, dkimWrite } from "../records/dkim-keys.ts";
+import { Dkim, dkimKey, dkimWrite, type KeyPair } from "../records/dkim-keys.ts";
 import { planRecords } from "../records/plan.ts";
-import { systemRecords } from "../records/system-records.ts";
+import { recordsIn } from "../records/stored-record.ts";
+import { systemRecords, type SystemRecord } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 import { dueBy } from "./expiry.ts";
+import { withoutTaken } from "./setting-records.ts";
 import { domainUpdate } from "./work.ts";
 
-/** The time between two checks of an active domain's records, in milliseconds. */
-export const recheckMs = 86_400_000;
+/**
+ * The time of the next daily check, with a random spread. So domains that were added at the same time are not checked at
+ * the same time for ever.
+ */
+export const inAboutADay = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /**
- * Plans the activation of a domain whose delegation was seen. The caller generates `dkim` before, because a transaction
- * must not wait. A domain that was already delegated to us once needs none.
+ * The time of the next check of a domain without faults: a day later. An external domain that cannot send yet is checked
+ * sooner: after a minute, and then each time when twice as much time has passed since the proof of its name.
+ */
+export function nextRecheck({ dns_mode, sending_ready, verified_at }: StoredDomain, now: Date): string {
+  const tomorrow = inAboutADay(now);
+  if (dns_mode === "hosted" || sending_ready) return tomorrow;
+  const waitedMs = verified_at === null ? 0 : now.getTime() - Date.parse(verified_at);
+  const soon = later(now, Math.max(minuteMs, waitedMs));
+  return soon < tomorrow ? soon : tomorrow;
+}
+
+/** The system records that a hosted domain lacks: all or none. A domain that was hosted before has them. */
+async function lackingRecords(table: Reader, domain: StoredDomain, dkim: KeyPair | undefined): Promise<SystemRecord[]> {
+  const { account_id, id, name } = domain;
+  const [records, senders] = await Promise.all([recordsIn(table, account_id, id), sendersOf(table, domain)]);
+  if (records.some(({ is_system_managed }) => is_system_managed)) return [];
+  if (!dkim) throw new Error(`${name} has no key`);
+  return systemRecords(domain, dkim, senders);
+}
+
+/**
+ * Plans the activation of a domain whose name was proved.
  * - The account holds the name firmly.
- * - The domain gets its system records, with its own key.
- * - The zone is scheduled to be written to the nameservers.
+ * - A domain without a DKIM key gets the key `dkim`. The caller makes this key before, because a transaction must not wait.
+ * - A hosted domain gets its system records, and the nameservers get its zone soon.
+ *
+ * The transaction fails with 409 `domain_not_ready` if the domain has lost its name.
  */
 export async function planActivation(
   table: Reader,
   domain: StoredDomain,
-  dkim: Dkim | undefined,
+  dkim: KeyPair | undefined,
   now: Date,
-): Promise<Planned & { after: StoredDomain; sole: SoleWrites }> {
-  const { account_id, id, name } = domain;
+): Promise<Planned & { after: StoredDomain; sole?: SoleWrites }> {
+  const { account_id, id, name, dns_mode } = domain;
   const [zone, known] = await Promise.all([getZone(table, account_id, id), table.get(dkimKey(account_id, id), Dkim)]);
   if (!zone) throw notReady(domain.status, `${name} is being deleted.`);
-  // A domain that was delegated before has its key and records already.
-  const key = known ? undefined : dkim;
-  if (!known && !key) throw new Error(`${name} has no key`);
-  const records = key ? systemRecords(domain, key, await sendersOf(table, domain)) : [];
+  const isHosted = dns_mode === "hosted";
+  const lacking = isHosted ? await lackingRecords(table, domain, known ?? dkim) : [];
+  const records = await withoutTaken(table, domain, lacking);
   // System records are added even above the limit of records.
   const edit = { zone, added: records, isSystem: true, wanted: true };
-  const { sole, changes } = await planRecords(table, account_id, [edit], now);
+  const { sole, changes } = isHosted
+    ? await planRecords(table, account_id, [edit], now)
+    : { sole: undefined, changes: [] };
   const at = now.toISOString();
   const { after, writes } = domainUpdate(domain, {
     status: "active",
     status_reason: null,
+    broken_records: [],
     verified_at: domain.verified_at ?? at,
     updated_at: at,
     record_count: domain.record_count + records.length,
     failures: 0,
-    // A renewal is advanced at its own times, and the checks follow it.
-    due_at: isRenewing(domain) ? domain.due_at : dueBy(domain, later(now, recheckMs * (0.9 + Math.random() / 5)), now),
+    // While a renewal runs, the domain is due at the times of the renewal. The checks go on after the renewal.
+    due_at: isRenewing(domain) ? domain.due_at : dueBy(domain, nextRecheck(domain, now), now),
   });
   const [seenBefore, seenAfter] = (await domainViews(table, account_id, [domain, after])) as [object, object];
   const verb = domain.status === "degraded" ? "recovered" : "verified";
@@ -60,8 +89,8 @@ export async function planActivation(
   };
   return {
     after,
-    writes: [...writes, holder, ...(key ? [dkimWrite(account_id, id, key)] : [])],
-    sole,
+    writes: [...writes, holder, ...(dkim && !known ? [dkimWrite(account_id, id, dkim)] : [])],
+    ...(sole ? { sole } : {}),
     changes: [change(domainKind, verb, id, { before: seenBefore, after: seenAfter }), ...changes],
   };
 }

@@ -10,94 +10,127 @@ import type { Ahead } from "../../table/read-ahead.ts";
 import type { Write } from "../../table/writes.ts";
 import {
   domainKind,
+  isTransferring,
   notReady,
+  type DnsMode,
   type Domain,
   type StoredDomain,
   domainsOf,
   domainsIn,
   domainNameKey,
   holderKey,
+  wasVerified,
 } from "../domain.ts";
 import { domainOfNewName, domainById } from "../find.ts";
+import { proofRecord, provesName } from "../health/proof.ts";
 import { ifUnchangedOrGone, holderWrite, readHolder, type StoredHolder } from "../holder.ts";
 import { domainView, domainViews } from "../view.ts";
-import { delegationState } from "./delegation.ts";
 import { planMove } from "./move.ts";
 import { planNewDomains } from "./new.ts";
-import { isDetached, planTakeover } from "./takeover.ts";
+import { isDetached, isKept, mayReuse, planTakeover } from "./releasing.ts";
 import { domainUpdate } from "./work.ts";
 
 const exists = (name: string) => (): Problem =>
   new Problem("domain_exists", `The account has ${name} already.`, { conflicts_with: name });
 
-const inTheWay = ({ name, status }: StoredDomain): Problem =>
-  status === "releasing"
-    ? notReady(status, `${name} is being deleted. Add it again once it is deleted.`)
-    : exists(name)();
+function inTheWay(domain: StoredDomain): Problem {
+  const { name, status } = domain;
+  if (isKept(domain)) return notReady(status, `${name} was deleted. Call domains.restore to get it back.`);
+  if (status === "releasing") return notReady(status, `${name} is being deleted. Add it again once it is deleted.`);
+  return exists(name)();
+}
 
-const taken = (accountId: string) => (name: string) => (): Problem =>
-  new Problem(
+export const taken = (accountId: string) => (name: string) => (): Problem => {
+  const proof = proofRecord({ account_id: accountId, name });
+  return new Problem(
     "domain_taken",
-    `Another account has ${name}. If it is yours, delegate it to these nameservers and add it again.`,
-    { nameservers: nameserversOf(accountId) },
+    `Another account has ${name}. If it is yours, publish this TXT record or delegate the name to these nameservers, and add it again.`,
+    { nameservers: nameserversOf(accountId), txt_name: `${proof.name}.${name}`, txt_value: proof.value },
   );
+};
 
-/** The items that `addDomain` reads before the names that look like the new one. */
+/** The items that `addDomain` reads first. The names that look like the new name are read after them. */
 export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: string): Ahead => {
   const { keys = [] } = aheadOfLists([domainsOf(accountId), domainsIn(accountId, workspaceId)]);
   return { keys: [...keys, domainNameKey(accountId, name), holderKey(name)] };
 };
 
 /**
- * Connects a name to the account. The customer then delegates it to the account's nameservers.
- * - A name that another account connected but never proved goes to the account that the parent zone delegates it to.
- * - A domain of the account that lost this name gets it back.
- * - 409 `domain_exists`, `domain_taken`.
- * - 409 `domain_not_ready` while the account's own domain of this name is being deleted.
+ * Connects a name to the account. The customer then proves the name, by a delegation or by a TXT record.
+ * - If another account connected the name but never proved it, this account takes the name over by a proof.
+ * - If a domain of this account has lost the name, that domain gets the name back.
+ * - A `failed` domain of this account is deleted first.
+ * - Both need `domain.delete` on this domain, and `domain.move` to get the name back in another workspace.
+ *
+ * Throws 409 `domain_exists`, 409 `domain_taken`, and 409 `domain_not_ready` while the account's own domain of this name is
+ * being deleted.
  */
 export async function addDomain(
   accountId: string,
-  { name, workspaceId }: { name: string; workspaceId: string },
+  { name, workspaceId, dnsMode = "hosted" }: { name: string; workspaceId: string; dnsMode?: DnsMode },
   context: Context,
   resolver: Resolver,
 ): Promise<Domain> {
   const { table } = context;
-  const [known, holder] = await Promise.all([domainOfNewName(table, accountId, name), readHolder(table, name)]);
-  const isLost = known !== undefined && isDetached(known);
-  if (known && known.status !== "failed" && !isLost) throw inTheWay(known);
-  const rival = holder && holder.account_id !== accountId ? holder : undefined;
-  if (rival) await requireProof(accountId, name, rival, resolver);
-  // `ifUnchangedOrGone`, because the rival may have released the name meanwhile.
-  const claim = (domain: StoredDomain): Write[] => [
-    { ...holderWrite(domain, rival ? ifUnchangedOrGone(rival) : "absent"), orElse: taken(accountId)(name) },
-  ];
-  if (isLost) return regainDomain(known, { workspaceId, rival, claim, inTheWay }, context);
-  if (known) await removeFailed(accountId, known, context);
+  const [own, holder] = await Promise.all([domainOfNewName(table, accountId, name), readHolder(table, name)]);
+  const isLost = own !== undefined && isDetached(own);
+  if (own && own.status !== "failed" && !isLost) throw inTheWay(own);
+  if (own && !mayReuse(context.permissions, own, workspaceId)) throw exists(name)();
+  const { taking, claim } = await claimName(accountId, name, holder, resolver);
+  if (isLost) return regainDomain(own, { workspaceId, dnsMode, taking, claim, inTheWay, verb: "regained" }, context);
+  if (own) await removeFailed(accountId, own, context);
   return context.commit(async () => {
     const at = context.now();
     const due_at = later(at, firstCheckMs);
     const place = { accountId, workspaceId, now: at };
-    const given = { name, source: "connected", status: "pending_delegation", auto_renew: false, due_at } as const;
+    const origin = { name, source: "connected", dns_mode: dnsMode } as const;
+    const given = { ...origin, status: "pending_delegation", auto_renew: false, due_at } as const;
     const { domains, writes } = await planNewDomains(table, place, [given], { taken: taken(accountId), exists, claim });
     const [domain] = domains as [StoredDomain];
     const view = domainView(domain);
     return {
       value: view,
-      writes: [...writes, ...(rival ? await planTakeover(table, rival, "proved", at) : [])],
+      writes: [...writes, ...(taking ? await planTakeover(table, taking.rival, taking.why, at) : [])],
       changes: [change(domainKind, "created", domain.id, { after: view })],
     };
   });
 }
 
+/** A takeover of a name that `rival` holds, but not firmly. `why` is the proof of the new account. */
+type Taking = { rival: StoredHolder; why: "proved" | "published" };
+
 /**
- * Throws 409 `domain_taken`, unless the rival's hold is not firm and the name is delegated to this account's
- * nameservers.
+ * Finds out whether an account can have a name, given the present holder of the name. Returns a function that makes the
+ * writes which give the name to a domain, and the takeover if another account loses the name. Throws 409 `domain_taken` if
+ * another account keeps the name.
  */
-async function requireProof(accountId: string, name: string, rival: StoredHolder, resolver: Resolver): Promise<void> {
-  const refusal = taken(accountId)(name)();
-  if (rival.firm) throw refusal;
-  const { verified } = await delegationState(resolver, name, nameserversOf(accountId));
-  if (!verified) throw refusal;
+export async function claimName(
+  accountId: string,
+  name: string,
+  holder: StoredHolder | undefined,
+  resolver: Resolver,
+): Promise<Pick<Regaining, "taking" | "claim">> {
+  const rival = holder && holder.account_id !== accountId ? holder : undefined;
+  const taking = rival && { rival, why: await requireProof(accountId, name, rival, resolver) };
+  // `ifUnchangedOrGone`, because the rival may have released the name meanwhile.
+  const condition = rival ? ifUnchangedOrGone(rival) : "absent";
+  const claim = (domain: StoredDomain): Write[] => [
+    { ...holderWrite(domain, condition), orElse: taken(accountId)(name) },
+  ];
+  return { taking, claim };
+}
+
+/** Throws 409 `domain_taken`, unless the rival's hold is not firm and this account proves the name. */
+async function requireProof(
+  accountId: string,
+  name: string,
+  rival: StoredHolder,
+  resolver: Resolver,
+): Promise<Taking["why"]> {
+  const domain = { account_id: accountId, name, nameservers: nameserversOf(accountId) };
+  const proof = rival.firm ? undefined : await provesName(resolver, domain);
+  if (proof === undefined) throw taken(accountId)(name)();
+  return proof === "record" ? "published" : "proved";
 }
 
 /** The time from adding a domain to the first automatic check of its delegation, in milliseconds. */
@@ -105,30 +138,37 @@ const firstCheckMs = 60_000;
 
 type Regaining = {
   workspaceId: string;
-  /** The present holder of the name, who has not proved it. */
-  rival: StoredHolder | undefined;
+  dnsMode: DnsMode;
+  taking: Taking | undefined;
   claim: (domain: StoredDomain) => Write[];
+  /** Makes the error for a domain that is not kept without its name any more. */
   inTheWay: (domain: StoredDomain) => Problem;
+  verb: "regained" | "restored";
 };
 
+/** Throws 409 `domain_not_ready` while the zone of a domain is being removed from the nameservers. */
+export function requireZoneRemoved({ name, status, due_at, deletes_at }: StoredDomain): void {
+  if (due_at === deletes_at) return;
+  throw notReady(status, `The zone of ${name} is being removed. Try again in a minute.`);
+}
+
 /**
- * Gives a domain back the name that another account had taken over, with all contents that are kept. The name must be
- * delegated to the account again, as for a new domain. Throws 409 `domain_not_ready` while its zone is being removed
- * from the nameservers.
+ * Gives a domain back the name that it had lost. The domain keeps its contents, and its name must be proved again, as for a
+ * new domain. Throws 404, the error of `inTheWay`, 409 `domain_exists` if the caller may not have the domain (`mayReuse`),
+ * and 409 `domain_not_ready` while the zone of the domain is being removed from the nameservers.
  */
-function regainDomain(
+export function regainDomain(
   found: StoredDomain,
-  { workspaceId, rival, claim, inTheWay }: Regaining,
-  { table, commit, now }: Context,
+  { workspaceId, dnsMode, taking, claim, inTheWay, verb }: Regaining,
+  { table, commit, now, permissions }: Context,
 ): Promise<Domain> {
   const { account_id, id } = found;
   return commit(async () => {
     const domain = await domainById(table, account_id, id);
     if (!domain) throw notFound();
     if (!isDetached(domain)) throw inTheWay(domain);
-    if (domain.due_at !== domain.deletes_at) {
-      throw notReady(domain.status, `The zone of ${domain.name} is being removed. Add the domain again in a minute.`);
-    }
+    if (!mayReuse(permissions, domain, workspaceId)) throw exists(domain.name)();
+    requireZoneRemoved(domain);
     const at = now();
     const { place, writes: moved } = await planMove(table, domain, workspaceId);
     const { after, writes } = domainUpdate(domain, {
@@ -137,21 +177,32 @@ function regainDomain(
       status_reason: null,
       deletes_at: null,
       source: "connected",
+      dns_mode: dnsMode,
+      sending_ready: false,
+      seen_right: [],
+      handover: null,
       registration: null,
-      // Others may have received mail at the name since: null keeps this account from reading it until the delegation
-      // is seen again.
+      // Others may have received mail at the name meanwhile. With null, nobody logs in to the mailboxes before the name
+      // is proved again.
       verified_at: null,
-      auto_renew: false,
+      ...(wasVerified(domain) ? { was_verified: true } : {}),
+      auto_renew: isTransferring(domain) && domain.auto_renew,
       is_open: true,
       failures: 0,
-      due_at: later(at, firstCheckMs),
+      // A domain that was deleted by mistake is probably still delegated to us, so its mail goes on at once.
+      due_at: verb === "restored" ? at.toISOString() : later(at, firstCheckMs),
       updated_at: at.toISOString(),
     });
     const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [Domain, Domain];
     return {
       value: shown,
-      writes: [...writes, ...moved, ...claim(after), ...(rival ? await planTakeover(table, rival, "proved", at) : [])],
-      changes: [change(domainKind, "regained", id, { before, after: shown })],
+      writes: [
+        ...writes,
+        ...moved,
+        ...claim(after),
+        ...(taking ? await planTakeover(table, taking.rival, taking.why, at) : []),
+      ],
+      changes: [change(domainKind, verb, id, { before, after: shown })],
     };
   });
 }

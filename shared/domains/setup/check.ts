@@ -1,20 +1,29 @@
 import { isDeepStrictEqual } from "node:util";
 
 import { change } from "../../changes/kind.ts";
-import { later, minuteMs } from "../../core/time.ts";
+import { dayMs, later, minuteMs } from "../../core/time.ts";
 import { renewalGraceMs, redemptionMs, type Registration } from "../../providers/registrar/registrar.ts";
-import type { Write } from "../../table/writes.ts";
-import { domainKind, holderKey, registrationOf, type StoredDomain, type StoredRegistration } from "../domain.ts";
+import {
+  BrokenRecord,
+  domainKind,
+  holderKey,
+  registrationOf,
+  type StoredDomain,
+  type StoredRegistration,
+} from "../domain.ts";
 import { domainById } from "../find.ts";
-import { readHolder } from "../holder.ts";
-import { newDkim } from "../records/dkim-keys.ts";
+import { faultsText, isFault, seenNow, type SeenRecords } from "../health/faults.ts";
+import { mailChecks, proofCheck } from "../health/health.ts";
+import { type Check, expectedRecords } from "../health/mail-checks.ts";
+import { proofState } from "../health/proof.ts";
+import { ensureDkim, missingDkim } from "../records/dkim-keys.ts";
 import { syncZone } from "../records/sync.ts";
 import { domainViews } from "../view.ts";
-import { planActivation, recheckMs } from "./activate.ts";
+import { inAboutADay, nextRecheck, planActivation } from "./activate.ts";
 import { dueBy } from "./expiry.ts";
-import { checkNs, mailChecks } from "./health.ts";
-import { type Check, expectedRecords } from "./mail-checks.ts";
-import { planLoss } from "./takeover.ts";
+import { correctProtection } from "./protection.ts";
+import { hasDeparted } from "./registrar-request.ts";
+import { planReleasing } from "./releasing.ts";
 import { domainUpdate, systemMover, type DomainWork } from "./work.ts";
 
 /** The waits between checks after failures, in milliseconds: from a minute to a day. */
@@ -22,82 +31,111 @@ const waitsMs = [1, 2, 5, 10, 30, 60, 180, 360, 720, 1_440].map((minutes) => min
 /** How many checks in a row must fail before the domain is `degraded`. */
 const failuresUntilDegraded = 2;
 /**
- * How many checks in a row must find that the name is delegated to others before the account's hold on the name
- * stops being firm. The last of these checks are a day apart.
+ * How many checks in a row must find the name not proved before the account's hold on the name is not firm any more. The
+ * last of these checks are a day apart.
  */
 const failuresUntilLoosened = waitsMs.length + 3;
 
-/** Checks the delegation and the mail records of a domain. */
+/** Checks the proof of a domain's name, and its mail records. */
 export async function advanceChecks(domain: StoredDomain, work: DomainWork): Promise<void> {
-  if (domain.status === "pending_delegation") return awaitDelegation(domain, work);
   if (domain.status === "expired")
     return void (await storeResult(domain, { due_at: inAboutADay(work.now()) }, undefined, work));
-  return recheck(domain, work);
+  if (domain.dns_mode === "external") await ensureDkim(domain, work);
+  return domain.status === "pending_delegation" ? awaitProof(domain, work) : recheck(domain, work);
 }
 
 /**
- * Updates the stored registration, and ends a domain whose name is lost. Returns the new state of the domain; undefined
- * when the name is lost, or another process has changed the domain meanwhile.
+ * Updates the stored registration of a domain.
+ * - If another registrar has the name, the domain becomes a connected domain.
+ * - If the registration has ended and cannot be renewed, the domain is released.
+ *
+ * Returns the new state of the domain. Undefined if the domain is released, or another process has changed it meanwhile.
+ * Throws 503 if the registrar does not answer.
  */
 export async function checkRegistration(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
   const before = domain.registration;
   if (!before) return domain;
   const found = await work.registrar.registration(domain.name);
   if (!found) {
-    // The name may have another owner, who can take it over, because the hold is not firm.
+    if (await hasDeparted(domain, work)) return noteDeparture(domain, work);
+    // The name may have another owner, who can then take the name over by a proof.
     await setFirm(domain, false, work);
     if (isLost(before, work.now())) return releaseName(domain, work);
   } else if (found.phase !== "redemption") await bringUpToDate(found, domain, work);
   const isExpired = !found || found.phase === "redemption";
   const hasReturned = !isExpired && domain.status === "expired";
+  if (hasReturned) await setFirm(domain, true, work);
   const state = {
     status: isExpired ? "expired" : hasReturned ? "pending_delegation" : domain.status,
     status_reason: isExpired ? ended : hasReturned ? null : domain.status_reason,
-    registration: found ? registrationOf(found) : { ...before, status: "expired" as const },
+    registration: found ? registrationOf(found, before) : { ...before, status: "expired" as const },
   } as const;
   const { status, status_reason, registration } = domain;
   if (isDeepStrictEqual(state, { status, status_reason, registration })) return domain;
-  return storeResult(domain, state, "updated", work);
+  return storeResult(domain, state, isExpired && status !== "expired" ? "expired" : "updated", work);
+}
+
+/**
+ * Stores that another registrar has the name. Mail goes on while the name is delegated to us. Returns the new state of the
+ * domain, or undefined if another process has changed the domain.
+ */
+async function noteDeparture(found: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
+  const { account_id, id, version } = found;
+  const { table, commit, now } = systemMover(work, account_id);
+  // The hold stays firm only if the last checks saw the proof of the name.
+  await setFirm(found, found.status === "active" || found.status === "degraded", work);
+  return commit(async () => {
+    const domain = await domainById(table, account_id, id);
+    if (domain?.version !== version) return { value: undefined, writes: [], changes: [] };
+    const { after, writes } = domainUpdate(domain, {
+      ...(domain.status === "expired" ? { status: "pending_delegation" as const, status_reason: null } : {}),
+      source: "connected",
+      registration: null,
+      auto_renew: false,
+      updated_at: now().toISOString(),
+    });
+    const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
+    return { value: after, writes, changes: [change(domainKind, "transferred_out", id, { before, after: shown })] };
+  });
 }
 
 const ended = "The domain's registration has ended.";
 
-/** Whether a name that the registrar does not have can no longer be renewed. */
+/** Whether a name that the registrar does not show can no longer be renewed, because its redemption is over. */
 const isLost = ({ expires_at, redemption_ends_at }: StoredRegistration, now: Date): boolean =>
   expires_at !== null &&
   (redemption_ends_at ?? later(new Date(expires_at), renewalGraceMs + redemptionMs)) <= now.toISOString();
 
-/** Ends a domain whose name is lost. Its account can get it back for a while. */
-async function releaseName({ account_id, id, name, version }: StoredDomain, work: DomainWork): Promise<undefined> {
+/** Releases a domain whose registration has ended. Its account can get the domain back for 30 days. */
+async function releaseName({ account_id, id, version }: StoredDomain, work: DomainWork): Promise<undefined> {
   const { table, commit, now } = systemMover(work, account_id);
   await commit(async () => {
-    const [domain, holder] = await Promise.all([domainById(table, account_id, id), readHolder(table, name)]);
+    const domain = await domainById(table, account_id, id);
     if (domain?.version !== version) return { value: undefined, writes: [], changes: [] };
-    const { before, after, writes } = await planLoss(table, domain, "ended", now());
-    const held: Write[] = holder?.domain_id === id ? [{ delete: holderKey(name), if: { domain_id: id } }] : [];
-    return {
-      value: undefined,
-      writes: [...writes, ...held],
-      changes: [change(domainKind, "released", id, { before, after })],
-    };
+    const { before, after, writes } = await planReleasing(table, domain, "ended", now());
+    return { value: undefined, writes, changes: [change(domainKind, "released", id, { before, after })] };
   });
 }
 
-/** Corrects the registrar's settings if they differ from ours, for example after an interrupted change. */
-async function bringUpToDate(found: Registration, { name, nameservers }: StoredDomain, work: DomainWork) {
-  if (!isSameSet(found.nameservers, nameservers)) await work.registrar.setNameservers(name, nameservers);
+/** Corrects the registrar's settings of a name where they differ from ours, for example after an interrupted change. */
+async function bringUpToDate(found: Registration, domain: StoredDomain, work: DomainWork) {
+  const { name, dns_mode, nameservers, registration } = domain;
+  if (dns_mode === "hosted" && !isSameSet(found.nameservers, nameservers)) {
+    await work.registrar.setNameservers(name, nameservers);
+  }
   // The product renews names itself, with the customer's money.
   if (found.autoRenew) await work.registrar.stopAutoRenew(name);
+  if (registration) await correctProtection(found, registration, name, work.registrar);
 }
 
 const isSameSet = (one: Registration["nameservers"], other: readonly string[]): boolean =>
   JSON.stringify([...one].toSorted()) === JSON.stringify([...other].toSorted());
 
-type Verb = "updated" | "degraded" | "recovered" | undefined;
+type Verb = "updated" | "expired" | "degraded" | "recovered" | undefined;
 
 /**
- * Stores the result of a check, even if other members of the domain changed meanwhile. If the status or the due time
- * changed, or another check was stored meanwhile, it stores nothing and returns undefined.
+ * Stores the result of a check, with an event if `verb` is given. Returns the new state of the domain. Stores nothing and
+ * returns undefined if the status, the due time or `failures` changed meanwhile. Changes of other members do not matter.
  */
 function storeResult(
   domain: StoredDomain,
@@ -125,26 +163,12 @@ function storeResult(
 }
 
 const nextCheckAt = (failures: number, now: Date): string =>
-  later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? recheckMs);
+  later(now, waitsMs[Math.min(failures, waitsMs.length - 1)] ?? dayMs);
 
-/**
- * The time of the next daily check, with a random spread, so that domains that were added together are not always
- * checked together.
- */
-const inAboutADay = (now: Date): string => later(now, recheckMs * (0.9 + Math.random() / 5));
-
-async function awaitDelegation(domain: StoredDomain, work: DomainWork): Promise<void> {
-  const { status } = await checkNs(work, domain);
-  if (status !== "pass") {
-    await storeResult(
-      domain,
-      { failures: domain.failures + 1, due_at: nextCheckAt(domain.failures, work.now()) },
-      undefined,
-      work,
-    );
-    return;
-  }
-  const dkim = domain.verified_at === null ? await newDkim(domain, work.secrets, work.now()) : undefined;
+async function awaitProof(domain: StoredDomain, work: DomainWork): Promise<void> {
+  const { verified } = await proofState(work.resolver, domain);
+  if (verified !== true) return recordWaiting(domain, work);
+  const dkim = await missingDkim(domain, work);
   const { table, commit, now } = systemMover(work, domain.account_id);
   await commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
@@ -155,42 +179,70 @@ async function awaitDelegation(domain: StoredDomain, work: DomainWork): Promise<
   await syncZone(domain.account_id, domain.id, work);
 }
 
-/** Checks the mail records of an active or degraded domain. */
+/**
+ * Stores that the proof was not seen. A domain that moves to our nameservers sends mail meanwhile. If the domain waits for
+ * long, its hold on the name is firm only while the TXT record of the name is there.
+ */
+async function recordWaiting(domain: StoredDomain, work: DomainWork): Promise<void> {
+  const failures = domain.failures + 1;
+  await storeResult(domain, { failures, due_at: nextCheckAt(domain.failures, work.now()) }, undefined, work);
+  if (!domain.sending_ready || domain.source === "purchased" || failures < failuresUntilLoosened) return;
+  const { verified } = await proofState(work.resolver, { ...domain, dns_mode: "external", handover: null });
+  if (verified !== undefined) await setFirm(domain, verified, work);
+}
+
+/** Checks the proof and the mail records of an active or degraded domain. */
 async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   const expected = await expectedRecords(work.table, domain);
-  const asked = { resolver: work.resolver, domain: domain.name };
-  const checks = (await Promise.all([checkNs(work, domain), mailChecks(asked, expected)])).flat();
+  const [proof, mail] = await Promise.all([
+    proofState(work.resolver, domain),
+    mailChecks({ resolver: work.resolver, domain }, expected),
+  ]);
+  const checks = [proofCheck(domain, proof), ...mail];
   const now = work.now();
-  const failed = checks.filter(({ name, status }) => status === "fail" && name !== "dmarc");
-  if (failed.length > 0) return recordFailure(domain, failed, work);
+  const seen = domain.dns_mode === "external" ? seenNow(domain, checks, proof, now) : {};
+  const failed = checks.filter((check) => isFault(check, domain));
+  if (failed.length > 0) return recordFailure(domain, failed, seen, work);
   if (checks.some(({ status }) => status === "unknown")) {
-    await storeResult(domain, { due_at: later(now, 60 * minuteMs) }, undefined, work);
+    await storeResult(domain, { ...seen, due_at: later(now, 60 * minuteMs) }, readyEvent(domain, seen), work);
     return;
   }
   const hasRecovered = domain.status === "degraded";
-  const healthy = { status: "active", status_reason: null, failures: 0, due_at: inAboutADay(now) } as const;
-  await storeResult(domain, healthy, hasRecovered ? "recovered" : undefined, work);
+  const due_at = nextRecheck({ ...domain, ...seen }, now);
+  const healthy = { status: "active" as const, status_reason: null, broken_records: [], failures: 0 };
+  const verb = hasRecovered ? "recovered" : readyEvent(domain, seen);
+  await storeResult(domain, { ...seen, ...healthy, due_at }, verb, work);
   if (hasRecovered) await setFirm(domain, true, work);
 }
 
-/**
- * Sets whether the account's hold on the name is firm. If it is not, an account that proves the name takes it over.
- */
+/** The event of a check that found that mail can be sent from now on; otherwise undefined. */
+const readyEvent = (domain: StoredDomain, { sending_ready }: SeenRecords): Verb =>
+  sending_ready === true && !domain.sending_ready ? "updated" : undefined;
+
+/** Sets whether a domain's hold on its name is firm, if the domain is the holder. See `StoredHolder`. */
 const setFirm = ({ id, name }: StoredDomain, firm: boolean, { table }: DomainWork): Promise<unknown> =>
   table.attempt({ update: holderKey(name), set: { firm }, if: { domain_id: id } });
 
-async function recordFailure(domain: StoredDomain, failed: readonly Check[], work: DomainWork): Promise<void> {
+async function recordFailure(
+  domain: StoredDomain,
+  failed: readonly Check[],
+  seen: SeenRecords,
+  work: DomainWork,
+): Promise<void> {
   const failures = domain.failures + 1;
-  const status_reason = failed
-    .map(({ message }) => message)
-    .join(" ")
-    .slice(0, 1_000);
-  const isNewlyDegraded = domain.status !== "degraded" && failures >= failuresUntilDegraded;
-  // A name that has long been delegated to others may have another owner, who can take it over if the hold is not firm.
-  const isLost =
-    failures >= failuresUntilLoosened && failed.some(({ name }) => name === "ns") && domain.source === "connected";
-  if (isLost) await setFirm(domain, false, work);
-  const found = { failures, due_at: nextCheckAt(failures + 1, work.now()) };
-  if (!isNewlyDegraded) return void (await storeResult(domain, found, undefined, work));
-  await storeResult(domain, { ...found, status: "degraded", status_reason }, "degraded", work);
+  // A name that has not been proved for long may have another owner, who can then take the name over by a proof.
+  const isUnproved = failed.some(({ name }) => name === "ns" || name === "proof");
+  if (failures >= failuresUntilLoosened && isUnproved && domain.source === "connected") {
+    await setFirm(domain, false, work);
+  }
+  const found = { ...seen, failures, due_at: nextCheckAt(failures + 1, work.now()) };
+  const wasDegraded = domain.status === "degraded";
+  const storeQuietly = async () => void (await storeResult(domain, found, readyEvent(domain, seen), work));
+  if (!wasDegraded && failures < failuresUntilDegraded) return storeQuietly();
+  const broken_records = BrokenRecord.options.filter((name) => failed.some((check) => check.name === name));
+  if (wasDegraded && isDeepStrictEqual(broken_records, domain.broken_records)) return storeQuietly();
+  const status_reason = faultsText(failed);
+  const isWorse = broken_records.some((name) => !domain.broken_records.includes(name));
+  const members = { ...found, status: "degraded", status_reason, broken_records } as const;
+  await storeResult(domain, members, isWorse ? "degraded" : "updated", work);
 }

@@ -45,8 +45,8 @@ export const DomainDetail = Domain.extend({
 export type DomainDetail = z.output<typeof DomainDetail>;
 
 /**
- * The items that `domainInPath` and `domainDetail` read, by the domain as this process saw it last. Its mailboxes are
- * found one after another.
+ * The items that `domainInPath` and `domainDetail` read, if this process has seen the domain. The mailboxes are not among
+ * them, because their keys are not known before.
  */
 export function aheadOfDetail(accountId: string, name: string, expected: Expected): Ahead {
   const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);
@@ -67,8 +67,8 @@ export const maySeeMailboxes = (domain: StoredDomain, permissions: Permissions):
   covers(permissions, "mailbox.view", scopesOfDomain(domain));
 
 /**
- * The API view of a domain with the records and mailboxes that the reader may see. Empty lists are not read from the
- * table.
+ * The API view of a domain with the records and mailboxes that the principal may see. Lists that are empty by their count
+ * are not read.
  */
 export async function domainDetail(
   domain: StoredDomain,

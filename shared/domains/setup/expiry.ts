@@ -4,41 +4,67 @@ import { isRegistered, type StoredDomain } from "../domain.ts";
 /** How many days before the end of a registration its account gets a notice. */
 const noticeDays = [30, 7, 1, 0];
 
+/** How many days before the end of the grace its account gets a notice. After the grace, mail stops. */
+const graceNoticeDays = [7, 1];
+
 /** How long before the end of a registration it is renewed automatically, in milliseconds. */
 const renewalMs = 30 * dayMs;
 
-/** The wait between two attempts to renew a name automatically, in milliseconds. It fits between two daily checks. */
+/**
+ * The wait between two attempts to renew a name automatically, in milliseconds. It is less than a day, so that the next
+ * daily check, whose time of day varies at random, tries again.
+ */
 const retryMs = 0.8 * dayMs;
 
 type Expiring = Pick<StoredDomain, "registration">;
 
 const daysBefore = (end: string, days: number): string => later(new Date(end), -days * dayMs);
 
-/** The next time at which a notice is due, or the registration gets another status; undefined when there is none. */
-function nextDate({ registration }: Expiring, now: Date): string | undefined {
-  const { expires_at = null, grace_ends_at = null, redemption_ends_at = null } = registration ?? {};
-  const notices = expires_at === null ? [] : noticeDays.map((days) => daysBefore(expires_at, days));
-  return [...notices, grace_ends_at, redemption_ends_at]
+/** The next time at which a notice is due or the registration gets another status; undefined if there is none. */
+function nextDate(domain: Expiring, now: Date): string | undefined {
+  const { grace_ends_at = null, redemption_ends_at = null } = domain.registration ?? {};
+  return [...noticesOf(domain).map(({ at }) => at), grace_ends_at, redemption_ends_at]
     .flatMap((date) => (date !== null && date > now.toISOString() ? [date] : []))
     .toSorted()[0];
 }
 
-/** The time of the next check of a domain: `at`, or earlier if a date of its registration comes first. */
+/** A notice: when it is due, and its number of days before the end of the registration, which is negative after the end. */
+type Notice = { at: string; days: number };
+
+/** All notices of a registration, in the order of their times. */
+function noticesOf({ registration }: Expiring): Notice[] {
+  const { expires_at = null, grace_ends_at = null } = registration ?? {};
+  if (expires_at === null) return [];
+  const before = noticeDays.map((days) => ({ at: daysBefore(expires_at, days), days }));
+  const inGrace = grace_ends_at === null ? [] : graceNoticeDays.map((days) => daysBefore(grace_ends_at, days));
+  const late = inGrace
+    .filter((at) => at > expires_at)
+    .map((at) => ({ at, days: -Math.round((Date.parse(at) - Date.parse(expires_at)) / dayMs) }));
+  return [...before, ...late];
+}
+
+/**
+ * The time of the next check of a domain: `at`, or earlier if a date of its registration comes first. Null if `at` is
+ * null: then no check is planned.
+ */
 export function dueBy(domain: Expiring, at: string | null, now: Date): string | null {
   const date = nextDate(domain, now);
   return at !== null && date !== undefined && date < at ? date : at;
 }
 
-/** The notice that is due: how many days before the end it belongs to; undefined if that was sent, or none is due. */
+/**
+ * The notice that is due, as its number of days before the end of the registration. Undefined if no notice is due, or it was
+ * sent before.
+ */
 export function noticeDue(domain: StoredDomain, now: Date): number | undefined {
   const end = domain.registration?.expires_at ?? null;
   if (end === null || !isRegistered(domain)) return undefined;
-  const days = noticeDays.findLast((before) => daysBefore(end, before) <= now.toISOString());
+  const days = noticesOf(domain).findLast(({ at }) => at <= now.toISOString())?.days;
   const sent = domain.notice?.expires_at === end ? domain.notice.days : Infinity;
   return days !== undefined && days < sent ? days : undefined;
 }
 
-/** Whether a domain is to be renewed automatically: at most once a day, until its grace is over. */
+/** Whether a domain is to be renewed automatically now: an attempt at most every 0.8 days, until the grace is over. */
 export function isRenewalDue(domain: StoredDomain, now: Date): boolean {
   const { auto_renew, is_open, registration, renewal } = domain;
   const end = registration?.expires_at ?? null;

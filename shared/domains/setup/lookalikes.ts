@@ -5,6 +5,7 @@ import * as z from "zod";
 
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
+import type { Warning } from "../domain.ts";
 import { unicodeOf } from "../name.ts";
 
 /*
@@ -18,7 +19,7 @@ const skeletonKey = (accountId: string, skeleton: string, name = ""): Key => ({
 
 const prototypes: Record<string, string> = confusables;
 
-/** The skeleton of a name: names with the same skeleton are confusable (UTS #39 §4). */
+/** The skeleton of a name (UTS #39 §4). Names with the same skeleton look alike. */
 export function skeletonOf(name: string): string {
   const shown = unicodeOf(name).normalize("NFD");
   const looks = Array.from(shown, (character) => prototypes[character] ?? character).join("");
@@ -34,10 +35,20 @@ export async function lookalikesOf(table: Reader, accountId: string, name: strin
   return rows.map((row) => Row.parse(row).name).filter((other) => other !== name);
 }
 
-/** The write that stores the skeleton of a name while the account has it; `noLookalike` deletes it. */
+/** The warnings for a name that is new in an account. */
+export async function warningsFor(table: Reader, accountId: string, name: string): Promise<Warning[]> {
+  const names = await lookalikesOf(table, accountId, name);
+  if (names.length === 0) return [];
+  const message = `The name looks like ${names.join(", ")}, which this account has. Make sure that you mean this name.`;
+  return [{ code: "lookalike", message, names }];
+}
+
+/** The write that stores the skeleton of a name that the account gets. */
 export const lookalikeWrite = (accountId: string, name: string): Write => ({
   put: { ...skeletonKey(accountId, skeletonOf(name), name), name },
 });
-export const noLookalike = (accountId: string, name: string): Write => ({
+
+/** The write that deletes the skeleton of a name that the account loses. */
+export const lookalikeRemoval = (accountId: string, name: string): Write => ({
   delete: skeletonKey(accountId, skeletonOf(name), name),
 });

@@ -55,7 +55,7 @@ export function moveDomain(found: StoredDomain, workspaceId: string, { table, co
   });
 }
 
-/** The domain's position in the new workspace, with the writes that move it there. */
+/** Plans that a domain moves to another workspace. Returns its position there, and the writes. None if it is there. */
 export async function planMove(
   table: Reader,
   { account_id, id, workspace_id, workspace_ordinal }: StoredDomain,
@@ -66,7 +66,7 @@ export async function planMove(
     readList(table, domainsIn(account_id, workspace_id), [workspace_ordinal]),
     readHeads(table, [domainsIn(account_id, workspaceId)]),
   ]);
-  if (!entered) throw new Error("there is no head for a list");
+  if (!entered) throw new Error("the list of the workspace has no head");
   return {
     place: { workspace_id: workspaceId, workspace_ordinal: entered.next },
     writes: [

@@ -1,26 +1,26 @@
 import { idWithOrdinal } from "../../core/ids.ts";
 import { nameserversOf } from "../../core/platform.ts";
-import { dueWrite } from "../../table/due.ts";
+import { moveDue } from "../../table/due.ts";
 import { appendRows, readHeads, type ListState } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { domainCountWrite } from "../../workspaces/workspace.ts";
-import { type StoredDomain, type Warning, domainQueue, domainsIn, domainsOf, domainNameKey } from "../domain.ts";
+import { type StoredDomain, domainQueue, transferQueue, domainsIn, domainsOf, domainNameKey } from "../domain.ts";
 import { holderWrite } from "../holder.ts";
 import { newZone } from "../zone.ts";
-import { lookalikesOf, lookalikeWrite } from "./lookalikes.ts";
+import { lookalikeWrite, warningsFor } from "./lookalikes.ts";
 
-/** The members of a new domain that differ between new domains. */
+/** The members in which new domains differ. */
 export type NewDomain = Pick<StoredDomain, "name" | "source" | "status" | "auto_renew" | "due_at"> &
-  Partial<Pick<StoredDomain, "purchase" | "registration">>;
+  Partial<Pick<StoredDomain, "dns_mode" | "purchase" | "registration" | "transfer">>;
 
 type DomainOwner = { accountId: string; workspaceId: string; now: Date };
 
 /**
- * Plans new domains in a workspace. `claim` makes the writes that give a name to the account. The default requires that
+ * Plans new domains in a workspace. `claim` makes the writes that give a name to its domain. By default, they require that
  * no account has the name. The transaction fails with:
  * - the error of `taken` if another account has one of the names;
- * - the error of `exists` if this account has it;
+ * - the error of `exists` if this account has one of the names;
  * - 422 if the workspace is gone.
  */
 export async function planNewDomains(
@@ -58,7 +58,8 @@ export async function planNewDomains(
         ...nameWrites(domain, refusals),
         lookalikeWrite(accountId, domain.name),
         newZone(accountId, domain).write,
-        ...(domain.due_at === null ? [] : [dueWrite(domainQueue, [accountId, domain.id], domain.due_at)]),
+        ...moveDue(domainQueue, [accountId, domain.id], null, domain.due_at),
+        ...moveDue(transferQueue, [accountId, domain.id], null, domain.transfer?.due_at ?? null),
       ]),
     ],
   };
@@ -71,11 +72,20 @@ const blank = (accountId: string, workspaceId: string, now: Date) =>
     workspace_id: workspaceId,
     status_reason: null,
     deletes_at: null,
+    dns_mode: "hosted",
+    broken_records: [],
+    sending_ready: false,
+    seen_right: [],
+    handover: null,
     nameservers: nameserversOf(accountId),
     registration: null,
     redirect_url: null,
     dmarc_policy: "none",
     dmarc_report_email: null,
+    spf_includes: [],
+    mta_sts_mode: null,
+    tls_report_email: null,
+    dkim_rotation_months: null,
     dedicated_ip_id: null,
     tag_ids: [],
     verified_at: null,
@@ -95,12 +105,4 @@ function nameWrites(domain: StoredDomain, { taken, exists, claim }: Parameters<t
     { put: { ...domainNameKey(account_id, name), domain_id: id }, if: "absent", orElse: exists(name) },
     ...(claim?.(domain) ?? [{ ...holderWrite(domain, "absent"), orElse: taken(name) }]),
   ];
-}
-
-/** The warnings for a name that is new in an account. */
-export async function warningsFor(table: Reader, accountId: string, name: string): Promise<Warning[]> {
-  const names = await lookalikesOf(table, accountId, name);
-  if (names.length === 0) return [];
-  const message = `The name looks like ${names.join(", ")}, which this account has. Make sure that you mean this name.`;
-  return [{ code: "lookalike", message, names }];
 }

@@ -17,22 +17,28 @@ import { domainById } from "../find.ts";
 import { domainUpdate, systemMover, type ChangedMembers, type DomainWork } from "./work.ts";
 
 /*
- * A name is registered or renewed in steps, and each is stored before the next begins: the price is held; the registrar
- * is asked; its operation runs; the money is captured or released. If the registrar's answer is lost, the result is
- * unknown: the registrar is then asked for its operations and registrations, and only a definite answer is used.
+ * A registration, a renewal and a transfer are requests to the registrar. A request has four steps, and each step is stored
+ * before the next step begins:
+ * 1. The price is held.
+ * 2. The request is sent to the registrar.
+ * 3. The registrar's operation runs.
+ * 4. The money is captured or released.
+ *
+ * If the registrar's answer to the request is lost, the result is unknown. Then the registrar is asked for its operations
+ * and registrations, and only a definite answer ends the request.
  *
  * Access patterns
- *   operations at the registrar whose request is over                    DOMAIN#<name> / OPERATION#<its id>
+ *   operations at the registrar whose request is over   DOMAIN#<name> / OPERATION#<operation id>
  */
 const operationKey = (name: string, id: string): Key => ({ PK: `DOMAIN#${name}`, SK: `OPERATION#${id}` });
 
 /**
- * How long an operation is stored, in seconds. After this time a purchase's contact is deleted, and no request searches
- * that far back.
+ * How long an operation is stored, in seconds. No later request looks for operations that are older: the contact of a
+ * purchase is deleted after the same time.
  */
 const operationKeptSeconds = 60 * 86_400;
 
-/** The write that notes that the request of an operation is over, so that no later request takes the operation for its own. */
+/** The write that stores that the request of an operation is over. No later request takes this operation for its own. */
 export const operationWrite = (name: string, { id }: RegistrarOperation, now: Date): Write => ({
   put: { ...operationKey(name, id), ttl: Math.ceil(now.getTime() / 1_000) + operationKeptSeconds },
 });
@@ -41,36 +47,62 @@ const isOver = async (table: Reader, name: string, id: string): Promise<boolean>
   (await table.get(operationKey(name, id), z.object({}))) !== undefined;
 
 /**
- * The result of a request. It has the operation, unless the registrar refused to begin one, or shows the registration
- * without one.
+ * The result of a request: the registration, or why the request failed. `operation` is absent if the registrar refused the
+ * request, or shows the registration but no operation.
  */
 export type Conclusion = ({ registration: Registration } | { failed: string }) & { operation?: RegistrarOperation };
 
-/** The progress of a request. `looks` counts in a row how many times it was looked at without news. */
+/** The progress of a request. `looks` is how many looks in a row found the operation still running, or got no answer. */
 type Progress = RegistrarRequest & { looks: number };
 
-/** A kind of request to the registrar. `D` is a domain with such a request that is not over. */
+/** A kind of request to the registrar. `D` is a domain with a request of this kind that is not over. */
 export type RequestKind<D extends StoredDomain> = {
   operation: OperationKind;
   isOpen: (domain: StoredDomain | undefined) => domain is D;
   progress: (domain: D) => Progress;
-  /** The members of the domain that store its progress. */
-  members: (domain: D, progress: Partial<Progress>) => ChangedMembers;
+  /** The members of the domain that store the progress, and make the domain due at `due_at`. */
+  members: (domain: D, progress: Partial<Progress>, due_at: string) => ChangedMembers;
   /** Sends the request to the registrar. */
   send: (domain: D, work: DomainWork) => Promise<RegistrarOperation>;
-  /** The registration that the request leads to; undefined while the registrar does not show it. */
-  effect: (domain: D, work: DomainWork) => Promise<Registration | undefined>;
-  /** Ends the request. Returns the new state of the domain; undefined when another process has ended it. */
+  /**
+   * The registration that the request leads to. `absent` if the registrar shows the name without the effect of the request;
+   * undefined if the registrar does not show the name.
+   */
+  effect: (domain: D, work: DomainWork) => Promise<Registration | "absent" | undefined>;
+  /** Ends the request. Returns the new state of the domain, or undefined if another process has ended the request. */
   conclude: (domain: D, conclusion: Conclusion, work: DomainWork) => Promise<StoredDomain | undefined>;
+  /**
+   * Ends a request whose operation succeeded, but whose name another registrar has taken over since. Absent for requests
+   * that bring a new name here: such a name cannot be transferred for 60 days.
+   */
+  concludeDeparted?: (domain: D, operation: RegistrarOperation, work: DomainWork) => Promise<StoredDomain | undefined>;
 };
 
 /**
- * How long a request can take to appear at the registrar, in milliseconds. A request that has not appeared by then
- * never arrived.
+ * Whether another registrar has taken the name over since the name was registered or transferred here. Only a
+ * `transfer_out` operation proves this. A name that the registrar does not show at the moment may still be registered here,
+ * and must be renewed.
+ */
+export async function hasDeparted(
+  { name, created_at, purchase, transfer }: StoredDomain,
+  work: DomainWork,
+): Promise<boolean> {
+  const [since = created_at] = [created_at, purchase?.asked_at, transfer?.started_at]
+    .flatMap((at) => at ?? [])
+    .toSorted()
+    .toReversed();
+  const operation = await work.registrar.findOperation(name, new Date(since), "transfer_out");
+  return operation?.state === "succeeded";
+}
+
+/**
+ * How long it can take until the registrar shows the operation of a request, in milliseconds. A request whose operation is
+ * not shown after this time has not arrived. The effect of an operation is shown within the same time after its success.
  */
 const certainMs = 600_000;
 /** How far the registrar's clock may be behind ours, in milliseconds. */
 export const skewMs = 300_000;
+/** The waits between looks without news, in milliseconds. The last wait is repeated. */
 const waitsMs = [2_000, 5_000, 15_000, 60_000, 300_000, 900_000, 3_600_000];
 
 const nextLook = (looks: number, now: Date): string =>
@@ -93,33 +125,31 @@ export async function advanceRequest<D extends StoredDomain>(
   }
 }
 
-/** Whether a request is as far as it was: no other process advanced or ended it meanwhile. */
-const isAsFar = <D extends StoredDomain>(
+/** Whether no other process has advanced or ended a request since `before` was read. */
+const isUnchanged = <D extends StoredDomain>(
   kind: RequestKind<D>,
   current: StoredDomain | undefined,
   before: D,
 ): current is D => kind.isOpen(current) && isDeepStrictEqual(kind.progress(current), kind.progress(before));
 
 /**
- * Stores the progress of a request, which is then due at `due_at` or after a wait. Returns the new state of the domain;
- * undefined when another process has advanced the request.
+ * Stores the progress of a request with the writes `more`, and makes the request due at `due_at`, or else after a wait. Returns the new state of
+ * the domain, or undefined if another process has advanced the request.
  */
 export async function storeProgress<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: D,
   { due_at, looks = 0, ...progress }: Partial<Progress> & { due_at?: string },
   work: DomainWork,
+  more: readonly Write[] = [],
 ): Promise<StoredDomain | undefined> {
   const { table, commit, now } = systemMover(work, domain.account_id);
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);
-    // The process that advanced the request meanwhile knows more.
-    if (!isAsFar(kind, current, domain)) return { value: undefined, writes: [], changes: [] };
-    const { after, writes } = domainUpdate(current, {
-      ...kind.members(current, { ...progress, looks }),
-      due_at: due_at ?? nextLook(looks, now()),
-    });
-    return { value: after, writes, changes: [], housekeeping: true };
+    if (!isUnchanged(kind, current, domain)) return { value: undefined, writes: [], changes: [] };
+    const at = due_at ?? nextLook(looks, now());
+    const { after, writes } = domainUpdate(current, kind.members(current, { ...progress, looks }, at));
+    return { value: after, writes: [...writes, ...more], changes: [], housekeeping: true };
   });
 }
 
@@ -128,7 +158,7 @@ async function askFirst<D extends StoredDomain>(kind: RequestKind<D>, domain: D,
   return ask(kind, await storeProgress(kind, domain, { stage: "asked", asked_at }, work), work);
 }
 
-/** Sends the request. The stage `asked` is stored before, so that a lost answer can be recovered. */
+/** Sends the request. The stage `asked` is stored before. If the answer is lost, `reconcile` finds out the result. */
 async function ask<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: StoredDomain | undefined,
@@ -144,7 +174,7 @@ async function ask<D extends StoredDomain>(
   }
 }
 
-/** Schedules another look if the registrar does not answer, because the result of the request is then unknown. */
+/** Makes the request due again if the registrar did not answer (503). Throws any other error. */
 async function waitFor<D extends StoredDomain>(kind: RequestKind<D>, domain: D, error: unknown, work: DomainWork) {
   if (!(error instanceof Problem) || error.status !== 503) throw error;
   work.log.info("registrar does not answer", { domain_id: domain.id, reason: error.message });
@@ -152,7 +182,7 @@ async function waitFor<D extends StoredDomain>(kind: RequestKind<D>, domain: D, 
   return undefined;
 }
 
-/** The registrar's operation for this request, not for an earlier request for the name. */
+/** The registrar's operation for this request; undefined if there is none, or if it belongs to an earlier request. */
 async function operationOf<D extends StoredDomain>(kind: RequestKind<D>, domain: D, work: DomainWork) {
   const { asked_at = "" } = kind.progress(domain);
   const since = new Date(Date.parse(asked_at) - skewMs);
@@ -160,10 +190,7 @@ async function operationOf<D extends StoredDomain>(kind: RequestKind<D>, domain:
   return operation && !(await isOver(work.table, domain.name, operation.id)) ? operation : undefined;
 }
 
-/**
- * Finds out the result of a request whose answer was lost. If it is certain that there is none, asks the registrar
- * again.
- */
+/** Finds out the result of a request whose answer was lost. If the request has certainly not arrived, sends it again. */
 async function reconcile<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: D,
@@ -172,7 +199,7 @@ async function reconcile<D extends StoredDomain>(
   const progress = kind.progress(domain);
   const looks = progress.looks + 1;
   const { asked_at = "", asked_again_at = asked_at } = progress;
-  // The time is read before the registrar is asked: its answer shows the state at that time, however late it comes.
+  // The time is read before the registrar is asked, because the answer can show the state at this time and come late.
   const isCertain = work.now().getTime() - Date.parse(asked_again_at) >= certainMs;
   try {
     const operation = await operationOf(kind, domain, work);
@@ -181,8 +208,13 @@ async function reconcile<D extends StoredDomain>(
       await storeProgress(kind, domain, { looks }, work);
       return undefined;
     }
+    // A name that left and came back can be another account's.
+    if (kind.concludeDeparted && (await hasDeparted(domain, work))) {
+      const failed = `Another registrar has taken ${domain.name} over.`;
+      return await kind.conclude(domain, { failed }, work);
+    }
     const registration = await kind.effect(domain, work);
-    if (registration) return await kind.conclude(domain, { registration }, work);
+    if (isShown(registration)) return await kind.conclude(domain, { registration }, work);
   } catch (error) {
     return waitFor(kind, domain, error, work);
   }
@@ -191,8 +223,8 @@ async function reconcile<D extends StoredDomain>(
 }
 
 /**
- * Ends the request after a refusal, unless an earlier request was accepted: the registrar also refuses what it has done
- * for us already.
+ * Ends the request after a refusal. If the registrar has an operation for an earlier sending of this request, acts on that
+ * operation instead: the registrar also refuses what it has done for us already.
  */
 async function endRefused<D extends StoredDomain>(kind: RequestKind<D>, domain: D, reason: string, work: DomainWork) {
   try {
@@ -204,6 +236,7 @@ async function endRefused<D extends StoredDomain>(kind: RequestKind<D>, domain: 
   }
 }
 
+/** Asks for the state of the operation that runs. */
 async function look<D extends StoredDomain>(kind: RequestKind<D>, domain: D, work: DomainWork) {
   try {
     const operation = await work.registrar.operation(kind.progress(domain).operation_id ?? "");
@@ -213,7 +246,7 @@ async function look<D extends StoredDomain>(kind: RequestKind<D>, domain: D, wor
   }
 }
 
-/** Acts on the state of an operation: it still runs, or the request ends. */
+/** Acts on the state of an operation: waits while the operation runs, and otherwise ends the request. */
 async function settleOperation<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: D,
@@ -234,11 +267,37 @@ async function settleOperation<D extends StoredDomain>(
     await storeProgress(kind, domain, running, work);
     return undefined;
   }
+  // As in `reconcile`, the time is read before the registrar is asked.
+  const at = work.now();
   const registration = await kind.effect(domain, work);
-  if (!registration) {
-    // The operation is done, but the registration does not show it yet.
-    await storeProgress(kind, domain, { looks: looks + 1 }, work);
-    return undefined;
+  if (isShown(registration)) return kind.conclude(domain, { registration, operation }, work);
+  if (kind.concludeDeparted && (await hasDeparted(domain, work))) return kind.concludeDeparted(domain, operation, work);
+  const { operation_id, done_at } = kind.progress(domain);
+  const doneAt = (operation_id === operation.id ? done_at : undefined) ?? at.toISOString();
+  if (registration === "absent" && at.getTime() - Date.parse(doneAt) >= certainMs) {
+    return askAgain(kind, domain, operation, work);
   }
-  return kind.conclude(domain, { registration, operation }, work);
+  // The operation is done, but the registration does not show it yet.
+  const done = { stage: "running", operation_id: operation.id, done_at: doneAt, looks: looks + 1 } as const;
+  await storeProgress(kind, domain, done, work);
+  return undefined;
+}
+
+const isShown = (effect: Registration | "absent" | undefined): effect is Registration =>
+  effect !== undefined && effect !== "absent";
+
+/**
+ * Asks the registrar again because an operation succeeded without the effect of the request: it belongs to somebody else,
+ * for example to an operator who renewed the name by hand before.
+ */
+async function askAgain<D extends StoredDomain>(
+  kind: RequestKind<D>,
+  domain: D,
+  operation: RegistrarOperation,
+  work: DomainWork,
+) {
+  const now = work.now();
+  const again = { stage: "asked", asked_again_at: now.toISOString(), looks: 0 } as const;
+  const noted = operationWrite(domain.name, operation, now);
+  return ask(kind, await storeProgress(kind, domain, again, work, [noted]), work);
 }

@@ -1,80 +1,90 @@
 import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
-import { InvalidInput, notFound } from "../../core/errors.ts";
+import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
-import { textFault } from "../../core/text.ts";
+import { platform } from "../../core/platform.ts";
+import { readable } from "../../core/text.ts";
+import { later, minuteMs } from "../../core/time.ts";
+import { sendersOf } from "../../dedicated-ips/spf.ts";
+import type { Resolver } from "../../dns/answer.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import { tagsAmong, tagKey } from "../../tags/tag.ts";
-import { DmarcPolicy, type StoredDomain, domainKind, notReady } from "../domain.ts";
+import {
+  DmarcPolicy,
+  DnsMode,
+  type StoredDomain,
+  domainKind,
+  isRenewing,
+  isTransferring,
+  notReady,
+  sendsMail,
+} from "../domain.ts";
 import { domainById, aheadOfDomain, expectedDomainId, seenDomain } from "../find.ts";
-import { isSpecialUse, readName } from "../name.ts";
-import { type RecordEdit, parsedOf, planRecords } from "../records/plan.ts";
-import { recordsIn } from "../records/stored-record.ts";
-import { dmarcRecord } from "../records/system-records.ts";
+import { MtaStsMode } from "../records/mta-sts.ts";
+import { readHostName } from "../records/names.ts";
+import { planRecords } from "../records/plan.ts";
+import { countLookups } from "../records/spf-lookups.ts";
+import { spfFault } from "../records/spf.ts";
+import { spfRecord } from "../records/system-records.ts";
 import { domainViews } from "../view.ts";
 import { getZone } from "../zone.ts";
 import { domainDetail } from "./detail.ts";
-import { domainUpdate } from "./work.ts";
-
-const longestUrl = 2_048;
-const example = "Write a full address such as https://www.example.com/";
-
-/** The characters that RFC 3986 does not allow, and that the URL parser of browsers silently replaces or drops. */
-const mended = /[\s\\<>"^`{|}]/u;
-
-/** Explains why the target of a redirect is invalid, in one sentence without its period; undefined if it is valid. */
-function fault(given: string): string | undefined {
-  const odd = mended.exec(given)?.[0];
-  const unseen = textFault(given);
-  if (unseen !== undefined) return unseen;
-  if (odd !== undefined) return `An address cannot have ${odd.trim() === "" ? "spaces" : odd}`;
-  const [, authority = ""] = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/i.exec(given) ?? [];
-  if (authority === "" || !URL.canParse(given)) return example;
-  if (authority.includes("@")) return "Leave the user name and password out of the address";
-  const [, host = ""] = /^(.*?)(?::\d*)?$/.exec(authority) ?? [];
-  if (host.startsWith("[")) return "Write a name as the host, not an IP address";
-  const read = readName(host);
-  if ("fault" in read) return read.fault;
-  if (isSpecialUse(read.name)) return `${read.name} is not on the public internet`;
-  return new URL(given).hostname.replace(/\.$/, "") === read.name ? undefined : example;
-}
-
-/**
- * The schema of a redirect's target, in the form of the browsers' URL Standard: http or https, a public name as its
- * host, no credentials. A text that the parser would change is refused, because other programs would read it
- * differently.
- */
-export const RedirectUrl = z
-  .string()
-  .max(longestUrl, { abort: true })
-  .superRefine((given, context) => {
-    const message = fault(given);
-    if (message !== undefined) context.addIssue({ code: "custom", message });
-  })
-  .overwrite((given) => URL.parse(given)?.href ?? given)
-  .refine((href) => href.length <= longestUrl, { error: `The encoded address is longer than ${longestUrl} characters` })
-  .meta({ format: "uri" });
+import { dueBy } from "./expiry.ts";
+import { protectionMembers } from "./protection.ts";
+import { RedirectUrl, requireNoLoop } from "./redirect.ts";
+import { settingEdits } from "./setting-records.ts";
+import { type ChangedMembers, domainUpdate } from "./work.ts";
 
 const Email = z.email().max(254).toLowerCase();
+
+/** The schema of a name whose SPF record is included: any name except a wildcard, in lower-case A-labels. */
+const SpfInclude = readable(z.string(), (given) => readHostName(given, { zone: "example.com", underscores: true }));
 
 /** The settings of a domain that customers can change. */
 export const DomainSettings = z
   .strictObject({
     auto_renew: z.boolean().optional().meta({
       description:
-        "Whether the registration is renewed for a year from 30 days before it ends, paid from the wallet. True is accepted only for a domain that was purchased here.",
+        "Whether the registration is renewed for a year from 30 days before it ends, paid from the wallet. True is accepted only for a domain that was purchased here, or whose name is being transferred here.",
+    }),
+    dns_mode: DnsMode.optional().meta({
+      description:
+        "`hosted` to move the domain's DNS to our nameservers, `external` to keep it elsewhere. No record is lost by it.",
+    }),
+    locked: z.boolean().optional().meta({
+      description:
+        "Whether the name is locked against transfer to another registrar. Only for a domain that was purchased here.",
+    }),
+    privacy: z.boolean().optional().meta({
+      description: "Whether the registry's public data hide the contact. Only for a domain that was purchased here.",
     }),
     redirect_url: RedirectUrl.nullable().optional().meta({
       description:
-        "The address to which the domain's website redirects: http or https, at most 2,048 characters, with a public domain name as the host. The address must not have credentials, or characters that browsers would change, such as spaces and backslashes. It is stored as browsers write it. Null for no redirect.",
+        "The address to which the domain and its `www` redirect: http or https, at most 2,048 characters, with a public domain name as the host. All paths lead to this address. The address must not have credentials, or characters that browsers would change, such as spaces and backslashes. It is stored as browsers write it. It must not lead back to the domain. Null for no redirect.",
     }),
     dmarc_policy: DmarcPolicy.optional().meta({ description: "What receivers should do with mail that fails DMARC." }),
     dmarc_report_email: Email.nullable().optional().meta({
       description: "The e-mail address to which receivers send their DMARC reports. Null for none.",
+    }),
+    mta_sts_mode: MtaStsMode.optional().meta({
+      description:
+        "The mode of the domain's MTA-STS policy (RFC 8461): `testing` only asks for reports, `enforce` lets senders refuse a connection that is not safe, `none` ends both.",
+    }),
+    tls_report_email: Email.nullable().optional().meta({
+      description:
+        "The e-mail address to which senders report on their TLS connections (RFC 8460), usually together with MTA-STS. Null for none.",
+    }),
+    spf_includes: z.array(SpfInclude).max(10).optional().meta({
+      description:
+        "The names of all other senders' SPF records that the domain's SPF record includes, 10 at most, such as `_spf.example.com`. They replace the present ones. Together with ours they may need 10 DNS look-ups at most (RFC 7208), which are counted. A call with a new name also counts as a request of the class `outbound`.",
+    }),
+    dkim_rotation_months: z.int().min(1).max(60).nullable().optional().meta({
+      description:
+        "After how many months the product rotates the DKIM key by itself, as `domains.dkim.rotate` does: 1 to 60. Null for never.",
     }),
     tag_ids: z
       .array(Id)
@@ -104,17 +114,29 @@ export function aheadOfSettings(
 }
 
 /**
- * Changes settings of a domain and the records that depend on them. `isServed` says whether the nameservers should have
- * these records. Throws 404, 409 `domain_not_ready`, and 422 for a setting that the domain cannot have.
+ * Changes settings of a domain, and the records that depend on these settings. `isServed` says whether the nameservers
+ * should have these records. Throws:
+ * - 404, and 422 for a setting that the domain cannot have;
+ * - 429 if `spf_includes` has a new name, and the caller's limit of the class `outbound` is used up;
+ * - 409 `domain_not_ready`, `redirects_unavailable` or `record_conflict`;
+ * - 503 if an SPF record to include cannot be read, or if the domain's former zone is still being removed.
  */
 export async function setDomain(
   found: StoredDomain,
   settings: DomainSettings,
   context: Context,
+  resolver: Resolver,
 ): Promise<{ after: StoredDomain; isServed: boolean }> {
   const { table, commit, now, keyId } = context;
   requireOpen(found);
-  if (settings.auto_renew === true && !found.registration) throw invalidSetting(["auto_renew"], notRegisteredHere);
+  if (settings.auto_renew === true && !found.registration && !isTransferring(found)) {
+    throw invalidSetting(["auto_renew"], notRegisteredHere);
+  }
+  requireWeb(found, settings);
+  await Promise.all([
+    requireNoLoop(table, found, settings.redirect_url ?? null),
+    requireCountableSpf(found, settings.spf_includes ?? [], context, resolver),
+  ]);
   const answerOf = async (domain: StoredDomain) =>
     keyId === undefined ? {} : { answer: await domainDetail(domain, context) };
   let isServed = false;
@@ -122,16 +144,16 @@ export async function setDomain(
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notFound();
     requireOpen(domain);
-    const { tag_ids, ...rest } = settings;
-    if (tag_ids) await requireTags(table, domain.account_id, tag_ids);
-    const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-    const set = { ...given, ...(tag_ids ? { tag_ids: [...new Set(tag_ids)] } : {}) };
-    const { after, writes } = domainUpdate(domain, { ...set, updated_at: now().toISOString() });
+    if (settings.tag_ids) await requireTags(table, domain.account_id, settings.tag_ids);
+    const set = changedMembers(domain, settings, now());
+    const { edits, growth } = await settingEdits(table, domain, { ...domain, ...set });
+    const record_count = domain.record_count + growth;
+    const members = { ...set, ...(await modeChange(table, domain, settings.dns_mode, now())) };
+    const { after, writes } = domainUpdate(domain, { ...members, record_count, updated_at: now().toISOString() });
     const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
-    if (isSame(domain, set)) {
+    if (isSame(domain, members)) {
       return { value: domain, ...(await answerOf(domain)), writes: [], changes: [], current: before };
     }
-    const edits = await dmarcEdits(table, domain, after);
     isServed = edits.some(({ zone }) => zone.wanted);
     const { sole, changes } = await planRecords(table, domain.account_id, edits, now());
     return {
@@ -143,6 +165,76 @@ export async function setDomain(
     };
   });
   return { after: changed, isServed };
+}
+
+/** The members of a domain that the settings change. */
+function changedMembers(domain: StoredDomain, settings: DomainSettings, now: Date): ChangedMembers {
+  const { tag_ids, spf_includes, mta_sts_mode, locked, privacy, dns_mode: _, ...rest } = settings;
+  return {
+    ...Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined)),
+    ...(tag_ids ? { tag_ids: [...new Set(tag_ids)] } : {}),
+    ...(spf_includes ? { spf_includes: [...new Set(spf_includes)] } : {}),
+    ...(isPolicyChange(domain, mta_sts_mode) ? { mta_sts_mode } : {}),
+    ...protectionMembers(domain, { locked, privacy }, now),
+  };
+}
+
+/** Whether a mode differs from the policy that the domain has. Without a policy, `none` is no difference. */
+const isPolicyChange = (domain: StoredDomain, mode: MtaStsMode | undefined): mode is MtaStsMode =>
+  mode !== undefined && mode !== (domain.mta_sts_mode ?? "none");
+
+/**
+ * The members of a domain that change with its DNS mode; none if the domain has this mode. The domain keeps its stored
+ * records, and its mail goes on.
+ * - To `external`: our nameservers serve the zone until the name is delegated elsewhere.
+ * - To `hosted`: the domain waits for its delegation, unless the name is still delegated to us.
+ *
+ * Throws 503 `busy` while the former zone of the domain is being removed.
+ */
+async function modeChange(
+  table: Reader,
+  domain: StoredDomain,
+  mode: DnsMode | undefined,
+  now: Date,
+): Promise<ChangedMembers> {
+  if (mode === undefined || mode === domain.dns_mode) return {};
+  const soon = isRenewing(domain) ? domain.due_at : dueBy(domain, later(now, minuteMs), now);
+  const zone = await getZone(table, domain.account_id, domain.id);
+  if (domain.handover !== null && zone?.wanted === false) {
+    throw new Problem("busy", `The zone of ${domain.name} is being removed. Try again in a minute.`, {
+      retry_after: 60,
+    });
+  }
+  const members = { dns_mode: mode, sending_ready: sendsMail(domain), failures: 0, due_at: soon };
+  if (mode === "hosted") {
+    const isDelegated = domain.handover !== null && domain.handover.gone_at === null;
+    const waits = isActive(domain) && !isDelegated;
+    const waiting = { status: "pending_delegation" as const, status_reason: null, broken_records: [] };
+    return { ...members, handover: null, ...(waits ? waiting : {}) };
+  }
+  return {
+    ...members,
+    handover: zone?.wanted ? { gone_at: null } : null,
+    // The records that our nameservers serve are right.
+    seen_right: isActive(domain) ? ["mx", "spf", "dkim"] : [],
+  };
+}
+
+const isActive = ({ status }: StoredDomain): boolean => status === "active" || status === "degraded";
+
+/** Throws 409 `redirects_unavailable` for a setting that needs a web server, if the deployment has none. */
+function requireWeb(domain: StoredDomain, { redirect_url, mta_sts_mode }: DomainSettings): void {
+  const { webHost, webAddresses } = platform();
+  const isRedirect = redirect_url !== undefined && redirect_url !== null && redirect_url !== domain.redirect_url;
+  if (isRedirect && (webHost === undefined || webAddresses.length === 0)) {
+    throw new Problem(
+      "redirects_unavailable",
+      "No domain can redirect here, because the deployment has no web address.",
+    );
+  }
+  if (webHost !== undefined || mta_sts_mode === "none" || !isPolicyChange(domain, mta_sts_mode)) return;
+  const detail = "No domain can have MTA-STS here, because the deployment has no web host that could serve the policy.";
+  throw new Problem("redirects_unavailable", detail);
 }
 
 function requireOpen({ name, status, is_open }: StoredDomain): void {
@@ -160,16 +252,34 @@ async function requireTags(table: Reader, accountId: string, ids: readonly strin
   if (errors.length > 0) throw new InvalidInput(errors);
 }
 
-/** The change of the DMARC record, if the settings change it. */
-async function dmarcEdits(table: Reader, before: StoredDomain, after: StoredDomain): Promise<RecordEdit[]> {
-  const record = dmarcRecord(after);
-  if (record.value === dmarcRecord(before).value) return [];
-  const { account_id, id } = before;
-  const [records, zone] = await Promise.all([
-    recordsIn(table, account_id, id, record.name, record.type),
-    getZone(table, account_id, id),
-  ]);
-  const own = records.find(({ is_system_managed }) => is_system_managed);
-  if (!own || !zone) return [];
-  return [{ zone, updated: [{ before: own, after: { ...parsedOf(own), value: record.value } }] }];
+/**
+ * Requires that receivers accept the SPF record of a domain with these includes. Throws 422 at the include because of which
+ * they would reject the record, and 503 if the DNS does not answer. Checks nothing if there is no new include. A check
+ * asks nameservers that the caller names, so it counts as a request of the class `outbound`: 429.
+ */
+async function requireCountableSpf(
+  domain: StoredDomain,
+  includes: readonly string[],
+  { table, chargeClass }: Context,
+  resolver: Resolver,
+): Promise<void> {
+  if (includes.every((name) => domain.spf_includes.includes(name))) return;
+  await chargeClass("outbound");
+  const { value } = spfRecord(await sendersOf(table, domain), includes);
+  const fault = spfFault(value);
+  if (fault !== undefined) throw invalidInclude(includes.length - 1, `${fault}.`);
+  const counted = await countLookups({ domain: domain.name, text: value, own: platform().spfInclude }, resolver);
+  if ("fault" in counted) {
+    const { term, message } = counted.fault;
+    throw invalidInclude(
+      includes.findIndex((name) => term === `include:${name}`),
+      message,
+    );
+  }
+  if ("unknown" in counted) {
+    throw new Problem("upstream_unavailable", `An SPF record of spf_includes cannot be counted. ${counted.unknown}.`);
+  }
 }
+
+const invalidInclude = (index: number, msg: string): InvalidInput =>
+  invalidSetting(["spf_includes", Math.max(index, 0)], msg);

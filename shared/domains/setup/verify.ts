@@ -1,71 +1,149 @@
 import * as z from "zod";
 
+import { change } from "../../changes/kind.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Resolver } from "../../dns/answer.ts";
 import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
-import { DomainStatus, notReady, type StoredDomain } from "../domain.ts";
+import { domainKind, DomainStatus, notReady, sendsMail, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
-import { newDkim } from "../records/dkim-keys.ts";
+import { faultsText, isFault, seenNow } from "../health/faults.ts";
+import { isRight, mailChecks } from "../health/health.ts";
+import { expectedRecords, type Check } from "../health/mail-checks.ts";
+import { ProofFault, proofRecord, proofState, type ProofState } from "../health/proof.ts";
+import { missingDkim } from "../records/dkim-keys.ts";
+import { domainViews } from "../view.ts";
 import { planActivation } from "./activate.ts";
-import { delegationState, type DelegationState } from "./delegation.ts";
+import { domainUpdate } from "./work.ts";
 
 export const Verification = z
   .object({
     domain: z.string().meta({ description: "The domain's name." }),
     verified: z.boolean().meta({
-      description: "Whether the parent zone delegates the domain to `expected_nameservers`, and to no others.",
+      description:
+        "Whether the name is proved: the parent zone delegates a hosted domain to `expected_nameservers` and to no others; an external domain has its TXT record.",
     }),
     status: DomainStatus.meta({ description: "The domain's status after the check." }),
-    expected_nameservers: z.array(z.string()).meta({ description: "The two nameservers to delegate the domain to." }),
-    observed_nameservers: z
+    outbound_routing_ready: z.boolean().meta({ description: "Whether mail can be sent from the domain." }),
+    fault: ProofFault.nullable().meta({
+      description:
+        "Why the name is not proved, or `not_checked` if the DNS gave no answer. Null if it is proved. With `proof_of_another_account` the TXT record belongs to another account or another name. With `proof_is_alias` there is a CNAME record in its place.",
+    }),
+    expected_nameservers: z
       .array(z.string())
-      .meta({ description: "The nameservers to which the parent zone delegates the domain." }),
-    checked_at: Timestamp.meta({ description: "When the parent zone was queried." }),
+      .meta({ description: "The two nameservers to delegate the domain to. Empty for an external domain." }),
+    observed_nameservers: z.array(z.string()).meta({
+      description:
+        "The nameservers to which the parent zone delegates the domain. For an external domain they are asked only while our nameservers still serve its zone.",
+    }),
+    expected_txt: z
+      .object({
+        name: z.string().meta({ description: "The full name of the record." }),
+        value: z.string().meta({ description: "The record's text." }),
+      })
+      .nullable()
+      .meta({ description: "The TXT record that proves an external domain. Null for a hosted one." }),
+    observed_txt: z
+      .array(z.string())
+      .meta({ description: "The texts at the name of that record. Empty for a hosted domain." }),
+    checked_at: Timestamp.meta({ description: "When the DNS was queried." }),
     message: z.string().meta({ description: "The result, or what to do, for people." }),
   })
-  .meta({ id: "DomainVerification", description: "Whether a domain is delegated to us." });
+  .meta({ id: "DomainVerification", description: "Whether a domain's name is proved to be the account's." });
 type Verification = z.output<typeof Verification>;
 
-/** The statuses that a delegation to us ends. */
-const waiting = new Set(["pending_delegation", "degraded"]);
-
 /**
- * Asks the parent zone for the domain's delegation. If it is to us, the domain becomes active, with its system records.
- * Throws 409 `domain_not_ready` before the domain is registered, and while it is being released.
+ * Asks the public DNS for the proof of the domain's name. If the name is proved, a domain that waits for this becomes
+ * active, as `planActivation` says. The mail records are asked for as well if the domain is degraded, or is external and
+ * cannot send yet:
+ * - A degraded domain recovers if no check fails any more. Otherwise it stays as it is.
+ * - An external domain can send mail once its SPF and DKIM records are right.
+ *
+ * Throws 409 `domain_not_ready` before the name is registered or transferred, and for a domain that is `releasing` or
+ * `failed`.
  */
 export async function verifyDomain(
   found: StoredDomain,
   { table, commit, now }: Context,
   { resolver, secrets }: { resolver: Resolver; secrets: Secrets },
 ): Promise<Verification> {
-  requireDelegable(found);
-  const state = await delegationState(resolver, found.name, found.nameservers);
+  requireProvable(found);
+  const [proof, mail] = await Promise.all([proofState(resolver, found), checkMail(found, { table, resolver })]);
   const checkedAt = now();
-  const isFirst = state.verified === true && found.verified_at === null;
-  const dkim = isFirst ? await newDkim(found, secrets, checkedAt) : undefined;
+  const isProved = proof.verified === true;
+  const dkim = isProved && found.verified_at === null ? await missingDkim(found, { table, secrets, now }) : undefined;
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);
     if (!domain) throw notReady("releasing", `${found.name} was deleted.`);
-    requireDelegable(domain);
-    const isNews = state.verified === true && waiting.has(domain.status);
-    if (!isNews) return { value: verificationOf(domain, state, checkedAt), writes: [], changes: [] };
-    const { after, ...planned } = await planActivation(table, domain, dkim, now());
-    return { value: verificationOf(after, state, checkedAt), ...planned };
+    requireProvable(domain);
+    const isSeen = domain.dns_mode === "external" && isProved && mail.length > 0;
+    const seen = isSeen ? { ...domain, ...seenNow(domain, mail, proof, now()) } : domain;
+    if (isProved && (domain.status === "pending_delegation" || hasRecovered(domain, mail))) {
+      const { after, ...planned } = await planActivation(table, seen, dkim, now());
+      return { value: verificationOf(after, proof, mail, checkedAt), ...planned };
+    }
+    const value = verificationOf(seen, proof, mail, checkedAt);
+    const { sending_ready, seen_right } = seen;
+    const isSame = sending_ready === domain.sending_ready && seen_right.length === domain.seen_right.length;
+    if (isSame) return { value, writes: [], changes: [] };
+    const becomesReady = sending_ready && !domain.sending_ready;
+    const { after, writes } = domainUpdate(domain, {
+      sending_ready,
+      seen_right,
+      ...(becomesReady ? { updated_at: now().toISOString() } : {}),
+    });
+    if (!becomesReady) return { value, writes, changes: [], housekeeping: true };
+    const [before, shown] = (await domainViews(table, domain.account_id, [domain, after])) as [object, object];
+    return { value, writes, changes: [change(domainKind, "updated", domain.id, { before, after: shown })] };
   });
 }
 
-function requireDelegable({ name, status, is_open }: StoredDomain): void {
-  if (is_open && status !== "pending_registration") return;
-  throw notReady(status, `${name} is ${status}. Its delegation cannot be verified.`);
+/** The checks of the mail records that a verification needs; none for a domain without faults that can send. */
+async function checkMail(
+  domain: StoredDomain,
+  { table, resolver }: Pick<Context, "table"> & { resolver: Resolver },
+): Promise<Check[]> {
+  const waitsToSend = domain.dns_mode === "external" && !domain.sending_ready;
+  if (domain.status !== "degraded" && !waitsToSend) return [];
+  return mailChecks({ resolver, domain }, await expectedRecords(table, domain));
 }
 
-const verificationOf = (domain: StoredDomain, state: DelegationState, at: Date): Verification => ({
-  domain: domain.name,
-  verified: state.verified ?? false,
-  status: domain.status,
-  expected_nameservers: domain.nameservers,
-  observed_nameservers: state.observed,
-  checked_at: at.toISOString(),
-  message: state.message,
-});
+/** Whether a degraded domain has no fault any more. A record that could not be checked counts as a fault. */
+const hasRecovered = (domain: StoredDomain, mail: readonly Check[]): boolean =>
+  domain.status === "degraded" &&
+  mail.length > 0 &&
+  mail.every((check) => check.status !== "unknown" && !isFault(check, domain));
+
+function requireProvable({ name, status, is_open }: StoredDomain): void {
+  if (is_open && !["pending_registration", "pending_transfer"].includes(status)) return;
+  throw notReady(status, `${name} is ${status}. It cannot be verified.`);
+}
+
+/** What is wrong with a proved domain, as sentences: the faults of its mail, or why an external domain cannot send yet. */
+function remainingFaults(domain: StoredDomain, mail: readonly Check[]): string {
+  if (domain.status === "degraded") {
+    const faults = faultsText(mail.filter((check) => isFault(check, domain)));
+    return faults === "" ? "A mail record could not be checked. Try again in a minute." : faults;
+  }
+  const lacking = mail.filter((check) => (check.name === "spf" || check.name === "dkim") && !isRight(check));
+  if (sendsMail(domain) || lacking.length === 0) return "";
+  return `Mail cannot be sent yet. ${faultsText(lacking)}`;
+}
+
+function verificationOf(domain: StoredDomain, state: ProofState, mail: readonly Check[], at: Date): Verification {
+  const isHosted = domain.dns_mode === "hosted";
+  const proof = proofRecord(domain);
+  return {
+    domain: domain.name,
+    verified: state.verified ?? false,
+    status: domain.status,
+    outbound_routing_ready: sendsMail(domain),
+    fault: state.fault,
+    expected_nameservers: isHosted ? domain.nameservers : [],
+    observed_nameservers: state.delegation?.observed ?? [],
+    expected_txt: isHosted ? null : { name: `${proof.name}.${domain.name}`, value: proof.value },
+    observed_txt: state.record?.observed ?? [],
+    checked_at: at.toISOString(),
+    message: [state.message, ...(state.verified === true ? [remainingFaults(domain, mail)] : [])].join(" ").trim(),
+  };
+}

@@ -9,7 +9,7 @@ import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { moveDue } from "../../table/due.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
-import { domainKey, domainQueue, type StoredDomain } from "../domain.ts";
+import { domainKey, domainQueue, transferQueue, type StoredDomain } from "../domain.ts";
 
 /** The table and the outside services that domain workers use. */
 export type DomainWork = {
@@ -22,7 +22,7 @@ export type DomainWork = {
   resolver: Resolver;
 };
 
-/** The means to change one domain, on behalf of a caller or of the product itself. */
+/** What a change of a domain needs. The author of the changes is a caller, or the product itself. */
 export type Mover = { table: Reader; commit: Commit; now: () => Date };
 
 /** The mover for the product itself, for scheduled work. */
@@ -41,8 +41,8 @@ export const systemMover = ({ table, now }: Pick<DomainWork, "table" | "now">, a
 export type ChangedMembers = Partial<Omit<StoredDomain, "id" | "account_id" | "version">>;
 
 /**
- * The writes that change a domain and move it in the queue to its new due time. They fail if the domain changed since
- * it was read.
+ * The writes that change a domain, and move the domain and its transfer to their new times in the queues. The transaction
+ * fails if the domain has changed since it was read.
  */
 export function domainUpdate(domain: StoredDomain, change: ChangedMembers): { after: StoredDomain; writes: Write[] } {
   const { id, account_id, version } = domain;
@@ -52,6 +52,7 @@ export function domainUpdate(domain: StoredDomain, change: ChangedMembers): { af
     writes: [
       { put: { ...domainKey(account_id, id), ...after }, if: { id, version } },
       ...moveDue(domainQueue, [account_id, id], domain.due_at, after.due_at),
+      ...moveDue(transferQueue, [account_id, id], domain.transfer?.due_at ?? null, after.transfer?.due_at ?? null),
     ],
   };
 }

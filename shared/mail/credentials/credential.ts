@@ -3,10 +3,10 @@ import * as z from "zod";
 import { defineKind } from "../../changes/kind.ts";
 import { Id } from "../../core/ids.ts";
 import { line } from "../../core/text.ts";
-import { Timestamp } from "../../core/time.ts";
+import { FutureTime, Timestamp } from "../../core/time.ts";
 import type { List } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
-import { type Family, type MailScope, MailScopeType, scopeKey, scopedInPath } from "../scoped/family.ts";
+import { type Family, MailScopeType, scopeKey, scopedInPath, type WideScope } from "../scoped/family.ts";
 
 /*
  * Access patterns
@@ -14,7 +14,7 @@ import { type Family, type MailScope, MailScopeType, scopeKey, scopedInPath } fr
  *   the hashes of a scope's master passwords, for logins              ACCOUNT#<id> / MASTER#<scope type>#<scope id>#<id>
  */
 const credentialsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credentials" });
-export const masterKey = (accountId: string, scope: MailScope, credentialId = ""): Key =>
+export const masterKey = (accountId: string, scope: WideScope, credentialId = ""): Key =>
   scopeKey(accountId, "MASTER", scope, credentialId);
 
 export const CredentialName = line({ most: 100, description: "The master password's name." });
@@ -28,6 +28,11 @@ export const Credential = z
         "The kind of scope: the password sends mail from every mailbox of the account, a workspace or a domain.",
     }),
     scope_id: Id.meta({ description: "The id of the account, workspace or domain." }),
+    active: z.boolean().meta({ description: "Whether somebody can log in with the master password." }),
+    expires_at: Timestamp.nullable().meta({
+      description:
+        "When the master password expires. Nobody can log in with it from then on. Null if it never expires.",
+    }),
     created_at: Timestamp.meta({ description: "When the master password was created." }),
     updated_at: Timestamp.meta({ description: "When the master password last changed." }),
     last_used_at: Timestamp.nullable().meta({
@@ -41,13 +46,22 @@ export const Credential = z
   });
 export type Credential = z.output<typeof Credential>;
 
-export const StoredCredential = Credential.extend({ version: z.int() });
+/** A master password of an earlier version never expires and is active. */
+const validity = { expires_at: z.string().nullable().default(null), active: z.boolean().default(true) };
+
+export const StoredCredential = Credential.extend({ ...validity, version: z.int() });
 export type StoredCredential = z.output<typeof StoredCredential>;
 
 /**
- * The hash of a master password. It is stored separately from the listed credential because logins look it up by scope.
+ * The hash of a master password, and until when it is valid. It is stored separately from the listed credential because
+ * logins look it up by scope.
  */
-export const StoredMaster = z.object({ credential_id: z.string(), hash: z.string(), tag: z.string() });
+export const StoredMaster = z.object({
+  credential_id: z.string(),
+  hash: z.string(),
+  tag: z.string(),
+  ...validity,
+});
 
 export const credentialKind = defineKind({
   name: "credential",
@@ -64,8 +78,21 @@ export const credentials: Family<StoredCredential> = {
   list: credentialsOf,
   prefix: "MASTER",
   parse: (row) => StoredCredential.parse(row),
+  scopeOf: ({ scope_type: type, scope_id: id }) => ({ type, id }),
+  within: ["credential", "domain", "workspace"],
   perScope: 50,
   perAccount: 1_000,
+  atOnce: 8,
+};
+
+/** The members of a body that say how long a master password is valid. */
+export const validityMembers = {
+  active: z.boolean().optional().meta({
+    description: "Whether somebody can log in with the master password. An inactive one is refused at once.",
+  }),
+  expires_at: FutureTime.nullish().meta({
+    description: "When the master password expires. Null or nothing means that it never expires.",
+  }),
 };
 
 export const CredentialParams = z.strictObject({

@@ -14,12 +14,15 @@ import {
   passwordTag,
 } from "../mailboxes/password.ts";
 import { placeFor } from "../scoped/add.ts";
-import { type MailScope, scopedById, scopedKey } from "../scoped/family.ts";
+import { scopedById, scopedKey, type WideScope } from "../scoped/family.ts";
 import { listScoped } from "../scoped/list.ts";
 import { planScopedPurge, planScopedRemoval, type Purge, type PlanDependents } from "../scoped/remove.ts";
 import { credentialKind, credentials, masterKey, type Credential, type StoredCredential } from "./credential.ts";
 
 export type NewCredential = Credential & { generated_secret?: string };
+
+type Validity = { active?: boolean | undefined; expires_at?: string | null | undefined };
+type NewMaster = Validity & { name: string; scope: WideScope; value: string | undefined };
 
 /**
  * Creates a master password from the given value, or from a generated one that only this answer shows. Throws 409
@@ -27,7 +30,7 @@ export type NewCredential = Credential & { generated_secret?: string };
  */
 export async function addCredential(
   accountId: string,
-  { name, scope, value }: { name: string; scope: MailScope; value: string | undefined },
+  { name, scope, value, active = true, expires_at = null }: NewMaster,
   { table, commit, now }: Context,
   work: LoginServices,
 ): Promise<NewCredential> {
@@ -43,6 +46,8 @@ export async function addCredential(
       name,
       scope_type: scope.type,
       scope_id: scope.id,
+      active,
+      expires_at,
       created_at: at,
       updated_at: at,
       last_used_at: null,
@@ -54,7 +59,14 @@ export async function addCredential(
         ...presence,
         ...appendRows(state, [credential]),
         {
-          put: { ...masterKey(accountId, scope, credential.id), credential_id: credential.id, hash, tag },
+          put: {
+            ...masterKey(accountId, scope, credential.id),
+            credential_id: credential.id,
+            hash,
+            tag,
+            active,
+            expires_at,
+          },
           if: "absent",
         },
       ],
@@ -73,23 +85,39 @@ async function currentCredential(table: Reader, accountId: string, id: string): 
   return credential;
 }
 
-/** Renames a master password. Throws 404. */
-export function renameCredential(
+/**
+ * Changes the name of a master password, whether it is active, and when it expires; null removes the expiry. Logins
+ * follow at once. Writes nothing when the members are as given. Throws 404.
+ */
+export function updateCredential(
   accountId: string,
   id: string,
-  name: string,
+  { name, active, expires_at }: Validity & { name?: string | undefined },
   { table, commit, now }: Context,
 ): Promise<Credential> {
   return commit(async () => {
     const before = await currentCredential(table, accountId, id);
-    if (before.name === name) return { value: before, writes: [], changes: [], current: before };
-    const set = { name, updated_at: now().toISOString() };
+    const validity = {
+      active: active ?? before.active,
+      expires_at: expires_at === undefined ? before.expires_at : expires_at,
+    };
+    const given = { name: name ?? before.name, ...validity };
+    const isSame = (members: Partial<StoredCredential>): boolean =>
+      Object.entries(members).every(([member, value]) => before[member as keyof StoredCredential] === value);
+    if (isSame(given)) return { value: before, writes: [], changes: [], current: before };
+    const set = { ...given, updated_at: now().toISOString() };
     const after = { ...before, ...set };
-    const { version } = before;
+    const { version, scope_type, scope_id } = before;
+    const scope = { type: scope_type, id: scope_id };
     return {
       value: after,
-      // Only the changed members are written: a login may set `last_used_at` meanwhile, without raising the version.
-      writes: [{ update: scopedKey(credentials, accountId, id), set, add: { version: 1 }, if: { id, version } }],
+      writes: [
+        // Only the changed members are written: a login may set `last_used_at` meanwhile, without raising the version.
+        { update: scopedKey(credentials, accountId, id), set, add: { version: 1 }, if: { id, version } },
+        ...(isSame(validity)
+          ? []
+          : [{ update: masterKey(accountId, scope, id), set: validity, if: { credential_id: id } }]),
+      ],
       changes: [change(credentialKind, "updated", id, { before, after })],
     };
   });
@@ -104,8 +132,8 @@ const planRemovedChanges: PlanDependents<StoredCredential> = (gone) => ({
  * Plans the deletion of the first few master passwords of a scope that is being deleted; `isAll` says that no others
  * are left.
  */
-export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1], scope: MailScope): Promise<Purge> =>
-  planScopedPurge(credentials, place, scope, planRemovedChanges);
+export const planCredentialPurge = (place: Parameters<typeof planScopedPurge>[1], scope: WideScope): Promise<Purge> =>
+  planScopedPurge(credentials, place, masterKey(place.accountId, scope), planRemovedChanges);
 
 /** Deletes a master password and the grants on it. Logins with it fail from then on. Throws 404. */
 export async function deleteCredential(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {

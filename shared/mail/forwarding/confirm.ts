@@ -4,9 +4,9 @@ import type { Context, LocatedResource, ResourceLookup, Expected } from "../../h
 import type { Ahead } from "../../table/read-ahead.ts";
 import { isPassword } from "../mailboxes/password.ts";
 import { scopedById, aheadOfScoped } from "../scoped/family.ts";
-import { ruleUpdate, currentRule } from "./manage.ts";
+import { ruleUpdate, currentRule, expectedRule, requireTarget } from "./manage.ts";
 import {
-  endedWrites,
+  endedWrite,
   getProof,
   hashOfToken,
   proofKey,
@@ -15,22 +15,32 @@ import {
   triesPerCode,
   type StoredProof,
 } from "./proof.ts";
-import { isWaitingFor, ruleKind, rules, ruleView, type ForwardingRule, type StoredRule } from "./rule.ts";
+import {
+  ruleKind,
+  rules,
+  ruleView,
+  type ForwardingRule,
+  type StoredRule,
+  type Target,
+  targetsOf,
+  waitingTarget,
+  withTarget,
+} from "./rule.ts";
 import { maskedAddress } from "./target.ts";
 
-/** The rules in one transaction: each takes three writes, with its entry in the audit log. */
+/** How many rules one transaction changes. A rule takes three of the 100 writes, with its entry in the audit log. */
 const rulesPerTransaction = 20;
 
-/** The change to a rule whose recipient agreed. */
-function agreed(accountId: string, before: StoredRule, now: Date) {
+/** The change to a rule that has a target whose recipient agreed. */
+function agreed(accountId: string, { rule: before, target }: Waiting, now: Date) {
   const at = now.toISOString();
-  const after: StoredRule = {
-    ...before,
+  const verified: Target = {
+    ...target,
     verification_state: "verified",
     verification_verified_at: at,
     verification_expires_at: null,
-    updated_at: at,
   };
+  const after: StoredRule = { ...withTarget(before, verified), updated_at: at };
   const views = { before: ruleView(before, now), after: ruleView(after, now) };
   return {
     after,
@@ -39,47 +49,44 @@ function agreed(accountId: string, before: StoredRule, now: Date) {
   };
 }
 
+/** A rule, and the target of it that waits for its recipient. */
+type Waiting = { rule: StoredRule; target: Target };
+
 type Proved<T> = {
   accountId: string;
   ruleId: string;
+  /** The slot of the recipient in the rule. */
+  slot: number;
   isProof: (proof: StoredProof, now: Date) => boolean;
-  /** Makes the error for a proof that is no longer valid. */
+  /** Makes the error for a proof that is not valid. */
   lost: () => Error;
-  /** Makes the answer from the rule. */
-  answer: (rule: ForwardingRule) => T;
+  /** Makes the answer from the rule, and the recipient's address. */
+  answer: (rule: ForwardingRule, email: string) => T;
 };
 
+type AgreementContext = Pick<Context, "table" | "commit" | "now">;
+
 /**
- * Marks all rules that the mail listed, and that still wait for the recipient, as agreed. The rule that was asked about
- * comes last, and the proof is deleted with it, so that an interrupted run can be repeated.
+ * Marks the rules that the mail listed as agreed, if they still wait for the recipient. The rule of the proof comes last,
+ * in the transaction that deletes the proof. So a run that was interrupted can be repeated.
  */
-async function agree<T>(
-  { accountId, ruleId, isProof, lost, answer }: Proved<T>,
-  { table, commit, now }: Pick<Context, "table" | "commit" | "now">,
-): Promise<T> {
-  /** The proof if it is valid, and the rules among `ids` that wait for its recipient. */
-  const holding = async (ids: readonly string[]) => {
-    const [proof, ...found] = await Promise.all([
-      getProof(table, accountId, ruleId),
-      ...ids.map((id) => scopedById(rules, table, accountId, id)),
-    ]);
-    if (!proof || !isProof(proof, now())) throw lost();
-    return { proof, waiting: found.filter((rule) => rule && isWaitingFor(rule, proof.target_email)) as StoredRule[] };
-  };
-  const early = await holding([ruleId]);
+async function agree<T>(proved: Proved<T>, { table, commit, now }: AgreementContext): Promise<T> {
+  const { accountId, ruleId, slot, lost, answer } = proved;
+  const readValid = (ids: readonly string[]) => readProof(proved, ids, { table, now });
+  const early = await readValid([ruleId]);
   const others = early.proof.covers.filter((id) => id !== ruleId);
-  let known = others.length === 0 ? early : undefined;
+  let firstRead = others.length === 0 ? early : undefined;
   for (let from = 0; from < others.length; from += rulesPerTransaction) {
     const some = others.slice(from, from + rulesPerTransaction);
     await commit(async () => {
-      const { proof: current, waiting } = await holding(some);
-      const changed = waiting.map((rule) => agreed(accountId, rule, now()));
+      const { proof: current, waiting } = await readValid(some);
+      const changed = waiting.map((one) => agreed(accountId, one, now()));
       if (changed.length === 0) return { value: undefined, writes: [], changes: [], partial: true };
       return {
         value: undefined,
         writes: [
           ...changed.flatMap(({ writes }) => writes),
-          { check: proofKey(accountId, ruleId), if: { version: current.version } },
+          { check: proofKey(accountId, ruleId, slot), if: { version: current.version } },
         ],
         changes: changed.map((one) => one.change),
         partial: true,
@@ -87,28 +94,48 @@ async function agree<T>(
     });
   }
   return commit(async () => {
-    const { proof: current, waiting } = known ?? (await holding([ruleId]));
+    const { proof: current, waiting } = firstRead ?? (await readValid([ruleId]));
     // A plan that runs again reads again.
-    known = undefined;
-    const [rule] = waiting;
-    if (!rule) throw lost();
+    firstRead = undefined;
+    const [one] = waiting;
+    if (!one) throw lost();
     const at = now();
-    const { after, writes, change: told } = agreed(accountId, rule, at);
+    const { after, writes, change: agreement } = agreed(accountId, one, at);
     return {
-      value: answer(ruleView(after, at)),
-      writes: [...writes, ...endedWrites(accountId, ruleId, current)],
-      changes: [told],
+      value: answer(ruleView(after, at), one.target.email),
+      writes: [...writes, endedWrite(accountId, ruleId, slot, current)],
+      changes: [agreement],
     };
   });
 }
 
+/**
+ * Reads the proof, and the rules with these ids, and returns the rules that wait for the proof's recipient. Throws the
+ * error of `lost` if the proof is not valid.
+ */
+async function readProof<T>(
+  { accountId, ruleId, slot, isProof, lost }: Proved<T>,
+  ids: readonly string[],
+  { table, now }: Pick<Context, "table" | "now">,
+): Promise<{ proof: StoredProof; waiting: Waiting[] }> {
+  const [proof, ...found] = await Promise.all([
+    getProof(table, accountId, ruleId, slot),
+    ...ids.map((id) => scopedById(rules, table, accountId, id)),
+  ]);
+  if (!proof || !isProof(proof, now())) throw lost();
+  const waiting = found.flatMap((rule): Waiting[] => {
+    const target = rule && waitingTarget(rule, proof.target_email);
+    return target ? [{ rule, target }] : [];
+  });
+  return { proof, waiting };
+}
+
 const deadLink = "This link is not valid. It was used, replaced by a newer link, or is too old. Ask for a new mail";
 
+type TokenOwner = { accountId: string; ruleId: string; slot: number; hash: string };
+
 /** The rule that a link's token belongs to. */
-export const tokenInBody: ResourceLookup<
-  { body: { token: string } },
-  { accountId: string; ruleId: string; hash: string }
-> = {
+export const tokenInBody: ResourceLookup<{ body: { token: string } }, TokenOwner> = {
   at: ["body", "token"],
   within: [],
   missing: deadLink,
@@ -116,8 +143,9 @@ export const tokenInBody: ResourceLookup<
     const hash = hashOfToken(body.token);
     const found = await table.get(tokenKey(hash), StoredToken);
     if (!found) return undefined;
-    const { account_id: accountId, rule_id: ruleId } = found;
-    return { id: ruleId, accountId, scopes: [], thing: { accountId, ruleId, hash } } satisfies LocatedResource<unknown>;
+    const { account_id: accountId, rule_id: ruleId, slot } = found;
+    const thing = { accountId, ruleId, slot, hash };
+    return { id: ruleId, accountId, scopes: [], thing } satisfies LocatedResource<unknown>;
   },
 };
 
@@ -125,17 +153,15 @@ export const tokenInBody: ResourceLookup<
 type Agreed = { target_email: string; verification_state: "verified" };
 
 /** Records the agreement of a recipient who follows a link. Throws 422 when the link is not valid any more. */
-export const agreeByToken = (
-  { accountId, ruleId, hash }: { accountId: string; ruleId: string; hash: string },
-  context: Context,
-): Promise<Agreed> =>
+export const agreeByToken = ({ accountId, ruleId, slot, hash }: TokenOwner, context: Context): Promise<Agreed> =>
   agree(
     {
       accountId,
       ruleId,
+      slot,
       isProof: ({ token_hash, expires_at }, now) => token_hash === hash && expires_at > now.toISOString(),
       lost: () => new InvalidInput([{ loc: ["body", "token"], msg: deadLink, type: "not_found" }]),
-      answer: ({ target_email }) => ({ target_email: maskedAddress(target_email), verification_state: "verified" }),
+      answer: (_, email) => ({ target_email: maskedAddress(email), verification_state: "verified" }),
     },
     context,
   );
@@ -154,50 +180,71 @@ const failed = (reason: keyof typeof reasons, triesLeft = 0): Problem => {
 };
 
 /** The items that `ruleInPath` and `agreeByCode` read before the attempt is counted. */
-export function aheadOfCode(accountId: string, ruleId: string, expected: Expected): Ahead {
+export function aheadOfCode(accountId: string, ruleId: string, email: string | undefined, expected: Expected): Ahead {
   const { keys } = aheadOfScoped(rules, accountId, ruleId, expected);
-  return { keys: [...keys, proofKey(accountId, ruleId)] };
+  const rule = expectedRule(accountId, ruleId, expected);
+  const slots = rule ? askedTargets(rule, email).map(({ slot }) => slot) : [0];
+  return { keys: [...keys, ...slots.map((slot) => proofKey(accountId, ruleId, slot))] };
+}
+
+/** The target with an address, or without an address all targets that wait for their recipients. */
+const askedTargets = (rule: StoredRule, email: string | undefined): Target[] =>
+  targetsOf(rule).filter((target) =>
+    email === undefined ? target.verification_state === "pending" : target.email === email,
+  );
+
+/**
+ * The target that a code is for: the named one, or the only one that waits. Throws 409 `verification_not_needed`, and 422
+ * if the address is no target, or if it is not given and several targets wait. A code is tried for one target only, so
+ * that more targets do not make a guess likelier to be right.
+ */
+function targetOfCode(rule: StoredRule, email: string | undefined): Target {
+  const target = email === undefined ? undefined : requireTarget(rule, email);
+  const [waiting, ...others] = askedTargets(rule, email);
+  if (!target && others.length > 0) {
+    const msg = "Several targets of the rule wait for their recipients. Name the one that got the code";
+    throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "missing" }]);
+  }
+  if (waiting?.verification_state === "pending") return waiting;
+  const detail = `${target?.email ?? rule.target_email} needs no code. Only a pending target can be confirmed.`;
+  throw new Problem("verification_not_needed", detail);
 }
 
 /**
- * Records the agreement of a recipient by the code that the customer enters. The attempt is counted before the code is
- * checked. Throws 404, and 409 `verification_failed` or `verification_not_needed`.
+ * Records the agreement of a recipient by the code that the customer enters. `email` is the recipient's address; it can
+ * be left out if only one target waits. The attempt is counted before the code is checked. Throws 404, 422, and 409
+ * `verification_failed` or `verification_not_needed`.
  */
 export async function agreeByCode(
   accountId: string,
   ruleId: string,
-  code: string,
+  { code, email }: { code: string; email: string | undefined },
   context: Context,
 ): Promise<ForwardingRule> {
-  const { table } = context;
-  const rule = await currentRule(table, accountId, ruleId);
-  if (rule.verification_state !== "pending") {
-    throw new Problem(
-      "verification_not_needed",
-      `${rule.target_email} needs no code. Only a pending rule can be confirmed.`,
-    );
-  }
-  const { hash, triesLeft } = await countTry(accountId, ruleId, context);
+  const rule = await currentRule(context.table, accountId, ruleId);
+  const { slot } = targetOfCode(rule, email);
+  const { hash, triesLeft } = await countTry(accountId, ruleId, slot, context);
   if (!(await isPassword(code, hash))) throw failed(triesLeft > 0 ? "wrong" : "no_tries_left", triesLeft);
   const isProof = ({ code_hash }: StoredProof): boolean => code_hash === hash;
-  return agree({ accountId, ruleId, isProof, lost: () => failed("not_sent"), answer: (one) => one }, context);
+  return agree({ accountId, ruleId, slot, isProof, lost: () => failed("not_sent"), answer: (one) => one }, context);
 }
 
 /** Counts an attempt at the present code; throws when there is no code that may be tried. */
 function countTry(
   accountId: string,
   ruleId: string,
+  slot: number,
   { table, commit, now }: Context,
 ): Promise<{ hash: string; triesLeft: number }> {
   return commit(async () => {
-    const proof = await getProof(table, accountId, ruleId);
+    const proof = await getProof(table, accountId, ruleId, slot);
     const { code_hash: hash, code_expires_at = "", tries = 0 } = proof ?? {};
     if (hash === undefined || proof?.state === "refused") throw failed("not_sent");
     if (tries >= triesPerCode) throw failed("no_tries_left");
     if (code_expires_at <= now().toISOString()) throw failed("expired");
     return {
       value: { hash, triesLeft: triesPerCode - tries - 1 },
-      writes: [{ update: proofKey(accountId, ruleId), add: { tries: 1 }, if: { code_hash: hash, tries } }],
+      writes: [{ update: proofKey(accountId, ruleId, slot), add: { tries: 1 }, if: { code_hash: hash, tries } }],
       changes: [],
       housekeeping: true,
       partial: true,

@@ -4,87 +4,113 @@ import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { FoundMailbox } from "../mailboxes/find.ts";
 import { scopesAround, type MailScope } from "../scoped/family.ts";
-import { destinationsOf } from "./destinations.ts";
-import { targetKey, StoredTarget } from "./rule.ts";
+import { type Destination, destinationsOf } from "./destinations.ts";
+import { targetsInRow, StoredTargets, targetKey } from "./rule.ts";
 
-/** The range that `targetsOf` reads. */
+/** The range that `targetRowsOf` reads. */
 export function targetsRange(accountId: string, scope: MailScope): { partition: string; from: string; to: string } {
   const { PK, SK } = targetKey(accountId, scope);
   return { partition: PK, from: SK, to: `${SK}~` };
 }
 
-/** The targets of a scope's rules, whether or not copies are sent at present. */
-export async function targetsOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredTarget[]> {
+/**
+ * The rows with the targets of a scope's rules, whether or not mail goes to these targets at present. For a pattern, the
+ * result has the rows of all patterns of its domain.
+ */
+export async function targetRowsOf(table: Reader, accountId: string, scope: MailScope): Promise<StoredTargets[]> {
   const { partition, from, to } = targetsRange(accountId, scope);
-  return (await table.between(partition, from, to)).map((row) => StoredTarget.parse(row));
+  return (await table.between(partition, from, to)).map((row) => StoredTargets.parse(row));
 }
 
 export const isSameScope = (one: MailScope, other: MailScope): boolean =>
-  one.type === other.type && one.id === other.id;
+  one.type === other.type &&
+  one.id === other.id &&
+  (one.type !== "address" || other.type !== "address" || one.local === other.local);
 
-type PlannedRule = { id?: string; scope: MailScope; target: string };
-type Step = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
+/** The scopes that a mailbox's mail is in, widest first. */
+export const scopesOfMail = (accountId: string, { mailbox, domain }: FoundMailbox): MailScope[] => [
+  ...scopesAround(accountId, domain),
+  { type: "mailbox", id: mailbox.id },
+];
+
+type PlannedRule = { id?: string; scope: MailScope };
+/** A copy at a mailbox: the scope of the rule that made the copy, and the ids of all rules on its way. */
+type Copy = { mailbox: FoundMailbox; by: MailScope; path: readonly string[] };
 
 /**
- * The rules that would forward copies of the planned rule back to its own scope; undefined if there is no such loop. A
- * rule never forwards a copy that a rule of the same scope made. A rule does not copy mail that arrives at its own
- * target.
+ * The ids of the rules that would forward copies of the planned rule back to its own scope; undefined if there is no such
+ * loop. A rule never forwards a copy that a rule of the same scope made. A rule does not copy mail that arrives at its own
+ * target. No copy arrives at an address without a mailbox, so a rule for such an address is never in a loop.
  */
 async function findLoop(
   table: Reader,
   accountId: string,
   planned: PlannedRule,
+  places: ReadonlyMap<string, Destination>,
 ): Promise<readonly string[] | undefined> {
-  const first = (await destinationsOf(table, accountId, [planned.target])).get(planned.target)?.mailbox;
-  if (!first) return undefined;
+  if (planned.scope.type === "address") return undefined;
+  const firsts = [...places.values()].flatMap(({ mailbox }) => mailbox ?? []);
+  const loops = await Promise.all(firsts.map((first) => findLoopFrom(table, accountId, first, planned)));
+  return loops.find((loop) => loop !== undefined);
+}
+
+async function findLoopFrom(
+  table: Reader,
+  accountId: string,
+  first: FoundMailbox,
+  planned: PlannedRule,
+): Promise<readonly string[] | undefined> {
   const visited = new Set<string>();
-  let steps: Step[] = [{ mailbox: first, by: planned.scope, path: [] }];
-  while (steps.length > 0) {
-    const next: Step[] = [];
-    for (const { mailbox, by, path } of steps) {
-      const around = scopesAround(accountId, mailbox.domain);
+  let copies: Copy[] = [{ mailbox: first, by: planned.scope, path: [] }];
+  while (copies.length > 0) {
+    const next: Copy[] = [];
+    for (const { mailbox, by, path } of copies) {
       const isElsewhere = mailbox.mailbox.id !== first.mailbox.id;
-      const isBack = isElsewhere && around.some((scope) => isSameScope(scope, planned.scope));
+      const isBack = isElsewhere && scopesOfMail(accountId, mailbox).some((scope) => isSameScope(scope, planned.scope));
       if (isBack) return path;
-      next.push(...(await stepsFrom(table, accountId, { mailbox, by, path }, planned, visited)));
+      next.push(...(await copiesFrom(table, accountId, { mailbox, by, path }, planned, visited)));
     }
-    steps = next;
+    copies = next;
   }
   return undefined;
 }
 
-/** The mailboxes that get copies of a mailbox's mail by rules of scopes other than `by`. */
-async function stepsFrom(
+/** The copies that rules of scopes other than `by` make of a copy, for other mailboxes. Leaves out rules in `visited`. */
+async function copiesFrom(
   table: Reader,
   accountId: string,
-  { mailbox: { mailbox, domain }, by, path }: Step,
+  { mailbox, by, path }: Copy,
   { id: plannedId }: PlannedRule,
   visited: Set<string>,
-): Promise<Step[]> {
-  const scopes = scopesAround(accountId, domain).filter((scope) => !isSameScope(scope, by));
+): Promise<Copy[]> {
+  const scopes = scopesOfMail(accountId, mailbox).filter((scope) => !isSameScope(scope, by));
   const found = await Promise.all(
-    scopes.map(async (scope) => (await targetsOf(table, accountId, scope)).map((place) => ({ scope, place }))),
+    scopes.map(async (scope) => (await targetRowsOf(table, accountId, scope)).map((row) => ({ scope, row }))),
   );
-  const fresh = found.flat().filter(({ place: { rule_id } }) => rule_id !== plannedId && !visited.has(rule_id));
-  for (const { place } of fresh) visited.add(place.rule_id);
-  const targets = await destinationsOf(
-    table,
-    accountId,
-    fresh.map(({ place }) => place.target_email),
+  const fresh = found.flat().filter(({ row: { rule_id } }) => rule_id !== plannedId && !visited.has(rule_id));
+  for (const { row } of fresh) visited.add(row.rule_id);
+  const addresses = fresh.flatMap(({ row }) => targetsInRow(row).map(({ target_email }) => target_email));
+  const targets = await destinationsOf(table, accountId, addresses);
+  return fresh.flatMap(({ scope, row }) =>
+    targetsInRow(row).flatMap(({ target_email }) => {
+      const target = targets.get(target_email)?.mailbox;
+      const isElsewhere = target && target.mailbox.id !== mailbox.mailbox.id;
+      return isElsewhere ? [{ mailbox: target, by: scope, path: [...path, row.rule_id] }] : [];
+    }),
   );
-  return fresh.flatMap(({ scope, place: { rule_id, target_email } }) => {
-    const target = targets.get(target_email)?.mailbox;
-    return target && target.mailbox.id !== mailbox.id ? [{ mailbox: target, by: scope, path: [...path, rule_id] }] : [];
-  });
 }
 
-/** Throws 409 `forwarding_loop` if rules of other scopes would forward copies of a rule back to its scope. */
+/**
+ * Throws 409 `forwarding_loop` if rules of other scopes would forward copies of a rule back to its scope. `places` are the
+ * destinations of the rule's targets.
+ */
 export async function requireNoLoop(
   accountId: string,
   planned: PlannedRule,
+  places: ReadonlyMap<string, Destination>,
   { table, permissions }: Pick<Context, "table" | "permissions">,
 ): Promise<void> {
-  const path = await findLoop(table, accountId, planned);
+  const path = await findLoop(table, accountId, planned, places);
   if (!path) return;
   throw new Problem(
     "forwarding_loop",

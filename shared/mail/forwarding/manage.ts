@@ -1,22 +1,26 @@
 import { covers } from "../../auth/permissions.ts";
 import { change, type Change } from "../../changes/kind.ts";
-import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { InvalidInput, notFound, Problem, type ValidationError } from "../../core/errors.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
 import { clock } from "../../core/time.ts";
-import { scopesOfDomain } from "../../domains/find.ts";
+import { domainById, scopesOfDomain } from "../../domains/find.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { appendRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write, Key } from "../../table/writes.ts";
-import { scopesOfMailbox } from "../mailboxes/find.ts";
-import { placeFor, aheadOfPlace } from "../scoped/add.ts";
-import { type MailScope, scopedById, scopedKey, aheadOfScoped } from "../scoped/family.ts";
-import { destinationsOf, aheadOfAddress } from "./destinations.ts";
-import { targetsOf, requireNoLoop, targetsRange } from "./loops.ts";
-import { proofKey, getProof } from "./proof.ts";
-import { aheadOfMail, planNewTarget, planRequest } from "./request.ts";
+import { taken } from "../mailboxes/add.ts";
+import { mailboxById, scopesOfMailbox } from "../mailboxes/find.ts";
+import { addressKey, StoredAddress } from "../mailboxes/mailbox.ts";
+import { AddressTaken } from "../mailboxes/plan.ts";
+import { placeFor } from "../scoped/add.ts";
+import { isPattern, type MailScope, scopedById, scopedKey, aheadOfScoped } from "../scoped/family.ts";
+import { aheadOfAddress, type Destination, destinationsOf } from "./destinations.ts";
+import { targetRowsOf, requireNoLoop, targetsRange } from "./loops.ts";
+import { getProofs, endedWrite, proofKey } from "./proof.ts";
+import { aheadOfMails, planNewTargets, planRequests } from "./request.ts";
 import {
+  targetsInRow,
   targetWrite,
   ruleKind,
   rules,
@@ -24,8 +28,14 @@ import {
   scopeOf,
   type ForwardingRule,
   StoredRule,
-  StoredTarget,
+  StoredTargets,
+  type Target,
+  targetsOf,
+  withTarget,
+  withTargets,
 } from "./rule.ts";
+import { aheadOfRuleScope, type NewScope } from "./scope.ts";
+import { type GivenTargets, givenTargets, targetLimit } from "./target.ts";
 
 /** Reads the current state of a rule. Throws 404. */
 export async function currentRule(table: Reader, accountId: string, id: string): Promise<StoredRule> {
@@ -46,205 +56,376 @@ export function ruleUpdate(accountId: string, before: StoredRule, after: StoredR
   ];
 }
 
-/**
- * The id of the account's domain that has the target as a mailbox. Undefined if there is no such mailbox, or the caller
- * may not see it; the recipient is then asked like any other. Throws 422 for an address without a mailbox in a proved
- * domain that the caller may see.
- */
-async function homeOf(accountId: string, target: string, { table, permissions }: Context): Promise<string | undefined> {
-  const { domain, isProved = false, mailbox } = (await destinationsOf(table, accountId, [target])).get(target) ?? {};
-  if (mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox))) return mailbox.domain.id;
-  if (!domain || mailbox || !isProved || !covers(permissions, "mailbox.view", scopesOfDomain(domain))) return undefined;
-  const msg = `${domain.name} is a domain of this account, and no mailbox has this address. Create the mailbox first`;
-  throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "not_found" }]);
-}
+/** The destinations of a rule's targets: see `destinationsOf`. */
+type Places = ReadonlyMap<string, Destination>;
 
 /**
- * Throws 409 `forwarding_exists` if another rule of the scope has the target already, and 409 `forwarding_loop` if
- * copies would come back.
+ * For each target that is a mailbox of the account: its address → the id of its domain. Leaves out a mailbox that the
+ * caller may not see: then the recipient has to agree. Throws 422 for an address without a mailbox in a proved domain on
+ * which the caller has `mailbox.view`.
+ */
+function homesOf({ emails, locOf }: GivenTargets, places: Places, { permissions }: Context): Map<string, string> {
+  const homes = new Map<string, string>();
+  const faults: ValidationError[] = [];
+  for (const email of emails) {
+    const { domain, isProved = false, mailbox } = places.get(email) ?? {};
+    if (mailbox && covers(permissions, "mailbox.view", scopesOfMailbox(mailbox))) {
+      homes.set(email, mailbox.domain.id);
+    } else if (domain && !mailbox && isProved && covers(permissions, "mailbox.view", scopesOfDomain(domain))) {
+      const msg = `${domain.name} is a domain of this account, and no mailbox has this address. Create the mailbox first`;
+      faults.push({ loc: locOf(email), msg, type: "not_found" });
+    }
+  }
+  if (faults.length > 0) throw new InvalidInput(faults);
+  return homes;
+}
+
+type PlannedRule = { id?: string; scope: MailScope; given: GivenTargets };
+
+/**
+ * Throws 409 `forwarding_exists` if another rule of the scope has one of the targets already, 422 if a rule would copy a
+ * mailbox's mail to the mailbox itself, and 409 `forwarding_loop` if copies would come back.
  */
 async function requireFit(
   accountId: string,
-  rule: { id?: string; scope: MailScope; target: string },
-  beside: readonly StoredTarget[],
+  { id, scope, given: { emails, locOf } }: PlannedRule,
+  beside: readonly StoredTargets[],
+  places: Places,
   context: Context,
 ): Promise<void> {
-  const same = beside.find(({ rule_id, target_email }) => target_email === rule.target && rule_id !== rule.id);
-  if (same) {
-    const detail = `A rule sends copies of this mail to ${rule.target} already.`;
-    throw new Problem("forwarding_exists", detail, { conflicts_with: same.rule_id });
+  for (const row of beside) {
+    // `beside` has the rules of all patterns of the domain, so the address is compared too.
+    const isOther = row.rule_id !== id && (scope.type !== "address" || row.address === scope.local);
+    const same = isOther && targetsInRow(row).find(({ target_email }) => emails.includes(target_email));
+    if (!same) continue;
+    const detail = `A rule sends this mail to ${same.target_email} already.`;
+    throw new Problem("forwarding_exists", detail, { conflicts_with: row.rule_id });
   }
-  await requireNoLoop(accountId, rule, context);
+  const own = scope.type === "mailbox" && emails.find((email) => places.get(email)?.mailbox?.mailbox.id === scope.id);
+  if (own) {
+    const msg = "This is an address of the mailbox whose mail the rule sends on. Choose another target";
+    throw new InvalidInput([{ loc: locOf(own), msg, type: "value_error" }]);
+  }
+  const planned = { scope, ...(id === undefined ? {} : { id }) };
+  await requireNoLoop(accountId, planned, places, context);
+}
+
+/** Throws 409 `address_taken` if a mailbox that the caller may see has the address of a new rule. */
+async function requireFree(accountId: string, scope: MailScope, context: Context): Promise<void> {
+  if (scope.type !== "address" || isPattern(scope.local)) return;
+  const { table, permissions } = context;
+  const owner = await table.get(addressKey(accountId, scope.id, scope.local), StoredAddress);
+  const [mailbox, domain] = owner
+    ? await Promise.all([mailboxById(table, accountId, owner.mailbox_id), domainById(table, accountId, scope.id)])
+    : [];
+  if (!mailbox || !domain || !covers(permissions, "mailbox.view", scopesOfMailbox({ mailbox, domain }))) return;
+  throw taken(new AddressTaken(scope.local, mailbox.id), domain, context);
 }
 
 /**
- * The items that are read first about a target: its domain twice (for a loop, and for its mailbox), and the limits on
- * mails unless the domain is one of the account's.
+ * The items that are read first about targets: the pointers from the names of their domains, and the limits on mails to
+ * the targets that are probably outside the account's domains.
  */
-function aheadOfTarget(accountId: string, target: string, { seen }: Expected): Key[] {
-  const pointers = aheadOfAddress(accountId, target);
-  const isInside = pointers.some((key) => seen.recall(key) !== undefined);
-  return [...pointers, ...pointers, ...(isInside ? [] : aheadOfMail(accountId, target, clock()))];
+function aheadOfTargets(accountId: string, emails: readonly string[], { seen }: Expected): Key[] {
+  const pointers = emails.flatMap((email) => aheadOfAddress(accountId, email));
+  const external = emails.filter((email) =>
+    aheadOfAddress(accountId, email).every((key) => seen.recall(key) === undefined),
+  );
+  return [...pointers, ...aheadOfMails(accountId, external, clock())];
 }
 
-/** The items that `scopeInBody` and `addRule` read. */
+/** The items that `ruleScopeInBody` and `addRule` read first. */
 export function aheadOfRule(
-  input: Parameters<typeof aheadOfPlace>[1] & { body: { target_email: string } },
+  input: Parameters<typeof aheadOfRuleScope>[0],
+  { emails }: GivenTargets,
   expected: Expected,
 ): Ahead {
-  const accountId = input.params.account_id;
-  const place = aheadOfPlace(rules, input, expected);
-  return { keys: [...place, ...aheadOfTarget(accountId, input.body.target_email, expected)], again: true };
+  const targets = aheadOfTargets(input.params.account_id, emails, expected);
+  // The lookup of the route reads the scope, and the plan of `addRule` reads it again.
+  return { keys: [...aheadOfRuleScope(input, expected), ...targets], again: true };
 }
 
+/** The change that makes the worker ask the recipients of a rule; none if none is to be asked. */
+const requestChange = (rule: StoredRule, isAsked: boolean, now: Date): Change[] =>
+  isAsked ? [change(ruleKind, "verification_requested", rule.id, { after: ruleView(rule, now) })] : [];
+
 /**
- * Creates a rule. Its recipient is asked by mail, unless the target is a mailbox of the account. Throws 409
- * `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`, and 422 if the scope's domain is gone
- * or the target is an address without a mailbox in a domain of the account.
+ * Creates a rule. Its recipients are asked by mail, unless they are mailboxes of the account. Throws 409
+ * `address_taken`, `forwarding_exists`, `forwarding_loop`, `limit_reached` or `domain_not_ready`. Throws 422 if the scope
+ * is gone, for an address of the mailbox whose mail the rule sends on, and for the addresses that `homesOf` refuses.
  */
 export function addRule(
   accountId: string,
-  { scope, target }: { scope: MailScope; target: string },
+  { place: { scope, domainId }, given, keepCopy }: { place: NewScope; given: GivenTargets; keepCopy: boolean },
   context: Context,
 ): Promise<ForwardingRule> {
   const { table, commit, now } = context;
   return commit(async () => {
-    const { state, presence, known } = await placeFor(rules, table, accountId, scope);
-    const beside = known.map((row) => StoredTarget.parse(row));
-    await requireFit(accountId, { scope, target }, beside, context);
+    const { state, presence, existing } = await placeFor(rules, table, accountId, scope);
+    await requireFree(accountId, scope, context);
+    const beside = existing.map((row) => StoredTargets.parse(row));
+    const places = await destinationsOf(table, accountId, given.emails);
+    await requireFit(accountId, { scope, given }, beside, places, context);
     const at = now();
-    const blank: StoredRule = {
-      id: idWithOrdinal(state.next),
+    const id = idWithOrdinal(state.next);
+    const homes = homesOf(given, places, context);
+    const added = given.emails.map((email, slot) => ({ email, slot, homeId: homes.get(email) }));
+    const planned = await planNewTargets(table, added, { accountId, ruleId: id, proofs: new Map(), now: at });
+    const base = {
+      id,
       scope_type: scope.type,
       scope_id: scope.id,
-      target_email: target,
+      ...(domainId === undefined ? {} : { scope_domain_id: domainId }),
+      address: scope.type === "address" ? scope.local : null,
       active: true,
-      verification_required: true,
-      verification_state: "pending",
-      status_reason: null,
-      verification_sent_at: null,
-      verification_expires_at: null,
-      verification_verified_at: null,
+      keep_copy: keepCopy && scope.type !== "address",
       created_at: at.toISOString(),
       updated_at: at.toISOString(),
       version: 1,
     };
-    const home = await homeOf(accountId, target, context);
-    const planned = await planNewTarget(table, accountId, blank, home, undefined, at);
-    const { rule } = planned;
+    const rule = withTargets(base, atLeastOne(planned.targets));
     const view = ruleView(rule, at);
     return {
       value: view,
       writes: [...presence, ...appendRows(state, [rule]), targetWrite(accountId, rule), ...planned.writes],
-      changes: [change(ruleKind, "created", rule.id, { after: view }), ...planned.changes],
+      changes: [change(ruleKind, "created", id, { after: view }), ...requestChange(rule, planned.isAsked, at)],
     };
   });
 }
 
-type Step = { rule: StoredRule; writes: Write[]; changes: Change[]; verb?: "updated" | "paused" | "resumed" };
+function atLeastOne(targets: readonly Target[]): [Target, ...Target[]] {
+  const [first, ...others] = targets;
+  if (!first) throw new Error("A rule has a target at least.");
+  return [first, ...others];
+}
+
+/**
+ * The result of a change: the rule, the writes besides the rule's own, whether a mail is to be sent, and the verb to
+ * record, if there is one.
+ */
+type ChangedRule = { rule: StoredRule; writes: Write[]; isAsked: boolean; verb?: "updated" | "paused" | "resumed" };
 
 /** Changes a rule by `step`; writes nothing when `step` returns the same rule. */
 function changeRule(
   accountId: string,
   id: string,
   { table, commit, now }: Context,
-  step: (rule: StoredRule, now: Date) => Promise<Step> | Step,
+  step: (rule: StoredRule, now: Date) => Promise<ChangedRule> | ChangedRule,
 ): Promise<ForwardingRule> {
   return commit(async () => {
     const before = await currentRule(table, accountId, id);
     const at = now();
-    const { rule, writes, changes, verb } = await step(before, at);
+    const { rule, writes, isAsked, verb } = await step(before, at);
     const current = ruleView(before, at);
     if (rule === before) return { value: current, writes: [], changes: [], current };
     const after = { ...rule, updated_at: at.toISOString() };
     const view = ruleView(after, at);
     const own = verb ? [change(ruleKind, verb, id, { before: current, after: view })] : [];
-    return { value: view, writes: [...ruleUpdate(accountId, before, after), ...writes], changes: [...own, ...changes] };
+    return {
+      value: view,
+      writes: [...ruleUpdate(accountId, before, after), ...writes],
+      changes: [...own, ...requestChange(after, isAsked, at)],
+    };
   });
 }
 
 /**
- * The items that `ruleInPath` and `retarget` read, and the targets of the rule's scope if this process has seen the
- * rule.
+ * The items that `ruleInPath` and `updateRule` read first, and the targets of the rule's scope if this process has seen
+ * the rule.
  */
-export function aheadOfRetargeting(accountId: string, id: string, target: string, expected: Expected): Ahead {
+export function aheadOfUpdate(accountId: string, id: string, emails: readonly string[], expected: Expected): Ahead {
   const rule = expectedRule(accountId, id, expected);
+  const isGiven = emails.length > 0;
   return {
     keys: [
       ...aheadOfScoped(rules, accountId, id, expected).keys,
-      ...aheadOfTarget(accountId, target, expected),
-      proofKey(accountId, id),
+      ...aheadOfTargets(accountId, emails, expected),
+      ...(isGiven ? [proofKey(accountId, id)] : []),
     ],
-    ranges: rule ? [targetsRange(accountId, scopeOf(rule))] : [],
+    ranges: rule && isGiven ? [targetsRange(accountId, scopeOf(rule))] : [],
   };
 }
 
 /** The rule as this process saw it last. */
-const expectedRule = (accountId: string, id: string, { seen }: Expected): StoredRule | undefined =>
+export const expectedRule = (accountId: string, id: string, { seen }: Expected): StoredRule | undefined =>
   StoredRule.safeParse(seen.recall(scopedKey(rules, accountId, id))).data;
 
 /**
- * The items that `ruleInPath` and `requestVerification` read, and those about the target if this process has seen the
- * rule.
+ * The items that `ruleInPath` and `requestVerification` read first; the items about the targets only if this process has
+ * seen the rule.
  */
 export function aheadOfRequest(accountId: string, id: string, expected: Expected): Ahead {
   const rule = expectedRule(accountId, id, expected);
+  const waiting = rule ? targetsOf(rule).filter(({ verification_state: state }) => state !== "verified") : [];
+  const emails = waiting.map(({ email }) => email);
   return {
     keys: [
       ...aheadOfScoped(rules, accountId, id, expected).keys,
-      ...(rule ? aheadOfTarget(accountId, rule.target_email, expected) : []),
-      proofKey(accountId, id),
+      ...aheadOfTargets(accountId, emails, expected),
+      ...(rule ? waiting.map(({ slot }) => proofKey(accountId, id, slot)) : [proofKey(accountId, id)]),
     ],
   };
 }
 
+/** A change to a rule: `target_emails` instead of its targets, or `target_email` instead of its first target. */
+type RuleChange = {
+  target_email?: string | undefined;
+  target_emails?: readonly string[] | undefined;
+  keep_copy?: boolean | undefined;
+};
+
 /**
- * Changes the target of a rule. The new recipient has to agree. Throws 404, 409 `forwarding_exists` or
- * `forwarding_loop`, and 422 for an address without a mailbox in a domain of the account.
+ * Changes the targets of a rule, and whether mailboxes keep the mail. A new recipient has to agree; a target that stays
+ * keeps its state. Throws 404, and 409 `forwarding_exists` or `forwarding_loop`. Throws 422 for an address of the mailbox
+ * whose mail the rule sends on, for the new addresses that `homesOf` refuses, and to keep the mail of an address without a
+ * mailbox.
  */
-export const retarget = (accountId: string, id: string, target: string, context: Context): Promise<ForwardingRule> =>
+export const updateRule = (
+  accountId: string,
+  id: string,
+  body: RuleChange,
+  context: Context,
+): Promise<ForwardingRule> =>
   changeRule(accountId, id, context, async (before, at) => {
-    if (before.target_email === target) return { rule: before, writes: [], changes: [] };
-    const scope = scopeOf(before);
-    await requireFit(accountId, { id, scope, target }, await targetsOf(context.table, accountId, scope), context);
-    const [home, proof] = await Promise.all([
-      homeOf(accountId, target, context),
-      getProof(context.table, accountId, id),
-    ]);
-    const moved = { ...before, target_email: target };
-    return { ...(await planNewTarget(context.table, accountId, moved, home, proof, at)), verb: "updated" };
+    const { keep_copy = before.keep_copy } = body;
+    if (keep_copy && before.scope_type === "address") throw nobodyKeeps();
+    const kept = keep_copy === before.keep_copy ? before : { ...before, keep_copy };
+    const given = changedTargets(before, body);
+    if (!given) return { rule: kept, writes: [], isAsked: false, ...(kept === before ? {} : { verb: "updated" }) };
+    return { ...(await planTargets(accountId, kept, given, context, at)), verb: "updated" };
   });
+
+const nobodyKeeps = (): InvalidInput =>
+  new InvalidInput([
+    {
+      loc: ["body", "keep_copy"],
+      msg: "No mailbox has the addresses of this rule, so that none can keep their mail",
+      type: "value_error",
+    },
+  ]);
+
+/** The targets that a rule is to have; undefined if the body gives no targets, or just those of the rule. */
+function changedTargets(rule: StoredRule, body: RuleChange): GivenTargets | undefined {
+  const given = givenTargets(body);
+  if (given.emails.length === 0) return undefined;
+  const current = targetsOf(rule).map(({ email }) => email);
+  const others = current.slice(1).filter((email) => email !== body.target_email);
+  const emails = body.target_emails ?? [...given.emails, ...others];
+  return emails.join() === current.join() ? undefined : { ...given, emails };
+}
+
+/** Plans other targets for a rule. A target that the rule has already keeps its state and its slot. */
+async function planTargets(
+  accountId: string,
+  rule: StoredRule,
+  given: GivenTargets,
+  context: Context,
+  now: Date,
+): Promise<ChangedRule> {
+  const { table } = context;
+  const scope = scopeOf(rule);
+  const { kept, gone, added } = assignSlots(targetsOf(rule), given.emails);
+  const addedTargets = { emails: added.map(({ email }) => email), locOf: given.locOf };
+  const [beside, places, proofs] = await Promise.all([
+    targetRowsOf(table, accountId, scope),
+    destinationsOf(table, accountId, given.emails),
+    getProofs(table, accountId, rule.id, gone),
+  ]);
+  await requireFit(accountId, { id: rule.id, scope, given }, beside, places, context);
+  const homes = homesOf(addedTargets, places, context);
+  const planned = await planNewTargets(
+    table,
+    added.map(({ email, slot }) => ({ email, slot, homeId: homes.get(email) })),
+    { accountId, ruleId: rule.id, proofs, now },
+  );
+  const targets = new Map([...kept, ...planned.targets].map((target) => [target.email, target]));
+  const reused = new Set(added.map(({ slot }) => slot));
+  const ended = [...proofs].filter(([slot]) => !reused.has(slot));
+  return {
+    rule: withTargets(rule, atLeastOne(given.emails.flatMap((email) => targets.get(email) ?? []))),
+    writes: [...planned.writes, ...ended.map(([slot, proof]) => endedWrite(accountId, rule.id, slot, proof))],
+    isAsked: planned.isAsked,
+  };
+}
+
+/**
+ * Gives each new target of a rule the lowest free slot. `kept` are the targets that stay, with their slots, and `gone` the
+ * slots of the others.
+ */
+function assignSlots(before: readonly Target[], emails: readonly string[]) {
+  const kept = before.filter(({ email }) => emails.includes(email));
+  const gone = before.filter((target) => !kept.includes(target)).map(({ slot }) => slot);
+  const used = new Set(kept.map(({ slot }) => slot));
+  const free = Array.from({ length: targetLimit }, (_, slot) => slot).filter((slot) => !used.has(slot));
+  const added = emails
+    .filter((email) => !kept.some((target) => target.email === email))
+    .map((email, index) => {
+      const slot = free[index];
+      if (slot === undefined) throw new Error(`A rule has ${targetLimit} targets at most.`);
+      return { email, slot };
+    });
+  return { kept, gone, added };
+}
 
 /** Pauses or resumes a rule. Throws 404. */
 export const setActive = (accountId: string, id: string, active: boolean, context: Context): Promise<ForwardingRule> =>
   changeRule(accountId, id, context, (before) => ({
     rule: before.active === active ? before : { ...before, active },
     writes: [],
-    changes: [],
+    isAsked: false,
     verb: active ? "resumed" : "paused",
   }));
 
+/** The target of a rule with this address. Throws 422 if the rule has none. */
+export function requireTarget(rule: StoredRule, email: string): Target {
+  const target = targetsOf(rule).find((one) => one.email === email);
+  if (target) return target;
+  throw new InvalidInput([{ loc: ["body", "target_email"], msg: "The rule has no such target", type: "not_found" }]);
+}
+
 /**
- * Requests a mail that asks the recipient of a rule to agree. It can be requested again. Throws 404, 409
- * `verification_not_needed`, 422 for an address without a mailbox in a domain of the account, and 429 above a limit on
- * such mails.
+ * Requests mails that ask the recipients of a rule to agree: the recipient with the address `email`, or without `email`
+ * all that have not agreed. Mails can be requested again. Throws 404, 409 `verification_not_needed`, 422 for an address
+ * that is no target and for the addresses that `homesOf` refuses, and 429 if a limit on such mails leaves none to send.
  * - A target that has become a mailbox of the account needs no agreement.
  * - A target that is no longer a mailbox of the account needs one.
  */
-export const requestVerification = (accountId: string, id: string, context: Context): Promise<ForwardingRule> =>
-  changeRule(accountId, id, context, async (before, at) => {
-    const { target_email: target, verification_state: state } = before;
-    if (state === "verified") throw notNeeded(`${target} has agreed already.`);
-    const [home, proof] = await Promise.all([
-      homeOf(accountId, target, context),
-      getProof(context.table, accountId, id),
+export const requestVerification = (
+  accountId: string,
+  id: string,
+  email: string | undefined,
+  context: Context,
+): Promise<ForwardingRule> =>
+  changeRule(accountId, id, context, async (before, now) => {
+    const { table } = context;
+    const wanted = email === undefined ? targetsOf(before) : [requireTarget(before, email)];
+    const waiting = wanted.filter(({ verification_state: state }) => state !== "verified");
+    if (waiting.length === 0) throw notNeeded(wanted, "has agreed already");
+    const emails = waiting.map((target) => target.email);
+    const slots = waiting.map(({ slot }) => slot);
+    const [places, proofs] = await Promise.all([
+      destinationsOf(table, accountId, emails),
+      getProofs(table, accountId, id, slots),
     ]);
-    if (home !== undefined && home === before.target_domain_id)
-      throw notNeeded(`${target} is a mailbox of this account.`);
-    if (home === undefined) return planRequest(context.table, accountId, withoutHome(before), proof, at);
-    return { ...(await planNewTarget(context.table, accountId, before, home, proof, at)), verb: "updated" };
+    const homes = homesOf({ emails, locOf: () => ["body", "target_email"] }, places, context);
+    const homeOf = (target: Target) => homes.get(target.email);
+    const internal = waiting.filter((one) => homeOf(one) !== undefined && homeOf(one) !== one.target_domain_id);
+    const external = waiting.filter((one) => homeOf(one) === undefined);
+    if (internal.length + external.length === 0) throw notNeeded(waiting, "is a mailbox of this account");
+    const of = { accountId, ruleId: id, proofs, now };
+    const atHome = internal.map((one) => ({ email: one.email, slot: one.slot, homeId: homeOf(one) }));
+    const settled = await planNewTargets(table, atHome, of);
+    const asked = await planRequests(table, external, of);
+    return {
+      rule: [...settled.targets, ...asked.targets].reduce(withTarget, before),
+      writes: [...settled.writes, ...asked.writes],
+      isAsked: asked.isAsked,
+      ...(internal.length > 0 ? { verb: "updated" } : {}),
+    };
   });
 
-const withoutHome = ({ target_domain_id: _, ...rule }: StoredRule): StoredRule => rule;
-
-const notNeeded = (why: string): Problem => new Problem("verification_not_needed", `${why} No mail is needed.`);
+function notNeeded(targets: readonly Target[], why: string): Problem {
+  const [target, ...others] = targets;
+  const who = others.length === 0 ? (target?.email ?? "") : "Each of the targets";
+  return new Problem("verification_not_needed", `${who} ${why}. No mail is needed.`);
+}

@@ -6,16 +6,17 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 
 /*
- * A recipient agrees to a rule by the link in a mail, or by telling the customer the code in it. The worker that sends
- * the mail generates the link's token and the code. Only their hashes are stored.
+ * A recipient agrees to a rule in one of two ways: by the link in a mail, or by giving the customer the code in this mail.
+ * The worker that sends the mail generates the token of the link and the code. Only their hashes are stored.
  *
  * Access patterns
- *   the proof for a rule's recipient      ACCOUNT#<id> / FORWARD_PROOF#<rule id>
- *   the rule that a link belongs to       VERIFICATION#<SHA-256 of its token> / TOKEN
+ *   the proof for a rule's recipient            ACCOUNT#<id> / FORWARD_PROOF#<rule id>
+ *   the proofs for its recipients in slots > 0  ACCOUNT#<id> / FORWARD_PROOF#<rule id>#<slot>
+ *   the rule that a link belongs to             VERIFICATION#<SHA-256 of its token> / TOKEN
  */
-export const proofKey = (accountId: string, ruleId: string): Key => ({
+export const proofKey = (accountId: string, ruleId: string, slot = 0): Key => ({
   PK: `ACCOUNT#${accountId}`,
-  SK: `FORWARD_PROOF#${ruleId}`,
+  SK: `FORWARD_PROOF#${ruleId}${slot === 0 ? "" : `#${slot}`}`,
 });
 export const tokenKey = (tokenHash: string): Key => ({ PK: `VERIFICATION#${tokenHash}`, SK: "TOKEN" });
 
@@ -31,10 +32,10 @@ export const StoredProof = z.object({
   covers: z.array(z.string()),
   /**
    * The progress of the mail.
-   * - `asked`: it has to be sent.
-   * - `sending`: a worker is sending it.
-   * - `mailed`: it was accepted for delivery.
-   * - `refused`: it cannot be delivered.
+   * - `asked`: the mail has to be sent.
+   * - `sending`: a worker is sending the mail.
+   * - `mailed`: a server accepted the mail for delivery.
+   * - `refused`: a server refused the mail permanently.
    */
   state: z.enum(["asked", "sending", "mailed", "refused"]),
   /** No other worker sends the mail before this time. */
@@ -52,11 +53,29 @@ export const StoredProof = z.object({
 });
 export type StoredProof = z.output<typeof StoredProof>;
 
-/** The rule that a link belongs to. The rule's proof says whether the link is still valid. */
-export const StoredToken = z.object({ account_id: z.string(), rule_id: z.string() });
+/**
+ * The rule that a link belongs to, and the slot of the recipient. The proof in this slot says whether the link is still
+ * valid.
+ */
+export const StoredToken = z.object({ account_id: z.string(), rule_id: z.string(), slot: z.int().default(0) });
 
-export const getProof = (table: Reader, accountId: string, ruleId: string): Promise<StoredProof | undefined> =>
-  table.get(proofKey(accountId, ruleId), StoredProof);
+export const getProof = (
+  table: Reader,
+  accountId: string,
+  ruleId: string,
+  slot: number,
+): Promise<StoredProof | undefined> => table.get(proofKey(accountId, ruleId, slot), StoredProof);
+
+/** The proofs in some slots of a rule, by their slots. */
+export async function getProofs(
+  table: Reader,
+  accountId: string,
+  ruleId: string,
+  slots: readonly number[],
+): Promise<Map<number, StoredProof>> {
+  const items = await table.getMany(slots.map((slot) => proofKey(accountId, ruleId, slot)));
+  return new Map(items.flatMap((item, index) => (item ? [[slots[index] ?? 0, StoredProof.parse(item)] as const] : [])));
+}
 
 export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("hex");
 
@@ -73,17 +92,17 @@ const keptAfterSeconds = 86_400;
  */
 export const ttlOf = (expiresAt: string): number => Math.ceil(Date.parse(expiresAt) / 1_000) + keptAfterSeconds;
 
-/** The writes that replace the proof of a rule with a new one in the state `asked`. */
+/** The writes that replace the proof in a slot of a rule with a new one in the state `asked`. */
 export function askedWrites(
   accountId: string,
-  { id: ruleId, target_email }: { id: string; target_email: string },
+  { ruleId, slot, email }: { ruleId: string; slot: number; email: string },
   before: StoredProof | undefined,
   expiresAt: string,
 ): Write[] {
   const { version = 0 } = before ?? {};
   const proof: StoredProof = {
     rule_id: ruleId,
-    target_email,
+    target_email: email,
     covers: [ruleId],
     state: "asked",
     lease_until: "",
@@ -93,12 +112,14 @@ export function askedWrites(
   };
   return [
     {
-      put: { ...proofKey(accountId, ruleId), ...proof, ttl: ttlOf(expiresAt) },
+      put: { ...proofKey(accountId, ruleId, slot), ...proof, ttl: ttlOf(expiresAt) },
       if: before ? { version } : "absent",
     },
   ];
 }
 
-/** The writes that delete a proof; none when there is no proof. */
-export const endedWrites = (accountId: string, ruleId: string, proof: StoredProof | undefined): Write[] =>
-  proof === undefined ? [] : [{ delete: proofKey(accountId, ruleId), if: { version: proof.version } }];
+/** The write that deletes the proof in a slot of a rule. */
+export const endedWrite = (accountId: string, ruleId: string, slot: number, { version }: StoredProof): Write => ({
+  delete: proofKey(accountId, ruleId, slot),
+  if: { version },
+});

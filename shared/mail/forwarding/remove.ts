@@ -11,8 +11,8 @@ import {
   aheadOfRemoval,
 } from "../scoped/remove.ts";
 import { currentRule } from "./manage.ts";
-import { endedWrites, getProof, proofKey } from "./proof.ts";
-import { ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
+import { endedWrite, getProofs, proofKey } from "./proof.ts";
+import { ruleKind, rules, ruleView, type StoredRule, targetPrefixes, targetsOf } from "./rule.ts";
 
 type RemovalContext = { table: Reader; accountId: string; now: Date };
 
@@ -20,16 +20,30 @@ type RemovalContext = { table: Reader; accountId: string; now: Date };
 const withProofs =
   ({ table, accountId, now }: RemovalContext): PlanDependents<StoredRule> =>
   async (gone) => {
-    const proofs = await Promise.all(gone.map(({ id }) => getProof(table, accountId, id)));
+    const writes = await Promise.all(
+      gone.map(async (rule) => {
+        const slots = targetsOf(rule).map(({ slot }) => slot);
+        const proofs = await getProofs(table, accountId, rule.id, slots);
+        return [...proofs].map(([slot, proof]) => endedWrite(accountId, rule.id, slot, proof));
+      }),
+    );
     return {
-      writes: gone.flatMap(({ id }, index) => endedWrites(accountId, id, proofs[index])),
+      writes: writes.flat(),
       changes: gone.map((before) => change(ruleKind, "deleted", before.id, { before: ruleView(before, now) })),
     };
   };
 
-/** Plans the deletion of the first few rules of a scope that is being deleted; `isAll` when no others are left. */
-export const planRulePurge = (place: RemovalContext, scope: MailScope): Promise<Purge> =>
-  planScopedPurge(rules, place, scope, withProofs(place));
+/**
+ * Plans the deletion of the first few rules of a scope that is being deleted. The rules of a domain include the rules of
+ * its addresses. `isAll` says that no other rules are left.
+ */
+export async function planRulePurge(place: RemovalContext, scope: MailScope): Promise<Purge> {
+  const prefixes = targetPrefixes(place.accountId, scope);
+  const planned = await Promise.all(prefixes.map((prefix) => planScopedPurge(rules, place, prefix, withProofs(place))));
+  const [first, ...others] = planned.filter(({ writes }) => writes.length > 0);
+  if (!first) return { isAll: true, writes: [], changes: [] };
+  return { ...first, isAll: first.isAll && others.length === 0 };
+}
 
 /** The items that `deleteRule` reads. */
 export const aheadOfRuleRemoval = (accountId: string, id: string, expected: Expected): Ahead =>

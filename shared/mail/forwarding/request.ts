@@ -1,12 +1,12 @@
 import * as z from "zod";
 
-import { change, type Change } from "../../changes/kind.ts";
 import { Problem } from "../../core/errors.ts";
 import { dayMs, dayOf, plusDays, startOf } from "../../core/time.ts";
+import { registrable } from "../../domains/registrable.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write, Key } from "../../table/writes.ts";
-import { askedWrites, endedWrites, linkHours, type StoredProof } from "./proof.ts";
-import { ruleKind, ruleView, type StoredRule } from "./rule.ts";
+import { askedWrites, endedWrite, linkHours, type StoredProof } from "./proof.ts";
+import type { Target } from "./rule.ts";
 import { mailedKey } from "./target.ts";
 
 /*
@@ -14,56 +14,100 @@ import { mailedKey } from "./target.ts";
  *   the times of mails to an address, from all accounts       MAILED#<SHA-256 of the address> / MAILED
  *   the number of mails of an account on a day                ACCOUNT#<id> / LETTERS#<day>
  */
-const lettersKey = (accountId: string, now: Date): Key => ({
+/** The key of the number of mails that an account sent on a day to ask recipients and to invite people. */
+export const lettersKey = (accountId: string, now: Date): Key => ({
   PK: `ACCOUNT#${accountId}`,
   SK: `LETTERS#${dayOf(now)}`,
 });
 
-/** The items that `mayMail` reads. */
-export const aheadOfMail = (accountId: string, email: string, now: Date): Key[] => [
-  mailedKey(email),
-  lettersKey(accountId, now),
-];
+/** The items that `planMails` reads. */
+export const aheadOfMails = (accountId: string, emails: readonly string[], now: Date): Key[] =>
+  emails.length === 0 ? [] : [...emails.map(mailedKey), lettersKey(accountId, now)];
 
 const pauseMs = 60_000;
+/** The most mails to one address within 24 hours, from all accounts together. */
 const perTarget = 5;
-const perAccount = 200;
+/** The most mails of an account on a day. */
+export const perAccount = 200;
+/** The most mails of an account to the addresses of one registrable domain on a day. Its owner reads all of them. */
+const perDomain = 40;
 
 /** The time until a mail may be sent, and the limit that forbids it earlier. */
 type Wait = { waitMs: number; limit: string };
 
 const Mailed = z.object({ at: z.array(z.string()), version: z.int() });
-const Letters = z.object({ count: z.int() });
+/** The mails of an account on a day: of all, and by the registrable domain of their recipients. */
+export const Letters = z.object({ count: z.int(), domains: z.record(z.string(), z.int()).default({}) });
+
+/** The registrable domain of an address, or its domain if that has none. */
+function domainOf(email: string): string {
+  const domain = email.slice(email.indexOf("@") + 1);
+  return registrable(domain)?.domain ?? domain;
+}
 
 /**
- * Returns the writes that count a mail to an address, or the time to wait in milliseconds. The limits:
+ * Plans one mail to each of some addresses, in their order: the writes that count the mails, and for each address that
+ * may get no mail the time to wait. The limits:
  * - an address gets one mail a minute and five a day, from all accounts together,
- * - an account sends 200 mails a day.
+ * - an account sends 200 mails a day, and 40 to the addresses of one registrable domain.
  */
-async function mayMail(table: Reader, accountId: string, email: string, now: Date): Promise<{ notes: Write[] } | Wait> {
-  const [key, day] = [mailedKey(email), lettersKey(accountId, now)];
-  const [mailed, letters] = await Promise.all([table.get(key, Mailed), table.get(day, Letters)]);
-  const { at, version } = mailed ?? { at: [], version: 0 };
+async function planMails(
+  table: Reader,
+  accountId: string,
+  emails: readonly string[],
+  now: Date,
+): Promise<{ notes: Write[]; waits: Map<string, Wait> }> {
+  const day = lettersKey(accountId, now);
+  const keys = [...new Map(emails.map((email) => [mailedKey(email).PK, mailedKey(email)])).values()];
+  const [letters, ...items] = await table.getMany([day, ...keys]);
+  const { count: before, domains } = letters ? Letters.parse(letters) : { count: 0, domains: {} };
+  const byDomain = new Map(Object.entries(domains));
+  const mailed = new Map(keys.map(({ PK }, index) => [PK, items[index] && Mailed.parse(items[index])]));
+  const notes = new Map<string, Write>();
+  const waits = new Map<string, Wait>();
+  const ttl = Math.ceil((now.getTime() + 2 * dayMs) / 1_000);
+  for (const email of emails) {
+    const key = mailedKey(email);
+    const { at, version } = mailed.get(key.PK) ?? { at: [], version: 0 };
+    // Two addresses can be spellings of one person, who gets one mail a minute.
+    const recent = [...at, ...(notes.has(key.PK) ? [now.toISOString()] : [])];
+    const today = recent.filter((one) => Date.parse(one) > now.getTime() - dayMs);
+    const domain = domainOf(email);
+    const toDomain = byDomain.get(domain) ?? 0;
+    const wait = waitOf(today, { count: before + notes.size, toDomain }, now);
+    if (wait) waits.set(email, wait);
+    else {
+      byDomain.set(domain, toDomain + 1);
+      const put = { ...key, at: [...today, now.toISOString()], version: version + 1, ttl };
+      notes.set(key.PK, { put, if: version === 0 ? "absent" : { version } });
+    }
+  }
+  if (notes.size === 0) return { notes: [], waits };
+  const count: Write = {
+    put: { ...day, count: before + notes.size, domains: Object.fromEntries(byDomain), ttl },
+    if: letters ? { count: before } : "absent",
+  };
+  return { notes: [...notes.values(), count], waits };
+}
+
+/**
+ * The time to wait before a mail to an address that got mails at some times of the last 24 hours, from an account that
+ * sent `count` mails today, `toDomain` of them to the registrable domain of the address; undefined if it may be sent.
+ */
+function waitOf(
+  today: readonly string[],
+  { count, toDomain }: { count: number; toDomain: number },
+  now: Date,
+): Wait | undefined {
   const nowMs = now.getTime();
-  const today = at.filter((one) => Date.parse(one) > nowMs - dayMs);
   const forDay = waitFor(today.at(-perTarget), dayMs, nowMs);
   if (forDay > 0) return { waitMs: forDay, limit: `an address gets ${perTarget} mails in 24 hours at most` };
   const forPause = waitFor(today.at(-1), pauseMs, nowMs);
   if (forPause > 0) return { waitMs: forPause, limit: "an address gets one mail a minute at most" };
-  const count = letters?.count ?? 0;
-  const tomorrow = startOf(plusDays(dayOf(now), 1)).getTime();
-  if (count >= perAccount)
-    return { waitMs: tomorrow - nowMs, limit: `an account sends ${perAccount} mails a day at most` };
-  const ttl = Math.ceil((nowMs + 2 * dayMs) / 1_000);
-  return {
-    notes: [
-      {
-        put: { ...key, at: [...today, now.toISOString()], version: version + 1, ttl },
-        if: version === 0 ? "absent" : { version },
-      },
-      { put: { ...day, count: count + 1, ttl }, if: letters ? { count } : "absent" },
-    ],
-  };
+  const waitMs = startOf(plusDays(dayOf(now), 1)).getTime() - nowMs;
+  if (count >= perAccount) return { waitMs, limit: `an account sends ${perAccount} mails a day at most` };
+  if (toDomain < perDomain) return undefined;
+  return { waitMs, limit: `an account sends ${perDomain} mails a day to one domain at most` };
 }
 
 /** The time left until `ms` milliseconds have passed since a given time; zero without one. */
@@ -78,85 +122,111 @@ function tooManyMails({ waitMs, limit }: Wait): Problem {
   });
 }
 
-type PlannedRequest = { rule: StoredRule; writes: Write[]; changes: Change[] };
+/** Plans one mail to a person, within the limits of `planMails`. Throws 429 if no mail may be sent now. */
+export async function planMail(table: Reader, accountId: string, email: string, now: Date): Promise<Write[]> {
+  const { notes, waits } = await planMails(table, accountId, [email], now);
+  const wait = waits.get(email);
+  if (wait) throw tooManyMails(wait);
+  return notes;
+}
 
 /** The time at which a link that is requested now expires. */
 const linkExpiry = (now: Date): string => new Date(now.getTime() + linkHours * 3_600_000).toISOString();
 
-/**
- * Plans a mail to the recipient of a rule, with a new link and code. Earlier links and codes, which `proof` has, stop
- * working. A worker sends the mail when it gets the event of the change. Throws 429 above a limit on such mails.
- */
-export async function planRequest(
-  table: Reader,
-  accountId: string,
-  rule: StoredRule,
-  proof: StoredProof | undefined,
-  now: Date,
-): Promise<PlannedRequest> {
-  const planned = await planRequestIfDue(table, accountId, rule, proof, now);
-  if ("waitMs" in planned) throw tooManyMails(planned);
-  return planned;
-}
-
 const retryIn = ({ waitMs }: Wait): string =>
   `Send one with forwarding.verification.send in ${waitMs > 90_000 ? `${Math.ceil(waitMs / 3_600_000)} h` : "a minute"}.`;
 
-/** Like `planRequest`, but returns the time to wait if a limit on mails is reached. */
-async function planRequestIfDue(
+type OfRule = { accountId: string; ruleId: string; proofs: ReadonlyMap<number, StoredProof>; now: Date };
+
+/** Targets in the order in which they were given, and whether a mail goes to one of them at least. */
+export type PlannedTargets = { targets: Target[]; writes: Write[]; isAsked: boolean };
+
+/**
+ * Plans mails to recipients of a rule, each with a new link and code. Earlier links and codes, which `proofs` has by the
+ * slots of the targets, stop working. A worker sends the mails when it gets the event of the change. A target that may
+ * get no mail stays as it is. Throws 429 if a limit on such mails leaves none to send.
+ */
+export async function planRequests(table: Reader, asked: readonly Target[], of: OfRule): Promise<PlannedTargets> {
+  const planned = await planDueRequests(table, asked, of);
+  const [wait] = planned.waits.values();
+  if (wait && !planned.isAsked) throw tooManyMails(wait);
+  return planned;
+}
+
+async function planDueRequests(
   table: Reader,
-  accountId: string,
-  rule: StoredRule,
-  proof: StoredProof | undefined,
-  now: Date,
-): Promise<PlannedRequest | Wait> {
-  const mail = await mayMail(table, accountId, rule.target_email, now);
-  if ("waitMs" in mail) return mail;
+  asked: readonly Target[],
+  { accountId, ruleId, proofs, now }: OfRule,
+): Promise<PlannedTargets & { waits: Map<string, Wait> }> {
+  const emails = asked.map(({ email }) => email);
+  const { notes, waits } =
+    emails.length === 0 ? { notes: [], waits: new Map() } : await planMails(table, accountId, emails, now);
   const expiresAt = linkExpiry(now);
-  const requested: StoredRule = {
-    ...rule,
-    verification_required: true,
-    verification_state: "pending",
-    status_reason: null,
+  const due = asked.filter(({ email }) => !waits.has(email));
+  const requested = (target: Target): Target => ({
+    ...unverified(target),
     verification_sent_at: now.toISOString(),
     verification_expires_at: expiresAt,
-    verification_verified_at: null,
-  };
+  });
   return {
-    rule: requested,
-    writes: [...mail.notes, ...askedWrites(accountId, rule, proof, expiresAt)],
-    changes: [change(ruleKind, "verification_requested", rule.id, { after: ruleView(requested, now) })],
+    targets: asked.map((target) => (waits.has(target.email) ? target : requested(target))),
+    writes: [
+      ...notes,
+      ...due.flatMap(({ slot, email }) => askedWrites(accountId, { ruleId, slot, email }, proofs.get(slot), expiresAt)),
+    ],
+    isAsked: due.length > 0,
+    waits,
   };
 }
 
+/** A target whose recipient has not been asked. */
+const unverified = ({ target_domain_id: _, ...target }: Pick<Target, "email" | "slot"> & Partial<Target>): Target => ({
+  ...target,
+  verification_required: true,
+  verification_state: "pending",
+  status_reason: null,
+  verification_sent_at: null,
+  verification_expires_at: null,
+  verification_verified_at: null,
+});
+
+/** A target that a rule did not have before. `homeId` is the account's domain in which it is a mailbox, if it is one. */
+export type NewTarget = { email: string; slot: number; homeId: string | undefined };
+
 /**
- * Plans the verification of a rule's new target. If a limit on mails is reached, no mail is sent. A later mail to the
- * address lists all rules of the account that wait for its agreement. `targetDomainId` is the domain of a target inside
- * the account; such a target needs no verification. `proof` is that of the rule's recipient before.
+ * Plans the verification of new targets of a rule. `proofs` are the former proofs of the slots, which end.
+ * - A target that is a mailbox of the account needs no verification.
+ * - If a limit on mails is reached, no mail is sent to the target. The next mail to the address lists all rules of the
+ *   account that wait for this recipient.
  */
-export async function planNewTarget(
-  table: Reader,
-  accountId: string,
-  { target_domain_id: _, ...rule }: StoredRule,
-  targetDomainId: string | undefined,
-  proof: StoredProof | undefined,
-  now: Date,
-): Promise<PlannedRequest> {
-  const isInternal = targetDomainId !== undefined;
-  const updated: StoredRule = {
-    ...rule,
-    ...(isInternal ? { target_domain_id: targetDomainId } : {}),
-    verification_required: !isInternal,
-    verification_state: isInternal ? "internal" : "pending",
-    status_reason: null,
-    verification_sent_at: null,
-    verification_expires_at: null,
-    verification_verified_at: null,
+export async function planNewTargets(table: Reader, given: readonly NewTarget[], of: OfRule): Promise<PlannedTargets> {
+  const { accountId, ruleId, proofs } = of;
+  const external = given.filter(({ homeId }) => homeId === undefined).map(unverifiedNew);
+  const planned = await planDueRequests(table, external, of);
+  const asked = new Map(planned.targets.map((target) => [target.email, target]));
+  const ended = given.flatMap(({ email, slot }) => {
+    const proof = proofs.get(slot);
+    const isReplaced = asked.has(email) && !planned.waits.has(email);
+    return proof && !isReplaced ? [endedWrite(accountId, ruleId, slot, proof)] : [];
+  });
+  return {
+    targets: given.map((one) => {
+      const target = asked.get(one.email);
+      const wait = planned.waits.get(one.email);
+      if (!target) return internal(one);
+      if (!wait) return target;
+      return { ...target, status_reason: `No mail was sent, because the limit on mails was reached. ${retryIn(wait)}` };
+    }),
+    writes: [...planned.writes, ...ended],
+    isAsked: planned.isAsked,
   };
-  if (!isInternal) {
-    const planned = await planRequestIfDue(table, accountId, updated, proof, now);
-    if (!("waitMs" in planned)) return planned;
-    updated.status_reason = `No mail was sent, because the limit on mails was reached. ${retryIn(planned)}`;
-  }
-  return { rule: updated, writes: endedWrites(accountId, rule.id, proof), changes: [] };
 }
+
+const unverifiedNew = ({ email, slot }: NewTarget): Target => unverified({ email, slot });
+
+const internal = ({ email, slot, homeId }: NewTarget): Target => ({
+  ...unverified({ email, slot }),
+  verification_required: false,
+  verification_state: "internal",
+  ...(homeId === undefined ? {} : { target_domain_id: homeId }),
+});

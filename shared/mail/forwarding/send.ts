@@ -3,14 +3,16 @@ import { randomUUID } from "node:crypto";
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
 import { change } from "../../changes/kind.ts";
 import { recorder } from "../../changes/recorder.ts";
+import { mapConcurrently } from "../../core/concurrency.ts";
 import type { Log } from "../../core/log.ts";
 import { later } from "../../core/time.ts";
 import { domainsByIds } from "../../domains/find.ts";
 import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
 import { readRows } from "../../table/ranked-list.ts";
 import type { Table } from "../../table/table.ts";
+import { mailboxesByIds } from "../mailboxes/lookup.ts";
 import { hashPassword } from "../mailboxes/password.ts";
-import { scopedById } from "../scoped/family.ts";
+import { domainIdOf, scopedById } from "../scoped/family.ts";
 import { verificationLetter } from "./letter.ts";
 import { ruleUpdate } from "./manage.ts";
 import {
@@ -25,34 +27,56 @@ import {
   ttlOf,
   type StoredProof,
 } from "./proof.ts";
-import { isWaitingFor, ruleKind, rules, ruleView, type StoredRule } from "./rule.ts";
+import { ruleKind, rules, ruleView, scopeOf, type StoredRule, targetsOf, waitingTarget, withTarget } from "./rule.ts";
 
 export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () => Date; log: Log };
 
 /** The lease of a worker, in milliseconds: longer than one invocation lasts. */
 const leaseMs = 60_000;
 
-type Secrets = { token: string; code: string };
-type Taken = { version: number; rule: StoredRule; covered: StoredRule[] };
+/** The mails of one rule that are sent at the same time. */
+const mailsAtOnce = 5;
+
+/** The secrets of a mail: the token of its link, and its code. */
+type LinkAndCode = { token: string; code: string };
+/** The recipient in a slot of a rule. */
+type Recipient = { accountId: string; ruleId: string; slot: number };
+/** The lease of a mail: the version of its proof, the recipient's address, and the rules that the mail lists. */
+type Lease = { version: number; email: string; covered: StoredRule[] };
 
 /**
- * Sends the mail that asks the recipient of a rule to agree, if it is due. Its link and code are new, and exist only in
- * the mail.
+ * Sends the mails that ask the recipients of a rule to agree, if these mails are due. The link and the code in each mail are
+ * new, and exist only in the mail.
  * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted.
- * - Rejects when it has to be called again: with 503, or while another worker is sending.
+ * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. The caller has to call
+ *   again. By then the mails to the other recipients were sent, or have failed too.
  */
 export async function sendVerification(accountId: string, ruleId: string, work: SendWork): Promise<void> {
-  const account = await work.table.get(accountKey(accountId), StoredAccount);
-  if (account?.status !== "active" && account?.status !== "past_due") return;
+  const [account, rule] = await Promise.all([
+    work.table.get(accountKey(accountId), StoredAccount),
+    scopedById(rules, work.table, accountId, ruleId),
+  ]);
+  if ((account?.status !== "active" && account?.status !== "past_due") || !rule) return;
+  const waiting = targetsOf(rule).filter(({ verification_state: state }) => state === "pending");
+  const sent = await mapConcurrently(waiting, mailsAtOnce, ({ slot }) =>
+    sendTo(account, { accountId, ruleId, slot }, work),
+  );
+  for (const result of sent) if (result.status === "rejected") throw result.reason;
+}
+
+/** Sends the mail to one recipient, if it is due. */
+async function sendTo(account: StoredAccount, recipient: Recipient, work: SendWork): Promise<void> {
   const secrets = { token: newToken(), code: newCode() };
-  const taken = await takeUp(accountId, ruleId, secrets, work);
-  if (!taken) return;
-  const { rule, version } = taken;
+  const lease = await takeLease(recipient, secrets, work);
+  if (!lease) return;
+  const { email, version, covered } = lease;
+  const { accountId, ruleId, slot } = recipient;
   const settle = (state: StoredProof["state"]) =>
-    work.table.attempt({ update: proofKey(accountId, ruleId), set: { state, lease_until: "" }, if: { version } });
+    work.table.attempt({ update: proofKey(accountId, ruleId, slot), set: { state, lease_until: "" }, if: { version } });
   try {
-    const letter = await letterFor(account, taken.covered, secrets, work);
-    await work.mail.send({ id: `${ruleId}.${version}`, to: rule.target_email, ...letter });
+    const letter = await letterFor(account, covered, secrets, work);
+    const id = [ruleId, ...(slot === 0 ? [] : [slot]), version].join(".");
+    await work.mail.send({ id, to: email, ...letter });
   } catch (error) {
     if (!(error instanceof MailRefused)) {
       await settle("asked").catch(() => undefined);
@@ -60,7 +84,7 @@ export async function sendVerification(accountId: string, ruleId: string, work: 
     }
     work.log.info("mail refused", { account_id: accountId, forwarding_id: ruleId });
     await settle("refused");
-    return giveUp(accountId, rule, work);
+    return noteRefusal(recipient, email, work);
   }
   await settle("mailed");
 }
@@ -69,26 +93,25 @@ export async function sendVerification(accountId: string, ruleId: string, work: 
  * Takes the lease of a due mail. Stores the hashes of the new link and code in place of the former ones, and the rules
  * that the mail lists. Returns undefined if no mail is due. Throws while another worker is sending.
  */
-async function takeUp(
-  accountId: string,
-  ruleId: string,
-  { token, code }: Secrets,
+async function takeLease(
+  { accountId, ruleId, slot }: Recipient,
+  { token, code }: LinkAndCode,
   { table, now }: SendWork,
-): Promise<Taken | undefined> {
+): Promise<Lease | undefined> {
   const [token_hash, code_hash] = [hashOfToken(token), await hashPassword(code)];
   return table.commit(async () => {
     const nothing = { value: undefined, writes: [] };
     const [proof, rule] = await Promise.all([
-      getProof(table, accountId, ruleId),
+      getProof(table, accountId, ruleId, slot),
       scopedById(rules, table, accountId, ruleId),
     ]);
     const at = now();
-    const isAsked = proof && proof.expires_at > at.toISOString() && ["asked", "sending"].includes(proof.state);
-    if (!isAsked || !rule || !isWaitingFor(rule, proof.target_email)) return nothing;
+    const isOpen = proof && proof.expires_at > at.toISOString() && ["asked", "sending"].includes(proof.state);
+    if (!isOpen || !rule || !waitingTarget(rule, proof.target_email)) return nothing;
     if (proof.state === "sending" && proof.lease_until > at.toISOString())
       throw new Error("Another worker is sending this mail.");
     const { version, expires_at, target_email } = proof;
-    const covered = [rule, ...(await othersWaiting(table, accountId, rule))].slice(0, mostCovered);
+    const covered = [rule, ...(await othersWaiting(table, accountId, ruleId, target_email))].slice(0, mostCovered);
     const set = {
       state: "sending",
       lease_until: later(at, leaseMs),
@@ -98,13 +121,13 @@ async function takeUp(
       code_expires_at: later(at, codeMinutes * 60_000),
       tries: 0,
     };
-    const known = { account_id: accountId, rule_id: ruleId, ttl: ttlOf(expires_at) };
+    const owner = { account_id: accountId, rule_id: ruleId, ...(slot === 0 ? {} : { slot }), ttl: ttlOf(expires_at) };
     return {
-      value: { version: version + 1, rule, covered },
+      value: { version: version + 1, email: target_email, covered },
       // A request that changes the rule's target meanwhile replaces the proof, which makes these writes fail.
       writes: [
-        { update: proofKey(accountId, ruleId), set, add: { version: 1 }, if: { version, target_email } },
-        { put: { ...tokenKey(token_hash), ...known } },
+        { update: proofKey(accountId, ruleId, slot), set, add: { version: 1 }, if: { version, target_email } },
+        { put: { ...tokenKey(token_hash), ...owner } },
       ],
     };
   });
@@ -114,26 +137,23 @@ async function takeUp(
 const mostCovered = 100;
 
 /** The account's other rules that wait for the same recipient. */
-async function othersWaiting(table: Table, accountId: string, { id, target_email }: StoredRule): Promise<StoredRule[]> {
+async function othersWaiting(table: Table, accountId: string, id: string, email: string): Promise<StoredRule[]> {
   const { rows } = await readRows(table, rules.list(accountId), { skip: 0, take: rules.perAccount });
-  return rows.map(rules.parse).filter((rule) => rule.id !== id && isWaitingFor(rule, target_email));
+  return rows.map(rules.parse).filter((rule) => rule.id !== id && waitingTarget(rule, email));
 }
 
 async function letterFor(
   { id: accountId, name: accountName }: StoredAccount,
   covered: readonly StoredRule[],
-  { token, code }: Secrets,
+  { token, code }: LinkAndCode,
   { table, publicUrl }: SendWork,
 ) {
-  const ids = covered.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : []));
-  const domains = await domainsByIds(table, accountId, ids);
-  // Anybody can connect any name, so our mail shows only names that were proved.
-  const names = domains.flatMap(({ name, verified_at }) => (verified_at === null ? [] : [name]));
+  const names = await provedNames(table, accountId, covered);
   return verificationLetter({
     accountName,
     scope: {
       isAll: covered.some(({ scope_type }) => scope_type === "account"),
-      domains: names,
+      names,
       hasOthers: names.length < covered.length,
     },
     link: `${publicUrl}/verify#${token}`,
@@ -143,8 +163,31 @@ async function letterFor(
   });
 }
 
-/** Records in the rule that its target refused the mail, so that the recipient cannot agree. */
-function giveUp(accountId: string, { id, target_email }: StoredRule, { table, now }: SendWork): Promise<void> {
+/**
+ * The domains and addresses whose mail some rules send on. Anybody can add any domain. So only proved domains are named in
+ * our mail; otherwise we would vouch for a stranger's name.
+ */
+async function provedNames(table: Table, accountId: string, covered: readonly StoredRule[]): Promise<string[]> {
+  const ids = covered.flatMap((rule) => domainIdOf(rule) ?? []);
+  const mailboxIds = covered.flatMap(({ scope_type, scope_id }) => (scope_type === "mailbox" ? [scope_id] : []));
+  const [domains, mailboxes] = await Promise.all([
+    domainsByIds(table, accountId, [...new Set(ids)]),
+    mailboxesByIds(table, accountId, mailboxIds),
+  ]);
+  const proved = new Map(domains.flatMap(({ id, name, verified_at }) => (verified_at === null ? [] : [[id, name]])));
+  const locals = new Map(mailboxes.map(({ id, local_part }) => [id, local_part]));
+  return covered.flatMap((rule) => {
+    const name = proved.get(domainIdOf(rule) ?? "");
+    if (name === undefined) return [];
+    const scope = scopeOf(rule);
+    if (scope.type === "domain") return [name];
+    const local = scope.type === "address" ? scope.local : locals.get(scope.id);
+    return local === undefined ? [] : [`${local}@${name}`];
+  });
+}
+
+/** Records in the rule that a target refused the mail, so that the recipient cannot agree. */
+function noteRefusal({ accountId, ruleId: id }: Recipient, email: string, { table, now }: SendWork): Promise<void> {
   const author = {
     action: "system: forwarding",
     actor: { type: "system" as const, id: "forwarding" },
@@ -152,16 +195,16 @@ function giveUp(accountId: string, { id, target_email }: StoredRule, { table, no
   };
   return recorder({ table, accountId, author, now })(async () => {
     const before = await scopedById(rules, table, accountId, id);
-    const isSame = before?.target_email === target_email && before.verification_state === "pending";
-    if (!isSame) return { value: undefined, writes: [], changes: [] };
+    const target = before && waitingTarget(before, email);
+    if (!target) return { value: undefined, writes: [], changes: [] };
     const at = now();
-    const after = {
-      ...before,
+    const refused = {
+      ...target,
       status_reason: "The recipient's mail server refused the mail to this address. Choose another target.",
       verification_sent_at: null,
       verification_expires_at: at.toISOString(),
-      updated_at: at.toISOString(),
     };
+    const after = { ...withTarget(before, refused), updated_at: at.toISOString() };
     const views = { before: ruleView(before, at), after: ruleView(after, at) };
     return {
       value: undefined,

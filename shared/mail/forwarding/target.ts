@@ -2,46 +2,80 @@ import { createHash } from "node:crypto";
 
 import * as z from "zod";
 
+import { readable, type Reading } from "../../core/text.ts";
 import type { Key } from "../../table/writes.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
 
 const longestAddress = 254;
 
-/** Special-use top-level names (RFC 6761 and its registry) that exist only inside a network. */
-const inside = new Set(["local", "localhost", "internal", "onion", "alt", "arpa"]);
+/** Special-use top-level names (RFC 6761 and its registry) that are not on the public internet. */
+const notPublic = new Set(["local", "localhost", "internal", "onion", "alt", "arpa"]);
 
-/**
- * Explains why a text is not a valid mail address (RFC 5321 §4.1.2, without quoted local parts); undefined if it is.
- */
-function faultOf(given: string): string | undefined {
-  if (given.trim().length > longestAddress) return `An address has ${longestAddress} characters at most`;
+const tooLong = { fault: `An address has ${longestAddress} characters at most` };
+
+/** Reads a mail address (RFC 5321 §4.1.2, without quoted local parts) into lower case, with the domain in A-labels. */
+function readTarget(given: string): Reading {
+  if (given.trim().length > longestAddress) return tooLong;
   const read = readAddress(given);
-  if (!read) return "Write one address, such as ada@example.com";
-  if (/[^\x21-\x7e]/.test(read.local)) return "The part before the @ can have only ASCII characters";
+  if (!read) return { fault: "Write one address, such as ada@example.com" };
+  // Tested as given: the Kelvin sign and others become ASCII letters in lower case.
+  const [givenLocal = ""] = given.trim().split("@");
+  if (/[^\x21-\x7e]/.test(givenLocal)) return { fault: "The part before the @ can have only ASCII characters" };
   // The characters % and ! are left out, because old mail servers relay mail by them.
   if (!/^[a-z0-9#$&'*+/=?^_`{|}~-]+(?:\.[a-z0-9#$&'*+/=?^_`{|}~-]+)*$/.test(read.local)) {
-    return "The part before the @ has a character or a dot that an address cannot have there";
+    return { fault: "The part before the @ has a character or a dot that an address cannot have there" };
   }
   const last = read.domain.split(".").at(-1) ?? "";
-  if (inside.has(last)) return `Names under .${last} are not on the public internet`;
-  return `${read.local}@${read.domain}`.length > longestAddress
-    ? `An address has ${longestAddress} characters at most`
-    : undefined;
+  if (notPublic.has(last)) return { fault: `Names under .${last} are not on the public internet` };
+  const address = `${read.local}@${read.domain}`;
+  return address.length > longestAddress ? tooLong : { value: address };
 }
 
-/** The schema of an address for mail; its output is the canonical spelling: lower case, the domain in A-labels. */
-export const TargetEmail = z
-  .string()
-  .max(1_000)
-  .superRefine((given, context) => {
-    const message = faultOf(given);
-    if (message !== undefined) context.addIssue({ code: "custom", message });
-  })
-  .overwrite((given) => {
-    const read = readAddress(given);
-    return read ? `${read.local}@${read.domain}` : given;
-  })
-  .meta({ description: "The address that gets the copies.", examples: ["ada@example.com"] });
+/** The schema of an address for mail. Its output is in lower case, with the domain in A-labels. */
+export const TargetEmail = readable(z.string().max(1_000), readTarget).meta({
+  description: "The address that gets the copies.",
+  examples: ["ada@example.com"],
+});
+
+/** The most targets of a rule. */
+export const targetLimit = 10;
+
+/** The members of a body that give the targets of a rule. */
+export const targetMembers = {
+  target_email: TargetEmail.optional().meta({ description: "The first target.", examples: ["ada@example.com"] }),
+  target_emails: z
+    .array(TargetEmail)
+    .min(1)
+    .max(targetLimit)
+    .optional()
+    .meta({ description: `All targets, 1 to ${targetLimit}, each of which has to agree for itself.` }),
+};
+
+type TargetBody = { target_email?: string | undefined; target_emails?: readonly string[] | undefined };
+
+/** A fault in a body: the path to the member, and what is wrong with it. */
+export type BodyFault = { path: (string | number)[]; message: string };
+
+/** Explains why the targets in a body contradict each other; undefined if they do not. */
+export function targetsFault({ target_email, target_emails = [] }: TargetBody): BodyFault | undefined {
+  const [first] = target_emails;
+  if (target_email !== undefined && first !== undefined && target_email !== first) {
+    return { path: ["target_email"], message: "This is not the first of target_emails. Give only one of the two" };
+  }
+  const again = target_emails.findIndex((email, index) => target_emails.indexOf(email) < index);
+  return again < 0 ? undefined : { path: ["target_emails", again], message: "The address is given twice" };
+}
+
+/** The addresses of targets as a caller gives them, each address once, and the place of each in the request. */
+export type GivenTargets = { emails: readonly string[]; locOf: (email: string) => (string | number)[] };
+
+/** The targets in a body; no addresses if the body gives none. */
+export function givenTargets({ target_email, target_emails }: TargetBody): GivenTargets {
+  if (target_emails) {
+    return { emails: target_emails, locOf: (email) => ["body", "target_emails", target_emails.indexOf(email)] };
+  }
+  return { emails: target_email === undefined ? [] : [target_email], locOf: () => ["body", "target_email"] };
+}
 
 /** Masks an address: its owner recognises it, but others cannot guess it. */
 export function maskedAddress(email: string): string {

@@ -9,6 +9,7 @@ import { workspaceKey } from "../../workspaces/workspace.ts";
 import { anyLocal, type Mailbox, mailboxesIn, mailboxesOf } from "./mailbox.ts";
 import { type LoginServices, newLogin } from "./password.ts";
 import { AddressTaken, mailboxHeads, planMailboxes, requireReady, type Person } from "./plan.ts";
+import { aheadOfQuota, requireQuota } from "./quota.ts";
 import { mailboxViewsIn } from "./view.ts";
 
 /** The 409 `address_taken`. It names the mailbox that has the address only if the caller may see that mailbox. */
@@ -31,16 +32,24 @@ export async function readReadyDomain({ account_id, id }: StoredDomain, { table 
 }
 
 /** The items that `domainInBody` and `addMailbox` read. They are complete only if this process has seen the domain. */
-export function aheadOfNewMailbox(accountId: string, ref: string, expected: Expected): Ahead {
+export function aheadOfNewMailbox(
+  accountId: string,
+  { domain: ref, quota_allowed }: { domain: string; quota_allowed?: number | undefined },
+  expected: Expected,
+): Ahead {
   const { keys, again } = aheadOfDomain(expected, accountId, ref);
   const id = expectedDomainId(expected.seen, accountId, ref);
   const workspaceId = seenDomain(expected, accountId, id)?.workspace_id;
   const lists = [mailboxesOf(accountId), ...(id === undefined ? [] : [mailboxesIn(accountId, id)])];
   const workspace = workspaceId === undefined ? [] : [workspaceKey(accountId, workspaceId)];
-  return { keys: [...keys, ...workspace, ...(aheadOfLists(lists).keys ?? [])], ...(again ? { again } : {}) };
+  const others = [...workspace, ...(aheadOfLists(lists).keys ?? []), ...aheadOfQuota(accountId, quota_allowed)];
+  return { keys: [...keys, ...others], ...(again ? { again } : {}) };
 }
 
-/** Creates a mailbox with a generated password. Throws 409 `address_taken` or `domain_not_ready`. */
+/**
+ * Creates a mailbox with a generated password. Throws 409 `address_taken` or `domain_not_ready`, and 422 for a quota that
+ * the plan does not allow.
+ */
 export async function addMailbox(
   found: StoredDomain,
   person: Person,
@@ -49,8 +58,9 @@ export async function addMailbox(
 ): Promise<Mailbox> {
   requireReady(found);
   const { account_id, id: domain_id } = found;
-  const login = await newLogin({ account_id, domain_id, local_part: person.local_part }, work);
   const { table, commit, now, keyId } = context;
+  if (person.quota_allowed !== undefined) await requireQuota(table, account_id, person.quota_allowed, now());
+  const login = await newLogin({ account_id, domain_id, local_part: person.local_part }, work);
   try {
     return await commit(async () => {
       const [domain, heads] = await Promise.all([readReadyDomain(found, context), mailboxHeads(table, found, 1)]);

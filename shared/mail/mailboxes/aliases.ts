@@ -1,14 +1,17 @@
 import * as z from "zod";
 
+import { covers } from "../../auth/permissions.ts";
 import { change } from "../../changes/kind.ts";
 import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
+import { scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import { taken } from "./add.ts";
 import { mailboxUpdate, currentMailbox } from "./change.ts";
 import type { FoundMailbox } from "./find.ts";
 import { localPartFault, readAddress } from "./local-part.ts";
 import { addressKey, aliasLimit, anyLocal, mailboxKind } from "./mailbox.ts";
+import { namedOf, namesWrite } from "./names.ts";
 import { addressWrite, AddressTaken, requireReady } from "./plan.ts";
 import { mailboxCore } from "./view.ts";
 
@@ -50,6 +53,17 @@ function readAlias(given: string, { name }: Pick<StoredDomain, "name">): { local
 const invalidAlias = (member: string, msg: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
 
+/**
+ * Requires `mailbox.update` on the domain of a mailbox, on its workspace or on the account. An alias takes an address of
+ * the domain, so a grant on the mailbox alone is not enough. Throws 403 `forbidden`.
+ */
+export function requireAliasPermission({ domain }: FoundMailbox, { permissions }: Pick<Context, "permissions">): void {
+  if (covers(permissions, "mailbox.update", scopesOfDomain(domain))) return;
+  throw new Problem("forbidden", "This needs the capability mailbox.update on the domain of the mailbox.", {
+    required_capability: "mailbox.update",
+  });
+}
+
 export type NewAlias = { alias: string; is_catch_all: boolean };
 
 /**
@@ -88,7 +102,11 @@ export async function addAlias(
       const kind = isCatchAll ? "catch_all" : "alias";
       return {
         value,
-        writes: [write, addressWrite(domain, local, { kind, mailbox_id: mailbox.id })],
+        writes: [
+          write,
+          addressWrite(domain, local, { kind, mailbox_id: mailbox.id }),
+          await namesWrite(context.table, domain.account_id, namedOf(after, domain)),
+        ],
         changes: [
           change(mailboxKind, "updated", mailbox.id, {
             before: mailboxCore(mailbox, domain),
@@ -114,7 +132,11 @@ export function removeAlias(found: FoundMailbox, alias: string, context: Context
     const { after, write } = mailboxUpdate(domain, mailbox, { aliases }, context.now().toISOString());
     return {
       value: undefined,
-      writes: [write, { delete: addressKey(domain.account_id, domain.id, local), if: { mailbox_id: mailbox.id } }],
+      writes: [
+        write,
+        { delete: addressKey(domain.account_id, domain.id, local), if: { mailbox_id: mailbox.id } },
+        await namesWrite(context.table, domain.account_id, namedOf(after, domain)),
+      ],
       changes: [
         change(mailboxKind, "updated", mailbox.id, {
           before: mailboxCore(mailbox, domain),

@@ -1,13 +1,11 @@
 import * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
-import { notFound, Problem } from "../../core/errors.ts";
 import { domainById, domainByName, domainsByIds } from "../../domains/find.ts";
-import { assignmentsOn } from "../../grants/assignments.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
-import { dropMailbox, planRemoval } from "./delete.ts";
+import { planDeletion } from "./delete.ts";
 import { scopesOfMailbox, type FoundMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import { mailboxesByIds } from "./lookup.ts";
@@ -43,7 +41,7 @@ export type BulkDeleteAnswer = z.output<typeof BulkDeleteAnswer>;
 
 /*
  * Access patterns
- *   what a keyed request deleted so far   ACCOUNT#<id> / BULK_DELETE#<id of the request>
+ *   the mailboxes that a keyed request has deleted   ACCOUNT#<id> / BULK_DELETE#<id of the request>
  */
 const progressKey = (accountId: string, keyId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -52,12 +50,12 @@ const progressKey = (accountId: string, keyId: string): Key => ({
 
 const StoredProgress = z.object({ deleted: z.array(Deleted) });
 
-/** Longer than a request with an idempotency key can be sent again. */
+/** How long the progress is stored, in seconds: longer than the answer of a keyed request. */
 const progressSeconds = 2 * 86_400;
 
 /** A mailbox to delete, with its index in the request. */
 type Candidate = { index: number; found: FoundMailbox };
-type DeletionStep = { deleted: Deleted[]; bound: Candidate[]; missing: Candidate[]; left: Candidate[] };
+type DeletionStep = { deleted: Deleted[]; missing: Candidate[]; left: Candidate[] };
 type Deletion = { accountId: string; context: Context; deleted: Deleted[]; failed: Failure[] };
 type Selection = Pick<Deletion, "accountId" | "deleted" | "failed"> & {
   context: Pick<Context, "table" | "permissions">;
@@ -76,11 +74,11 @@ const failure = (index: number, code: Failure["code"]): Failure => ({ index, cod
 const budgetMs = 18_000;
 
 /**
- * Deletes many mailboxes as `deleteMailbox` does, some 15 of one domain in each transaction.
+ * Deletes many mailboxes as `deleteMailbox` does, some 9 mailboxes of one domain in each transaction.
  * - A mailbox that cannot be deleted is reported, and the others are deleted.
  * - Mailboxes that are left when time runs out are reported as `not_attempted`.
- * - A keyed request that is sent again after an interruption reports what it has deleted, and deletes the rest. It
- *   leaves alone a new mailbox that got the address of a deleted one meanwhile.
+ * - A keyed request that is sent again after an interruption reports the mailboxes that it has deleted, and deletes the
+ *   rest. It does not delete a new mailbox that meanwhile got the address of a deleted mailbox.
  */
 export async function deleteMailboxes(
   accountId: string,
@@ -100,13 +98,9 @@ export async function deleteMailboxes(
     left = [...step.left, ...others];
     deletion.deleted.push(...step.deleted);
     deletion.failed.push(...step.missing.map(({ index }) => failure(index, "not_found")));
-    for (const one of step.bound) {
-      if (isOver()) left.push(one);
-      else await deleteAlone(one, deletion);
-    }
   }
   deletion.failed.push(...left.map(({ index }) => failure(index, "not_attempted")));
-  const value = { deleted: deletion.deleted.toSorted(inOrder), failed: deletion.failed.toSorted(inOrder) };
+  const value = { deleted: deletion.deleted.toSorted(byIndex), failed: deletion.failed.toSorted(byIndex) };
   return context.commit(async () => ({ value, writes: [], changes: [] }));
 }
 
@@ -129,14 +123,14 @@ export async function previewDeletion(
   return { deleted: candidates.map(nameOf), failed };
 }
 
-const inOrder = (a: { index: number }, b: { index: number }): number => a.index - b.index;
+const byIndex = (a: { index: number }, b: { index: number }): number => a.index - b.index;
 
 const isIn =
   (domainId: string | undefined) =>
   ({ found }: Candidate): boolean =>
     found.domain.id === domainId;
 
-/** The mailboxes to delete. Those that cannot be deleted are added to `failed`. */
+/** The mailboxes to delete. Adds the mailboxes that cannot be deleted to `failed`. */
 async function candidatesAmong(
   refs: readonly string[],
   { accountId, context: { table, permissions }, deleted, failed }: Selection,
@@ -199,11 +193,11 @@ function progressWrites(more: readonly Deleted[], { accountId, context, deleted 
 }
 
 /**
- * The writes for a mailbox and its aliases, with its entry in the audit log, and with a bitmap in each of two lists at
- * worst. A transaction holds 100, and needs a few more itself.
+ * How many writes the deletion of a mailbox takes at most: its rows and addresses, its rows as a deleted mailbox, its entry
+ * in the audit log, and a bitmap in each of two lists. A transaction holds 100 writes, and needs a few for itself.
  */
-const writesFor = ({ aliases }: StoredMailbox): number => 6 + aliases.length;
-const writesAtOnce = 92;
+const writesFor = ({ aliases }: StoredMailbox): number => 10 + aliases.length;
+const writesAtOnce = 91;
 
 /** The first mailboxes that fit into one transaction. */
 function fitting(mailboxes: readonly StoredMailbox[]): StoredMailbox[] {
@@ -213,34 +207,30 @@ function fitting(mailboxes: readonly StoredMailbox[]): StoredMailbox[] {
 
 const readAtOnce = 16;
 
-/** Deletes the first few of some mailboxes of one domain in one transaction, except those with grants (`bound`). */
-function deleteTogether(some: readonly Candidate[], deletion: Deletion): Promise<DeletionStep> {
+/** Deletes the first few of some mailboxes of one domain in one transaction. */
+function deleteTogether(given: readonly Candidate[], deletion: Deletion): Promise<DeletionStep> {
   const { accountId, context } = deletion;
-  const { table, commit } = context;
-  const [first, rest] = [some.slice(0, readAtOnce), some.slice(readAtOnce)];
+  const { table, commit, now } = context;
+  const [first, rest] = [given.slice(0, readAtOnce), given.slice(readAtOnce)];
   const domainId = first[0]?.found.domain.id ?? "";
   return commit(async () => {
     const ids = first.map(({ found }) => found.mailbox.id);
-    const [domain, current, grants] = await Promise.all([
+    const [domain, current] = await Promise.all([
       domainById(table, accountId, domainId),
       mailboxesByIds(table, accountId, ids),
-      Promise.all(ids.map((id) => assignmentsOn(table, accountId, { type: "mailbox", id }))),
     ]);
-    const boundIds = new Set(ids.filter((_, index) => (grants[index]?.length ?? 0) > 0));
     const allowed = domain ? current.filter((mailbox) => mayDelete({ mailbox, domain }, context)) : [];
     const there = new Set(allowed.map(({ id }) => id));
-    const free = fitting(allowed.filter(({ id }) => !boundIds.has(id)));
-    const chosen = new Set(free.map(({ id }) => id));
+    const some = fitting(allowed);
+    const chosen = new Set(some.map(({ id }) => id));
     const those = (isOne: (id: string) => boolean) => first.filter(({ found }) => isOne(found.mailbox.id));
-    const isGone = (id: string): boolean => !domain || !there.has(id);
     const value: DeletionStep = {
       deleted: those((id) => chosen.has(id)).map(deletedOf),
-      bound: those((id) => !isGone(id) && boundIds.has(id)),
-      missing: those(isGone),
-      left: [...those((id) => !isGone(id) && !boundIds.has(id) && !chosen.has(id)), ...rest],
+      missing: those((id) => !there.has(id)),
+      left: [...those((id) => there.has(id) && !chosen.has(id)), ...rest],
     };
-    if (!domain || free.length === 0) return { value, writes: [], changes: [], partial: true };
-    const { writes, changes } = await planRemoval(table, domain, free);
+    if (!domain || some.length === 0) return { value, writes: [], changes: [], partial: true };
+    const { writes, changes } = await planDeletion(table, domain, some, now());
     return { value, writes: [...writes, ...progressWrites(value.deleted, deletion)], changes, partial: true };
   });
 }
@@ -248,27 +238,3 @@ function deleteTogether(some: readonly Candidate[], deletion: Deletion): Promise
 /** Whether the caller may delete a mailbox where its domain is now. The domain may have moved since the request began. */
 const mayDelete = (found: FoundMailbox, { permissions }: Context): boolean =>
   covers(permissions, "mailbox.delete", scopesOfMailbox(found));
-
-/** Deletes a mailbox with the grants on it, which may take several transactions. */
-async function deleteAlone(one: Candidate, deletion: Deletion): Promise<void> {
-  const { accountId, context, deleted, failed } = deletion;
-  const gone = deletedOf(one);
-  const dropping = dropMailbox(accountId, one.found.mailbox, {
-    ...context,
-    commit: (plan) =>
-      context.commit(async () => {
-        const planned = await plan();
-        // After the plan has read the domain, whose version the transaction checks.
-        const domain = await domainById(context.table, accountId, one.found.domain.id);
-        if (!domain || !mayDelete({ ...one.found, domain }, context)) throw notFound();
-        const progress = planned.value === "gone" ? progressWrites([gone], deletion) : [];
-        return { ...planned, writes: [...planned.writes, ...progress], partial: true };
-      }),
-  });
-  const dropped = await dropping.catch((error: unknown) => {
-    if (error instanceof Problem && error.code === "not_found") return "missing";
-    throw error;
-  });
-  if (dropped === "gone") deleted.push(gone);
-  else failed.push(failure(one.index, "not_found"));
-}

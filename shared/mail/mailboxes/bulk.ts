@@ -1,7 +1,7 @@
-import { stringify } from "csv-stringify/sync";
 import * as z from "zod";
 
 import { mapConcurrently } from "../../core/concurrency.ts";
+import { csvOf } from "../../core/csv.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import type { Context } from "../../http/route.ts";
 import { inWords } from "../../http/validation-messages.ts";
@@ -11,6 +11,7 @@ import { mailboxesByIds } from "./lookup.ts";
 import { type Login, Mailbox, StoredAddress, type StoredMailbox, addressKey, personName } from "./mailbox.ts";
 import { type LoginServices, newLogin } from "./password.ts";
 import { AddressTaken, type Person, mailboxHeads, planMailboxes, requireReady } from "./plan.ts";
+import { quotaFaults, quotaMeta } from "./quota.ts";
 import { mailboxViews } from "./view.ts";
 
 const csvText = (description: string) => z.string().max(1_000).meta({ description });
@@ -21,18 +22,26 @@ export const BulkItem = z
     local_part: csvText("The part of the address before the @."),
     first_name: csvText("The given name of the mailbox's user."),
     last_name: csvText("The family name of the mailbox's user."),
+    quota_allowed: z.int().optional().meta(quotaMeta),
   })
   .meta({ id: "MailboxBulkItem", description: "A mailbox to create." });
 export type BulkItem = z.output<typeof BulkItem>;
 
-const codes = ["invalid_local_part", "invalid_name", "duplicate_in_request", "address_taken", "not_attempted"] as const;
+const codes = [
+  "invalid_local_part",
+  "invalid_name",
+  "invalid_quota",
+  "duplicate_in_request",
+  "address_taken",
+  "not_attempted",
+] as const;
 
 const ItemFailure = z
   .object({
     index: z.int().min(0).meta({ description: "The item's index in `items`, from 0." }),
     code: z.enum(codes).meta({
       description:
-        "Why the mailbox was not created. `not_attempted`: the request ran out of time. Send the item again in a new request with another `Idempotency-Key`.",
+        "Why the mailbox was not created. `invalid_quota`: the quota is too small, or more than the plan allows. `not_attempted`: the request ran out of time. Send the item again in a new request with another `Idempotency-Key`.",
     }),
     message: z.string().meta({ description: "The reason in words, for people." }),
   })
@@ -70,7 +79,7 @@ function nameFault(item: BulkItem): string | undefined {
   return undefined;
 }
 
-/** Sorts the items into good and failed ones, by checks that need no reading from the table. */
+/** Sorts the items into valid and failed items, by checks that do not read the table. */
 function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: ItemFailure[] } {
   const seen = new Set<string>();
   const good: Candidate[] = [];
@@ -81,6 +90,7 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
       local_part: item.local_part.trim().toLowerCase(),
       first_name: item.first_name.trim(),
       last_name: item.last_name.trim(),
+      quota_allowed: item.quota_allowed,
     };
     if (localFault !== undefined) failed.push({ index, code: "invalid_local_part", message: localFault });
     else if (namesFault !== undefined) failed.push({ index, code: "invalid_name", message: namesFault });
@@ -98,12 +108,12 @@ function sortItems(items: readonly BulkItem[]): { good: Candidate[]; failed: Ite
   return { good, failed };
 }
 
-/** The mailboxes of one transaction: each takes four writes, and the transaction a few more. */
+/** How many mailboxes one transaction creates. A mailbox takes four of the 100 writes, and the transaction a few more. */
 const mailboxesAtOnce = 23;
 const passwordsAtOnce = 10;
 /**
- * The time in milliseconds after which no further transaction begins. One can take some seconds when many requests
- * change the same lists, and the gateway waits for 29 seconds.
+ * After this time in milliseconds no further transaction begins. The gateway waits for 29 seconds, and a transaction can
+ * take some seconds when many requests change the same lists.
  */
 const budgetMs = 18_000;
 
@@ -126,13 +136,13 @@ export async function addMailboxes(
   requireReady(found);
   const startedAt = performance.now();
   const { good, failed } = sortItems(items);
-  let progress = await existingAddresses(found, good, context);
+  let progress = await withinQuota(found, await existingAddresses(found, good, context), context);
   const logins: Logins = new Map();
   for (let isFirst = true; progress.left.length > 0; isFirst = false) {
     if (!isFirst && performance.now() - startedAt >= budgetMs) break;
     const [some, rest] = [progress.left.slice(0, mailboxesAtOnce), progress.left.slice(mailboxesAtOnce)];
     await addLogins(logins, found, some, work);
-    // If another request has taken one of these addresses meanwhile, `lookUp` finds out which.
+    // If another request has taken one of these addresses meanwhile, `existingAddresses` finds out which.
     const next =
       (await createTogether(found, some, logins, context)) ?? (await existingAddresses(found, some, context));
     progress = {
@@ -167,8 +177,8 @@ async function addLogins(
 }
 
 /**
- * Looks up which of the wanted addresses exist. Those that an earlier, interrupted attempt of the same keyed request
- * created count as created now; all others are taken.
+ * Looks up which of the wanted addresses exist. An address that an earlier, interrupted attempt of the same keyed request
+ * created counts as created now. Any other address that exists is taken.
  */
 async function existingAddresses(
   { account_id, id, name }: StoredDomain,
@@ -195,6 +205,22 @@ async function existingAddresses(
     else progress.failed.push({ index, code: "address_taken", message });
   }
   return progress;
+}
+
+/** Moves the mailboxes whose quota is not allowed from those that are left to those that failed. */
+async function withinQuota(
+  { account_id }: StoredDomain,
+  { made, failed, left }: Progress,
+  { table, now }: Context,
+): Promise<Progress> {
+  if (left.every(({ person }) => person.quota_allowed === undefined)) return { made, failed, left };
+  const faultOf = await quotaFaults(table, account_id, now());
+  const failures = left.flatMap(({ index, person }): ItemFailure[] => {
+    const message = faultOf(person.quota_allowed);
+    return message === undefined ? [] : [{ index, code: "invalid_quota", message }];
+  });
+  const within = left.filter(({ person }) => faultOf(person.quota_allowed) === undefined);
+  return { made, failed: [...failed, ...failures], left: within };
 }
 
 /**
@@ -232,7 +258,7 @@ async function createTogether(
   }
 }
 
-const inOrder = (a: { index: number }, b: { index: number }): number => a.index - b.index;
+const byIndex = (a: { index: number }, b: { index: number }): number => a.index - b.index;
 
 /** The answer for all items, in the order of the request. */
 async function bulkAnswer(
@@ -251,7 +277,7 @@ async function bulkAnswer(
     const mailbox = byId.get(id);
     return mailbox ? [{ index, mailbox }] : [];
   });
-  return { created: created.toSorted(inOrder), failed: failed.toSorted(inOrder) };
+  return { created: created.toSorted(byIndex), failed: failed.toSorted(byIndex) };
 }
 
 const columns = [
@@ -286,10 +312,7 @@ const rowOf = (mailbox: Mailbox): string[] => [
   mailbox.updated_at,
 ];
 
-/** The CSV options of RFC 4180. A cell that a spreadsheet would read as a formula gets an apostrophe in front. */
-const csvOptions = { record_delimiter: "\r\n", escape_formulas: true } as const;
-
-export const csvHeader = (): string => stringify([columns], csvOptions);
+export const csvHeader = (): string => csvOf([columns]);
 
 /** Mailboxes as lines of a CSV file. */
-export const csvLines = (mailboxes: readonly Mailbox[]): string => stringify(mailboxes.map(rowOf), csvOptions);
+export const csvLines = (mailboxes: readonly Mailbox[]): string => csvOf(mailboxes.map(rowOf));

@@ -7,22 +7,26 @@ import type { Ahead } from "../../table/read-ahead.ts";
 import type { Write } from "../../table/writes.ts";
 import { expectedMailbox, mailboxById, type FoundMailbox } from "./find.ts";
 import { mailboxKey, mailboxKind, type Mailbox, type StoredMailbox } from "./mailbox.ts";
-import { blockKeyOf, namedOf, renameWrite } from "./names.ts";
+import { blockKeyOf, namedOf, namesWrite } from "./names.ts";
+import { requireQuota } from "./quota.ts";
 import { mailboxCore, mailboxViewsIn } from "./view.ts";
 
 type Verb = (typeof mailboxKind.verbs)[number];
 
 /** Reads the current state of a mailbox and its domain, for one transaction. Throws 404. */
 export async function currentMailbox({ mailbox, domain }: FoundMailbox, { table }: Context): Promise<FoundMailbox> {
-  const [now, home] = await Promise.all([
+  const [current, currentDomain] = await Promise.all([
     mailboxById(table, domain.account_id, mailbox.id),
     domainById(table, domain.account_id, domain.id),
   ]);
-  if (!now || !home) throw notFound();
-  return { mailbox: now, domain: home };
+  if (!current || !currentDomain) throw notFound();
+  return { mailbox: current, domain: currentDomain };
 }
 
-/** The write that changes members of a mailbox, on condition that the mailbox is as it was read. */
+/**
+ * The write that changes members of a mailbox. The transaction fails if the mailbox has changed since it was read. The other
+ * members stay as they are stored: mail servers report usage without a new version.
+ */
 export function mailboxUpdate(
   { account_id }: Pick<StoredDomain, "account_id">,
   mailbox: StoredMailbox,
@@ -30,24 +34,31 @@ export function mailboxUpdate(
   at: string,
 ): { after: StoredMailbox; write: Write } {
   const { id, version } = mailbox;
-  const after = { ...mailbox, ...members, updated_at: at, version: version + 1 };
-  return { after, write: { put: { ...mailboxKey(account_id, id), ...after }, if: { id, version } } };
+  const changed = { ...members, updated_at: at, version: version + 1 };
+  const write: Write = { update: mailboxKey(account_id, id), set: changed, if: { id, version } };
+  return { after: { ...mailbox, ...changed }, write };
 }
 
-/** The items that `changeMailbox` reads for a change of the names. */
-export function aheadOfRename(expected: Expected, accountId: string, ref: string): Ahead {
+/** The items that `mailboxInPath` reads, and the block of names that a change of the mailbox writes. */
+export function aheadOfChange(expected: Expected, accountId: string, ref: string): Ahead {
   const { keys, id, again } = expectedMailbox(expected, accountId, ref);
   const block = id === undefined ? undefined : blockKeyOf(accountId, id);
   return { keys: [...keys, ...(block ? [block] : [])], ...(again ? { again } : {}) };
 }
 
 /**
- * Changes members of a mailbox; writes nothing when it has them already. Throws 404, 409 `mailbox_not_ready`, and 412
- * if the mailbox has changed.
+ * Changes members of a mailbox. Writes nothing if the members have these values already. `quota` is in bytes. Throws 404,
+ * 409 `mailbox_not_ready`, 412 if the mailbox does not match `If-Match`, and 422 for another quota that the plan does not
+ * allow.
  */
 export async function changeMailbox(
   found: FoundMailbox,
-  members: { first_name?: string | undefined; last_name?: string | undefined; status?: "active" | "paused" },
+  members: {
+    first_name?: string | undefined;
+    last_name?: string | undefined;
+    quota?: number | undefined;
+    status?: "active" | "paused";
+  },
   verb: Verb,
   context: Context,
 ): Promise<Mailbox> {
@@ -60,16 +71,19 @@ export async function changeMailbox(
     const [shown] = await mailboxViewsIn([domain], table, domain.account_id, [isSame ? mailbox : next.after]);
     if (!shown) throw notFound();
     if (isSame) return { value: shown, writes: [], changes: [], current: shown };
-    requireMovable(mailbox, given);
+    requireSwitchable(mailbox, given);
+    // A mailbox from before a change of the plan keeps its quota.
+    if (members.quota !== undefined && members.quota !== mailbox.quota) {
+      await requireQuota(table, domain.account_id, members.quota, now());
+    }
     const states = { before: mailboxCore(mailbox, domain), after: mailboxCore(next.after, domain) };
-    const isRenamed = given["first_name"] !== undefined || given["last_name"] !== undefined;
-    const names = isRenamed ? [await renameWrite(table, domain.account_id, namedOf(next.after, domain))] : [];
-    return { value: shown, writes: [next.write, ...names], changes: [change(mailboxKind, verb, mailbox.id, states)] };
+    const names = await namesWrite(table, domain.account_id, namedOf(next.after, domain));
+    return { value: shown, writes: [next.write, names], changes: [change(mailboxKind, verb, mailbox.id, states)] };
   });
 }
 
 /** Throws 409 `mailbox_not_ready` for a change of status, unless the mailbox is active or paused. */
-function requireMovable({ status }: StoredMailbox, given: Record<string, unknown>): void {
+function requireSwitchable({ status }: StoredMailbox, given: Record<string, unknown>): void {
   if (given["status"] === undefined || status === "active" || status === "paused") return;
   throw new Problem(
     "mailbox_not_ready",

@@ -1,22 +1,19 @@
 import { change, type Change } from "../../changes/kind.ts";
 import type { Commit } from "../../changes/recorder.ts";
 import { notFound } from "../../core/errors.ts";
-import { hasChanged, requireMatch } from "../../core/etag.ts";
 import { ordinalOf } from "../../core/ids.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { domainById } from "../../domains/find.ts";
-import { planPurge, assignmentsRange } from "../../grants/assignments.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { readList, removeRows, aheadOfList } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
+import { deletedMailboxesOf, deletedWrites } from "./deleted.ts";
 import { mailboxById, type FoundMailbox, expectedMailbox } from "./find.ts";
 import { addressKey, mailboxesIn, mailboxesOf, mailboxKey, mailboxKind, type StoredMailbox } from "./mailbox.ts";
 import { domainList, domainListWrites } from "./plan.ts";
 import { mailboxCore } from "./view.ts";
-
-type Mover = { table: Reader; commit: Commit; now: () => Date };
 
 /**
  * The items that `mailboxInPath` and `deleteMailbox` read. They include the mailbox's place in its domain's list only
@@ -25,85 +22,55 @@ type Mover = { table: Reader; commit: Commit; now: () => Date };
 export function aheadOfDeletion(accountId: string, ref: string, expected: Expected): Ahead {
   const { id, mailbox, ...ahead } = expectedMailbox(expected, accountId, ref);
   if (id === undefined) return ahead;
-  const all = aheadOfList(mailboxesOf(accountId), [ordinalOf(id) ?? 0]);
-  const inDomain = mailbox ? aheadOfList(mailboxesIn(accountId, mailbox.domain_id), [mailbox.place]) : {};
-  return {
-    ...ahead,
-    keys: [...ahead.keys, ...(all.keys ?? []), ...(inDomain.keys ?? [])],
-    ranges: [assignmentsRange(accountId, { type: "mailbox", id })],
-  };
+  const lists = [
+    aheadOfList(mailboxesOf(accountId), [ordinalOf(id) ?? 0]),
+    aheadOfList(deletedMailboxesOf(accountId)),
+    mailbox ? aheadOfList(mailboxesIn(accountId, mailbox.domain_id), [mailbox.place]) : {},
+  ];
+  return { ...ahead, keys: [...ahead.keys, ...lists.flatMap(({ keys = [] }) => keys)] };
 }
 
 /**
- * Deletes a mailbox with its aliases, its password and the grants on it. Its addresses are free at once. Throws 404,
- * and 412 if the mailbox has changed.
+ * Deletes a mailbox. Its addresses are free at once. For 7 days the mailbox can be restored. Throws 404, and 412 if the
+ * mailbox does not match `If-Match`.
  */
-export async function deleteMailbox(found: FoundMailbox, context: Context): Promise<void> {
-  const { ifMatch } = context;
-  const { domain, mailbox } = found;
-  requireMatch(ifMatch, mailboxCore(mailbox, domain));
-  const dropped = await dropMailbox(domain.account_id, mailbox, context, ifMatch !== undefined);
-  if (dropped === "missing") throw notFound();
+export async function deleteMailbox({ mailbox, domain }: FoundMailbox, context: Context): Promise<void> {
+  if (!(await dropMailbox(domain, mailbox.id, context))) throw notFound();
 }
 
-/**
- * Deletes a mailbox, and says whether it existed.
- * - Grants on it that do not fit into one transaction are revoked first. After an interruption the mailbox still exists
- *   and can be deleted again.
- * - With `isExact`, the mailbox must be unchanged since `found` was read.
- */
-export async function dropMailbox(
-  accountId: string,
-  found: StoredMailbox,
-  mover: Mover,
-  isExact = false,
-): Promise<"gone" | "missing"> {
-  for (;;) {
-    const dropped = await dropStep(accountId, found, mover, isExact);
-    if (dropped !== "more") return dropped;
-  }
-}
-
-/** Revokes some grants on a mailbox; deletes the mailbox together with the last of them. */
-function dropStep(
-  accountId: string,
-  found: StoredMailbox,
-  { table, commit, now }: Mover,
-  isExact: boolean,
-): Promise<"gone" | "more" | "missing"> {
+/** Deletes a mailbox of a domain. False if there is no such mailbox. */
+export function dropMailbox(
+  { account_id, id: domainId }: Pick<StoredDomain, "account_id" | "id">,
+  id: string,
+  { table, commit, now }: { table: Reader; commit: Commit; now: () => Date },
+): Promise<boolean> {
   return commit(async () => {
-    const mailbox = await mailboxById(table, accountId, found.id);
-    const domain = mailbox && (await domainById(table, accountId, mailbox.domain_id));
-    if (!mailbox || !domain) return { value: "missing" as const, writes: [], changes: [], partial: true };
-    if (isExact && mailbox.version !== found.version) throw hasChanged();
-    const { isAll, writes, changes } = await planPurge(table, accountId, { type: "mailbox", id: mailbox.id }, now());
-    const options = { matched: true, partial: !isAll };
-    if (!isAll) return { value: "more" as const, writes, changes, ...options };
-    const removal = await planRemoval(table, domain, [mailbox]);
-    return {
-      value: "gone" as const,
-      writes: [...removal.writes, ...writes],
-      changes: [...removal.changes, ...changes],
-      ...options,
-    };
+    const [mailbox, domain] = await Promise.all([
+      mailboxById(table, account_id, id),
+      domainById(table, account_id, domainId),
+    ]);
+    if (!mailbox || !domain) return { value: false, writes: [], changes: [], partial: true };
+    return { value: true, ...(await planDeletion(table, domain, [mailbox], now())) };
   });
 }
 
 /**
- * Plans the deletion of some mailboxes of a domain with their addresses, without the grants on them. The transaction
- * fails if one of them changed since it was read.
+ * Plans the deletion of some mailboxes of a domain. The mailboxes can be restored, and the grants on them stay. The
+ * transaction fails if one of the mailboxes has changed since it was read.
  */
-export async function planRemoval(
+export async function planDeletion(
   table: Reader,
   domain: StoredDomain,
   mailboxes: readonly StoredMailbox[],
+  now: Date,
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const { account_id } = domain;
   const ordinals = mailboxes.map(({ id }) => ordinalOf(id) ?? -1);
   const places = mailboxes.map(({ place }) => place);
-  const [all, inDomain] = await Promise.all([
+  const [all, inDomain, deleted] = await Promise.all([
     readList(table, mailboxesOf(account_id), ordinals),
     domainList(table, domain, places),
+    readList(table, deletedMailboxesOf(account_id)),
   ]);
   const asRead = new Map(mailboxes.map(({ id, version }) => [mailboxKey(account_id, id).SK, { if: { id, version } }]));
   return {
@@ -118,6 +85,7 @@ export async function planRemoval(
           if: { mailbox_id: id },
         })),
       ),
+      ...deletedWrites(deleted.state, account_id, mailboxes, now),
     ],
     changes: mailboxes.map((mailbox) =>
       change(mailboxKind, "deleted", mailbox.id, { before: mailboxCore(mailbox, domain) }),

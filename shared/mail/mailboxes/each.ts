@@ -35,47 +35,49 @@ async function* inDomain(table: Reader, accountId: string, { id }: StoredDomain)
   }
 }
 
-type Asker = { table: Reader; permissions: Permissions };
+type Exporter = { table: Reader; permissions: Permissions };
 
 const manyDomains = 100_000;
 
+/** The mailboxes of a place that the principal may export, one chunk at a time. */
 async function* selected(
   accountId: string,
   { domain: ref, workspace_id }: MailboxFilter,
-  asker: Asker,
+  exporter: Exporter,
 ): AsyncGenerator<StoredMailbox[]> {
-  const { table, permissions } = asker;
+  const { table, permissions } = exporter;
   const isAll = covers(permissions, "mailbox.export", []);
   if (ref === undefined && workspace_id === undefined && isAll) {
     for await (const rows of rowsOf(table, mailboxesOf(accountId))) yield mailboxesOfRows(rows);
     return;
   }
-  const one = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
-  const wanted = one ? [one] : [];
+  const named = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
+  const wanted = named ? [named] : [];
   const span = { capability: "mailbox.export", limit: manyDomains, workspaceId: workspace_id } as const;
-  const domains = ref === undefined ? await visibleDomains(accountId, span, asker) : wanted;
+  const domains = ref === undefined ? await visibleDomains(accountId, span, exporter) : wanted;
   const isIn = (home: StoredDomain): boolean => workspace_id === undefined || home.workspace_id === workspace_id;
   const seen = (domains ?? []).filter(
     (home) => isIn(home) && covers(permissions, "mailbox.export", scopesOfDomain(home)),
   );
   for (const home of seen) if (home.mailbox_count > 0) yield* inDomain(table, accountId, home);
   if (isAll) return;
-  const named = await mailboxesNamed(accountId, "mailbox.export", asker);
-  const isWanted = ({ domain }: FoundMailbox): boolean => isIn(domain) && (ref === undefined || domain.id === one?.id);
-  yield named.filter(isWanted).map(({ mailbox }) => mailbox);
+  const single = await mailboxesNamed(accountId, "mailbox.export", exporter);
+  const isWanted = ({ domain }: FoundMailbox): boolean =>
+    isIn(domain) && (ref === undefined || domain.id === named?.id);
+  yield single.filter(isWanted).map(({ mailbox }) => mailbox);
 }
 
-/**
- * All mailboxes that match a filter and that the asker may export, one chunk at a time, so that only one chunk is in
- * memory.
- */
+/** All mailboxes that match a filter and that the principal may export, one chunk of up to 250 at a time. */
 export async function* eachMailbox(
   accountId: string,
-  { search, ...where }: MailboxFilter,
-  asker: Asker,
+  { search, status, ...where }: MailboxFilter,
+  exporter: Exporter,
 ): AsyncGenerator<Mailbox[]> {
-  for await (const mailboxes of selected(accountId, where, asker)) {
-    const views = await mailboxViews(asker.table, accountId, mailboxes);
-    yield search === undefined ? views : views.filter((view) => isFound(view, view.domain_name, search));
+  for await (const mailboxes of selected(accountId, where, exporter)) {
+    const aliases = new Map(mailboxes.map((mailbox) => [mailbox.id, mailbox.aliases]));
+    const isWanted = (view: Mailbox): boolean =>
+      (status === undefined || view.status === status) &&
+      (search === undefined || isFound({ ...view, aliases: aliases.get(view.id) ?? [] }, view.domain_name, search));
+    yield (await mailboxViews(exporter.table, accountId, mailboxes)).filter(isWanted);
   }
 }

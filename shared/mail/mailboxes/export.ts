@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { HeldGrant, type Permissions, type Scope, covers } from "../../auth/permissions.ts";
+import { EffectiveGrant, type Permissions, type Scope, covers } from "../../auth/permissions.ts";
 import { change, defineKind } from "../../changes/kind.ts";
 import { InvalidInput, notFound } from "../../core/errors.ts";
 import { Id, timeOrderedId } from "../../core/ids.ts";
@@ -67,7 +67,7 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
   requested_by: z.string(),
   filter: Filter,
   /** The permissions of the principal that requested the export. The file has only what they allow. */
-  permissions: z.object({ everything: z.boolean(), grants: z.array(HeldGrant) }),
+  permissions: z.object({ everything: z.boolean(), grants: z.array(EffectiveGrant) }),
   file_key: z.string().nullable(),
   version: z.int(),
 });
@@ -84,11 +84,15 @@ const inlineLooks = 100;
 const keptDays = 7;
 const downloadSeconds = 3_600;
 
-/** The CSV of an export if it is small enough for the answer; otherwise only `isAll: false`. */
-async function firstOf(accountId: string, filter: MailboxFilter, asker: { table: Reader; permissions: Permissions }) {
+/** The CSV of an export, if the CSV is small enough for the answer; otherwise only `isAll: false`. */
+async function firstOf(
+  accountId: string,
+  filter: MailboxFilter,
+  exporter: { table: Reader; permissions: Permissions },
+) {
   const lines = [csvHeader()];
   let [count, looks, bytes] = [0, 0, 0];
-  for await (const mailboxes of eachMailbox(accountId, filter, asker)) {
+  for await (const mailboxes of eachMailbox(accountId, filter, exporter)) {
     count += mailboxes.length;
     looks += 1;
     const some = csvLines(mailboxes);
@@ -129,8 +133,8 @@ async function requirePlace(accountId: string, filter: MailboxFilter, context: C
 }
 
 /**
- * Exports mailboxes. The answer holds the file if it is small. Otherwise a worker makes it, and `getExport` reports the
- * progress.
+ * Exports mailboxes. If the file is small, the answer holds it. Otherwise a worker makes the file, and `getExport` shows the
+ * progress. Throws 422 as `requirePlace` does.
  */
 export async function exportMailboxes(
   accountId: string,
@@ -155,8 +159,8 @@ export async function exportMailboxes(
       finished_at: created_at,
       expires_at: null,
     };
-    const told = change(exportKind, "finished", id, { after: { id, row_count } });
-    return commit(async () => ({ value, writes: [], changes: [told] }));
+    const finished = change(exportKind, "finished", id, { after: { id, row_count } });
+    return commit(async () => ({ value, writes: [], changes: [finished] }));
   }
   const stored: StoredExport = {
     id,

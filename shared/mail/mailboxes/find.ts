@@ -18,6 +18,12 @@ export const MailboxParams = z.strictObject({
   mailbox: MailboxRef,
 });
 
+export const noSuchMailbox = "There is no such mailbox in this account, or you cannot see it";
+
+export const MailboxOrAliasParams = MailboxParams.extend({
+  mailbox: MailboxRef.meta({ description: "The mailbox's id, its address or one of its aliases." }),
+});
+
 /** The mailbox with this id; undefined when the account has none. */
 export async function mailboxById(table: Reader, accountId: string, id: string): Promise<StoredMailbox | undefined> {
   const mailbox = await table.get(mailboxKey(accountId, id), StoredMailbox);
@@ -26,8 +32,16 @@ export async function mailboxById(table: Reader, accountId: string, id: string):
 
 export type FoundMailbox = { mailbox: StoredMailbox; domain: StoredDomain };
 
-/** The mailbox with this id or primary address, with its domain; undefined when the account has none. */
-export async function mailboxByRef(table: Reader, accountId: string, ref: string): Promise<FoundMailbox | undefined> {
+/**
+ * The mailbox with this id or primary address, with its domain; undefined if the account has none. With `byAlias`, an alias
+ * of the mailbox is a reference too.
+ */
+export async function mailboxByRef(
+  table: Reader,
+  accountId: string,
+  ref: string,
+  { byAlias = false } = {},
+): Promise<FoundMailbox | undefined> {
   const address = readAddress(ref);
   if (!address) {
     const mailbox = await mailboxById(table, accountId, ref);
@@ -37,7 +51,7 @@ export async function mailboxByRef(table: Reader, accountId: string, ref: string
   }
   const domain = await domainByName(table, accountId, address.domain);
   const owner = domain && (await table.get(addressKey(accountId, domain.id, address.local), StoredAddress));
-  if (!domain || owner?.kind !== "mailbox") return undefined;
+  if (!domain || !owner || (owner.kind !== "mailbox" && !byAlias)) return undefined;
   table.seen?.note({ ...addressKey(accountId, domain.id, address.local), ...owner });
   const mailbox = await mailboxById(table, accountId, owner.mailbox_id);
   return mailbox && { mailbox, domain };
@@ -45,7 +59,7 @@ export async function mailboxByRef(table: Reader, accountId: string, ref: string
 
 type ExpectedMailbox = Ahead & { keys: Key[]; id?: string | undefined; mailbox?: StoredMailbox | undefined };
 
-/** The mailbox that a reference probably names, as this process saw it last, and what `aheadOfMailbox` says. */
+/** The mailbox that a reference probably names, as this process saw it last, and the items that `aheadOfMailbox` names. */
 export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: string, ref: string): ExpectedMailbox {
   const address = readAddress(ref);
   const named = address && expectedDomainId(seen, accountId, address.domain);
@@ -61,8 +75,8 @@ export function expectedMailbox({ seen }: Pick<Expected, "seen">, accountId: str
 }
 
 /**
- * The items that `mailboxByRef` reads, that the plan after it reads again, and the workspace for the view. Only the
- * mailbox if this process has not seen it.
+ * The items that `mailboxByRef` reads and that the plan of the transaction reads again, and the workspace for the view. Only
+ * the mailbox itself if this process has not seen the mailbox.
  */
 export function aheadOfMailbox(
   expected: Pick<Expected, "seen">,
@@ -79,15 +93,22 @@ export const scopesOfMailbox = ({ mailbox, domain }: FoundMailbox): Scope[] => [
   ...scopesOfDomain(domain),
 ];
 
-/** The mailbox in the path of a route, with its domain. */
-export const mailboxInPath: ResourceLookup<{ params: { account_id: string; mailbox: string } }, FoundMailbox> = {
+type MailboxLookup = ResourceLookup<{ params: { account_id: string; mailbox: string } }, FoundMailbox>;
+
+const lookup = (options: { byAlias?: boolean }): MailboxLookup => ({
   at: "path",
   within: ["mailbox", "domain", "workspace"],
   find: async ({ params }, table) => {
-    const thing = await mailboxByRef(table, params.account_id, params.mailbox);
+    const thing = await mailboxByRef(table, params.account_id, params.mailbox, options);
     if (thing) table.seen?.note({ ...domainKey(params.account_id, thing.domain.id), ...thing.domain });
     if (!thing) return undefined;
     const { mailbox, domain } = thing;
     return { id: mailbox.id, scopes: scopesOfMailbox(thing), thing, label: `${mailbox.local_part}@${domain.name}` };
   },
-};
+});
+
+/** The mailbox in the path of a route, with its domain. */
+export const mailboxInPath = lookup({});
+
+/** The mailbox in the path of a route that only reads. The path can have an alias of the mailbox. */
+export const mailboxOrAliasInPath = lookup({ byAlias: true });

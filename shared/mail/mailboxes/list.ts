@@ -1,9 +1,9 @@
-import * as z from "zod";
+import type * as z from "zod";
 
 import { covers } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
-import { type PageQuery, type RowSource, spanOf, totalOf } from "../../core/page.ts";
+import { orderQuery, type PageQuery, type RowSource, spanOf, totalOf } from "../../core/page.ts";
 import { line } from "../../core/text.ts";
 import { domainKey } from "../../domains/domain.ts";
 import { domainByRef, domainsByIds, expectedDomainId, scopesOfDomain, seenDomain } from "../../domains/find.ts";
@@ -13,15 +13,14 @@ import type { Context, Expected } from "../../http/route.ts";
 import { ListChanged, type Moment, atOneMoment } from "../../table/moment.ts";
 import { aheadOfRows, readHeads } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
-import type { Key } from "../../table/writes.ts";
-import { workspaceKey } from "../../workspaces/workspace.ts";
 import { mailboxByRef, scopesOfMailbox } from "./find.ts";
 import { readAddress } from "./local-part.ts";
 import { accountSources, domainSources, singleSources } from "./lookup.ts";
-import { type Mailbox, mailboxesIn, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
+import { Mailbox, mailboxesIn, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
+import { namedOf } from "./names.ts";
 import { headIn } from "./plan.ts";
-import { isFound, searchLimit, searchNames, tooBroad } from "./search.ts";
-import { mailboxViews } from "./view.ts";
+import { MailboxSort, searchLimit, searchNames, type Selection, selectNamed, tooBroad } from "./search.ts";
+import { placeKeys, mailboxViews, notePlaces, seenPlaces } from "./view.ts";
 
 /** The filters of a list of mailboxes; a mailbox must match all given filters. */
 export const mailboxQuery = {
@@ -30,19 +29,23 @@ export const mailboxQuery = {
   search: line({
     most: 320,
     description:
-      "Only mailboxes with this text in their address or in a name. A whole address finds the one mailbox that has it. For a caller who does not see the whole account, any other text searches 20,000 mailboxes at most. If there are more, add a `domain` or a `workspace_id`.",
+      "Only mailboxes with this text in an address, an alias or a name. A whole address finds the one mailbox that has it. For a caller who does not see the whole account, any other text searches 20,000 mailboxes at most. If there are more, add a `domain` or a `workspace_id`.",
   })
     .toLowerCase()
     .optional(),
+  status: Mailbox.shape.status.optional().meta({ description: "Only mailboxes with this status." }),
 };
 export type MailboxFilter = z.output<z.ZodObject<typeof mailboxQuery>>;
 
-/** The most domains of a page that a process notes for the next one. */
-const notedDomains = 5;
-
-/** The place of the note. No item is stored there. */
-const homesKey = (accountId: string): Key => ({ PK: mailboxesOf(accountId).partition, SK: "MAILBOX_HOMES" });
-const Homes = z.object({ domains: z.array(Id), workspaces: z.array(Id) });
+/** The order of a list of mailboxes. */
+export const mailboxOrder = {
+  sort: MailboxSort.optional().meta({
+    description:
+      "The member by which the mailboxes are sorted. Without it, they are grouped by domain if you filter by workspace, or if you may see only a part of the account.",
+  }),
+  ...orderQuery("asc"),
+};
+type MailboxQuery = PageQuery & MailboxFilter & z.output<z.ZodObject<typeof mailboxOrder>>;
 
 /**
  * The items that `listMailboxes` reads for a domain, or for a principal who lists the whole account. The domains and
@@ -50,17 +53,15 @@ const Homes = z.object({ domains: z.array(Id), workspaces: z.array(Id) });
  */
 export function aheadOfMailboxes(
   accountId: string,
-  { page, page_size, ...filter }: PageQuery & MailboxFilter,
+  { page, page_size, domain, workspace_id, ...selection }: MailboxQuery,
   { permissions, seen }: Expected,
 ): Ahead {
-  const { domain, search, workspace_id } = filter;
-  if (search !== undefined || workspace_id !== undefined) return {};
-  const span = spanOf({ page, page_size });
+  if (workspace_id !== undefined || isSelective(selection, true)) return {};
+  const span = spanOf({ page, page_size, order: selection.order });
   if (domain === undefined) {
     if (!covers(permissions, "mailbox.view", [])) return {};
     const { keys = [], ...rows } = aheadOfRows(mailboxesOf(accountId), span);
-    const homes = Homes.safeParse(seen.recall(homesKey(accountId))).data ?? { domains: [], workspaces: [] };
-    return { ...rows, keys: [...keys, ...homeKeys(accountId, homes)] };
+    return { ...rows, keys: [...keys, ...seenPlaces(accountId, seen)] };
   }
   const id = expectedDomainId(seen, accountId, domain);
   if (id === undefined) return {};
@@ -68,20 +69,7 @@ export function aheadOfMailboxes(
   const { keys = [], ...rows } = aheadOfRows(mailboxesIn(accountId, id), span);
   // The domain is read for its list, and again for the views of the mailboxes.
   const homes = { domains: [id, id], workspaces: home ? [home.workspace_id] : [] };
-  return { ...rows, keys: [...(home && headIn(home) ? [] : keys), ...homeKeys(accountId, homes)] };
-}
-
-const homeKeys = (accountId: string, { domains, workspaces }: z.output<typeof Homes>): Key[] => [
-  ...domains.map((id) => domainKey(accountId, id)),
-  ...workspaces.map((id) => workspaceKey(accountId, id)),
-];
-
-/** Notes the domains and workspaces of a page for the next request, if they are few. */
-function noteHomes({ table }: Context, accountId: string, items: readonly Mailbox[]): void {
-  const domains = [...new Set(items.map(({ domain_id }) => domain_id))];
-  const workspaces = [...new Set(items.map(({ workspace_id }) => workspace_id))];
-  if (domains.length > 0 && domains.length <= notedDomains)
-    table.seen?.note({ ...homesKey(accountId), domains, workspaces });
+  return { ...rows, keys: [...(home && headIn(home) ? [] : keys), ...placeKeys(accountId, homes)] };
 }
 
 /**
@@ -90,12 +78,19 @@ function noteHomes({ table }: Context, accountId: string, items: readonly Mailbo
 const domainLimit = 2_000;
 
 /**
- * A page of the mailboxes that the principal sees, oldest first. For a workspace, or a principal that sees only part of
- * the account, they are grouped by domain.
+ * Whether a page needs all mailboxes, to select or sort them. `isByAge` says whether they are sorted by their age
+ * already.
+ */
+const isSelective = ({ search, status, sort }: Selection, isByAge: boolean): boolean =>
+  search !== undefined || status !== undefined || (sort !== undefined && !(isByAge && sort === "created_at"));
+
+/**
+ * A page of the mailboxes that the principal sees, oldest first unless the query says otherwise. For a workspace, or a
+ * principal that sees only part of the account, they are grouped by domain.
  */
 export async function listMailboxes(
   accountId: string,
-  { page, page_size, ...filter }: PageQuery & MailboxFilter,
+  { page, page_size, ...filter }: MailboxQuery,
   context: Context,
 ): Promise<{ items: Mailbox[]; total: number }> {
   const { skip, take } = spanOf({ page, page_size });
@@ -106,10 +101,13 @@ export async function listMailboxes(
       filter.workspace_id === undefined || workspace_id === filter.workspace_id;
     // A domain was deleted, or moved to another workspace, so the page has to be read again.
     if (items.filter(isIn).length < rows.length) throw new ListChanged();
-    noteHomes(context, accountId, items);
+    notePlaces(context.table, accountId, items);
     return { items, total };
   });
 }
+
+/** The place that a filter names. */
+type Where = Pick<MailboxFilter, "domain" | "workspace_id">;
 
 /**
  * The mailboxes with ranks `skip` to `skip + take − 1` among those that match the filter and that the principal sees.
@@ -117,31 +115,46 @@ export async function listMailboxes(
 async function selectMailboxes(
   moment: Moment,
   accountId: string,
-  { search, ...where }: MailboxFilter,
+  { domain, workspace_id, ...selection }: Where & Selection,
   { skip, take }: { skip: number; take: number },
   context: Context,
 ): Promise<{ rows: StoredMailbox[]; total: number }> {
-  const { table } = context;
-  if (search !== undefined && readAddress(search)) return byAddress(accountId, search, where, { skip, take }, context);
-  if (search !== undefined) {
-    const place = await wholePlace(accountId, where, context);
-    const found = place && (await searchNames(moment, table, place, search, { skip, take }));
-    if (found) return found;
+  const { table, permissions } = context;
+  const where = { domain, workspace_id };
+  const { search, order } = selection;
+  if (search !== undefined && readAddress(search)) {
+    const rows = (await byAddress(accountId, search, where, context)).filter(hasStatus(selection));
+    return { rows: rows.slice(skip, skip + take), total: rows.length };
   }
+  const isByAge = domain !== undefined || (workspace_id === undefined && covers(permissions, "mailbox.view", []));
+  if (!isSelective(selection, isByAge)) {
+    return moment.page(await sourcesOf(moment, accountId, where, context), skip, take, order);
+  }
+  const place = await wholePlace(accountId, where, context);
+  const found = place && (await searchNames(moment, table, place, selection, { skip, take }));
+  if (found) return found;
   const sources = await sourcesOf(moment, accountId, where, context);
-  if (search === undefined) return moment.page(sources, skip, take);
   if (totalOf(sources) > searchLimit) throw tooBroad();
   const { rows } = await moment.page(sources, 0, searchLimit);
   const ids = [...new Set(rows.map(({ domain_id }) => domain_id))];
-  const names = new Map((await domainsByIds(table, accountId, ids)).map(({ id, name }) => [id, name]));
-  const kept = rows.filter((row) => isFound(row, names.get(row.domain_id) ?? "", search));
-  return { rows: kept.slice(skip, skip + take), total: kept.length };
+  const homes = new Map((await domainsByIds(table, accountId, ids)).map((home) => [home.id, home]));
+  const named = rows.flatMap((row) => {
+    const home = homes.get(row.domain_id);
+    return home ? [{ ...namedOf(row, home), row }] : [];
+  });
+  const kept = selectNamed(named, selection);
+  return { rows: kept.slice(skip, skip + take).map(({ row }) => row), total: kept.length };
 }
+
+const hasStatus =
+  ({ status }: Selection) =>
+  (mailbox: StoredMailbox): boolean =>
+    status === undefined || mailbox.status === status;
 
 /** The place that a filter names, if it exists and the principal sees every mailbox in it. */
 async function wholePlace(
   accountId: string,
-  { domain: ref, workspace_id: workspaceId }: Omit<MailboxFilter, "search">,
+  { domain: ref, workspace_id: workspaceId }: Where,
   { table, permissions }: Context,
 ) {
   const domain = ref === undefined ? undefined : await domainByRef(table, accountId, ref);
@@ -152,28 +165,27 @@ async function wholePlace(
   return isWhole ? { accountId, domain, workspaceId } : undefined;
 }
 
+/** The mailbox that has an address, if it is in the place of the filter and the principal sees it. */
 async function byAddress(
   accountId: string,
   search: string,
-  { domain, workspace_id }: Omit<MailboxFilter, "search">,
-  { skip, take }: { skip: number; take: number },
+  { domain, workspace_id }: Where,
   { table, permissions }: Context,
-): Promise<{ rows: StoredMailbox[]; total: number }> {
-  const found = await mailboxByRef(table, accountId, search);
+): Promise<StoredMailbox[]> {
+  const found = await mailboxByRef(table, accountId, search, { byAlias: true });
   const isIn =
     found !== undefined &&
     covers(permissions, "mailbox.view", scopesOfMailbox(found)) &&
     (domain === undefined || domain === found.domain.name || domain === found.domain.id) &&
     (workspace_id === undefined || workspace_id === found.domain.workspace_id);
-  const rows = isIn ? [found.mailbox] : [];
-  return { rows: rows.slice(skip, skip + take), total: rows.length };
+  return isIn ? [found.mailbox] : [];
 }
 
 /** The sources of all mailboxes that the principal sees: of the account, of one domain, or of a workspace's domains. */
 async function sourcesOf(
   moment: Moment,
   accountId: string,
-  { domain: ref, workspace_id }: Omit<MailboxFilter, "search">,
+  { domain: ref, workspace_id }: Where,
   context: Context,
 ): Promise<RowSource<StoredMailbox>[]> {
   const { table, permissions } = context;

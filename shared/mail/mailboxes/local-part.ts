@@ -40,10 +40,13 @@ export const LocalPart = validatedText(localPartFault, (given) => given.trim().t
   examples: ["ada.lovelace"],
 });
 
-/** Splits an address into its two canonical parts; undefined if the text is not an address. */
+/**
+ * Splits an address into its two canonical parts; undefined if the text is not an address. Ignores spaces around the
+ * address. A text with a control character, such as a line break, is not an address.
+ */
 export function readAddress(given: string): { local: string; domain: string } | undefined {
-  // The table's keys are UTF-8, which cannot hold an unpaired surrogate.
-  const text = given.isWellFormed() ? given.trim() : "";
+  // The table's keys are UTF-8, which cannot hold an unpaired surrogate. A line break could end a header of a mail.
+  const text = given.isWellFormed() && !/\p{Cc}/u.test(given) ? given.trim() : "";
   const [, local = "", domain = ""] = /^([^@]{1,64})@([^@]+)$/.exec(text) ?? [];
   const read = readName(domain);
   return local === "" || "fault" in read ? undefined : { local: local.toLowerCase(), domain: read.name };

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { Capability } from "../../auth/capabilities.ts";
-import { type Permissions, covers, scopesHeld } from "../../auth/permissions.ts";
+import { type Permissions, covers, idsHeld } from "../../auth/permissions.ts";
 import { ordinalOf } from "../../core/ids.ts";
 import type { RowSource } from "../../core/page.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
@@ -50,7 +50,7 @@ export async function mailboxesReferred(
 
 /**
  * The mailboxes, with their domains, that grants of a capability name directly and that no wider grant covers. With
- * `among`, only those in these domains.
+ * `among`, only the mailboxes in these domains.
  */
 export async function mailboxesNamed(
   accountId: string,
@@ -58,7 +58,7 @@ export async function mailboxesNamed(
   { table, permissions }: { table: Reader; permissions: Permissions },
   among?: readonly StoredDomain[],
 ): Promise<FoundMailbox[]> {
-  const ids = scopesHeld(permissions, capability, "mailbox");
+  const ids = idsHeld(permissions, capability, "mailbox");
   const named = ids === "all" ? [] : await mailboxesByIds(table, accountId, ids.toSorted());
   const domainIds = [...new Set(named.map(({ domain_id }) => domain_id))];
   const homes = new Map((among ?? (await domainsByIds(table, accountId, domainIds))).map((home) => [home.id, home]));
@@ -73,8 +73,9 @@ export const accountSources = (moment: Moment, accountId: string): Promise<RowSo
   moment.open([{ list: mailboxesOf(accountId), resolve: async (rows) => mailboxesOfRows(rows) }]);
 
 /**
- * The sources of the mailboxes of domains, one source per domain, in the order of the domains. `since` is the head of the
- * account's list of mailboxes, read before the domains: while it is the same, so are the heads in the domains.
+ * The sources of the mailboxes of domains: one source for each domain, in the order of the domains. `since` is the head of
+ * the account's list of mailboxes, if it was read before the domains. While this head does not change, the heads in the
+ * domains do not change either.
  */
 export async function domainSources(
   moment: Moment,
@@ -96,9 +97,10 @@ export async function domainSources(
     const again = await domainsByIds(table, accountId, ids);
     return (
       again.length === ids.length &&
-      again.every(({ mailbox_next, mailbox_count }, index) => {
+      again.every(({ mailbox_next, mailbox_count, mailbox_returned }, index) => {
         const before = within[index];
-        return mailbox_next === before?.mailbox_next && mailbox_count === before?.mailbox_count;
+        const isUnchanged = mailbox_next === before?.mailbox_next && mailbox_count === before?.mailbox_count;
+        return isUnchanged && mailbox_returned === before?.mailbox_returned;
       })
     );
   };
@@ -113,17 +115,14 @@ export async function domainSources(
   return domains.flatMap((domain) => (headIn(domain) ? held.shift() : others.shift()) ?? []);
 }
 
-/**
- * The source of the mailboxes that grants name directly and that no wider grant covers; no source when grants name
- * none.
- */
+/** The source of the mailboxes that grants name directly and that no wider grant covers; none if there are no such grants. */
 export async function singleSources(
   accountId: string,
   among: readonly StoredDomain[] | undefined,
   context: Context,
   workspaceId?: string,
 ): Promise<RowSource<StoredMailbox>[]> {
-  const ids = scopesHeld(context.permissions, "mailbox.view", "mailbox");
+  const ids = idsHeld(context.permissions, "mailbox.view", "mailbox");
   if (ids === "all" || ids.length === 0) return [];
   const named = await mailboxesNamed(accountId, "mailbox.view", context, among);
   const isIn = ({ domain }: FoundMailbox): boolean => workspaceId === undefined || domain.workspace_id === workspaceId;
@@ -131,7 +130,7 @@ export async function singleSources(
   return [{ total: alone.length, read: async (skip, take) => alone.slice(skip, skip + take) }];
 }
 
-/** The first mailboxes of a domain, oldest first; none if it does not exist. */
+/** The first mailboxes of a domain, oldest first; none if the domain does not exist. */
 export async function firstMailboxes(
   table: Reader,
   accountId: string,

@@ -8,8 +8,8 @@ import { rowKey, type List } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
 
 /*
- * An address is stored under the id of its domain, not the name: after a domain moves to another account, none of the
- * former addresses is found under its name.
+ * An address is stored under the id of its domain, not under the name. So after another account gets the name, none of the
+ * former addresses is found.
  *
  * Access patterns
  *   mailboxes of an account, oldest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#mailboxes
@@ -32,7 +32,7 @@ export const mailboxKey = (accountId: string, id: string): Key =>
 /** The local part under which a domain's catch-all is stored. */
 export const anyLocal = "*";
 
-/** The owner of an address: a mailbox, with the kind of address that it is for the mailbox. */
+/** The mailbox that has an address, and the kind of the address. */
 export const StoredAddress = z.object({
   kind: z.enum(["mailbox", "alias", "catch_all"]),
   mailbox_id: z.string(),
@@ -65,13 +65,19 @@ const MailboxCore = z.object({
   quota: z
     .object({
       allowed: z.int().min(0).meta({ description: "The space the mailbox may use, in bytes." }),
-      used: z.int().min(0).meta({ description: "The space the mailbox uses, in bytes." }),
+      used: z
+        .int()
+        .min(0)
+        .meta({ description: "The space the mailbox uses, in bytes, as the mail servers reported it last." }),
     })
     .meta({ description: "The mailbox's quota." }),
   aliases: z.array(Alias).meta({ description: "The mailbox's other addresses." }),
   status: MailboxStatus.meta({
     description:
       "The state of the mailbox. A `paused` mailbox allows no login and no sending, and still receives mail.",
+  }),
+  last_login_at: Timestamp.nullable().meta({
+    description: "When somebody last logged in to the mailbox, accurate to a few minutes; null before the first login.",
   }),
   created_at: Timestamp.meta({ description: "When the mailbox was created." }),
   updated_at: Timestamp.meta({ description: "When the mailbox last changed." }),
@@ -91,8 +97,8 @@ const Login = z.object({ hash: z.string(), tag: z.string(), sealed: z.string().o
 export type Login = z.output<typeof Login>;
 
 /**
- * A stored mailbox, without the members of its domain. It is kept short: a row of up to 1 KB costs half as much as a
- * longer one.
+ * A stored mailbox, without the members of its domain. The row is short, because a write of up to 1 KB costs half as much
+ * as a write of up to 2 KB.
  */
 export const StoredMailbox = z.object({
   id: z.string(),
@@ -104,13 +110,21 @@ export const StoredMailbox = z.object({
   last_name: z.string(),
   quota: z.int(),
   used: z.int(),
-  /** The local parts of its other addresses. */
+  /** The number of mails in it. Absent until the mail servers report it. */
+  messages: z.int().optional(),
+  /** When the mail servers measured `used` and `messages`. Absent until they do, and for a time that is no `Timestamp`. */
+  used_at: Timestamp.optional().catch(undefined),
+  /** The step of `quotaSteps` that was reached at `used_at`, in per cent. 0 or absent below the first step. */
+  quota_step: z.int().optional(),
+  /** A stored time that is no `Timestamp`, such as one after the year 9999, counts as none. */
+  last_login_at: MailboxCore.shape.last_login_at.default(null).catch(null),
+  /** The local parts of the mailbox's other addresses. */
   aliases: z.array(z.string()),
   status: MailboxStatus,
   login: Login,
   created_at: z.string(),
   updated_at: z.string(),
-  /** The keyed request that created the mailbox, so that the request finds it when sent again after an interruption. */
+  /** The keyed request that created the mailbox. By this, a repeat of the request finds the mailbox. */
   made_by: z.string().optional(),
   version: z.int(),
 });
@@ -118,12 +132,25 @@ export type StoredMailbox = z.output<typeof StoredMailbox>;
 
 export const mailboxKind = defineKind({
   name: "mailbox",
-  verbs: ["created", "updated", "paused", "resumed", "credentials_revealed", "password_rotated", "deleted"],
+  verbs: [
+    "created",
+    "updated",
+    "paused",
+    "resumed",
+    "credentials_revealed",
+    "password_rotated",
+    "deleted",
+    "restored",
+    "purged",
+    "quota_reached",
+  ],
   view: MailboxCore,
+  // What mail servers report changes all the time, and is not the callers' to change.
+  own: MailboxCore.omit({ last_login_at: true }).extend({ quota: MailboxCore.shape.quota.omit({ used: true }) }),
   seenWith: "mailbox.view",
 });
 
-/** Ten gibibytes. */
+/** The quota of a mailbox for which none is given: ten gibibytes. */
 export const defaultQuotaBytes = 10 * 2 ** 30;
-/** The most aliases of a mailbox: all are deleted in one transaction with it. */
+/** The most aliases of a mailbox. One transaction deletes a mailbox with all its aliases. */
 export const aliasLimit = 30;

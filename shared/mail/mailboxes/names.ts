@@ -10,10 +10,11 @@ import type { Item, Key, Write } from "../../table/writes.ts";
 import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
 
 /*
- * The addresses and names of the mailboxes at 256 ordinals of an account's list, compressed into one item, so that a
- * search reads a few bytes for a mailbox. The transaction that gives out every 64th ordinal writes the item, and a
- * change of a name changes it. A deleted mailbox stays in it until the day's run; the list knows which ordinals are
- * deleted. The other mailboxes are searched in their rows; the day's run packs those of earlier versions.
+ * A block has the addresses, names and statuses of the mailboxes at 256 ordinals of an account's list, compressed into one
+ * item. So a search reads a few bytes for each mailbox.
+ * - The transaction that gives out every 64th ordinal writes the block. A later change of a mailbox changes the block too.
+ * - A deleted mailbox stays in its block until the daily run. The list says which ordinals are deleted.
+ * - Mailboxes that are in no block yet are searched in their rows. The daily run packs those of earlier versions.
  *
  * Access patterns
  *   the names at a block of ordinals   ACCOUNT#<id> / LIST#mailboxes#NAMES#<block>
@@ -21,18 +22,23 @@ import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
 export const perBlock = 256;
 const perWrite = 64;
 
-/** The members of a mailbox that a search needs. A domain's name never changes, so it can be stored here. */
+/**
+ * The members of a mailbox that a search needs. They include the name of the domain, which never changes. `aliases` are
+ * local parts.
+ */
 export type NamedMailbox = {
   ordinal: number;
   domain: { id: string; name: string };
   local_part: string;
   first_name: string;
   last_name: string;
+  aliases: string[];
+  status: StoredMailbox["status"];
 };
 
 /**
- * `version` counts the changes. `packed` has the mailboxes at the ordinals before `until`. Both are absent if a name was
- * changed before the block was packed.
+ * A block. `version` counts its changes. `packed` has the mailboxes at the ordinals before `until`. Both are absent if a
+ * mailbox was changed before the block was packed.
  */
 const StoredBlock = z.object({
   version: z.int(),
@@ -40,7 +46,10 @@ const StoredBlock = z.object({
   packed: z.instanceof(Uint8Array).optional(),
 });
 
-/** Columns compress better than rows. `offsets` are ordinals, each relative to the one before. */
+/**
+ * The content of a block by columns, which compress better than rows. `offsets` are the ordinals, each relative to the
+ * ordinal before. `homes` are indexes in `domains`. Blocks of earlier versions have neither aliases nor statuses.
+ */
 const Content = z.object({
   domains: z.array(z.tuple([z.string(), z.string()])),
   offsets: z.array(z.int()),
@@ -48,6 +57,8 @@ const Content = z.object({
   locals: z.array(z.string()),
   firsts: z.array(z.string()),
   lasts: z.array(z.string()),
+  aliases: z.array(z.array(z.string())).optional(),
+  statuses: z.array(StoredMailbox.shape.status).optional(),
 });
 
 export const blockKey = (accountId: string, block: number): Key => {
@@ -83,6 +94,8 @@ function pack(named: readonly NamedMailbox[]): Uint8Array {
     locals: named.map(shortened),
     firsts: named.map(({ first_name }) => first_name),
     lasts: named.map(({ last_name }) => last_name),
+    aliases: named.map(({ aliases }) => aliases),
+    statuses: named.map(({ status }) => status),
   };
   return brotliCompressSync(JSON.stringify(content), options);
 }
@@ -90,18 +103,26 @@ function pack(named: readonly NamedMailbox[]): Uint8Array {
 /** The mailboxes at the ordinals of a block before `until`. */
 type Packed = { named: NamedMailbox[]; until: number };
 
-/** The mailboxes in an item; undefined if it has none. */
+/** The mailboxes in an item; undefined if it has none, or if an earlier version packed them without their aliases. */
 export function unpack(item: Item): Packed | undefined {
   const { packed, until } = StoredBlock.parse(item);
   if (!packed || until === undefined) return undefined;
   const text = brotliDecompressSync(packed).toString();
-  const { domains, offsets, homes, locals, firsts, lasts } = Content.parse(JSON.parse(text));
+  const { domains, offsets, homes, locals, firsts, lasts, aliases, statuses } = Content.parse(JSON.parse(text));
+  if (!aliases || !statuses) return undefined;
   let ordinal = 0;
   const named = offsets.map((offset, index) => {
     ordinal += offset;
     const [id = "", name = ""] = domains[homes[index] ?? 0] ?? [];
     const person = { first_name: firsts[index] ?? "", last_name: lasts[index] ?? "" };
-    return { ordinal, domain: { id, name }, local_part: localOf(locals[index] ?? "", person), ...person };
+    return {
+      ordinal,
+      domain: { id, name },
+      local_part: localOf(locals[index] ?? "", person),
+      ...person,
+      aliases: aliases[index] ?? [],
+      status: statuses[index] ?? "active",
+    };
   });
   return { named, until };
 }
@@ -126,11 +147,19 @@ export async function namedInRows(table: Reader, accountId: string, from: number
 }
 
 export const namedOf = (
-  { id, local_part, first_name, last_name }: StoredMailbox,
+  { id, local_part, first_name, last_name, aliases, status }: StoredMailbox,
   { id: domainId, name }: NamedMailbox["domain"],
-): NamedMailbox => ({ ordinal: ordinalOf(id) ?? 0, domain: { id: domainId, name }, local_part, first_name, last_name });
+): NamedMailbox => ({
+  ordinal: ordinalOf(id) ?? 0,
+  domain: { id: domainId, name },
+  local_part,
+  first_name,
+  last_name,
+  aliases,
+  status,
+});
 
-/** A block that an addition packs: its number and version, and the mailboxes that were in it before. */
+/** A block that an addition packs: its number, its version, and the mailboxes before the added ones. */
 export type DueBlock = { block: number; version: number; named: NamedMailbox[] };
 
 /**
@@ -172,12 +201,17 @@ export function blockKeyOf(accountId: string, mailboxId: string): Key | undefine
   return ordinal === undefined ? undefined : blockKey(accountId, Math.floor(ordinal / perBlock));
 }
 
-/** The write that changes a mailbox's names in its block, or that makes a packing at the same time fail. */
-export async function renameWrite(table: Reader, accountId: string, renamed: NamedMailbox): Promise<Write> {
-  const block = Math.floor(renamed.ordinal / perBlock);
+/**
+ * The write that changes or adds a mailbox in its block. If the block is not packed, the write raises its version, so that
+ * a transaction that packs the block at the same time fails.
+ */
+export async function namesWrite(table: Reader, accountId: string, changed: NamedMailbox): Promise<Write> {
+  const block = Math.floor(changed.ordinal / perBlock);
   const { version, packed } = await readBlock(table, accountId, block);
   if (packed) {
-    const named = packed.named.map((one) => (one.ordinal === renamed.ordinal ? renamed : one));
+    const others = packed.named.filter(({ ordinal }) => ordinal !== changed.ordinal);
+    const all = changed.ordinal < packed.until ? [...others, changed] : others;
+    const named = all.toSorted((a, b) => a.ordinal - b.ordinal);
     return blockWrite(accountId, block, version, { ...packed, named });
   }
   return { put: { ...blockKey(accountId, block), version: version + 1 }, if: version === 0 ? "absent" : { version } };
@@ -190,7 +224,7 @@ export async function readBlocks(table: Reader, accountId: string): Promise<Map<
   return new Map(items.map((item) => [Number(item.SK.slice(-10)), item]));
 }
 
-/** Packs the full blocks that are not packed yet, and those with mailboxes that have been deleted since. */
+/** Packs the full blocks that are not packed yet, and the blocks with mailboxes that were deleted since. */
 export async function packNames(table: Table, accountId: string): Promise<void> {
   const [state, items] = await Promise.all([readWhole(table, mailboxesOf(accountId)), readBlocks(table, accountId)]);
   for (let block = 0; (block + 1) * perBlock <= state.next; block++) {

@@ -25,8 +25,13 @@ import {
 import { dueBlock, type DueBlock, namedOf, packWrite } from "./names.ts";
 import { mailboxCore } from "./view.ts";
 
-/** The person that gets a mailbox, with its local part. */
-export type Person = { local_part: string; first_name: string; last_name: string };
+/** The user of a new mailbox, its local part, and its quota in bytes if this is not the default. */
+export type Person = {
+  local_part: string;
+  first_name: string;
+  last_name: string;
+  quota_allowed?: number | undefined;
+};
 
 /** Thrown when another mailbox has the address. */
 export class AddressTaken extends Error {
@@ -52,7 +57,7 @@ export const addressWrite = (
 
 /** The head of a domain's list of mailboxes; undefined if the list has a head item of its own. */
 export const headIn = ({ mailbox_next: next, mailbox_count: live, mailbox_holes, version }: StoredDomain) =>
-  next === undefined ? undefined : { next, live, holes: mailbox_holes ?? new Uint8Array(), version };
+  next === undefined ? undefined : { next, live, holes: mailbox_holes ?? new Uint8Array(), version, versioned: true };
 
 /** The state of a domain's list of mailboxes, with the bitmaps of the blocks that hold `ordinals`. */
 export async function domainList(
@@ -76,8 +81,8 @@ export const rebuiltList = (table: Reader, { account_id, id }: StoredDomain): Pr
   rebuiltState(table, mailboxesIn(account_id, id), 0);
 
 /**
- * The writes that add and remove mailboxes in a domain's list, provided that the domain has not changed since it was
- * read. The first such writes move the head of the list into the domain.
+ * The writes that add and remove mailboxes in a domain's list. The transaction fails if the domain has changed since it was
+ * read. If the head of the list is an item of its own, these writes move it into the domain.
  */
 export function domainListWrites(
   domain: StoredDomain,
@@ -85,12 +90,16 @@ export function domainListWrites(
   changes: Parameters<typeof bodyWrites>[1],
 ): Write[] {
   const { account_id, id, version } = domain;
-  const { head, writes } = bodyWrites(state, changes);
+  const { head, writes } = bodyWrites({ ...state, version }, changes);
   return [
     {
       update: domainKey(account_id, id),
       set: { mailbox_next: head.next, ...(head.holes.length === 0 ? {} : { mailbox_holes: head.holes }) },
-      add: { mailbox_count: head.live - state.live, version: 1 },
+      add: {
+        mailbox_count: head.live - state.live,
+        version: 1,
+        ...(changes.returned ? { mailbox_returned: changes.returned.size } : {}),
+      },
       if: { id, version },
     },
     ...(headIn(domain) ? [] : noHead(state)),
@@ -111,8 +120,8 @@ type NewMailbox = { person: Person; login: Login };
 type Heads = readonly [all: ListState, own: ListState | undefined, due: DueBlock | undefined];
 
 /**
- * The heads of the lists that a domain's mailboxes are in, without the head that is in the domain, and the block of names
- * that the addition of `count` mailboxes has to pack.
+ * Reads the heads of the lists for `count` new mailboxes of a domain, except a head that is in the domain itself, and the
+ * block of names that this addition has to pack.
  */
 export const mailboxHeads = async (table: Reader, domain: StoredDomain, count: number): Promise<Heads> => {
   const { account_id, id } = domain;
@@ -140,21 +149,24 @@ export function planMailboxes(
   const head = headIn(domain);
   const inDomain = head ? { list: mailboxesIn(account_id, domain_id), ...head, bitmaps: new Map() } : own;
   if (!inDomain) throw new Error("The head of a domain's list was not read.");
-  const mailboxes = given.map(({ person, login }, index): StoredMailbox => ({
-    id: idWithOrdinal(all.next + index),
-    domain_id,
-    place: inDomain.next + index,
-    ...person,
-    quota: defaultQuotaBytes,
-    used: 0,
-    aliases: [],
-    status: "active",
-    login,
-    created_at: at,
-    updated_at: at,
-    ...(madeBy === undefined ? {} : { made_by: madeBy }),
-    version: 1,
-  }));
+  const mailboxes = given.map(
+    ({ person: { quota_allowed = defaultQuotaBytes, ...person }, login }, index): StoredMailbox => ({
+      id: idWithOrdinal(all.next + index),
+      domain_id,
+      place: inDomain.next + index,
+      ...person,
+      quota: quota_allowed,
+      used: 0,
+      last_login_at: null,
+      aliases: [],
+      status: "active",
+      login,
+      created_at: at,
+      updated_at: at,
+      ...(madeBy === undefined ? {} : { made_by: madeBy }),
+      version: 1,
+    }),
+  );
   return {
     mailboxes,
     writes: [

@@ -29,6 +29,7 @@ export const Credentials = z
     password: z.string().meta({ description: "The password to log in with. It is shown in this answer only." }),
     smtp: Server("The server for sending mail."),
     imap: Server("The server for reading mail."),
+    pop: Server("The server for reading mail by POP3."),
     revealed_at: Timestamp.meta({ description: "When the password was revealed." }),
   })
   .meta({ id: "MailboxCredentials", description: "The login of a mailbox." });
@@ -41,8 +42,8 @@ const shownAlready = (): Problem =>
   );
 
 /**
- * Reveals the password of a mailbox once. The sealed copy is destroyed in the same transaction, so only one caller gets
- * the password. Throws 409 `secret_already_shown`.
+ * Reveals the password of a mailbox once. The transaction also deletes the sealed copy, so only one caller gets the
+ * password. Throws 404, 409 `secret_already_shown`, and 503 if the copy cannot be opened.
  */
 export async function revealCredentials(
   found: FoundMailbox,
@@ -52,7 +53,7 @@ export async function revealCredentials(
   const { mailbox: before, domain } = found;
   const { sealed } = before.login;
   if (sealed === undefined) throw shownAlready();
-  // The seal is opened before the copy is destroyed, so that a failure to open it does not lose the password.
+  // The copy is opened before it is deleted, so that the password is not lost if the copy cannot be opened.
   const password = await secrets.open(sealed, sealContext({ ...before, account_id: domain.account_id }));
   return context.commit(async () => {
     const { mailbox, domain: home } = await currentMailbox(found, context);
@@ -77,7 +78,8 @@ function credentialsOf(mailbox_id: string, email: string, password: string, reve
     username: email,
     password,
     smtp: { host: mailHost, ports: [465, 587] },
-    imap: { host: mailHost, ports: [993, 143] },
+    imap: { host: mailHost, ports: [993] },
+    pop: { host: mailHost, ports: [995] },
     revealed_at,
   };
 }
@@ -92,7 +94,7 @@ export const Rotated = z
     description: "A new password of a mailbox. `mailboxes.reveal_credentials` shows it once.",
   });
 
-/** Gives a mailbox a new password, which can be revealed once. The old one stops working. Throws 404 and 503. */
+/** Gives a mailbox a new password, which can be revealed once. The old password stops working. Throws 404 and 503. */
 export async function rotatePassword(
   found: FoundMailbox,
   context: Context,

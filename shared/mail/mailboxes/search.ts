@@ -1,4 +1,7 @@
+import * as z from "zod";
+
 import { InvalidInput } from "../../core/errors.ts";
+import type { Order } from "../../core/page.ts";
 import { domainsIn, domainsOf, type StoredDomain } from "../../domains/domain.ts";
 import { openReferences } from "../../domains/filtered.ts";
 import { unicodeOf } from "../../domains/name.ts";
@@ -9,22 +12,65 @@ import { readAddress } from "./local-part.ts";
 import { mailboxesOf, StoredMailbox } from "./mailbox.ts";
 import { type NamedMailbox, namedInRows, perBlock, readBlocks, unpack } from "./names.ts";
 
-type Searched = { local_part: string; first_name: string; last_name: string };
+type Searched = Pick<NamedMailbox, "local_part" | "first_name" | "last_name" | "aliases">;
 
 const folded = (text: string): string => text.normalize("NFKC").toLowerCase();
 
 /**
- * Whether the search text is part of a mailbox's address, in A-labels or Unicode, or of its person's name. A whole
+ * Whether the search text is part of an address of a mailbox, in A-labels or Unicode, or of its person's name. A whole
  * address matches only that very address. Case, width and composition make no difference.
  */
-export function isFound({ local_part, first_name, last_name }: Searched, domain: string, search: string): boolean {
+export function isFound(
+  { local_part, first_name, last_name, aliases }: Searched,
+  domain: string,
+  search: string,
+): boolean {
+  const locals = [local_part, ...aliases];
   const address = readAddress(search);
-  if (address) return address.local === local_part && address.domain === domain;
+  if (address) return locals.includes(address.local) && address.domain === domain;
   const text = folded(search);
   const forms = domain.includes("xn--") ? [domain, unicodeOf(domain)] : [domain];
   return (
-    forms.some((form) => `${local_part}@${form}`.includes(text)) || folded(`${first_name} ${last_name}`).includes(text)
+    forms.some((form) => locals.some((local) => `${local}@${form}`.includes(text))) ||
+    folded(`${first_name} ${last_name}`).includes(text)
   );
+}
+
+/** The members by which mailboxes are sorted. */
+export const MailboxSort = z.enum(["created_at", "primary_email"]);
+
+/** The mailboxes that a list shows, and their order. Without `sort` they stay in the order in which they were read. */
+export type Selection = {
+  search?: string | undefined;
+  status?: NamedMailbox["status"] | undefined;
+  sort?: z.output<typeof MailboxSort> | undefined;
+  order: Order;
+};
+
+type Compare = (a: NamedMailbox, b: NamedMailbox) => number;
+
+const emailOf = ({ local_part, domain }: NamedMailbox): string => `${local_part}@${domain.name}`;
+
+const comparisons: Record<z.output<typeof MailboxSort>, Compare> = {
+  created_at: (a, b) => a.ordinal - b.ordinal,
+  primary_email: (a, b) => (emailOf(a) < emailOf(b) ? -1 : 1),
+};
+
+/** Selects and sorts mailboxes. `byDefault` compares them if no `sort` is given. */
+export function selectNamed<N extends NamedMailbox>(
+  named: readonly N[],
+  { search, status, sort, order }: Selection,
+  byDefault: Compare = () => 0,
+): N[] {
+  const found = named
+    .filter(
+      (one) =>
+        (search === undefined || isFound(one, one.domain.name, search)) &&
+        (status === undefined || one.status === status),
+    )
+    // The sort is stable, so mailboxes that compare equal stay in the order in which they were read.
+    .toSorted(sort === undefined ? byDefault : comparisons[sort]);
+  return order === "asc" ? found : found.toReversed();
 }
 
 /** The most mailboxes that a search reads one by one. */
@@ -39,7 +85,7 @@ export const tooBroad = (): InvalidInput =>
     },
   ]);
 
-/** The approximate read units of one mailbox: its names in a block, and its reference with its row. */
+/** The approximate read units of one mailbox: in a block, and by its reference and its row. */
 const units = { packed: 0.004, row: 0.5 };
 
 /** Where to search: in one domain, in one workspace, or in the whole account. */
@@ -56,15 +102,15 @@ async function isSmall(table: Reader, { accountId, domain, workspaceId }: Place)
 }
 
 /**
- * A page of the mailboxes of a place that match a text, from the packed names of the account; undefined if reading the
- * place's rows costs less. The order is that of the list of the place: by age, and in a workspace by domain first.
- * Throws 422 `too_broad` if more than 20,000 mailboxes are not packed yet.
+ * A page of the selected mailboxes of a place, from the blocks of the account. Undefined if reading the rows of the place
+ * costs less. Without `sort`, mailboxes are in the order of their age, and in a workspace by domain first. Throws 422
+ * `too_broad` if more than 20,000 mailboxes are in no block yet.
  */
 export async function searchNames(
   moment: Moment,
   table: Reader,
   place: Place,
-  search: string,
+  selection: Selection,
   { skip, take }: { skip: number; take: number },
 ): Promise<{ rows: StoredMailbox[]; total: number } | undefined> {
   if (await isSmall(table, place)) return undefined;
@@ -72,11 +118,9 @@ export async function searchNames(
   const order = workspaceId === undefined || domain ? undefined : await domainOrder(moment, accountId, workspaceId);
   const state = await readWhole(table, mailboxesOf(accountId));
   const isIn = ({ id }: NamedMailbox["domain"]): boolean => (domain ? id === domain.id : (order?.has(id) ?? true));
-  const found = (await allNamed(table, accountId, state)).filter(
-    (one) => isIn(one.domain) && isFound(one, one.domain.name, search),
-  );
-  // The sort is stable, so the mailboxes of a domain stay in the order of their age.
-  if (order) found.sort((a, b) => (order.get(a.domain.id) ?? 0) - (order.get(b.domain.id) ?? 0));
+  const byDomain: Compare = (a, b) => (order?.get(a.domain.id) ?? 0) - (order?.get(b.domain.id) ?? 0);
+  const all = (await allNamed(table, accountId, state)).filter((one) => isIn(one.domain));
+  const found = selectNamed(all, selection, byDomain);
   const rows = await rowsAt(
     table,
     accountId,

@@ -1,15 +1,18 @@
 import * as z from "zod";
 
-import type { StoredDomain } from "../../domains/domain.ts";
+import { Id } from "../../core/ids.ts";
+import { domainKey, type StoredDomain } from "../../domains/domain.ts";
 import { domainsByIds } from "../../domains/find.ts";
+import type { Seen } from "../../table/seen-items.ts";
 import type { Reader } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
 import { workspaceKey, StoredWorkspace } from "../../workspaces/workspace.ts";
-import type { Mailbox, StoredMailbox } from "./mailbox.ts";
+import { type Mailbox, mailboxesOf, type StoredMailbox } from "./mailbox.ts";
 
-type Home = Pick<StoredDomain, "id" | "name">;
+type DomainName = Pick<StoredDomain, "id" | "name">;
 
 /** The API view of a mailbox, without its workspace. */
-export const mailboxCore = (mailbox: StoredMailbox, domain: Home) => ({
+export const mailboxCore = (mailbox: StoredMailbox, domain: DomainName) => ({
   id: mailbox.id,
   domain_id: domain.id,
   domain_name: domain.name,
@@ -20,6 +23,7 @@ export const mailboxCore = (mailbox: StoredMailbox, domain: Home) => ({
   quota: { allowed: mailbox.quota, used: mailbox.used },
   aliases: mailbox.aliases.map((local) => ({ alias: `${local}@${domain.name}`, is_catch_all: local === "*" })),
   status: mailbox.status,
+  last_login_at: mailbox.last_login_at,
   created_at: mailbox.created_at,
   updated_at: mailbox.updated_at,
 });
@@ -27,8 +31,8 @@ export const mailboxCore = (mailbox: StoredMailbox, domain: Home) => ({
 const Named = StoredWorkspace.pick({ id: true, name: true });
 
 /**
- * The API views of mailboxes of one account. A mailbox whose domain was deleted meanwhile is left out. Takes two more
- * round trips.
+ * The API views of mailboxes of one account. A mailbox whose domain was deleted meanwhile is left out. Takes two round
+ * trips to the table.
  */
 export async function mailboxViews(
   table: Reader,
@@ -39,14 +43,14 @@ export async function mailboxViews(
   return mailboxViewsIn(await domainsByIds(table, accountId, domainIds), table, accountId, mailboxes);
 }
 
-/** Like `mailboxViews`, with domains that were read already. Takes one more round trip. */
+/** Like `mailboxViews`, with domains that were read before. Takes one round trip to the table. */
 export async function mailboxViewsIn(
-  homes: readonly StoredDomain[],
+  inDomains: readonly StoredDomain[],
   table: Reader,
   accountId: string,
   mailboxes: readonly StoredMailbox[],
 ): Promise<Mailbox[]> {
-  const domains = new Map(homes.map((domain) => [domain.id, domain]));
+  const domains = new Map(inDomains.map((domain) => [domain.id, domain]));
   const workspaceIds = [...new Set([...domains.values()].map(({ workspace_id }) => workspace_id))];
   const rows = await table.getMany(workspaceIds.map((id) => workspaceKey(accountId, id)));
   const names = new Map(
@@ -61,4 +65,31 @@ export async function mailboxViewsIn(
     const { workspace_id } = domain;
     return [{ ...mailboxCore(mailbox, domain), workspace_id, workspace_name: names.get(workspace_id) ?? "" }];
   });
+}
+
+/** The most domains of a page that a process notes for the next page. */
+const notedDomains = 5;
+
+/** The place of the note. No item is stored there. */
+const placesKey = (accountId: string): Key => ({ PK: mailboxesOf(accountId).partition, SK: "MAILBOX_HOMES" });
+const Places = z.object({ domains: z.array(Id), workspaces: z.array(Id) });
+
+/** The items that the views of mailboxes in these domains and workspaces read. */
+export const placeKeys = (accountId: string, { domains, workspaces }: z.output<typeof Places>): Key[] => [
+  ...domains.map((id) => domainKey(accountId, id)),
+  ...workspaces.map((id) => workspaceKey(accountId, id)),
+];
+
+/** The items that the views of a page probably read: the domains and workspaces of the last page of this process. */
+export function seenPlaces(accountId: string, seen: Seen): Key[] {
+  const places = Places.safeParse(seen.recall(placesKey(accountId))).data;
+  return places ? placeKeys(accountId, places) : [];
+}
+
+/** Notes the domains and workspaces of a page for the next request, if they are few. */
+export function notePlaces({ seen }: Reader, accountId: string, items: readonly Mailbox[]): void {
+  const domains = [...new Set(items.map(({ domain_id }) => domain_id))];
+  const workspaces = [...new Set(items.map(({ workspace_id }) => workspace_id))];
+  if (domains.length > 0 && domains.length <= notedDomains)
+    seen?.note({ ...placesKey(accountId), domains, workspaces });
 }

@@ -6,27 +6,29 @@ import { readList, type ListState, aheadOfList } from "../../table/ranked-list.t
 import type { Reader } from "../../table/table.ts";
 import type { Write, Key, Item } from "../../table/writes.ts";
 import { domainCountWrite } from "../../workspaces/workspace.ts";
+import { mailboxById, noSuchMailbox } from "../mailboxes/find.ts";
+import { mailboxKey } from "../mailboxes/mailbox.ts";
 import { type Family, type MailScope, type Scoped, scopeKey } from "./family.ts";
 
 /**
- * Reads the state of the list for a new entry and the entries of its scope, and plans the writes that make the
- * transaction fail if the scope is deleted. Throws 409 `limit_reached` or `domain_not_ready`, and 422 if the scope's
- * domain is gone.
+ * Reads the list for a new entry, and the existing entries of its scope. `presence` are the writes that make the transaction
+ * fail if the scope is deleted meanwhile. Throws 409 `limit_reached` or `domain_not_ready`, and 422 if the scope's domain is
+ * gone.
  */
 export async function placeFor<T extends Scoped>(
   family: Family<T>,
   table: Reader,
   accountId: string,
   scope: MailScope,
-): Promise<{ state: ListState; presence: Write[]; known: Item[] }> {
+): Promise<{ state: ListState; presence: Write[]; existing: Item[] }> {
   const beside = scopeKey(accountId, family.prefix, scope);
   const [presence, { state }] = await Promise.all([
     presenceOf(table, accountId, scope, family.noun),
     readList(table, family.list(accountId)),
   ]);
-  // After the head: an entry that is added later changes the head, and the transaction fails.
-  const known = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope });
-  if (known.length < family.perScope && state.live < family.perAccount) return { state, presence, known };
+  // Read after the head of the list. An entry that is added later changes the head, so the transaction fails.
+  const existing = await table.between(beside.PK, beside.SK, `${beside.SK}~`, { limit: family.perScope });
+  if (existing.length < family.perScope && state.live < family.perAccount) return { state, presence, existing };
   const { noun, perScope, perAccount } = family;
   const detail = `A scope has ${perScope} ${noun} at most, and an account ${perAccount.toLocaleString("en-US")}. Delete some first.`;
   throw new Problem("limit_reached", detail);
@@ -44,13 +46,25 @@ export function aheadOfPlace<T extends Scoped>(
   return [...keys, ...domain];
 }
 
-async function presenceOf(table: Reader, accountId: string, { type, id }: MailScope, noun: string): Promise<Write[]> {
+async function presenceOf(table: Reader, accountId: string, scope: MailScope, noun: string): Promise<Write[]> {
+  const { type, id } = scope;
   if (type === "account") return [];
   // This raises the workspace's version, so that a concurrent deletion reads the entries to delete again.
   if (type === "workspace") return [domainCountWrite(accountId, id, 0)];
+  if (type !== "mailbox") return [await openDomain(table, accountId, id, noun)];
+  const mailbox = await mailboxById(table, accountId, id);
+  if (!mailbox) throw new InvalidInput([{ loc: ["body", "mailbox"], msg: noSuchMailbox, type: "not_found" }]);
+  return [
+    await openDomain(table, accountId, mailbox.domain_id, noun),
+    { check: mailboxKey(accountId, id), if: { id } },
+  ];
+}
+
+/** The check that a domain takes new entries. Throws 409 `domain_not_ready`, and 422 if the domain is gone. */
+async function openDomain(table: Reader, accountId: string, id: string, noun: string): Promise<Write> {
   const domain = await domainById(table, accountId, id);
   if (!domain) throw new InvalidInput([{ loc: ["body", "domain"], msg: noSuchDomain, type: "not_found" }]);
   const { is_open, name, status } = domain;
   if (!is_open) throw notReady(status, `The domain ${name} is ${status}. It takes no new ${noun} in this state.`);
-  return [{ check: domainKey(accountId, id), if: { id, is_open } }];
+  return { check: domainKey(accountId, id), if: { id, is_open } };
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { Capability } from "../../auth/capabilities.ts";
-import type { Scope } from "../../auth/permissions.ts";
+import type { ResourceType, Scope } from "../../auth/permissions.ts";
 import { InvalidInput } from "../../core/errors.ts";
 import { Id, ordinalOf } from "../../core/ids.ts";
 import { noSuchDomain, domainKey } from "../../domains/domain.ts";
@@ -16,19 +16,40 @@ import { findWorkspace } from "../../workspaces/workspace.ts";
 
 /*
  * Access patterns
- *   entries for a scope       ACCOUNT#<id> / <prefix of its kind>#<scope type>#<scope id>#<its id>
+ *   entries for a scope                  ACCOUNT#<id> / <prefix of its kind>#<scope type>#<scope id>#<its id>
+ *   entries for an address of a domain   ACCOUNT#<id> / <prefix of its kind>#address#<domain id>#<local part>#<its id>
+ *   entries for patterns of a domain     ACCOUNT#<id> / <prefix of its kind>#pattern#<domain id>#<its id>
  */
 
 export const MailScopeType = z.enum(["account", "workspace", "domain"]);
 
-/** The scope of an entry: the mail of the account, of a workspace or of a domain. */
-export type MailScope = { type: z.output<typeof MailScopeType>; id: string };
+/** A wide scope: the mail of the account, of a workspace or of a domain. */
+export type WideScope = { type: z.output<typeof MailScopeType>; id: string };
+
+/**
+ * The scope of an entry: a wide one, one mailbox, or the addresses of a domain that a local part or a pattern names. The
+ * id of an address is the id of its domain.
+ */
+export type MailScope = WideScope | { type: "mailbox"; id: string } | { type: "address"; id: string; local: string };
+
+/** Whether a local part is a pattern: it has the `*` that stands for any characters. */
+export const isPattern = (local: string): boolean => local.includes("*");
+
+/** The place of a scope in sort keys. All patterns of a domain have one place, because arriving mail reads all of them. */
+function placeOf(scope: MailScope): string {
+  if (scope.type !== "address") return `${scope.type}#${scope.id}`;
+  return isPattern(scope.local) ? `pattern#${scope.id}` : `address#${scope.id}#${scope.local}`;
+}
 
 /** The key of an entry among those of its scope; without an id, the prefix of all of them. */
-export const scopeKey = (accountId: string, prefix: string, { type, id }: MailScope, ownId = ""): Key => ({
+export const scopeKey = (accountId: string, prefix: string, scope: MailScope, ownId = ""): Key => ({
   PK: `ACCOUNT#${accountId}`,
-  SK: `${prefix}#${type}#${id}#${ownId}`,
+  SK: `${prefix}#${placeOf(scope)}#${ownId}`,
 });
+
+/** The prefixes of all entries for addresses and patterns of a domain. */
+export const addressPrefixes = (accountId: string, prefix: string, domainId: string): Key[] =>
+  ["address", "pattern"].map((kind) => ({ PK: `ACCOUNT#${accountId}`, SK: `${prefix}#${kind}#${domainId}#` }));
 
 /** An id that no domain or workspace has. */
 const noId = "00000000-0000-8000-8000-000000000000";
@@ -37,24 +58,42 @@ const noId = "00000000-0000-8000-8000-000000000000";
  * The scopes that a domain's mail is in, widest first. Without a domain, the ids of its two scopes are `noId`, so that
  * lookups find nothing.
  */
-export const scopesAround = (accountId: string, domain?: { id: string; workspace_id: string }): MailScope[] => [
+export const scopesAround = (accountId: string, domain?: { id: string; workspace_id: string }): WideScope[] => [
   { type: "account", id: accountId },
   { type: "workspace", id: domain?.workspace_id ?? noId },
   { type: "domain", id: domain?.id ?? noId },
 ];
 
-/** The scopes of grants that cover an entry: the entry itself first, then the place that it is for. */
+/** The scopes of grants that cover an entry: the entry itself, then the domain or workspace that the entry is for. */
 export const scopesOfScoped = (
   type: "credential" | "forwarding",
-  { id, scope_type, scope_id }: Scoped,
+  entry: Scoped,
   workspaceOfDomain?: string,
-): Scope[] => [
-  { type, id },
-  ...(scope_type === "account" ? [] : [{ type: scope_type, id: scope_id }]),
-  ...(workspaceOfDomain === undefined ? [] : [{ type: "workspace" as const, id: workspaceOfDomain }]),
-];
+): Scope[] => {
+  const { id, scope_type, scope_id } = entry;
+  const domainId = domainIdOf(entry);
+  const own = scope_type === "mailbox" || scope_type === "workspace" ? [{ type: scope_type, id: scope_id }] : [];
+  return [
+    { type, id },
+    ...own,
+    ...(domainId === undefined ? [] : [{ type: "domain" as const, id: domainId }]),
+    ...(workspaceOfDomain === undefined ? [] : [{ type: "workspace" as const, id: workspaceOfDomain }]),
+  ];
+};
 
-export type Scoped = { id: string; scope_type: MailScope["type"]; scope_id: string };
+/** A stored entry. `scope_domain_id` is the domain of a scope that is a mailbox. */
+export type Scoped = {
+  id: string;
+  scope_type: MailScope["type"];
+  scope_id: string;
+  scope_domain_id?: string | undefined;
+};
+
+/** The id of the domain that an entry's scope is, or is in; undefined for the account and for a workspace. */
+export function domainIdOf({ scope_type, scope_id, scope_domain_id }: Scoped): string | undefined {
+  if (scope_type === "domain" || scope_type === "address") return scope_id;
+  return scope_type === "mailbox" ? scope_domain_id : undefined;
+}
 
 /**
  * A kind of entries that each apply to a scope. An entry is stored in a list, and a second time under its scope, where
@@ -69,9 +108,14 @@ export type Family<T extends Scoped> = {
   /** The prefix of the sort keys by scope. */
   prefix: string;
   parse: (row: Item) => T;
+  scopeOf: (entry: T) => MailScope;
+  /** The types of the scopes of grants that can cover an entry. */
+  within: readonly ResourceType[];
   /** The most entries of one scope. All of them are read when mail arrives or is sent. */
   perScope: number;
   perAccount: number;
+  /** The most entries that one transaction deletes, with all that belongs to them. */
+  atOnce: number;
 };
 
 /** The row key of the entry with this id. An id in another form gets an ordinal that no entry ever has. */
@@ -100,7 +144,8 @@ export async function locateScoped<T extends Scoped>(
   const thing = await scopedById(family, table, accountId, id);
   if (!thing) return undefined;
   table.seen?.note({ ...scopedKey(family, accountId, id), ...thing });
-  const domain = thing.scope_type === "domain" ? await domainById(table, accountId, thing.scope_id) : undefined;
+  const domainId = domainIdOf(thing);
+  const domain = domainId === undefined ? undefined : await domainById(table, accountId, domainId);
   return { id, scopes: scopesOfScoped(family.type, thing, domain?.workspace_id), thing };
 }
 
@@ -113,8 +158,8 @@ export function aheadOfScoped<T extends Scoped>(
 ): Ahead & { keys: Key[] } {
   const key = scopedKey(family, accountId, id);
   const before = seen.recall(key);
-  const place = before && family.parse(before);
-  return { keys: [key, key, ...(place?.scope_type === "domain" ? [domainKey(accountId, place.scope_id)] : [])] };
+  const domainId = before && domainIdOf(family.parse(before));
+  return { keys: [key, key, ...(domainId === undefined ? [] : [domainKey(accountId, domainId)])] };
 }
 
 /** The entry whose id is the named member of a route's path. */
@@ -123,7 +168,7 @@ export const scopedInPath = <T extends Scoped, N extends string>(
   name: N,
 ): ResourceLookup<{ params: { account_id: string } & Record<N, string> }, T> => ({
   at: "path",
-  within: [family.type, "domain", "workspace"],
+  within: family.within,
   find: ({ params }, table) => locateScoped(family, table, params.account_id, params[name]),
 });
 
@@ -137,7 +182,7 @@ type ScopeBody = { domain?: string | undefined; workspace_id?: string | undefine
 type ScopeInput = { params: { account_id: string }; body: ScopeBody };
 
 /** The scope that the body of a route gives: a domain, a workspace, or the account when it gives neither. */
-export const scopeInBody: ResourceLookup<ScopeInput, MailScope> = {
+export const scopeInBody: ResourceLookup<ScopeInput, WideScope> = {
   within: ["domain", "workspace"],
   at: ({ body }) => ["body", body.domain === undefined ? "workspace_id" : "domain"],
   missing: noSuchDomain.replace("domain", "domain or workspace"),

@@ -4,7 +4,7 @@ import { domainsByIds } from "../../domains/find.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { readRows, aheadOfRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
-import { type Family, type Scoped, scopesOfScoped } from "./family.ts";
+import { domainIdOf, type Family, type Scoped, scopesOfScoped } from "./family.ts";
 
 /** The items that `listScoped` reads. */
 export function aheadOfListed<T extends Scoped>(
@@ -35,11 +35,11 @@ export async function listScoped<T extends Scoped>(
   }
   const { rows } = await readRows(table, list, { skip: 0, take: family.perAccount });
   const wanted = rows.map(family.parse).filter((thing) => keep?.(thing) ?? true);
-  const domainIds = wanted.flatMap(({ scope_type, scope_id }) => (scope_type === "domain" ? [scope_id] : []));
+  const domainIds = wanted.flatMap((thing) => domainIdOf(thing) ?? []);
   const domains = seesAll ? [] : await domainsByIds(table, accountId, [...new Set(domainIds)]);
   const homes = new Map(domains.map(({ id, workspace_id }) => [id, workspace_id]));
   const seen = wanted.filter((thing) =>
-    covers(permissions, family.view, scopesOfScoped(family.type, thing, homes.get(thing.scope_id))),
+    covers(permissions, family.view, scopesOfScoped(family.type, thing, homes.get(domainIdOf(thing) ?? ""))),
   );
   return { items: seen.slice(skip, skip + take), total: seen.length };
 }

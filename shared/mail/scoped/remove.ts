@@ -6,21 +6,20 @@ import { readList, removeRows, aheadOfList } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write, Key } from "../../table/writes.ts";
-import { type Family, type MailScope, type Scoped, scopeKey, scopedKey, aheadOfScoped } from "./family.ts";
+import { type Family, type Scoped, scopeKey, scopedKey, aheadOfScoped } from "./family.ts";
 
 type PlannedRemoval = { writes: Write[]; changes: Change[] };
 export type Purge = PlannedRemoval & { isAll: boolean };
 
-const batchSize = 8;
 const maxGrants = 10;
 
 /** Plans the deletion of the items that belong to some entries, and the changes to record. */
 export type PlanDependents<T> = (entries: readonly T[]) => Promise<PlannedRemoval> | PlannedRemoval;
 
 /**
- * Plans the deletion of some entries and of the grants on them. If there are too many grants for one transaction, it
- * only revokes some of them, and `isAll` is false: the caller commits and plans again. The transaction fails if an
- * entry changed since it was read.
+ * Plans the deletion of some entries, and of the grants on them. If there are too many grants for one transaction, this plans
+ * to revoke some of them only, and `isAll` is false. The caller then commits and plans again. The transaction fails if an
+ * entry has changed since it was read.
  */
 export async function planScopedRemoval<T extends Scoped & { version: number }>(
   family: Family<T>,
@@ -41,8 +40,8 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
     isAll: true,
     writes: [
       ...(removed ? removeRows(removed.state, ordinals) : []),
-      ...entries.map(({ id, scope_type, scope_id }): Write => ({
-        delete: scopeKey(accountId, family.prefix, { type: scope_type, id: scope_id }, id),
+      ...entries.map((entry): Write => ({
+        delete: scopeKey(accountId, family.prefix, family.scopeOf(entry), entry.id),
       })),
       ...revocation.writes,
       ...dependents.writes,
@@ -70,25 +69,25 @@ export function aheadOfRemoval<T extends Scoped>(
 }
 
 /**
- * Plans the deletion of the first few entries of a scope that is being deleted. `isAll` says that no others are left.
+ * Plans the deletion of the first few entries whose keys in their scope begin with a prefix, because the scope is being
+ * deleted. `isAll` says that no others are left.
  */
 export async function planScopedPurge<T extends Scoped & { version: number }>(
   family: Family<T>,
   place: { table: Reader; accountId: string; now: Date },
-  scope: MailScope,
+  { PK, SK }: Key,
   planDependents: PlanDependents<T>,
 ): Promise<Purge> {
   const { table, accountId } = place;
-  const { PK, SK } = scopeKey(accountId, family.prefix, scope);
-  const rows = await table.between(PK, SK, `${SK}~`, { limit: batchSize + 1 });
-  const ids = rows.slice(0, batchSize).map((row) => row.SK.slice(SK.length));
-  const items = await table.getMany(ids.map((id) => scopedKey(family, accountId, id)));
+  const rows = await table.between(PK, SK, `${SK}~`, { limit: family.atOnce + 1 });
+  const some = rows
+    .slice(0, family.atOnce)
+    .map((row) => ({ key: row.SK, id: row.SK.slice(row.SK.lastIndexOf("#") + 1) }));
+  const items = await table.getMany(some.map(({ id }) => scopedKey(family, accountId, id)));
   const entries = items.flatMap((item) => (item ? [family.parse(item)] : []));
   const planned = await planScopedRemoval(family, place, entries, planDependents);
   const foundIds = new Set(entries.map(({ id }) => id));
   // Keys without an entry are deleted too. Otherwise every run would find them again.
-  const orphans = ids
-    .filter((id) => !foundIds.has(id))
-    .map((id): Write => ({ delete: scopeKey(accountId, family.prefix, scope, id) }));
-  return { ...planned, writes: [...planned.writes, ...orphans], isAll: planned.isAll && rows.length <= batchSize };
+  const orphans = some.filter(({ id }) => !foundIds.has(id)).map(({ key }): Write => ({ delete: { PK, SK: key } }));
+  return { ...planned, writes: [...planned.writes, ...orphans], isAll: planned.isAll && rows.length <= family.atOnce };
 }

@@ -1,13 +1,17 @@
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import { clock } from "../../core/time.ts";
 import { domainKey, holderKey, StoredDomain } from "../../domains/domain.ts";
 import { StoredHolder } from "../../domains/holder.ts";
 import type { Reader } from "../../table/table.ts";
+import { planStanding, stateKey, type PlanStanding } from "../../wallet/state.ts";
+import { appPasswordsKey, StoredAppPasswords } from "../app-passwords/app-password.ts";
 import { addressKey, anyLocal, mailboxKey, StoredAddress, StoredMailbox } from "../mailboxes/mailbox.ts";
 
 /** The account, domain and mailbox of an address. */
 export type Recipient = {
   accountId: string;
   account: StoredAccount | undefined;
+  plan: PlanStanding;
   domain: StoredDomain | undefined;
   /**
    * Whether the account has proved that it owns the name, and holds it firmly. Connecting a name proves nothing,
@@ -16,42 +20,66 @@ export type Recipient = {
   isProved: boolean;
   address: StoredAddress | undefined;
   mailbox: StoredMailbox | undefined;
+  /** The app passwords of the mailbox. Undefined without the option `withAppPasswords`, and if there are none. */
+  appPasswords: StoredAppPasswords | undefined;
 };
 
-/** Ids that belong to nothing. They are looked up if there is no domain or mailbox, so that the time is the same. */
+/**
+ * Whether an account's mailboxes can be used: not while the account is suspended, not after it had no plan for 30 days, and
+ * never after it was closed.
+ */
+export const isInUse = (account: Pick<StoredAccount, "status"> | undefined, plan: PlanStanding): boolean =>
+  (account?.status === "active" || account?.status === "past_due") && plan !== "lapsed";
+
+/** Whether the domain is open and was proved, and holds its name firmly. */
+export const isProvedBy = (holder: StoredHolder | undefined, domain: StoredDomain): boolean =>
+  holder?.firm === true && domain.id === holder.domain_id && domain.is_open && domain.verified_at !== null;
+
+/** Ids that belong to nothing. They are looked up if there is no domain or mailbox, so that the lookup takes as long. */
 const nobody = {
   account_id: "00000000-0000-0000-0000-000000000000",
   domain_id: "00000000-0000-8000-8000-000000000000",
 };
 
 /**
- * Looks up an address in the domains of all accounts. It takes the same three round trips whether or not the domain, the
- * address or the mailbox exists. With `withCatchAll`, the catch-all of the domain answers for an address without a
- * mailbox.
+ * Looks up an address in the domains of all accounts. The lookup takes the same three round trips whether or not the
+ * domain, the address or the mailbox exists.
+ * - `withCatchAll`: an address without a mailbox leads to the mailbox with the domain's catch-all.
+ * - `withAppPasswords`: the app passwords of the mailbox are read in one batch with the mailbox.
  */
 export async function findRecipient(
   table: Reader,
   { local, domain: name }: { local: string; domain: string },
-  withCatchAll: boolean,
+  { withCatchAll = false, withAppPasswords = false }: { withCatchAll?: boolean; withAppPasswords?: boolean },
 ): Promise<Recipient> {
   const holder = await table.get(holderKey(name), StoredHolder);
   const { account_id: accountId, domain_id } = holder ?? nobody;
-  const [domainItem, accountItem, own, catchAll] = await table.getMany([
+  const locals = withCatchAll ? [local, anyLocal] : [local];
+  const [domainItem, accountItem, billingItem, own, catchAll] = await table.getMany([
     domainKey(accountId, domain_id),
     accountKey(accountId),
-    ...[local, anyLocal].map((part) => addressKey(accountId, domain_id, part)),
+    stateKey(accountId),
+    ...locals.map((part) => addressKey(accountId, domain_id, part)),
   ]);
   const domain = domainItem ? StoredDomain.parse(domainItem) : undefined;
   const isOurs = domain?.id === domain_id && domain.is_open;
-  const addressItem = isOurs ? (own ?? (withCatchAll ? catchAll : undefined)) : undefined;
+  const addressItem = isOurs ? (own ?? catchAll) : undefined;
   const address = addressItem && StoredAddress.parse(addressItem);
-  const mailbox = await table.get(mailboxKey(accountId, address?.mailbox_id ?? nobody.domain_id), StoredMailbox);
+  const mailboxId = address?.mailbox_id ?? nobody.domain_id;
+  const [mailboxItem, passwordsItem] = await table.getMany([
+    mailboxKey(accountId, mailboxId),
+    ...(withAppPasswords ? [appPasswordsKey(accountId, mailboxId)] : []),
+  ]);
+  const mailbox = mailboxItem && StoredMailbox.parse(mailboxItem);
+  const isHere = address !== undefined && mailbox?.id === address.mailbox_id;
   return {
     accountId,
     account: accountItem ? StoredAccount.parse(accountItem) : undefined,
+    plan: planStanding(billingItem, clock()),
     domain: isOurs ? domain : undefined,
-    isProved: isOurs && holder?.firm === true && domain.verified_at !== null,
+    isProved: domain !== undefined && isProvedBy(holder, domain),
     address,
-    mailbox: address && mailbox?.id === address.mailbox_id ? mailbox : undefined,
+    mailbox: isHere ? mailbox : undefined,
+    appPasswords: isHere && passwordsItem ? StoredAppPasswords.parse(passwordsItem) : undefined,
   };
 }

@@ -2,45 +2,85 @@ import { createHash, timingSafeEqual } from "node:crypto";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { Problem } from "../../core/errors.ts";
+import { InvalidInput, Problem } from "../../core/errors.ts";
 import type { Log, LogFields } from "../../core/log.ts";
 import { internalHandler } from "../../http/internal.ts";
 import { failureResponse, type Response } from "../../http/response.ts";
 import { runtime } from "../../http/runtime.ts";
-import { mailSecret } from "../../providers/mail/secret.ts";
+import { mailKeys } from "../../providers/mail/secret.ts";
 import { secretsHere } from "../../providers/secrets/factory.ts";
 import type { LimiterMemory } from "../../rate-limits/limiter.ts";
 import type { LoginWork } from "./log-in.ts";
 
 export type MailWork = LoginWork & { memory: LimiterMemory };
-export type MailRequest = Pick<APIGatewayProxyEventV2, "headers" | "rawQueryString">;
+export type MailRequest = Pick<APIGatewayProxyEventV2, "headers" | "rawQueryString" | "body" | "isBase64Encoded">;
 
 const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
 
-/** 401 unless the request has the key that the deployment's mail servers share. */
+/** Throws 401 unless the request has a key of the deployment's mail servers. */
 async function requireMailServer({ headers }: MailRequest): Promise<void> {
-  const shown = headers["x-mail-key"] ?? "";
-  if (timingSafeEqual(digest(shown), digest(await mailSecret()))) return;
+  const given = digest(headers["x-mail-key"] ?? "");
+  const keys = await mailKeys();
+  if (keys.some((key) => timingSafeEqual(given, digest(key)))) return;
   throw new Problem(
     "unauthenticated",
     "Only the deployment's mail servers can call this route. Send its secret as X-Mail-Key.",
   );
 }
 
-function problemOf(error: unknown, log: Log): Problem {
-  if (error instanceof Problem) return error;
+function problemOf(error: unknown, log: Log): Problem | InvalidInput {
+  if (error instanceof Problem || error instanceof InvalidInput) return error;
   log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");
 }
 
 /**
- * Makes the Lambda handler of a route for the deployment's mail servers, which send their shared key in `X-Mail-Key`.
+ * Reads the query of a request: the text members that `names` lists, undefined where the query lacks them. A plus sign
+ * stays a plus sign, encoded or not, because addresses contain plus signs and no spaces. Throws 422 for other members.
+ */
+export function queryOf<N extends string>(
+  { rawQueryString }: Pick<MailRequest, "rawQueryString">,
+  names: readonly N[],
+): Record<N, string | undefined> {
+  const query = new URLSearchParams(rawQueryString.replaceAll("+", "%2B"));
+  const others = [...query.keys()].filter((key) => !names.some((name) => name === key));
+  if (others.length > 0) {
+    const msg = `This is not a parameter. The parameters are ${names.join(", ")}`;
+    throw new InvalidInput(others.map((name) => ({ loc: ["query", name], msg, type: "extra_forbidden" })));
+  }
+  return Object.fromEntries(names.map((name) => [name, query.get(name) ?? undefined])) as Record<N, string | undefined>;
+}
+
+/** The member `name` of a query. Throws 422 if the query lacks it. */
+export function requireMember<N extends string>(query: Record<N, string | undefined>, name: N): string {
+  const text = query[name];
+  if (text !== undefined) return text;
+  throw new InvalidInput([{ loc: ["query", name], msg: "This is required", type: "missing" }]);
+}
+
+/**
+ * How long a mail server may keep an answer, in seconds.
+ * - `sender`: for this time a mailbox can still send after it was paused.
+ * - `dkim`: the record of a replaced key stays in the DNS for days.
+ */
+const keptSeconds = { recipient: 60, sender: 30, dkim: 300 } as const;
+
+/** The header that tells a mail server how long it may keep the answer of a door. */
+export const keepHeader = (door: keyof typeof keptSeconds): Record<string, string> => ({
+  "cache-control": `private, max-age=${keptSeconds[door]}`,
+});
+
+/**
+ * Makes the Lambda handler of a route for the deployment's mail servers, which send their key in `X-Mail-Key`.
  * `answer` gives the response and the fields to log; its errors go through `failure`.
  */
 export function mailServerHandler(
   name: string,
   answer: (request: MailRequest, work: MailWork) => Promise<{ response: Response; fields: LogFields }>,
-  failure: (problem: Problem, requestId: string) => Response = failureResponse,
+  failure: (problem: Problem | InvalidInput, requestId: string, request: MailRequest) => Response = (
+    problem,
+    requestId,
+  ) => failureResponse(problem, requestId),
 ) {
   return internalHandler({
     name,
@@ -48,6 +88,6 @@ export function mailServerHandler(
       await requireMailServer(event);
       return answer(event, { ...work, secrets: secretsHere(), memory: runtime().limiterMemory });
     },
-    failure: (error, requestId, log) => failure(problemOf(error, log), requestId),
+    failure: (error, requestId, log, event) => failure(problemOf(error, log), requestId, event),
   });
 }

@@ -3,28 +3,54 @@ import * as z from "zod";
 import type { Log } from "../../core/log.ts";
 import { sendsMail, type StoredDomain } from "../../domains/domain.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
-import type { Table } from "../../table/table.ts";
+import type { Reader, Table } from "../../table/table.ts";
+import {
+  appPasswordsKey,
+  lastUseAttribute,
+  lastUseOf,
+  type StoredAppPasswords,
+} from "../app-passwords/app-password.ts";
 import { credentials, masterKey, StoredMaster } from "../credentials/credential.ts";
 import { readAddress } from "../mailboxes/local-part.ts";
+import type { StoredMailbox } from "../mailboxes/mailbox.ts";
 import { isKeyed, isKeyedPassword, isPassword, loginKey, nobodysHash, passwordTag } from "../mailboxes/password.ts";
 import { scopedKey, scopesAround } from "../scoped/family.ts";
-import { findRecipient, type Recipient } from "./find-account.ts";
+import { findRecipient, isInUse, type Recipient } from "./find-account.ts";
 
-export type Protocol = "smtp" | "imap";
+/** The protocols of logins, by the names that nginx gives them. */
+export const protocols = ["smtp", "imap", "pop3"] as const;
+export type Protocol = (typeof protocols)[number];
 export type Attempt = { user: string; password: string; protocol: Protocol };
 
-/** The result of a login: the mailbox's address, its account and its domain. */
-export type LoggedIn = { address: string; accountId: string; domain: StoredDomain };
+/**
+ * The result of a login: the mailbox and its address, its account and its domain. `isByMaster` is whether the password is
+ * a master password, not one of the mailbox.
+ */
+export type LoggedIn = {
+  address: string;
+  accountId: string;
+  domain: StoredDomain;
+  mailbox: StoredMailbox;
+  isByMaster: boolean;
+};
 
 export type LoginWork = { table: Table; secrets: Secrets; now: () => Date; log: Log };
 
-type Hash = { hash: string; credentialId?: string };
+/** The hash of a password, whether it is a master password, and the function that stores when the password was used. */
+type Hash = { hash: string; isByMaster: boolean; noteUse?: () => Promise<unknown> };
+
+type Master = z.output<typeof StoredMaster>;
 
 const Masters = z.array(StoredMaster);
 
-/** The master passwords that apply to a domain's mailboxes. They only send, so none are read for IMAP. */
-async function mastersOf(table: Table, accountId: string, domain: StoredDomain | undefined, protocol: Protocol) {
-  if (protocol === "imap") return [];
+/** The master passwords for a domain's mailboxes. A master password is only for sending: none for IMAP and POP3. */
+export async function mastersOf(
+  table: Reader,
+  accountId: string,
+  domain: StoredDomain | undefined,
+  protocol: Protocol,
+) {
+  if (protocol !== "smtp") return [];
   const found = await Promise.all(
     scopesAround(accountId, domain).map((scope) => {
       const { PK, SK } = masterKey(accountId, scope);
@@ -34,26 +60,57 @@ async function mastersOf(table: Table, accountId: string, domain: StoredDomain |
   return Masters.parse(found.flat());
 }
 
-/** Whether the mailbox may be used by this protocol now. */
-function isServed({ account, domain, isProved, address, mailbox }: Recipient, protocol: Protocol): boolean {
-  // A catch-all receives mail, but is no user name.
-  if (mailbox?.status !== "active" || !domain || address?.kind === "catch_all") return false;
-  if (account?.status !== "active" && account?.status !== "past_due") return false;
-  // Mail stores keep mail by its address alone, so an account that never proved the name must not read it.
-  return protocol === "imap" ? isProved || domain.verified_at !== null : isProved && sendsMail(domain);
-}
+/** Why nobody can log in to a mailbox by a protocol, whatever the password. */
+export type LoginObstacle = "no_such_mailbox" | "account_suspended" | "mailbox_paused" | "domain_not_ready";
 
-/** The only hash to check: the hash of the mailbox or of a master password; undefined when no tag matches. */
-function hashFor(found: Recipient, tag: string, masters: z.output<typeof Masters>): Hash | undefined {
-  if (found.mailbox?.login.tag === tag) return { hash: found.mailbox.login.hash };
-  const master = masters.find((one) => one.tag === tag);
-  return master && { hash: master.hash, credentialId: master.credential_id };
+/** Why nobody can log in to the mailbox by this protocol now; undefined if the right password logs in. */
+export function loginObstacle(
+  { account, plan, domain, isProved, address, mailbox }: Recipient,
+  protocol: Protocol,
+): LoginObstacle | undefined {
+  // A catch-all receives mail, but is no user name.
+  if (!mailbox || !domain || address?.kind === "catch_all") return "no_such_mailbox";
+  if (!isInUse(account, plan)) return "account_suspended";
+  if (mailbox.status !== "active") return "mailbox_paused";
+  // A mail store may keep mail by the address alone. So an account that never proved the name must not read mail.
+  const isReady = protocol === "smtp" ? isProved && sendsMail(domain) : isProved || domain.verified_at !== null;
+  return isReady ? undefined : "domain_not_ready";
 }
 
 /**
- * Whether the password matches the hash and the mailbox may be used. A refusal computes exactly one Argon2id hash in
- * every case, so that its time tells neither whether an address exists nor how its password is kept. A successful login
- * with a keyed hash computes none: its sender knows the password already.
+ * The only hash to check: that of the mailbox, of an app password or of a master password. Undefined when no tag matches,
+ * or when the password has expired, is inactive or is for other protocols.
+ */
+function hashFor(
+  found: Recipient,
+  masters: readonly Master[],
+  { tag, protocol }: { tag: string; protocol: Protocol },
+  work: LoginWork,
+): Hash | undefined {
+  const { accountId, mailbox, appPasswords } = found;
+  if (mailbox?.login.tag === tag) return { hash: mailbox.login.hash, isByMaster: false };
+  const at = work.now().toISOString();
+  const byProtocol = protocol === "pop3" ? "pop" : protocol;
+  const isOver = (expires_at: string | null): boolean => expires_at !== null && expires_at <= at;
+  const app = appPasswords?.items.find(
+    (one) => one.tag === tag && one.protocols.includes(byProtocol) && !isOver(one.expires_at),
+  );
+  if (mailbox && appPasswords && app) {
+    const { hash, id } = app;
+    const used = { accountId, mailboxId: mailbox.id, id, appPasswords };
+    return { hash, isByMaster: false, noteUse: () => noteAppPasswordUse(used, work) };
+  }
+  // Several master passwords can be the same text, and only some of them valid.
+  const master = masters.find((one) => one.tag === tag && one.active && !isOver(one.expires_at));
+  if (!master) return undefined;
+  const { hash, credential_id } = master;
+  return { hash, isByMaster: true, noteUse: () => noteMasterUse(accountId, credential_id, work) };
+}
+
+/**
+ * Whether the password matches the hash, and the mailbox may be used. Every refusal computes exactly one Argon2id hash. So
+ * the time of a refusal shows neither whether an address exists, nor how its password is stored. A successful login with a
+ * keyed hash computes none, because the client knows the password already.
  */
 async function isRight(password: string, hash: string, key: Buffer, mayUse: boolean): Promise<boolean> {
   if (!isKeyed(hash)) return (await isPassword(password, hash)) && mayUse;
@@ -62,13 +119,14 @@ async function isRight(password: string, hash: string, key: Buffer, mayUse: bool
   return false;
 }
 
+/** The time of the last use is stored again only if the stored time is at least this old. */
 const usedEveryMs = 300_000;
 
 /**
- * Stores the time at which a master password was used, to a few minutes. A failure is ignored: the login does not
- * depend on it.
+ * Stores the time at which a master password was used, at most every five minutes. A failure is ignored: the login does
+ * not depend on the stored time.
  */
-async function noteUse(accountId: string, id: string, { table, now }: LoginWork): Promise<void> {
+async function noteMasterUse(accountId: string, id: string, { table, now }: LoginWork): Promise<void> {
   const at = now();
   const before = new Date(at.getTime() - usedEveryMs).toISOString();
   const update = { update: scopedKey(credentials, accountId, id), set: { last_used_at: at.toISOString() } };
@@ -79,27 +137,54 @@ async function noteUse(accountId: string, id: string, { table, now }: LoginWork)
   }
 }
 
+type UsedAppPassword = { accountId: string; mailboxId: string; id: string; appPasswords: StoredAppPasswords };
+
+/**
+ * Stores the time at which an app password was used, at most every five minutes, and not if the app passwords of the
+ * mailbox have changed since they were read. A failure is ignored: the login does not depend on the stored time.
+ */
+async function noteAppPasswordUse(
+  { accountId, mailboxId, id, appPasswords }: UsedAppPassword,
+  { table, now }: LoginWork,
+): Promise<void> {
+  const at = now();
+  const last = lastUseOf(appPasswords, id);
+  if (last !== null && at.getTime() - Date.parse(last) < usedEveryMs) return;
+  const update = {
+    update: appPasswordsKey(accountId, mailboxId),
+    set: { [lastUseAttribute(id)]: at.toISOString() },
+    if: { version: appPasswords.version },
+  };
+  await table.attempt(update).catch(() => undefined);
+}
+
+/** The address that is looked up for a user name. A user name that is no address gets one that nobody has. */
+export const addressOf = (user: string): { local: string; domain: string } =>
+  readAddress(user) ?? { local: "nobody", domain: "nobody.invalid" };
+
 /**
  * Logs in to the mailbox of an address: its own address or one of its aliases. Undefined when the login is refused.
  * Throws 503.
- * - The password is the mailbox's or, for sending, a master password for a scope that the mailbox is in.
+ * - The password is the mailbox's, one of its app passwords for the protocol or, for sending, a master password for a
+ *   scope that the mailbox is in.
+ * - An app password or a master password that has expired or is inactive is refused as a wrong password is.
  * - A refused login takes equally long for any address, also for an unknown one.
  */
 export async function logIn({ user, password, protocol }: Attempt, work: LoginWork): Promise<LoggedIn | undefined> {
-  const address = readAddress(user);
-  const found = await findRecipient(work.table, address ?? { local: "nobody", domain: "nobody.invalid" }, false);
-  const isKnown = found.domain !== undefined;
+  const found = await findRecipient(work.table, addressOf(user), { withAppPasswords: true });
   const [masters, key] = await Promise.all([
     mastersOf(work.table, found.accountId, found.domain, protocol),
-    isKnown ? loginKey(found.accountId, work) : Buffer.alloc(32),
+    found.domain ? loginKey(found.accountId, work) : Buffer.alloc(32),
   ]);
-  const hash = hashFor(found, passwordTag(key, password), masters);
-  const isIn = await isRight(password, hash?.hash ?? nobodysHash, key, isServed(found, protocol));
-  if (!isIn || !found.mailbox || !found.domain) return undefined;
-  if (hash?.credentialId !== undefined) await noteUse(found.accountId, hash.credentialId, work);
+  const hash = hashFor(found, masters, { tag: passwordTag(key, password), protocol }, work);
+  const isIn = await isRight(password, hash?.hash ?? nobodysHash, key, loginObstacle(found, protocol) === undefined);
+  if (!isIn || !hash || !found.mailbox || !found.domain) return undefined;
+  await hash.noteUse?.();
   return {
     address: `${found.mailbox.local_part}@${found.domain.name}`,
     accountId: found.accountId,
     domain: found.domain,
+    mailbox: found.mailbox,
+    isByMaster: hash.isByMaster,
   };
 }

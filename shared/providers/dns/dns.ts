@@ -3,18 +3,19 @@ import type { RRset, RecordType } from "../../dns/rrset.ts";
 /** A change of one RRset in a zone: replace the whole RRset, or remove it. */
 export type ZoneChange = { put: RRset } | { remove: { name: string; type: RecordType } };
 
+/** The result of a change: whether all servers have the change, and which RRsets have a record that was left out. */
 export type ZoneChanged = {
   changeId: string;
   isInSync: boolean;
   refused?: readonly { name: string; type: RecordType }[];
 };
 
-/** The members of an SOA that differ from zone to zone; `nameserver` is the first of the zone. */
+/** The members of an SOA that differ from zone to zone. `nameserver` is the first nameserver of the zone. */
 export type SoaOwner = { zone: string; nameserver: string; serial: number };
 
 /**
- * The data of the SOA of a zone, times in seconds (RFC 1035 §3.3.13). Its nameservers are updated by their provider, so
- * `refresh`, `retry` and `expire` matter only to others that load the exported zone.
+ * The data of a zone's SOA, with times in seconds (RFC 1035 §3.3.13). Our nameservers do not use `refresh`, `retry` and
+ * `expire`. They matter only to other servers that load the exported zone.
  */
 export const soaOf = ({ zone, nameserver, serial }: SoaOwner) => ({
   mname: nameserver,

@@ -9,23 +9,23 @@ import type { Key, Write } from "../../table/writes.ts";
 import { apexTtlSeconds, ZoneExists, type Dns, type SoaOwner, type ZoneChange } from "./dns.ts";
 
 /*
- * The RRsets of one owner name lie in one of 64 items, by a hash of the name, so that any change of a zone, and its
- * removal, is one transaction.
+ * The RRsets of a zone are in 64 buckets, by a hash of their owner name. So one transaction can make any change of a zone,
+ * or remove the zone.
  *
  * Access patterns
  *   a zone by its name                ZONE#<name> / ZONE
- *   the RRsets of an owner name       ZONE#<zone's name> / RRSETS#<00 to 63>
+ *   the bucket of an owner name       ZONE#<zone's name> / RRSETS#<00 to 63>
  *   a zone with all its RRsets        ZONE#<name> / RRSETS#00 to ZONE
  *   the zones that can hold a name    ZONE#<the name or a parent of it> / ZONE
  */
 const partition = (name: string): string => `ZONE#${name}`;
 const zoneKey = (name: string): Key => ({ PK: partition(name), SK: "ZONE" });
-const shelves = 64;
-const shelfKey = (zone: string, shelf: number): Key => ({
+const buckets = 64;
+const bucketKey = (zone: string, bucket: number): Key => ({
   PK: partition(zone),
-  SK: `RRSETS#${String(shelf).padStart(2, "0")}`,
+  SK: `RRSETS#${String(bucket).padStart(2, "0")}`,
 });
-const shelfOf = (owner: string): number => createHash("sha256").update(owner).digest().readUInt8(0) % shelves;
+const bucketOf = (owner: string): number => createHash("sha256").update(owner).digest().readUInt8(0) % buckets;
 
 const Zone = z.object({
   name: z.string(),
@@ -45,7 +45,7 @@ const StoredData = z.discriminatedUnion("type", [
   z.object({ type: z.enum(["HTTPS", "SVCB"]), priority: z.int(), host: z.string(), params: z.string() }),
 ]);
 const StoredRRset = z.object({ name: z.string(), type: RecordType, ttl: z.int(), data: z.array(StoredData) });
-const Shelf = z.object({ version: z.int(), rrsets: z.array(StoredRRset) });
+const Bucket = z.object({ version: z.int(), rrsets: z.array(StoredRRset) });
 
 /** The name in a zone id. The id has a random suffix, so that a later zone of the name has another id. */
 const zoneName = (zoneId: string): string => zoneId.slice(0, Math.max(0, zoneId.lastIndexOf(":")));
@@ -75,13 +75,13 @@ function requireValid(zone: string, changes: readonly ZoneChange[], after: reado
 
 /** The writes that make changes in a zone. An item that does not change is not written. */
 async function planChanges(table: Table, zone: string, changes: readonly ZoneChange[]): Promise<Write[]> {
-  const byShelf = Map.groupBy(changes, (change) => shelfOf(ownerOf(change).name));
-  const keys = [...byShelf.keys()].map((shelf) => shelfKey(zone, shelf));
+  const byBucket = Map.groupBy(changes, (change) => bucketOf(ownerOf(change).name));
+  const keys = [...byBucket.keys()].map((bucket) => bucketKey(zone, bucket));
   const items = await table.getMany(keys);
-  return [...byShelf.values()].flatMap((own, index): Write[] => {
+  return [...byBucket.values()].flatMap((own, index): Write[] => {
     const [key, item] = [keys[index], items[index]];
     if (!key) return [];
-    const { version, rrsets } = item ? Shelf.parse(item) : { version: 0, rrsets: [] };
+    const { version, rrsets } = item ? Bucket.parse(item) : { version: 0, rrsets: [] };
     const after = own.reduce<RRset[]>(applied, rrsets);
     requireValid(zone, own, after);
     if (isDeepStrictEqual(after, rrsets)) return [];
@@ -128,7 +128,7 @@ function deleteZone(table: Table, zoneId: string): Promise<void> {
     const zone = await table.get(zoneKey(name), Zone);
     if (zone?.zone_id !== zoneId) return { writes: [], value: undefined };
     // Even items that do not exist are deleted, because another request may create one before this transaction commits.
-    const all = Array.from({ length: shelves }, (_, shelf): Write => ({ delete: shelfKey(name, shelf) }));
+    const all = Array.from({ length: buckets }, (_, bucket): Write => ({ delete: bucketKey(name, bucket) }));
     return { writes: [{ delete: zoneKey(name), if: { zone_id: zoneId } }, ...all], value: undefined };
   });
 }
@@ -155,14 +155,14 @@ export async function zoneAt(
   const around = labels.map((_, index) => labels.slice(index).join("."));
   const found = await table.getMany(around.map(zoneKey));
   for (const zone of around.filter((_, index) => found[index])) {
-    const items = await table.between(partition(zone), shelfKey(zone, 0).SK, zoneKey(zone).SK);
+    const items = await table.between(partition(zone), bucketKey(zone, 0).SK, zoneKey(zone).SK);
     // The zone's own item is last; when it is missing, the zone was deleted since the first read.
     const last = items.at(-1);
     if (last?.SK !== zoneKey(zone).SK) continue;
     return {
       name: zone,
       serial: Zone.parse(last).serial,
-      rrsets: items.slice(0, -1).flatMap((item) => Shelf.parse(item).rrsets),
+      rrsets: items.slice(0, -1).flatMap((item) => Bucket.parse(item).rrsets),
     };
   }
   return undefined;

@@ -75,7 +75,7 @@ export const fromRoute53Name = (name: string): string =>
 const limits = { records: 1_000, characters: 32_000 };
 type Weight = typeof limits;
 
-/** The most of one RRset, which counts twice when it is put. */
+/** The most records and characters of one RRset. An RRset that is put counts twice. */
 const most = { records: 400, characters: limits.characters / 2 };
 
 /** An RRset in Route 53's form, without the records that are too long or too many for Route 53. */

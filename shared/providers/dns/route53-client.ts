@@ -1,7 +1,7 @@
 import type { ListResourceRecordSetsRequest, ResourceRecordSet, Route53Client } from "@aws-sdk/client-route-53";
 
 import { Problem } from "../../core/errors.ts";
-import { mayPass } from "../aws-failure.ts";
+import { isTransient } from "../aws-failure.ts";
 
 /** Loads the SDK when the first zone is needed, because most functions need none. */
 const loadSdk = () => import("@aws-sdk/client-route-53");
@@ -41,7 +41,7 @@ export async function callRoute53<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw mayPass(error) ? route53Unavailable() : error;
+    throw isTransient(error) ? route53Unavailable() : error;
   }
 }
 

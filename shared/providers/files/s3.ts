@@ -2,7 +2,7 @@ import type { S3Client } from "@aws-sdk/client-s3";
 import * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
-import { mayPass } from "../aws-failure.ts";
+import { isTransient } from "../aws-failure.ts";
 import { type Files, attachment } from "./files.ts";
 
 /** Loads the SDK when the first file is needed, because most functions need none. */
@@ -25,7 +25,7 @@ async function newClient(requestTimeoutMs: number): Promise<S3Client> {
  * The error for the caller: 503 when S3 is unavailable, else the original error.
  */
 const s3Failure = (error: unknown): unknown =>
-  !(error instanceof Problem) && mayPass(error)
+  !(error instanceof Problem) && isTransient(error)
     ? new Problem("upstream_unavailable", "The file store does not answer.", { retry_after: 2 })
     : error;
 

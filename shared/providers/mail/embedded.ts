@@ -34,7 +34,7 @@ const OutboxMail = z.object({
 });
 export type OutboxMail = z.output<typeof OutboxMail>;
 
-/** The newest mails of the outbox, newest first; with `to`, only the mails to that recipient. */
+/** Up to `limit` mails of the outbox, newest first. With `to`, only mails to this recipient. */
 export async function outbox(table: Reader, options: { to?: string; limit?: number } = {}): Promise<OutboxMail[]> {
   const { to, limit = 50 } = options;
   const range = [letterPrefix, `${letterPrefix}~`] as const;

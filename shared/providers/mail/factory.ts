@@ -66,3 +66,6 @@ export function mailHere(table: Table, now: () => Date): Mail {
   ofProcess ??= mailOf(MailEnvironment.parse(process.env));
   return ofProcess(table, now);
 }
+
+/** Whether a mail provider is configured. Reads the environment when it is called. */
+export const hasMail = (): boolean => MailEnvironment.parse(process.env).MAIL_PROVIDER !== undefined;

@@ -1,7 +1,7 @@
 import type { Letter } from "./mail.ts";
 import { type MailSender, domainOf } from "./sender.ts";
 
-/** The headers that prevent out-of-office replies: RFC 3834 §5, and those that older systems and Exchange follow. */
+/** The headers that prevent automatic replies: of RFC 3834 §5, and for older systems and Exchange. */
 export const automatic: Readonly<Record<string, string>> = {
   "Auto-Submitted": "auto-generated",
   Precedence: "bulk",

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { MailSender } from "./sender.ts";
 
 /**
- * A mail to one person. Its writer makes the `id` once, so that a repeat has the same Message-ID and can be recognized.
+ * A mail to one person. A repeat has the same `id`, and so the same Message-ID, by which mail programs recognise it.
  */
 export type Letter = { id: string; to: string; subject: string; text: string; html: string };
 
@@ -14,7 +14,7 @@ export type Letter = { id: string; to: string; subject: string; text: string; ht
  */
 export type Mail = { send: (letter: Letter) => Promise<void> };
 
-/** Thrown for a letter that was refused permanently. The message gives the server's reply, without any address. */
+/** Thrown for a letter that was refused permanently. The message has the codes of the server's reply, and no address. */
 export class MailRefused extends Error {}
 
 export const MailEnvironment = z

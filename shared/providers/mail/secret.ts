@@ -1,27 +1,37 @@
 import * as z from "zod";
 
-import { namedSecret } from "../named-secret.ts";
+import { rotatingSecret } from "../named-secret.ts";
 
-/** The secret that mail servers present in their requests: its name in Secrets Manager, or the secret itself. */
+const Key = z.string().min(16);
+
+/**
+ * The keys that mail servers present in their requests: the name of a secret in Secrets Manager, or the keys themselves.
+ * `MAIL_SECRET` has one key, or during a rotation two, separated by a comma.
+ */
 export const MailSecretEnvironment = z.object({
   MAIL_SECRET_NAME: z.string().min(1).optional(),
-  MAIL_SECRET: z.string().min(16).optional(),
+  MAIL_SECRET: z
+    .string()
+    .min(16)
+    .refine((text) => keysIn(text).length <= 2 && keysIn(text).every((key) => Key.safeParse(key).success), {
+      error: "Write one key of 16 characters or more, or two that are separated by a comma",
+    })
+    .optional(),
 });
 
-const Secret = z.string().min(16);
+const keysIn = (text: string): string[] => text.split(",");
 
-let ofProcess: (() => Promise<string>) | undefined;
+const shape = "at least 16 characters";
 
-async function noSecret(): Promise<never> {
+let stored: (() => Promise<string[]>) | undefined;
+
+/**
+ * The keys that the mail servers of this deployment present, one or two. Reads the environment when it is called. Throws
+ * 503.
+ */
+export async function mailKeys(): Promise<string[]> {
+  const { MAIL_SECRET_NAME: name, MAIL_SECRET: keys } = MailSecretEnvironment.parse(process.env);
+  if (name !== undefined) return (stored ??= rotatingSecret(name, (text) => Key.parse(text), shape))();
+  if (keys !== undefined) return keysIn(keys);
   throw new Error("No secret for the mail servers is configured. Set MAIL_SECRET_NAME or MAIL_SECRET.");
-}
-
-/** The secret that the mail servers of this deployment present. Reads the environment at the first call. Throws 503. */
-export function mailSecret(): Promise<string> {
-  if (!ofProcess) {
-    const { MAIL_SECRET_NAME: name, MAIL_SECRET: secret } = MailSecretEnvironment.parse(process.env);
-    if (name !== undefined) ofProcess = namedSecret(name, (text) => Secret.parse(text), "at least 16 characters");
-    else ofProcess = secret === undefined ? noSecret : async () => secret;
-  }
-  return ofProcess();
 }

@@ -1,7 +1,7 @@
 import type { SendEmailRequest } from "@aws-sdk/client-sesv2";
 
 import { Problem } from "../../core/errors.ts";
-import { mayPass } from "../aws-failure.ts";
+import { isTransient } from "../aws-failure.ts";
 import { automatic } from "./headers.ts";
 import { MailRefused, type Letter, type Mail } from "./mail.ts";
 import { type MailSender, writtenSender } from "./sender.ts";
@@ -60,7 +60,7 @@ const refusals = new Set(["MessageRejected", "BadRequestException"]);
 
 function failureOf(error: unknown): unknown {
   const code = error instanceof Error ? error.name : "";
-  if (mayPass(error) || passingErrors.has(code)) {
+  if (isTransient(error) || passingErrors.has(code)) {
     return new Problem("upstream_unavailable", "The mail service does not answer.", { retry_after: 30 });
   }
   return refusals.has(code) ? new MailRefused(`SES answered ${code}.`) : error;

@@ -10,15 +10,17 @@ import { domainOf, type MailSender } from "./sender.ts";
 import { readSmtpUrl, type SmtpServer } from "./smtp-url.ts";
 
 export type SmtpOptions = {
-  /** The time limits for the connection with its TLS, and for the whole delivery. */
+  /** The time limit for the connection and its TLS handshake. */
   connectTimeoutMs?: number;
+  /** The time limit for the whole delivery. */
   timeoutMs?: number;
   /** Certificates to trust instead of Node's own, as PEM. */
   ca?: string;
 };
 
 /**
- * The SMTP server that the environment configures. A URL in Secrets Manager is read as `namedSecret` says.
+ * Returns a function that reads the SMTP server from the environment's URL. A URL in Secrets Manager is read as
+ * `namedSecret` says. Throws if the environment has no URL.
  */
 export function smtpServer({ SMTP_URL_SECRET_NAME: name, SMTP_URL: url }: MailEnvironment): () => Promise<SmtpServer> {
   if (name !== undefined) return namedSecret(name, readSmtpUrl, "an smtp:// or smtps:// URL");
@@ -26,8 +28,8 @@ export function smtpServer({ SMTP_URL_SECRET_NAME: name, SMTP_URL: url }: MailEn
   return async () => readSmtpUrl(url);
 }
 
-/** The letter as bytes (RFC 5322): a text part, and the same content as HTML. */
-const composed = ({ id, to, subject, text, html }: Letter, sender: MailSender): Promise<Buffer> =>
+/** The bytes of a letter (RFC 5322, multipart/alternative): its text, and the same content as HTML. */
+const messageOf = ({ id, to, subject, text, html }: Letter, sender: MailSender): Promise<Buffer> =>
   new MailComposer({
     from: sender,
     to: { name: "", address: to },
@@ -40,21 +42,22 @@ const composed = ({ id, to, subject, text, html }: Letter, sender: MailSender): 
     .compile()
     .build();
 
-/** Turns a callback of the SMTP client into a promise. */
-const settled = <T = unknown>(
+/** Calls the SMTP client with a callback, and returns the result as a promise. */
+const promiseOf = <T = unknown>(
   work: (done: (error?: Error | null, value?: T) => void) => void,
 ): Promise<T | undefined> =>
   new Promise((resolve, reject) => work((error, value) => (error ? reject(error) : resolve(value))));
 
-async function talk(connection: SMTPConnection, { login }: SmtpServer, from: string, to: string, message: Buffer) {
-  await settled((done) => connection.connect(done));
+/** Connects, logs in if the server has a login, and sends one message. */
+async function deliver(connection: SMTPConnection, { login }: SmtpServer, from: string, to: string, message: Buffer) {
+  await promiseOf((done) => connection.connect(done));
   if (login) {
-    await settled((done) => connection.login({ credentials: { user: login.user, pass: login.password } }, done));
+    await promiseOf((done) => connection.login({ credentials: { user: login.user, pass: login.password } }, done));
   }
-  await settled((done) => connection.send({ from, to: [to], size: message.length }, message, done));
+  await promiseOf((done) => connection.send({ from, to: [to], size: message.length }, message, done));
 }
 
-/** An error of the SMTP client. */
+/** An error of the SMTP client. `command` is the SMTP command that failed, and `response` the reply of the server. */
 const SmtpFailure = z.object({
   code: z.string().catch(""),
   originalCode: z.string().optional().catch(undefined),
@@ -68,10 +71,17 @@ const mailUnavailable = (): Problem =>
     retry_after: 30,
   });
 
-/** A 5yz reply to one of these commands refuses the letter. A 5yz reply to any other command refuses us. */
-const aboutLetter = new Set(["RCPT TO", "DATA"]);
+/** The commands to which a 5yz reply refuses the letter. A 5yz reply to any other command refuses us as a client. */
+const letterCommands = new Set(["RCPT TO", "DATA"]);
 
-/** The error for the caller. It has no text of the server's reply, because that can repeat an address or a name. */
+/**
+ * The error for the caller:
+ * - `MailRefused` if the server refuses the letter permanently;
+ * - an Error if the server refuses us, if its certificate is not trusted, or if we have no login method in common;
+ * - 503 `upstream_unavailable` otherwise, also for the reply 503 (bad sequence of commands, RFC 5321 §4.2.3).
+ *
+ * Its message has the codes of the reply, but no other text, because the text can repeat an address or a name.
+ */
 function failureOf(error: unknown): Error {
   const { success, data } = SmtpFailure.safeParse(error);
   if (!success) return error instanceof Error ? error : new Error("The mail could not be sent.");
@@ -79,7 +89,7 @@ function failureOf(error: unknown): Error {
   if (responseCode >= 500 && responseCode !== 503) {
     const enhanced = /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response)?.[1];
     const reply = enhanced === undefined ? String(responseCode) : `${responseCode} ${enhanced}`;
-    return aboutLetter.has(command)
+    return letterCommands.has(command)
       ? new MailRefused(`The mail server answered ${reply} to ${command}.`)
       : new Error(`The mail server refuses our mail: it answered ${reply} to ${command}.`);
   }
@@ -90,9 +100,10 @@ function failureOf(error: unknown): Error {
   return mailUnavailable();
 }
 
+/** Sends a letter over a connection of its own. Rejects when `timeoutMs` have passed, or the connection ends early. */
 async function submit(server: SmtpServer, letter: Letter, sender: MailSender, options: Required<SmtpOptions>) {
   const { connectTimeoutMs, timeoutMs, ca } = options;
-  const message = await composed(letter, sender);
+  const message = await messageOf(letter, sender);
   const connection = new SMTPConnection({
     host: server.host,
     port: server.port,
@@ -111,7 +122,7 @@ async function submit(server: SmtpServer, letter: Letter, sender: MailSender, op
   connection.once("end", () => reject(mailUnavailable()));
   const timer = setTimeout(() => reject(mailUnavailable()), timeoutMs);
   try {
-    await Promise.race([talk(connection, server, sender.address, letter.to, message), failed]);
+    await Promise.race([deliver(connection, server, sender.address, letter.to, message), failed]);
     connection.quit();
   } catch (error) {
     connection.close();
@@ -121,7 +132,10 @@ async function submit(server: SmtpServer, letter: Letter, sender: MailSender, op
   }
 }
 
-/** Sends mail by an SMTP server, with a new connection for each letter. */
+/**
+ * Sends mail by an SMTP server (RFC 5321), with a new connection for each letter. A connection has 5 seconds, and a delivery
+ * 10 seconds, unless `options` say otherwise.
+ */
 export function smtpMail(server: () => Promise<SmtpServer>, sender: MailSender, options: SmtpOptions = {}): Mail {
   const given = { connectTimeoutMs: 5_000, timeoutMs: 10_000, ca: "", ...options };
   return { send: async (letter) => submit(await server(), letter, sender, given) };

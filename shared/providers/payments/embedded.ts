@@ -2,10 +2,21 @@ import { createHmac, randomBytes } from "node:crypto";
 
 import * as z from "zod";
 
-import { notFound } from "../../core/errors.ts";
+import { notFound, Problem } from "../../core/errors.ts";
 import { clock, Timestamp } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
+import {
+  accountOfCustomer,
+  addCardSetup,
+  cardSetup,
+  chargeOnce,
+  chargeState,
+  customerOf,
+  getStoredCharge,
+  removeCard,
+  type LocalPayment,
+} from "./embedded-cards.ts";
 import type { Payments, CheckoutInput, CheckoutStatus, PaymentEvent } from "./payments.ts";
 import { readPaymentEvent, expirySeconds, stripeVersion } from "./stripe-objects.ts";
 
@@ -28,7 +39,21 @@ export function embeddedPayments(table: Table, options: EmbeddedOptions): Paymen
       const checkout = await addCheckout(table, input, now());
       return { id: checkout.id, url: urlOf(checkout), expiresAt: new Date(checkout.expires_at) };
     },
-    readEvent: (body, headers, at) => readPaymentEvent(body, headers["stripe-signature"], webhookSecret, at),
+    readEvent: (body, headers, at) =>
+      readPaymentEvent(body, headers["stripe-signature"], webhookSecret, at, {
+        cardSetup: (session) => cardSetup(table, z.object({ id: z.string() }).parse(session).id, now()),
+        accountOfPayment: async (id) => (await readPayment(table, id))?.accountId,
+        accountOfCustomer: async (id) => accountOfCustomer(id),
+      }),
+    createCustomer: async ({ accountId }) => customerOf(accountId),
+    createCardSetup: async (input) => {
+      const { id, expires_at } = await addCardSetup(table, input, now());
+      return { id, url: new URL(`/_local/card/${id}`, baseUrl).href, expiresAt: new Date(expires_at) };
+    },
+    getCardSetup: (id) => cardSetup(table, id, now()),
+    removeCard: (id) => removeCard(table, id),
+    charge: async (input) => chargeState(await chargeOnce(table, input, now())),
+    getCharge: async (id) => chargeState(await getStoredCharge(table, id)),
     getCheckout: async (id) => {
       const checkout = await getStored(table, id);
       const status = checkoutStatus(checkout, now());
@@ -95,7 +120,7 @@ const isSameCheckout = (kept: StoredCheckout, input: CheckoutInput): boolean =>
   kept.amount === input.amount &&
   kept.currency === input.currency;
 
-/** Stores a new checkout, or returns the earlier one with the same key. Throws for the same key with another input. */
+/** Stores a new checkout, or returns the checkout with the same key. Throws if that checkout has another input. */
 function addCheckout(table: Table, input: CheckoutInput, now: Date): Promise<StoredCheckout> {
   return table.commit(async () => {
     const claim = idempotencyKey(input.idempotencyKey);
@@ -123,6 +148,18 @@ export async function getStored(table: Table, id: string): Promise<StoredCheckou
   return checkout;
 }
 
+/** A payment that was made: a succeeded charge or a paid checkout; else undefined. */
+export async function readPayment(table: Table, id: string): Promise<LocalPayment | undefined> {
+  const isCharge = id.startsWith("pi_local_");
+  const found = await (isCharge ? getStoredCharge(table, id) : getStored(table, id)).catch((error: unknown) => {
+    if (!(error instanceof Problem) || error.code !== "not_found") throw error;
+  });
+  if (!found) return undefined;
+  const isPaid = "outcome" in found ? found.outcome === "paid" : found.status === "succeeded";
+  const { account_id: accountId, amount, currency } = found;
+  return isPaid ? { id, accountId, amount, currency } : undefined;
+}
+
 const statuses = { open: "open", paid: "paid", failed: "processing", expired: "expired" } as const;
 
 export const checkoutStatus = ({ outcome, expires_at }: StoredCheckout, now: Date): CheckoutStatus =>
@@ -143,9 +180,7 @@ function isPossible(act: Act, checkout: StoredCheckout, now: Date): boolean {
   return act === "close" ? checkout.outcome === "open" : status === "open";
 }
 
-/**
- * Ends a checkout. Of two callers at the same time one succeeds. Undefined if the action is not possible any more.
- */
+/** Ends a checkout by an action. Undefined if the action is not possible any more, such as after another caller's action. */
 export function settleCheckout(table: Table, id: string, act: Act, now: Date): Promise<StoredCheckout | undefined> {
   return table.commit(async () => {
     const checkout = await getStored(table, id);

@@ -6,7 +6,17 @@ import { embeddedPayments } from "./embedded.ts";
 import type { Payments } from "./payments.ts";
 import { paymentsSecret, stripePayments } from "./stripe.ts";
 
-const calls = { createCheckout: true, readEvent: true, getCheckout: true } as const;
+const calls = {
+  createCheckout: true,
+  readEvent: true,
+  getCheckout: true,
+  createCustomer: true,
+  createCardSetup: true,
+  getCardSetup: true,
+  removeCard: true,
+  charge: true,
+  getCharge: true,
+} as const;
 
 const notConfigured =
   "No payment provider is configured. Set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
@@ -28,19 +38,19 @@ export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments
   return () => lazy<Payments>(calls, unconfigured(notConfigured));
 }
 
-let ofProcess: ReturnType<typeof paymentsOf> | undefined;
+let openPayments: ReturnType<typeof paymentsOf> | undefined;
 
 /** The payment provider of this process. Reads the environment at the first call, not at import. */
 export function payments(table: Table): Payments {
-  ofProcess ??= paymentsOf(PaymentsEnvironment.parse(process.env));
-  return ofProcess(table);
+  openPayments ??= paymentsOf(PaymentsEnvironment.parse(process.env));
+  return openPayments(table);
 }
 
 export const PaymentsEnvironment = z
   .object({
     /** A secret in Secrets Manager: JSON with Stripe's `api_key` and the endpoint's `webhook_secret`. */
     PAYMENTS_SECRET_NAME: z.string().min(1).optional(),
-    /** The page that payers return to when a checkout names none. */
+    /** For Stripe: the page to which payers return if a checkout names none. */
     PAYMENTS_RETURN_URL: z.url({ protocol: /^https?$/ }).optional(),
     /** For the embedded payments: the secret that signs webhooks, and the origin of the checkout page. */
     PAYMENTS_WEBHOOK_SECRET: z.string().min(16).optional(),

@@ -47,7 +47,97 @@ export type PaymentEvent = {
   at: Date;
 };
 
-/** Takes money through a page of the provider. Every promise may reject with 503 `upstream_unavailable`. */
+/** A card that the provider keeps for us. We never see its number. */
+export type SavedCard = { id: string; brand: string; last4: string; expMonth: number; expYear: number };
+
+/** The page on which a payer saves a card for later charges. The times are as for a checkout. */
+export type CardSetupInput = Omit<CheckoutInput, "amount" | "currency" | "description"> & { customerId: string };
+
+export type CardSetupState = {
+  id: string;
+  status: "open" | "saved" | "expired";
+  reference: string;
+  accountId: string;
+  /** The card, if it is saved. */
+  card?: SavedCard;
+};
+
+/** A payment without the payer: `amount` in minor units of `currency`. */
+export type ChargeInput = {
+  /** Our id for the charge, 1 to 200 characters. It is the idempotency key too. */
+  reference: string;
+  accountId: string;
+  customerId: string;
+  cardId: string;
+  amount: number;
+  currency: string;
+  /** The text on the payer's receipt. */
+  description: string;
+  /** When the first attempt was made. The provider forgets idempotency keys after a day, and is searched then. */
+  startedAt: Date;
+};
+
+/**
+ * The state of a charge. `failed` and `action_required` are final: the charge takes no money any more. With
+ * `action_required` the payer's bank wants the payer to confirm a payment of this amount.
+ */
+export type ChargeState = {
+  /** The provider's id. Undefined if the provider refused to begin the charge. */
+  id?: string;
+  status: "processing" | "succeeded" | "action_required" | "failed";
+  reference: string;
+  accountId: string;
+  amount: number;
+  currency: string;
+  /** For people: why the charge failed. */
+  reason?: string;
+};
+
+/** A report about a page for saving a card. */
+type CardSetupEvent = CardSetupState & { id: string; type: "card_setup"; setupId: string };
+
+/** A report that a card is not with the provider any more. */
+export type CardRemovedEvent = { id: string; type: "card_removed"; accountId: string; cardId: string };
+
+/** A report about a charge. Only `succeeded` is a fact; after any other report, ask the provider for the state. */
+export type ChargeEvent = {
+  id: string;
+  type: "charge";
+  chargeId: string;
+  reference: string;
+  accountId: string;
+  amount: number;
+  currency: string;
+  isSucceeded: boolean;
+};
+
+/** A report of a refund. `refunded` is the sum of all refunds of the payment so far. */
+export type RefundEvent = {
+  id: string;
+  type: "refund";
+  paymentId: string;
+  accountId: string;
+  refunded: number;
+  currency: string;
+};
+
+/** A report about a payment that the payer disputes at the bank. The provider takes the money when a dispute opens. */
+export type DisputeEvent = {
+  id: string;
+  type: "dispute";
+  disputeId: string;
+  paymentId: string;
+  accountId: string;
+  amount: number;
+  currency: string;
+  status: "open" | "won" | "lost";
+  reason: string;
+};
+
+/** Everything that the provider reports. Like the events of checkouts, all come in any order and more than once. */
+export type ProviderEvent = PaymentEvent | CardSetupEvent | CardRemovedEvent | ChargeEvent | RefundEvent | DisputeEvent;
+
+/** Takes money through a page of the provider, or from a saved card. Every promise may reject with 503 `upstream_unavailable`. */
 export type Payments = {
   /**
    * Opens a checkout. The same key and input return the same checkout. The same key with another input throws an Error.
@@ -55,14 +145,29 @@ export type Payments = {
   createCheckout: (input: CheckoutInput) => Promise<Checkout>;
   /**
    * Reads the event in the unchanged body of a webhook.
-   * - Undefined for a type of event that we do not use, and for a checkout that is not ours.
+   * - Undefined for a type of event that we do not use, and for a payment that is not ours.
    * - Throws 400 `malformed_request` for a signature that is not the provider's or more than 5 minutes away from `now`.
    */
   readEvent: (
     body: string,
     headers: Record<string, string | undefined>,
     now: Date,
-  ) => Promise<PaymentEvent | undefined>;
+  ) => Promise<ProviderEvent | undefined>;
   /** Asks the provider for the state of a checkout. Throws 404 `not_found`. */
   getCheckout: (id: string) => Promise<CheckoutState>;
+  /** Creates the provider's customer of an account, and returns its id. The same key returns the same customer. */
+  createCustomer: (input: { accountId: string; name: string; idempotencyKey: string }) => Promise<string>;
+  /** Opens a page on which a payer saves a card. */
+  createCardSetup: (input: CardSetupInput) => Promise<Checkout>;
+  /** Asks the provider for the state of such a page. Throws 404 `not_found`. */
+  getCardSetup: (id: string) => Promise<CardSetupState>;
+  /** Removes a saved card. Does nothing if the provider does not have the card. */
+  removeCard: (id: string) => Promise<void>;
+  /**
+   * Charges a saved card once for each reference: a repeat returns the state of the first charge. A charge that neither
+   * succeeded nor is processing is cancelled before this resolves.
+   */
+  charge: (input: ChargeInput) => Promise<ChargeState>;
+  /** Asks the provider for the state of a charge, and cancels it as `charge` does. Throws 404 `not_found`. */
+  getCharge: (id: string) => Promise<ChargeState>;
 };

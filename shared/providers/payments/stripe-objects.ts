@@ -2,7 +2,17 @@ import * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
 import { minuteMs } from "../../core/time.ts";
-import type { CheckoutState, PaymentEvent } from "./payments.ts";
+import type {
+  CardRemovedEvent,
+  CardSetupState,
+  ChargeEvent,
+  CheckoutState,
+  DisputeEvent,
+  PaymentEvent,
+  ProviderEvent,
+  RefundEvent,
+} from "./payments.ts";
+import { ChargeMetadata, isCardSetup } from "./stripe-charges.ts";
 
 /**
  * The API version that our types and parsers expect. To upgrade, read what the new version breaks and change this line.
@@ -86,8 +96,9 @@ const Envelope = z.object({
   id: z.string().min(1),
   type: z.string(),
   created: z.int(),
-  data: z.object({ object: z.unknown() }),
+  data: z.object({ object: z.unknown(), previous_attributes: z.unknown().optional() }),
 });
+type Envelope = z.output<typeof Envelope>;
 const Ours = z.object({ metadata: OurMetadata });
 
 const types = new Map<string, PaymentEvent["type"]>([
@@ -97,24 +108,47 @@ const types = new Map<string, PaymentEvent["type"]>([
   ["checkout.session.expired", "expired"],
 ]);
 
+/** What a webhook does not say, and the provider has to be asked for. */
+export type Lookups = {
+  /** The state of a session for saving a card. */
+  cardSetup: (session: unknown) => Promise<CardSetupState>;
+  /** The account whose payment this is; undefined if the payment is not ours. */
+  accountOfPayment: (paymentId: string) => Promise<string | undefined>;
+  /** The account of a customer; undefined if the customer is not ours. */
+  accountOfCustomer: (customerId: string) => Promise<string | undefined>;
+};
+
 /**
  * Reads a Stripe webhook (https://docs.stripe.com/webhooks/signature, scheme v1).
- * - Undefined for other types of events, for a session that is complete but not paid yet, and for a session without our
- *   metadata.
+ * - Undefined for other types of events, for a session that is complete but not paid yet, and for an object that is not
+ *   ours.
  * - Throws 400 `malformed_request` for an invalid signature.
- * - Throws an Error for a session of ours that we cannot read, so that Stripe sends it again.
+ * - Throws an Error for an object of ours that we cannot read, so that Stripe sends it again.
  */
 export async function readPaymentEvent(
   body: string,
   header: string | undefined,
   secret: string,
   now: Date,
-): Promise<PaymentEvent | undefined> {
+  lookups: Lookups,
+): Promise<ProviderEvent | undefined> {
   const { success, data: event } = Envelope.safeParse(await verified(body, header ?? "", secret, now));
   if (!success) return undefined;
+  if (event.type.startsWith("checkout.session.")) return readSession(event, lookups);
+  if (event.type.startsWith("payment_intent.")) return readCharge(event);
+  if (event.type.startsWith("charge.dispute.")) return readDispute(event, lookups);
+  if (event.type === "charge.refunded") return readRefund(event, lookups);
+  return event.type === "payment_method.detached" ? readRemoval(event, lookups) : undefined;
+}
+
+async function readSession(event: Envelope, lookups: Lookups): Promise<ProviderEvent | undefined> {
   const type = types.get(event.type);
   const session = event.data.object;
   if (type === undefined || !Ours.safeParse(session).success) return undefined;
+  if (isCardSetup(session)) {
+    const state = await lookups.cardSetup(session);
+    return { ...state, id: event.id, type: "card_setup", setupId: state.id };
+  }
   const { id, amount_total, currency, payment_status, metadata } = PaidSession.parse(session);
   if (type === "paid" && payment_status !== "paid") return undefined;
   return {
@@ -127,4 +161,80 @@ export async function readPaymentEvent(
     currency,
     at: new Date(event.created * 1_000),
   };
+}
+
+const Amount = z.int().positive();
+const CurrencyCode = z.string().length(3).toUpperCase();
+
+const ChargedIntent = z.object({
+  id: z.string().min(1),
+  amount: Amount,
+  currency: CurrencyCode,
+  status: z.string(),
+  metadata: ChargeMetadata,
+});
+
+function readCharge({ id, data: { object } }: Envelope): ChargeEvent | undefined {
+  if (!z.object({ metadata: ChargeMetadata }).safeParse(object).success) return undefined;
+  const intent = ChargedIntent.parse(object);
+  return {
+    id,
+    type: "charge",
+    chargeId: intent.id,
+    reference: intent.metadata.recharge_id,
+    accountId: intent.metadata.account_id,
+    amount: intent.amount,
+    currency: intent.currency,
+    isSucceeded: intent.status === "succeeded",
+  };
+}
+
+const Refunded = z.object({ payment_intent: z.string(), amount_refunded: Amount, currency: CurrencyCode });
+
+async function readRefund({ id, data }: Envelope, { accountOfPayment }: Lookups): Promise<RefundEvent | undefined> {
+  const { data: charge } = Refunded.safeParse(data.object);
+  const accountId = charge && (await accountOfPayment(charge.payment_intent));
+  if (!charge || accountId === undefined) return undefined;
+  const { payment_intent: paymentId, amount_refunded: refunded, currency } = charge;
+  return { id, type: "refund", paymentId, accountId, refunded, currency };
+}
+
+const Disputed = z.object({
+  id: z.string().min(1),
+  payment_intent: z.string(),
+  amount: Amount,
+  currency: CurrencyCode,
+  status: z.string(),
+  reason: z.string(),
+});
+
+/** Inquiries (`warning_…`) take no money, and become a dispute or end. */
+const disputeStatuses = new Map<string, DisputeEvent["status"]>([
+  ["needs_response", "open"],
+  ["under_review", "open"],
+  ["won", "won"],
+  ["lost", "lost"],
+  ["appeal_needs_response", "lost"],
+  ["appeal_under_review", "lost"],
+]);
+
+async function readDispute({ id, data }: Envelope, { accountOfPayment }: Lookups): Promise<DisputeEvent | undefined> {
+  const { data: dispute } = Disputed.safeParse(data.object);
+  const status = disputeStatuses.get(dispute?.status ?? "");
+  const accountId = dispute && status && (await accountOfPayment(dispute.payment_intent));
+  if (!dispute || status === undefined || accountId === undefined) return undefined;
+  const { id: disputeId, payment_intent: paymentId, amount, currency, reason } = dispute;
+  return { id, type: "dispute", disputeId, paymentId, accountId, amount, currency, status, reason };
+}
+
+const Detached = z.object({
+  object: z.object({ id: z.string().min(1) }),
+  previous_attributes: z.object({ customer: z.string().min(1) }),
+});
+
+async function readRemoval({ id, data }: Envelope, lookups: Lookups): Promise<CardRemovedEvent | undefined> {
+  const { data: detached } = Detached.safeParse(data);
+  const accountId = detached && (await lookups.accountOfCustomer(detached.previous_attributes.customer));
+  if (!detached || accountId === undefined) return undefined;
+  return { id, type: "card_removed", accountId, cardId: detached.object.id };
 }

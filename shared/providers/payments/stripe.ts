@@ -2,8 +2,17 @@ import type { Stripe } from "stripe";
 import * as z from "zod";
 
 import { Problem, notFound } from "../../core/errors.ts";
+import { clock } from "../../core/time.ts";
 import { type NamedSecretOptions, namedSecret } from "../named-secret.ts";
-import type { Checkout, CheckoutInput, Payments } from "./payments.ts";
+import type { CardSetupInput, Checkout, CheckoutInput, Payments } from "./payments.ts";
+import {
+  cardSetupState,
+  chargeCard,
+  ChargeMetadata,
+  CustomerMetadata,
+  isCardSetup,
+  settledIntent,
+} from "./stripe-charges.ts";
 import { OurMetadata, expirySeconds, readPaymentEvent, sessionState, stripeVersion } from "./stripe-objects.ts";
 
 type PaymentsSecret = { apiKey: string; webhookSecret: string };
@@ -99,9 +108,57 @@ async function create(client: Stripe, input: CheckoutInput, returnUrl: string | 
   return { id, url, expiresAt: new Date(expires_at * 1_000) };
 }
 
+async function createCardSetup(
+  client: Stripe,
+  input: CardSetupInput,
+  returnUrl: string | undefined,
+): Promise<Checkout> {
+  const { reference, accountId, customerId, cancelUrl, expiresAt, idempotencyKey } = input;
+  const successUrl = input.successUrl ?? returnUrl;
+  if (successUrl === undefined) throw new Error("PAYMENTS_RETURN_URL is not set. A page needs it to lead back.");
+  const { id, url, expires_at } = await client.checkout.sessions.create(
+    {
+      mode: "setup",
+      customer: customerId,
+      allowed_payment_method_types: ["card"],
+      client_reference_id: reference,
+      metadata: { account_id: accountId, reference },
+      expires_at: expirySeconds(expiresAt, new Date()),
+      success_url: successUrl,
+      ...(cancelUrl === undefined ? {} : { cancel_url: cancelUrl }),
+    },
+    { idempotencyKey },
+  );
+  if (url === null) throw new Error(`Stripe created the session ${id} without the URL of its page`);
+  return { id, url, expiresAt: new Date(expires_at * 1_000) };
+}
+
+/** Stripe says only which payment a refund or a dispute is about. Our metadata says whose payment it is. */
+async function accountOfPayment(client: Stripe, paymentId: string): Promise<string | undefined> {
+  const { metadata } = await client.paymentIntents.retrieve(paymentId);
+  const charge = ChargeMetadata.safeParse(metadata);
+  if (charge.success) return charge.data.account_id;
+  const { data } = await client.checkout.sessions.list({ payment_intent: paymentId, limit: 1 });
+  return OurMetadata.safeParse(data[0]?.metadata).data?.account_id;
+}
+
+const accountOfCustomer = async (client: Stripe, customerId: string): Promise<string | undefined> =>
+  CustomerMetadata.safeParse(await client.customers.retrieve(customerId)).data?.metadata.account_id;
+
+/** Returns undefined for an object that Stripe does not have. */
+async function orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (StripeFailure.safeParse(error).data?.code !== "resource_missing") throw error;
+    return undefined;
+  }
+}
+
 /**
- * Takes payments by Stripe Checkout: sessions of mode `payment` with one line. All attempts of a request (at most
- * three) have the same Idempotency-Key. A refusal by Stripe is a mistake of ours, and an Error.
+ * Takes payments by Stripe Checkout (sessions of mode `payment` with one line), and from cards that were saved by
+ * sessions of mode `setup` (PaymentIntents). All attempts of a request (at most three) have the same Idempotency-Key. A
+ * refusal by Stripe is a mistake of ours, and an Error.
  */
 export function stripePayments(secret: () => Promise<PaymentsSecret>, options: StripeOptions = {}): Payments {
   let connected: { apiKey: string; client: Promise<Stripe> } | undefined;
@@ -110,16 +167,48 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
     if (connected?.apiKey !== apiKey) connected = { apiKey, client: newClient(apiKey, options) };
     return connected.client;
   };
+  const call = <T>(work: (client: Stripe) => Promise<T>): Promise<T> => callStripe(async () => work(await connect()));
+  const getSession = (client: Stripe, id: string): Promise<Stripe.Checkout.Session> => {
+    if (!/^cs_\w{1,200}$/.test(id)) throw notFound();
+    return client.checkout.sessions.retrieve(id, undefined, readOptions(options));
+  };
   return {
-    createCheckout: (input) => callStripe(async () => create(await connect(), input, options.returnUrl)),
+    createCheckout: (input) => call((client) => create(client, input, options.returnUrl)),
     readEvent: async (body, headers, now) =>
-      readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecret, now),
+      readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecret, now, {
+        cardSetup: (session) => call((client) => cardSetupState(session, client)),
+        accountOfPayment: (id) => call((client) => orUndefined(accountOfPayment(client, id))),
+        accountOfCustomer: (id) => call((client) => orUndefined(accountOfCustomer(client, id))),
+      }),
     getCheckout: (id) =>
-      callStripe(async () => {
-        if (!/^cs_\w{1,200}$/.test(id)) throw notFound();
-        const session = await (await connect()).checkout.sessions.retrieve(id, undefined, readOptions(options));
+      call(async (client) => {
+        const session = await getSession(client, id);
         if (!OurMetadata.safeParse(session.metadata).success) throw notFound();
         return sessionState(session);
       }),
+    createCustomer: ({ accountId, name, idempotencyKey }) =>
+      call(async (client) => {
+        const input = { name, metadata: { account_id: accountId } };
+        return (await client.customers.create(input, { idempotencyKey })).id;
+      }),
+    createCardSetup: (input) => call((client) => createCardSetup(client, input, options.returnUrl)),
+    getCardSetup: (id) =>
+      call(async (client) => {
+        const session = await getSession(client, id);
+        if (!isCardSetup(session)) throw notFound();
+        return cardSetupState(session, client);
+      }),
+    removeCard: (id) =>
+      call(async (client) => {
+        await orUndefined(client.paymentMethods.detach(id).catch(ignoreDetached));
+      }),
+    charge: (input) => call((client) => chargeCard(input, client, clock())),
+    getCharge: (id) => call(async (client) => settledIntent(await client.paymentIntents.retrieve(id), client)),
   };
+}
+
+/** Stripe refuses to detach a card twice, without a code of its own for that. */
+function ignoreDetached(error: unknown): void {
+  const { data } = z.object({ message: z.string() }).safeParse(error);
+  if (!/not attached/i.test(data?.message ?? "")) throw error;
 }

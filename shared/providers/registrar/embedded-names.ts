@@ -1,11 +1,16 @@
+import { randomBytes } from "node:crypto";
+
 import * as z from "zod";
 
-import { Timestamp, clock, dayMs, yearsAfter } from "../../core/time.ts";
+import { Timestamp, clock, dayMs, later, yearsAfter } from "../../core/time.ts";
 import type { Table } from "../../table/table.ts";
-import type { Key } from "../../table/writes.ts";
+import type { Key, Write } from "../../table/writes.ts";
 import {
+  Contact,
   renewalGraceMs,
   redemptionMs,
+  mostYears,
+  transferLockMs,
   type OperationKind,
   type Registration,
   type RegistrarOperation,
@@ -26,21 +31,33 @@ export function operationKey(id: string): Key | undefined {
   return name === undefined ? undefined : { PK: partition(name), SK: `OPERATION#${rest}` };
 }
 
-export const operationId = (name: string, begunAt: Date, random: string): string =>
+const operationId = (name: string, begunAt: Date, random: string): string =>
   `${name}/${begunAt.toISOString()}#${random}`;
 
 /** An operation of the registry. It runs until `settles_at`, but its outcome is stored when it begins. */
 export const StoredOperation = z.object({
   id: z.string(),
   /** Operations of earlier versions all register a name. */
-  kind: z.enum(["register", "renew"]).default("register"),
+  kind: z.enum(["register", "renew", "transfer", "transfer_out", "contact"]).default("register"),
   settles_at: Timestamp,
   outcome: z.enum(["succeeded", "failed"]),
+  /** Why the operation failed. By default, the sentence of `failures` for its kind. */
+  reason: z.string().optional(),
 });
 export type StoredOperation = z.output<typeof StoredOperation>;
 
+/** A registration at another registrar. Names of earlier versions have no auth code, so they cannot be transferred. */
+const Elsewhere = z.object({
+  auth_code: z.string().optional(),
+  locked: z.boolean().default(false),
+  /** When the name was registered, or was transferred last. */
+  registered_at: Timestamp.optional(),
+  expires_at: Timestamp.optional(),
+});
+export type Elsewhere = z.output<typeof Elsewhere>;
+
 const StoredName = z.discriminatedUnion("holder", [
-  z.object({ holder: z.literal("elsewhere"), version: z.int(), nameservers: z.array(z.string()) }),
+  Elsewhere.extend({ holder: z.literal("elsewhere"), version: z.int(), nameservers: z.array(z.string()) }),
   z.object({
     holder: z.literal("us"),
     version: z.int(),
@@ -50,16 +67,28 @@ const StoredName = z.discriminatedUnion("holder", [
     auto_renew: z.boolean(),
     /** The end of the registration before `renewal`, or of one of its years if the registry renews it. */
     expires_at: Timestamp,
+    locked: z.boolean().default(true),
+    privacy: z.boolean().default(true),
+    /** Absent for names that earlier versions registered. */
+    contact: Contact.optional(),
+    /** Absent until somebody asks for it. */
+    auth_code: z.string().optional(),
     /** The latest renewal, which adds `years` if it succeeds. */
     renewal: z.object({ operation: StoredOperation, years: z.int() }).optional(),
+    /** The registration elsewhere from which `operation` transfers the name; absent for a name that was registered. */
+    elsewhere: Elsewhere.optional(),
+    /** The operation by which another registrar takes the name over, and its registration there. */
+    departure: z.object({ operation: StoredOperation, elsewhere: Elsewhere }).optional(),
   }),
 ]);
 type StoredName = z.output<typeof StoredName>;
 type OurName = Extract<StoredName, { holder: "us" }>;
 
-/** The holder of a name. While an operation registers a name for us, the name is `running`. */
-export type Standing =
-  | { status: "free" | "elsewhere" | "pending_delete" }
+/** The state of a name at some time. While an operation registers the name for us, it is `running`. */
+export type NameState =
+  | { status: "free" | "pending_delete" }
+  /** `transfer` is an operation that transfers the name to us and is running. */
+  | { status: "elsewhere"; elsewhere: Elsewhere; transfer?: StoredOperation }
   | { status: "running"; name: OurName }
   | { status: "ours"; name: OurName; expiresAt: Date; phase: Registration["phase"] };
 
@@ -86,13 +115,22 @@ function endOf({ expires_at, auto_renew, renewal }: OurName, now: Date): Date {
 /** How long a name that was not restored stays taken, in milliseconds. */
 const pendingDeleteMs = 5 * dayMs;
 
-/** The holder of a name at a given time. After its end, a name of ours is free only after all the registry's periods. */
-export function standingOf(name: StoredName | undefined, now: Date): Standing {
+/**
+ * The state of a name at a given time. After the end of its registration, a name of ours goes through grace, redemption and
+ * pending deletion before it is free.
+ */
+export function stateAt(name: StoredName | undefined, now: Date): NameState {
   if (!name) return { status: "free" };
-  if (name.holder === "elsewhere") return { status: "elsewhere" };
-  const { operation } = name;
-  if (now < new Date(operation.settles_at)) return { status: "running", name };
-  if (operation.outcome === "failed") return { status: "free" };
+  if (name.holder === "elsewhere") return { status: "elsewhere", elsewhere: name };
+  const { operation, elsewhere, departure } = name;
+  const { state } = operationState(operation, now);
+  if (state === "running") {
+    return elsewhere ? { status: "elsewhere", elsewhere, transfer: operation } : { status: "running", name };
+  }
+  if (state === "failed") return elsewhere ? { status: "elsewhere", elsewhere } : { status: "free" };
+  if (departure && now >= new Date(departure.operation.settles_at)) {
+    return { status: "elsewhere", elsewhere: departure.elsewhere };
+  }
   const expiresAt = endOf(name, now);
   const pastMs = now.getTime() - expiresAt.getTime();
   if (pastMs >= renewalGraceMs + redemptionMs + pendingDeleteMs) return { status: "free" };
@@ -101,15 +139,56 @@ export function standingOf(name: StoredName | undefined, now: Date): Standing {
   return { status: "ours", name, expiresAt, phase };
 }
 
-const failures: Record<OperationKind, string> = {
+const failures: Record<StoredOperation["kind"], string> = {
   register: "The registry did not register the name.",
   renew: "The registry did not renew the name.",
+  transfer: "The registry did not transfer the name.",
+  contact: "The registry did not change the contact.",
+  transfer_out: "The registry did not transfer the name to another registrar.",
 };
 
 /** The state of an operation at a given time. */
-export function operationState({ id, kind, settles_at, outcome }: StoredOperation, now: Date): RegistrarOperation {
+export function operationState(
+  { id, kind, settles_at, outcome, reason = failures[kind] }: StoredOperation,
+  now: Date,
+): RegistrarOperation {
   if (now < new Date(settles_at)) return { id, state: "running" };
-  return outcome === "failed" ? { id, state: "failed", reason: failures[kind] } : { id, state: "succeeded" };
+  return outcome === "failed" ? { id, state: "failed", reason } : { id, state: "succeeded" };
+}
+
+const failingMs = 30_000;
+const slowMs: Record<StoredOperation["kind"], number> = {
+  register: 30_000,
+  renew: 30_000,
+  contact: 30_000,
+  transfer: 5 * dayMs,
+  transfer_out: 5 * dayMs,
+};
+const failing: Partial<Record<StoredOperation["kind"], RegExp>> = {
+  register: /^fails-/,
+  renew: /^renewal-fails-/,
+  transfer: /^transfer-(?:fails|refused)-/,
+  contact: /^contact-fails-/,
+};
+
+/** A new operation. The beginning of the name decides how it ends. */
+export function newOperation(
+  name: string,
+  kind: StoredOperation["kind"],
+  now: Date,
+): { operation: StoredOperation; write: Write } {
+  const fails = failing[kind]?.test(name) ?? false;
+  const isRefused = kind === "transfer" && name.startsWith("transfer-refused-");
+  const operation: StoredOperation = {
+    id: operationId(name, now, randomBytes(8).toString("hex")),
+    kind,
+    settles_at: later(now, fails ? failingMs : name.startsWith("slow-") ? slowMs[kind] : 0),
+    outcome: fails ? "failed" : "succeeded",
+    ...(isRefused ? { reason: "The present registrar refused the transfer." } : {}),
+  };
+  const key = operationKey(operation.id);
+  if (!key) throw new Error(`An operation for ${name} has no key.`);
+  return { operation, write: { put: { ...key, ...operation }, if: "absent" } };
 }
 
 /** The latest operation of a kind for a name that began at `since` or later. */
@@ -131,29 +210,88 @@ export async function delegationOf(
   now: () => Date = clock,
 ): Promise<readonly string[] | undefined> {
   const stored = await getName(table, name);
-  const standing = standingOf(stored, now());
+  const current = stateAt(stored, now());
   if (!stored || stored.nameservers.length === 0) return undefined;
-  const isListed = standing.status === "elsewhere" || (standing.status === "ours" && standing.phase !== "redemption");
+  const isListed = current.status === "elsewhere" || (current.status === "ours" && current.phase !== "redemption");
   return isListed ? stored.nameservers : undefined;
 }
 
+type Ours = Extract<NameState, { status: "ours" }>;
+
+/** Why a registry does not transfer a name of ours to another registrar; undefined if it does. */
+function departureRefusal({ name, phase }: Ours, authCode: string | undefined, now: Date): string | undefined {
+  if (name.auth_code === undefined || name.auth_code !== authCode) return "The auth code is wrong.";
+  if (name.locked) return "The name is locked against transfer.";
+  if (name.departure) return "The name is being transferred to another registrar already.";
+  if (phase === "redemption") return "The name is in redemption.";
+  const from = later(new Date(name.operation.settles_at), transferLockMs);
+  return from > now.toISOString() ? `The name cannot be transferred before ${from}.` : undefined;
+}
+
+/** Plans the operation by which another registrar takes over a name of ours. Throws if the registry refuses it. */
+function planDeparture(name: string, ours: Ours, given: Partial<Elsewhere>, now: Date) {
+  const refusal = departureRefusal(ours, given.auth_code, now);
+  if (refusal !== undefined) throw new Error(refusal);
+  const { operation, write } = newOperation(name, "transfer_out", now);
+  const [withAYear, most] = [yearsAfter(ours.expiresAt, 1), yearsAfter(now, mostYears)];
+  const elsewhere: Elsewhere = {
+    locked: false,
+    registered_at: operation.settles_at,
+    expires_at: (withAYear < most ? withAYear : most).toISOString(),
+    ...given,
+  };
+  const { version } = ours.name;
+  const set = { departure: { operation, elsewhere }, version: version + 1 };
+  const writes: Write[] = [{ update: registeredNameKey(name), set, if: { version } }, write];
+  return { operation, writes };
+}
+
 /**
- * Registers a name elsewhere, for a holder who is not us, with these nameservers. Without nameservers the name is not
- * delegated. Throws for a name that is registered through us, is being registered, or is not free again.
+ * Registers a name at another registrar, or changes its registration there. Members that are not given stay as they are.
+ * - Without nameservers the name is not delegated.
+ * - While the name is transferred to us, only its nameservers can change.
+ * - With its auth code, a name of ours is transferred to the other registrar, and keeps its nameservers.
+ *
+ * Returns since when the name is registered so (RFC 3339). Throws for a name that is ours and cannot be transferred, is
+ * being registered, or is not free yet.
  */
-export function delegate(
+export function registerElsewhere(
+  table: Table,
+  name: string,
+  given: Partial<Elsewhere> & { nameservers?: readonly string[] | undefined },
+  now: () => Date = clock,
+): Promise<string> {
+  return table.commit(async () => {
+    const at = now().toISOString();
+    const stored = await getName(table, name);
+    const current = stateAt(stored, now());
+    if (current.status === "ours" && given.auth_code !== undefined) {
+      const { nameservers: _, ...registration } = given;
+      const { writes, operation } = planDeparture(name, current, registration, now());
+      return { writes, value: operation.settles_at };
+    }
+    if (current.status !== "free" && current.status !== "elsewhere") {
+      throw new Error(`${name} is already registered through this registrar.`);
+    }
+    const known = current.status === "elsewhere" ? current : undefined;
+    const version = stored?.version ?? 0;
+    const nameservers = given.nameservers ?? (known && stored?.nameservers) ?? [];
+    if (known?.transfer) {
+      const isDelegation = Object.keys(given).every((member) => member === "nameservers");
+      if (!isDelegation) throw new Error(`${name} is being transferred to this registrar.`);
+      const set = { nameservers, version: version + 1 };
+      return { writes: [{ update: registeredNameKey(name), set, if: { version } }], value: at };
+    }
+    const own = { holder: "elsewhere", version: version + 1, nameservers };
+    const put = { ...registeredNameKey(name), ...known?.elsewhere, ...given, ...own };
+    return { writes: [{ put, if: stored ? { version } : "absent" }], value: at };
+  });
+}
+
+/** Registers a name elsewhere with these nameservers, or changes them. */
+export const delegate = async (
   table: Table,
   name: string,
   nameservers: readonly string[],
   now: () => Date = clock,
-): Promise<void> {
-  return table.commit(async () => {
-    const stored = await getName(table, name);
-    const { status } = standingOf(stored, now());
-    if (status !== "free" && status !== "elsewhere")
-      throw new Error(`${name} is already registered through this registrar.`);
-    const version = stored?.version ?? 0;
-    const put = { ...registeredNameKey(name), holder: "elsewhere", version: version + 1, nameservers };
-    return { writes: [{ put, if: stored ? { version } : "absent" }], value: undefined };
-  });
-}
+): Promise<void> => void (await registerElsewhere(table, name, { nameservers }, now));

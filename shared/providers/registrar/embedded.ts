@@ -6,26 +6,30 @@ import type { Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import {
   getName,
+  newOperation,
   latestOperation,
   registeredNameKey,
-  operationId,
   operationKey,
-  standingOf,
+  stateAt,
   operationState,
   StoredOperation,
-  type Standing,
+  type Elsewhere,
+  type NameState,
 } from "./embedded-names.ts";
 import {
   renewalGraceMs,
   mostYears,
   redemptionMs,
+  transferLockMs,
   Refused,
-  type OperationKind,
+  type Contact,
   type Offer,
   type Registrar,
   type RegistrarOperation,
   type Registration,
   type Renewing,
+  type TransferOffer,
+  type Transferring,
 } from "./registrar.ts";
 
 /** The prices of a name for a year, in minor units of `currency` (shared/core/money.ts). */
@@ -45,6 +49,7 @@ export const prices: ReadonlyMap<string, Price> = new Map([
   ["biz", { registration: 1_800, renewal: 2_100 }],
   ["me", { registration: 1_750, renewal: 2_250 }],
   ["de", { registration: 900, renewal: 900 }],
+  ["com.au", { registration: 1_900, renewal: 1_900 }],
   ["co.uk", { registration: 925, renewal: 925 }],
   ["eu", { registration: 1_050, renewal: 1_050 }],
   ["xyz", { registration: 299, renewal: 1_399 }],
@@ -57,8 +62,6 @@ export const premiumFactor = 100;
 
 /** The price of restoring a name in redemption, in minor units. */
 export const restoreFee = 8_000;
-
-const slowMs = 30_000;
 
 /**
  * A label of letters, digits and hyphens, with no hyphen at an end; only A-labels have two in the middle (RFC 5891
@@ -75,12 +78,12 @@ const registrarUnavailable = (): Problem =>
   new Problem("upstream_unavailable", "The registrar does not answer.", { retry_after: 2 });
 
 /** The offer for a name, given its holder. */
-function offerOf(name: string, standing: Standing): Offer {
+function offerOf(name: string, current: NameState): Offer {
   const { first, tld } = partsOf(name);
   const price = prices.get(tld);
   if (tld === "" || !label.test(first)) return { name, status: "invalid" };
   if (!price) return { name, status: "unsupported_tld" };
-  if (standing.status !== "free" || first.startsWith("taken-")) return { name, status: "unavailable" };
+  if (current.status !== "free" || first.startsWith("taken-")) return { name, status: "unavailable" };
   if (first.startsWith("reserved-")) return { name, status: "reserved" };
   if (first.startsWith("silent-")) return { name, status: "unknown" };
   const { registration, renewal } = price;
@@ -98,43 +101,34 @@ const refusals: Record<Exclude<Offer["status"], "available" | "unknown">, string
 };
 
 /** Throws when the registry refuses the name, or does not answer. */
-function refuse(name: string, standing: Standing): void {
-  const { status } = offerOf(name, standing);
+function refuse(name: string, current: NameState): void {
+  const { status } = offerOf(name, current);
   if (status === "unknown") throw registrarUnavailable();
   if (status !== "available") throw new Refused(refusals[status]);
   if (name.startsWith("refused-")) throw new Refused("The registry refuses this registration.");
 }
 
-/** A new operation. The beginning of the name decides how it ends. */
-function newOperation(name: string, kind: OperationKind, now: Date): { operation: StoredOperation; write: Write } {
-  const fails = name.startsWith(kind === "register" ? "fails-" : "renewal-fails-");
-  const operation: StoredOperation = {
-    id: operationId(name, now, randomBytes(8).toString("hex")),
-    kind,
-    settles_at: later(now, fails || name.startsWith("slow-") ? slowMs : 0),
-    outcome: fails ? "failed" : "succeeded",
-  };
-  const key = operationKey(operation.id);
-  if (!key) throw new Error(`An operation for ${name} has no key.`);
-  return { operation, write: { put: { ...key, ...operation }, if: "absent" } };
-}
-
 const isLost = (name: string): boolean => name.startsWith("lost-");
 
-async function register(table: Table, name: string, now: Date): Promise<RegistrarOperation> {
+async function register(
+  table: Table,
+  { name, contact }: { name: string; contact: Contact },
+  now: Date,
+): Promise<RegistrarOperation> {
   const { operation, isNew } = await table.commit(async () => {
     const stored = await getName(table, name);
-    const standing = standingOf(stored, now);
-    if (standing.status === "running" || (standing.status === "ours" && isLost(name))) {
-      return { writes: [], value: { operation: standing.name.operation, isNew: false } };
+    const current = stateAt(stored, now);
+    if (current.status === "running" || (current.status === "ours" && isLost(name))) {
+      return { writes: [], value: { operation: current.name.operation, isNew: false } };
     }
-    refuse(name, standing);
+    refuse(name, current);
     const { operation, write } = newOperation(name, "register", now);
     const held = {
       holder: "us",
       version: (stored?.version ?? 0) + 1,
       nameservers: [],
       operation,
+      contact,
       auto_renew: false,
       expires_at: yearsAfter(new Date(operation.settles_at), 1).toISOString(),
     };
@@ -146,11 +140,11 @@ async function register(table: Table, name: string, now: Date): Promise<Registra
   return operationState(operation, now);
 }
 
-type Ours = Extract<Standing, { status: "ours" }>;
+type Ours = Extract<NameState, { status: "ours" }>;
 
 /** Throws `Refused` when the registry does not renew the name. */
-function refuseRenewal({ name, years, expiresAt, restore }: Renewing, standing: Ours, now: Date): void {
-  const end = standing.expiresAt;
+function refuseRenewal({ name, years, expiresAt, restore }: Renewing, current: Ours, now: Date): void {
+  const end = current.expiresAt;
   if (name.startsWith("renewal-refused-")) throw new Refused("The registry refuses this renewal.");
   if (end.getUTCFullYear() !== new Date(expiresAt).getUTCFullYear()) {
     throw new Refused(`The registration ends at ${end.toISOString()}.`);
@@ -158,7 +152,7 @@ function refuseRenewal({ name, years, expiresAt, restore }: Renewing, standing: 
   if (yearsAfter(end, years) > yearsAfter(now, mostYears)) {
     throw new Refused(`A name is registered for at most ${mostYears} years.`);
   }
-  if ((standing.phase === "redemption") === restore) return;
+  if ((current.phase === "redemption") === restore) return;
   throw new Refused(restore ? "The name needs no restoration." : "The name has to be restored.");
 }
 
@@ -166,18 +160,18 @@ async function renew(table: Table, input: Renewing, now: Date): Promise<Registra
   const { name, years } = input;
   if (name.startsWith("renewal-silent-")) throw registrarUnavailable();
   const { operation, isNew } = await table.commit(async () => {
-    const standing = standingOf(await getName(table, name), now);
-    if (standing.status !== "ours") throw new Refused("The name is not registered here.");
-    const { version, renewal } = standing.name;
+    const current = stateAt(await getName(table, name), now);
+    if (current.status !== "ours") throw new Refused("The name is not registered here.");
+    const { version, renewal } = current.name;
     if (renewal && operationState(renewal.operation, now).state === "running") {
       return { writes: [], value: { operation: renewal.operation, isNew: false } };
     }
-    refuseRenewal(input, standing, now);
+    refuseRenewal(input, current, now);
     const { operation, write } = newOperation(name, "renew", now);
     const set = {
       version: version + 1,
       auto_renew: false,
-      expires_at: standing.expiresAt.toISOString(),
+      expires_at: current.expiresAt.toISOString(),
       renewal: { operation, years },
     };
     const writes: Write[] = [{ update: registeredNameKey(name), set, if: { version } }, write];
@@ -187,22 +181,88 @@ async function renew(table: Table, input: Renewing, now: Date): Promise<Registra
   return operationState(operation, now);
 }
 
+const isTransferSilent = (name: string): boolean => /^(?:transfer-)?silent-/.test(name);
+
+/** The end of a registration elsewhere, once it is transferred to us. Without a stored end, it has a year left. */
+const transferredUntil = ({ expires_at }: Elsewhere, now: Date): Date =>
+  yearsAfter(new Date(expires_at ?? yearsAfter(now, 1)), 1);
+
+/** The offer to transfer a name to us, given its holder. */
+function transferOfferOf(name: string, authCode: string, current: NameState, now: Date): TransferOffer {
+  const { first, tld } = partsOf(name);
+  const price = prices.get(tld)?.renewal;
+  if (tld === "" || !label.test(first)) return { name, status: "invalid" };
+  if (price === undefined) return { name, status: "unsupported_tld" };
+  if (isTransferSilent(name)) return { name, status: "unknown" };
+  if (current.status === "free") return { name, status: "not_registered" };
+  if (current.status === "pending_delete") {
+    return { name, status: "refused", reason: "The registry is deleting the name." };
+  }
+  if (current.status !== "elsewhere" || current.transfer) return { name, status: "ours" };
+  const { auth_code, locked, registered_at = 0 } = current.elsewhere;
+  if (auth_code !== authCode) return { name, status: "auth_code_wrong" };
+  if (locked) return { name, status: "locked" };
+  const transferableAt = later(new Date(registered_at), transferLockMs);
+  if (transferableAt > now.toISOString()) return { name, status: "too_soon", transferableAt };
+  if (transferredUntil(current.elsewhere, now) > yearsAfter(now, mostYears)) return { name, status: "too_many_years" };
+  return { name, status: "transferable", price };
+}
+
+async function transfer(
+  table: Table,
+  { name, authCode, contact }: Transferring,
+  now: Date,
+): Promise<RegistrarOperation> {
+  if (isTransferSilent(name)) throw registrarUnavailable();
+  const { operation, isNew } = await table.commit(async () => {
+    const stored = await getName(table, name);
+    const current = stateAt(stored, now);
+    const begun = current.status === "elsewhere" ? current.transfer : undefined;
+    if (begun) return { writes: [], value: { operation: begun, isNew: false } };
+    const { status } = transferOfferOf(name, authCode, current, now);
+    if (status !== "transferable" || current.status !== "elsewhere" || !stored) {
+      throw new Refused(`The registry refuses this transfer: the name is ${status.replaceAll("_", " ")}.`);
+    }
+    const { operation, write } = newOperation(name, "transfer", now);
+    const held = {
+      holder: "us",
+      version: stored.version + 1,
+      nameservers: stored.nameservers,
+      operation,
+      contact,
+      auto_renew: false,
+      expires_at: transferredUntil(current.elsewhere, now).toISOString(),
+      elsewhere: current.elsewhere,
+    };
+    const writes: Write[] = [{ put: { ...registeredNameKey(name), ...held }, if: { version: stored.version } }, write];
+    return { writes, value: { operation, isNew: true } };
+  });
+  if (isNew && isLost(name)) throw registrarUnavailable();
+  return operationState(operation, now);
+}
+
 const eppStatuses: Record<Registration["phase"], readonly string[]> = {
-  registered: ["clientTransferProhibited"],
-  grace: ["clientTransferProhibited", "autoRenewPeriod"],
-  redemption: ["clientTransferProhibited", "redemptionPeriod", "pendingDelete"],
+  registered: [],
+  grace: ["autoRenewPeriod"],
+  redemption: ["redemptionPeriod", "pendingDelete"],
 };
 
-function registrationOf(standing: Standing): Registration | undefined {
-  if (standing.status !== "ours") return undefined;
-  const { expiresAt, phase } = standing;
-  const { auto_renew: autoRenew, nameservers } = standing.name;
+function registrationOf(current: NameState): Registration | undefined {
+  if (current.status !== "ours") return undefined;
+  const { expiresAt, phase } = current;
+  const { auto_renew: autoRenew, nameservers, locked, privacy, operation, departure } = current.name;
   return {
     expiresAt: expiresAt.toISOString(),
     phase,
     graceEndsAt: later(expiresAt, renewalGraceMs),
     redemptionEndsAt: later(expiresAt, renewalGraceMs + redemptionMs),
-    statuses: eppStatuses[phase],
+    transferableAt: later(new Date(operation.settles_at), transferLockMs),
+    statuses: [
+      ...(locked ? ["clientTransferProhibited"] : []),
+      ...(departure ? ["pendingTransfer"] : []),
+      ...eppStatuses[phase],
+    ],
+    privacy,
     autoRenew,
     nameservers,
   };
@@ -213,22 +273,49 @@ function update(
   table: Table,
   name: string,
   now: Date,
-  changes: (standing: Ours) => Record<string, unknown>,
+  changes: (current: Ours) => Record<string, unknown>,
 ): Promise<void> {
   return table.commit(async () => {
-    const standing = standingOf(await getName(table, name), now);
-    if (standing.status !== "ours") throw new Error(`${name} is not registered through this registrar.`);
-    const { version } = standing.name;
-    const set = { ...changes(standing), version: version + 1 };
+    const current = stateAt(await getName(table, name), now);
+    if (current.status !== "ours") throw new Error(`${name} is not registered through this registrar.`);
+    const { version } = current.name;
+    const set = { ...changes(current), version: version + 1 };
     return { writes: [{ update: registeredNameKey(name), set, if: { version } }], value: undefined };
+  });
+}
+
+/** Replaces the contact of a name of ours. If the operation is to succeed, the registry shows the new contact at once. */
+async function setContact(table: Table, name: string, contact: Contact, now: Date): Promise<RegistrarOperation> {
+  if (name.startsWith("contact-refused-")) throw new Refused("The registry refuses this contact.");
+  return table.commit(async () => {
+    const current = stateAt(await getName(table, name), now);
+    if (current.status !== "ours") throw new Error(`${name} is not registered through this registrar.`);
+    const { version } = current.name;
+    const { operation, write } = newOperation(name, "contact", now);
+    const set = { ...(operation.outcome === "failed" ? {} : { contact }), version: version + 1 };
+    const writes: Write[] = [{ update: registeredNameKey(name), set, if: { version } }, write];
+    return { writes, value: operationState(operation, now) };
+  });
+}
+
+/** The auth code of a name of ours. A name keeps its code. */
+function authCodeOf(table: Table, name: string, now: Date): Promise<string> {
+  return table.commit(async () => {
+    const current = stateAt(await getName(table, name), now);
+    if (current.status !== "ours") throw new Error(`${name} is not registered through this registrar.`);
+    const { version, auth_code } = current.name;
+    if (auth_code !== undefined) return { writes: [], value: auth_code };
+    const fresh = randomBytes(12).toString("base64url");
+    const set = { auth_code: fresh, version: version + 1 };
+    return { writes: [{ update: registeredNameKey(name), set, if: { version } }], value: fresh };
   });
 }
 
 function releaseName(table: Table, name: string, now: Date): Promise<void> {
   return table.commit(async () => {
-    const standing = standingOf(await getName(table, name), now);
-    if (standing.status !== "ours") return { writes: [], value: undefined };
-    return { writes: [{ delete: registeredNameKey(name), if: { version: standing.name.version } }], value: undefined };
+    const current = stateAt(await getName(table, name), now);
+    if (current.status !== "ours") return { writes: [], value: undefined };
+    return { writes: [{ delete: registeredNameKey(name), if: { version: current.name.version } }], value: undefined };
   });
 }
 
@@ -239,20 +326,28 @@ function releaseName(table: Table, name: string, now: Date): Promise<void> {
  * - `refused-`: refused.
  * - `slow-`: registered and renewed after 30 seconds; `fails-`: the registration fails after 30 seconds.
  * - `lost-`: registered and renewed, but the answer is lost; the registry answers when asked again.
- * - `renewal-silent-`, `renewal-refused-`, `renewal-fails-`: registered at once; the same for the renewal.
- * - All other names are registered and renewed at once.
+ * - `renewal-silent-`, `renewal-refused-`, `renewal-fails-`: the registration succeeds at once, and the renewal does not.
+ * - `transfer-silent-`, `transfer-fails-`: the same for a transfer to us. `transfer-refused-`: the present registrar refuses
+ *   the transfer after 30 seconds. The transfer of a `slow-` name to us or away from us takes 5 days, the time that ICANN
+ *   gives the present registrar to refuse a transfer.
+ * - `contact-refused-`, `contact-fails-`: registered at once; a change of the contact is refused, or fails after 30
+ *   seconds.
+ * - All other names are registered, renewed and transferred at once. A transfer costs as much as a renewal.
  *
  * After its end a name is in grace for 30 days, in redemption for 30 days, and pending deletion for 5 days.
  */
 export const embeddedRegistrar = (table: Table, now: () => Date): Registrar => ({
   tlds: async () => [...prices.keys()],
-  offer: async (name) => offerOf(name, standingOf(await getName(table, name), now())),
+  offer: async (name) => offerOf(name, stateAt(await getName(table, name), now())),
   fees: async (name) => {
     const price = prices.get(partsOf(name).tld);
     return price && { renewal: price.renewal, restore: restoreFee };
   },
-  register: ({ name }) => register(table, name, now()),
+  register: (input) => register(table, input, now()),
   renew: (input) => renew(table, input, now()),
+  transferOffer: async (name, authCode) =>
+    transferOfferOf(name, authCode, stateAt(await getName(table, name), now()), now()),
+  transfer: (input) => transfer(table, input, now()),
   operation: async (id) => {
     const key = operationKey(id);
     const operation = key && (await table.get(key, StoredOperation));
@@ -263,8 +358,16 @@ export const embeddedRegistrar = (table: Table, now: () => Date): Registrar => (
     const operation = await latestOperation(table, name, since, kind);
     return operation && operationState(operation, now());
   },
-  registration: async (name) => registrationOf(standingOf(await getName(table, name), now())),
+  registration: async (name) => registrationOf(stateAt(await getName(table, name), now())),
   setNameservers: (name, nameservers) => update(table, name, now(), () => ({ nameservers })),
+  setLock: (name, locked) => update(table, name, now(), () => ({ locked })),
+  contact: async (name) => {
+    const current = stateAt(await getName(table, name), now());
+    return current.status === "ours" ? current.name.contact : undefined;
+  },
+  setContact: (name, contact) => setContact(table, name, contact, now()),
+  authCode: (name) => authCodeOf(table, name, now()),
+  setPrivacy: (name, privacy) => update(table, name, now(), () => ({ privacy })),
   stopAutoRenew: (name) =>
     update(table, name, now(), ({ name: { auto_renew }, expiresAt }) =>
       auto_renew ? { auto_renew: false, expires_at: expiresAt.toISOString() } : {},

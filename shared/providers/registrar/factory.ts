@@ -10,10 +10,17 @@ const calls = {
   fees: true,
   register: true,
   renew: true,
+  transferOffer: true,
+  transfer: true,
   operation: true,
   findOperation: true,
   registration: true,
   setNameservers: true,
+  setLock: true,
+  setPrivacy: true,
+  contact: true,
+  setContact: true,
+  authCode: true,
   stopAutoRenew: true,
   release: true,
 } as const;
@@ -21,8 +28,8 @@ const calls = {
 const notConfigured = "No registrar is configured. Set REGISTRAR to route53 or embedded.";
 
 /**
- * The registrar that the environment configures; the embedded one uses the table and the clock. Open it once per process,
- * because it keeps a client open. Without a registrar this does not throw; its calls do.
+ * The registrar that the environment configures. The embedded registrar uses the table and the clock. Open the registrar once
+ * per process, because it keeps a client open. If none is configured, its calls throw.
  */
 export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table, now: () => Date) => Registrar {
   if (REGISTRAR === "embedded") {

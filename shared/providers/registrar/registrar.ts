@@ -1,18 +1,25 @@
+import * as z from "zod";
+
 import { dayMs } from "../../core/time.ts";
 
-/** The registrant of a name. `phone` is E.164, `country` ISO 3166-1 alpha-2. */
-export type Contact = {
-  first_name: string;
-  last_name: string;
-  organization: string;
-  email: string;
-  phone: string;
-  address_1: string;
-  city: string;
-  state: string;
-  zip: string;
-  country: string;
-};
+/**
+ * The registrant of a name. `phone` is E.164, `country` ISO 3166-1 alpha-2. A person without a company has no
+ * `organization`. The members have no rules, so that stored contacts remain readable when the rules for input change.
+ */
+export const Contact = z.object({
+  first_name: z.string(),
+  last_name: z.string(),
+  organization: z.string().nullish(),
+  email: z.string(),
+  phone: z.string(),
+  address_1: z.string(),
+  address_2: z.string().nullish(),
+  city: z.string(),
+  state: z.string().nullish(),
+  zip: z.string().nullish(),
+  country: z.string(),
+});
+export type Contact = z.output<typeof Contact>;
 
 /**
  * The offer for a name at this moment. Prices are for a year, in minor units of `currency` (shared/core/money.ts). Only
@@ -33,11 +40,44 @@ export type Offer = {
 export type Fees = { renewal: number; restore?: number };
 
 /**
- * An operation in progress or done, which registers a name or renews it. `reason` is a sentence for people, when it
- * failed.
+ * Whether a name that another registrar has can be transferred to us at this moment.
+ * - `transferable`: with the price in minor units of `currency`, which includes a further year. The price is absent if
+ *   the registry gives none.
+ * - `too_soon`: the name can be transferred from `transferableAt` on (RFC 3339), if the registry gives this time.
+ * - `refused`: `reason` says why, as a sentence for people.
+ * - `ours`: we have the name, or are registering it.
+ * - `unknown`: the registry does not answer.
+ */
+export type TransferOffer = {
+  name: string;
+  status:
+    | "transferable"
+    | "auth_code_wrong"
+    | "locked"
+    | "too_soon"
+    | "too_many_years"
+    | "refused"
+    | "premium"
+    | "not_registered"
+    | "ours"
+    | "unsupported_tld"
+    | "invalid"
+    | "unknown";
+  price?: number;
+  transferableAt?: string;
+  reason?: string;
+};
+
+/** A transfer of a name to us. `authCode` is the secret that its present registrar gave to its owner (RFC 5731 §2.6). */
+export type Transferring = { name: string; authCode: string; contact: Contact };
+
+/**
+ * An operation of the registrar on a name, which runs or is over. `reason` says why a `failed` operation failed, as a
+ * sentence for people. It may be absent.
  */
 export type RegistrarOperation = { id: string; state: "running" | "succeeded" | "failed"; reason?: string };
-export type OperationKind = "register" | "renew";
+/** The kinds of operations. Another registrar begins a `transfer_out`, which transfers a name of ours to that registrar. */
+export type OperationKind = "register" | "renew" | "transfer" | "transfer_out";
 
 /**
  * A name registered through us. Times are RFC 3339.
@@ -50,16 +90,31 @@ export type Registration = {
   phase: "registered" | "grace" | "redemption";
   graceEndsAt: string;
   redemptionEndsAt: string;
+  /** When the name can be transferred to another registrar: 60 days after its registration or last transfer (ICANN). */
+  transferableAt: string;
   /** EPP statuses (RFC 5731, RFC 3915), such as `clientTransferProhibited`. */
   statuses: readonly string[];
+  /** Whether the registry's public data hide the contact. */
+  privacy: boolean;
   /** Whether the registrar renews the name by itself. */
   autoRenew: boolean;
   nameservers: readonly string[];
 };
 
-/** How long the grace and the redemption of a name last at most registries, in milliseconds (ICANN's ERRP). */
+/** Whether a name is locked against transfer. */
+export const isLocked = ({ statuses }: Pick<Registration, "statuses">): boolean =>
+  statuses.includes("clientTransferProhibited");
+
+/** How long the grace of a name lasts at most registries, in milliseconds (ICANN's ERRP). */
 export const renewalGraceMs = 30 * dayMs;
+/** How long the redemption of a name lasts at most registries, in milliseconds (ICANN's ERRP). */
 export const redemptionMs = 30 * dayMs;
+
+/**
+ * How long a name cannot be transferred after its registration or its last transfer, in milliseconds (ICANN's Transfer
+ * Policy).
+ */
+export const transferLockMs = 60 * dayMs;
 
 /** The most years for which a name can be registered at any moment, at most registries. */
 export const mostYears = 10;
@@ -75,16 +130,23 @@ export type Registrar = {
   /** The fees for a name; undefined if the registry gives none. */
   fees: (name: string) => Promise<Fees | undefined>;
   /**
-   * Begins to register a name for one year. The registrar does not renew it by itself. Throws `Refused` only when the
-   * name is certainly not registered and will not be.
+   * Begins to register a name for one year, without automatic renewal by the registrar. Throws `Refused` only if this
+   * request certainly registers nothing.
    */
   register: (input: { name: string; contact: Contact }) => Promise<RegistrarOperation>;
   /**
-   * Begins to renew a name whose registration ends in the year of `expiresAt`, so that a repeated request renews it
-   * once. `restore` says whether the restoration of a name in redemption is paid. Throws `Refused` only when this
-   * request certainly renews nothing.
+   * Begins to renew a name whose registration ends in the year of `expiresAt`, so that a repeated request renews the
+   * name only once. `restore` says whether to pay for the restoration of a name in redemption. Throws `Refused` only if
+   * this request certainly renews nothing.
    */
   renew: (input: Renewing) => Promise<RegistrarOperation>;
+  /** Whether a name can be transferred to us with an auth code. */
+  transferOffer: (name: string, authCode: string) => Promise<TransferOffer>;
+  /**
+   * Begins to transfer a name to us, which can take days. The transfer adds a year to the registration, and keeps the
+   * nameservers. Throws `Refused` only if this request certainly transfers nothing.
+   */
+  transfer: (input: Transferring) => Promise<RegistrarOperation>;
   /** The state of an operation. */
   operation: (id: string) => Promise<RegistrarOperation>;
   /**
@@ -95,6 +157,16 @@ export type Registrar = {
   /** The registration of a name through us; undefined when there is none. */
   registration: (name: string) => Promise<Registration | undefined>;
   setNameservers: (name: string, nameservers: readonly string[]) => Promise<void>;
+  /** Locks a name against transfer, or unlocks it. Does nothing where the registry has no such lock. */
+  setLock: (name: string, locked: boolean) => Promise<void>;
+  /** Hides the contact in the registry's public data, or shows it. Does nothing where the registry decides that. */
+  setPrivacy: (name: string, privacy: boolean) => Promise<void>;
+  /** The contact of a name that is registered through us; undefined when the registrar has none. */
+  contact: (name: string) => Promise<Contact | undefined>;
+  /** Begins to replace the contact of a name. Throws `Refused` when the registrar does not take the contact. */
+  setContact: (name: string, contact: Contact) => Promise<RegistrarOperation>;
+  /** The code by which another registrar transfers a name. It is a secret. Throws `Refused` if the name has none. */
+  authCode: (name: string) => Promise<string>;
   /** Stops the registrar from renewing a name by itself. */
   stopAutoRenew: (name: string) => Promise<void>;
   /** Releases a name permanently; does nothing for a name that is not ours any more. */
@@ -103,5 +175,5 @@ export type Registrar = {
 
 export type Renewing = { name: string; years: number; expiresAt: string; restore: boolean };
 
-/** Thrown when the registrar refuses to register or renew the name; the message is a sentence for people. */
+/** Thrown when the registrar refuses a request. The message is a sentence for people. */
 export class Refused extends Error {}

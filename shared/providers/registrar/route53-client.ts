@@ -1,7 +1,7 @@
 import type { Route53DomainsClient } from "@aws-sdk/client-route-53-domains";
 
 import { Problem } from "../../core/errors.ts";
-import { mayPass } from "../aws-failure.ts";
+import { isTransient } from "../aws-failure.ts";
 
 /** Loads the SDK when the first name is needed, because most functions need none. */
 const loadSdk = () => import("@aws-sdk/client-route-53-domains");
@@ -64,6 +64,17 @@ export async function callRegistrar<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw mayPass(error) || passingErrors.has(codeOf(error)) ? registrarUnavailable() : error;
+    throw isTransient(error) || passingErrors.has(codeOf(error)) ? registrarUnavailable() : error;
   }
+}
+
+const longestReason = 200;
+
+/** A message of Route 53 as a sentence for people, without the number of our AWS account that it may contain. */
+export function sentenceOf(message: string): string {
+  const plain = message
+    .replace(/\p{C}+/gu, " ")
+    .replace(/\b\d{12}\b/g, "…")
+    .trim();
+  return plain.length > longestReason ? `${plain.slice(0, longestReason - 1)}…` : plain;
 }

@@ -1,13 +1,15 @@
-import type {
-  ContactDetail,
-  CountryCode,
-  OperationStatus,
-  OperationType,
-  RegisterDomainRequest,
-} from "@aws-sdk/client-route-53-domains";
+import type { OperationStatus, OperationType, RegisterDomainRequest } from "@aws-sdk/client-route-53-domains";
 
-import { Refused, type Contact, type OperationKind, type RegistrarOperation, type Renewing } from "./registrar.ts";
-import { codeOf, requireList, requireValue, registrarUnavailable, type Domains } from "./route53-client.ts";
+import {
+  Refused,
+  type Contact,
+  type OperationKind,
+  type RegistrarOperation,
+  type Renewing,
+  type Transferring,
+} from "./registrar.ts";
+import { codeOf, requireList, requireValue, registrarUnavailable, sentenceOf, type Domains } from "./route53-client.ts";
+import { contactDetail } from "./route53-contact.ts";
 import { expiryOf } from "./route53-registrations.ts";
 
 type Operation = {
@@ -18,18 +20,28 @@ type Operation = {
 };
 type Registering = { name: string; contact: Contact };
 
-const types: Record<OperationKind, OperationType> = { register: "REGISTER_DOMAIN", renew: "RENEW_DOMAIN" };
+const types: Record<OperationKind, readonly OperationType[]> = {
+  register: ["REGISTER_DOMAIN"],
+  renew: ["RENEW_DOMAIN"],
+  transfer: ["TRANSFER_IN_DOMAIN"],
+  // The second type hands a name over to another AWS account.
+  transfer_out: ["TRANSFER_OUT_DOMAIN", "INTERNAL_TRANSFER_OUT_DOMAIN"],
+};
+/** The types of the operations that we begin. */
+type Begun = Exclude<OperationKind, "transfer_out">;
+const nouns: Record<Begun, string> = { register: "registration", renew: "renewal", transfer: "transfer" };
+const participles: Record<Begun, string> = {
+  register: "registered",
+  renew: "renewed",
+  transfer: "transferred",
+};
 
-const longestReason = 200;
-
-/** A message of Route 53 as a sentence for people, without the number of our AWS account that it may contain. */
-function sentenceOf(message: string): string {
-  const plain = message
-    .replace(/\p{C}+/gu, " ")
-    .replace(/\b\d{12}\b/g, "…")
-    .trim();
-  return plain.length > longestReason ? `${plain.slice(0, longestReason - 1)}…` : plain;
-}
+/** What the registry did not do when an operation of this type failed. */
+const failures: Partial<Record<OperationType, string>> = {
+  REGISTER_DOMAIN: "register the name",
+  RENEW_DOMAIN: "renew the name",
+  TRANSFER_IN_DOMAIN: "transfer the name",
+};
 
 const states: Record<OperationStatus, RegistrarOperation["state"]> = {
   SUBMITTED: "running",
@@ -44,38 +56,12 @@ export function operationOf({ OperationId, Type, Status, Message = "" }: Operati
   const id = requireValue(OperationId);
   const state = requireValue(states[requireValue(Status)]);
   if (state !== "failed") return { id, state };
-  const done = Type === types.renew ? "renew" : "register";
-  return { id, state, reason: sentenceOf(Message) || `The registry did not ${done} the name.` };
-}
-
-/** A phone number in E.164 with a dot after the country code; undefined for an invalid number. */
-async function dottedPhone(phone: string): Promise<string | undefined> {
-  const { parsePhoneNumberFromString } = await import("libphonenumber-js/min");
-  const parsed = parsePhoneNumberFromString(phone);
-  return parsed && `+${parsed.countryCallingCode}.${parsed.nationalNumber}`;
-}
-
-async function detailOf(contact: Contact): Promise<ContactDetail> {
-  const phone = await dottedPhone(contact.phone);
-  if (phone === undefined) throw new Refused("The contact's phone number is not valid.");
-  const isPerson = contact.organization === "";
-  return {
-    FirstName: contact.first_name,
-    LastName: contact.last_name,
-    ContactType: isPerson ? "PERSON" : "COMPANY",
-    ...(isPerson ? {} : { OrganizationName: contact.organization }),
-    AddressLine1: contact.address_1,
-    City: contact.city,
-    ...(contact.state === "" ? {} : { State: contact.state }),
-    CountryCode: contact.country as CountryCode,
-    ZipCode: contact.zip,
-    PhoneNumber: phone,
-    Email: contact.email,
-  };
+  const undone = (Type && failures[Type]) ?? "make the change";
+  return { id, state, reason: sentenceOf(Message) || `The registry did not ${undone}.` };
 }
 
 async function requestOf({ name, contact }: Registering): Promise<RegisterDomainRequest> {
-  const detail = await detailOf(contact);
+  const detail = await contactDetail(contact);
   return {
     DomainName: name,
     DurationInYears: 1,
@@ -92,18 +78,14 @@ async function requestOf({ name, contact }: Registering): Promise<RegisterDomain
 }
 
 /** The sentence for a final refusal by Route 53; undefined for an error that may pass, or that is a mistake of ours. */
-function refusalOf(error: unknown, kind: OperationKind): string | undefined {
+function refusalOf(error: unknown, kind: Begun): string | undefined {
   switch (codeOf(error)) {
-    case "InvalidInput": {
-      const refused = kind === "register" ? "registration" : "renewal";
-      return `The registrar refuses this ${refused}. Its message: ${sentenceOf((error as Error).message)}`;
-    }
+    case "InvalidInput":
+      return `The registrar refuses this ${nouns[kind]}. Its message: ${sentenceOf((error as Error).message)}`;
     case "UnsupportedTLD":
-      return `Names under this top-level domain cannot be ${kind}ed here.`;
+      return `Names under this top-level domain cannot be ${participles[kind]} here.`;
     case "TLDRulesViolation":
-      return kind === "register"
-        ? "The rules of the registry do not allow this registration."
-        : "The rules of the registry do not allow this renewal.";
+      return `The rules of the registry do not allow this ${nouns[kind]}.`;
     // An operator has to request a higher limit; no customer's money should wait for that.
     case "DomainLimitExceeded":
       return "No more names can be registered at the moment.";
@@ -121,20 +103,22 @@ async function runningOf(
 ): Promise<RegistrarOperation> {
   const detail =
     id === undefined ? undefined : await client.send(new sdk.GetOperationDetailCommand({ OperationId: id }));
-  if (detail?.Type === types[kind] && detail.DomainName === name) return operationOf(detail);
+  if (types[kind].some((type) => type === detail?.Type) && detail?.DomainName === name) return operationOf(detail);
   const found = await latestOperation({ client, sdk }, name, kind, ["SUBMITTED", "IN_PROGRESS"]);
   if (!found) throw registrarUnavailable();
   return found;
 }
 
 /**
- * Sends a request that begins an operation. If one of this kind is already running, returns that one. Sends the request
- * only once: if an answer was lost, a second request is refused because the first one had its effect. So before it throws
- * `Refused`, it asks `isDone` whether the effect is there. If it is, it throws 503, and the caller asks again.
+ * Sends a request that begins an operation. If an operation of this kind is running already, returns that operation.
+ *
+ * The request is sent only once. If an earlier request had its effect but its answer was lost, Route 53 refuses this
+ * request. So after a refusal, `isDone` looks for the effect. If the effect is there, this throws 503, and the caller asks
+ * again. Otherwise this throws `Refused`.
  */
 async function begin(
   domains: Domains,
-  { name, kind }: { name: string; kind: OperationKind },
+  { name, kind }: { name: string; kind: Begun },
   send: () => Promise<{ OperationId?: string | undefined }>,
   isDone: () => Promise<boolean>,
 ): Promise<RegistrarOperation> {
@@ -163,6 +147,19 @@ export async function register(domains: Domains, input: Registering): Promise<Re
   );
 }
 
+/** Begins to transfer a name to us. The request has no nameservers, so the name keeps its present ones. */
+export async function transfer(domains: Domains, input: Transferring): Promise<RegistrarOperation> {
+  const { once, sdk } = domains;
+  const { name, authCode } = input;
+  const request = { ...(await requestOf(input)), AuthCode: authCode };
+  return begin(
+    domains,
+    { name, kind: "transfer" },
+    () => once.send(new sdk.TransferDomainCommand(request)),
+    async () => (await expiryOf(domains, name)) !== undefined,
+  );
+}
+
 /** Begins to renew a name. Route 53 has no call that restores a name in redemption. */
 export function renew(domains: Domains, { name, years, expiresAt, restore }: Renewing): Promise<RegistrarOperation> {
   if (restore) throw new Refused("The registrar does not restore names by itself.");
@@ -177,7 +174,10 @@ export function renew(domains: Domains, { name, years, expiresAt, restore }: Ren
   );
 }
 
-/** The latest operation of a kind for a name: among those in the states `which`, or submitted since the date `which`. */
+/**
+ * The latest operation of a kind for a name; undefined if there is none. `which` selects the operations in some states, or
+ * those that were submitted at a date or later.
+ */
 export async function latestOperation(
   { client, sdk }: Pick<Domains, "client" | "sdk">,
   name: string,
@@ -185,7 +185,7 @@ export async function latestOperation(
   which: Date | OperationStatus[],
 ): Promise<RegistrarOperation | undefined> {
   const filter = which instanceof Date ? { SubmittedSince: which } : { Status: which };
-  const order = { Type: [types[kind]], SortBy: "SubmittedDate" as const, SortOrder: "DESC" as const };
+  const order = { Type: [...types[kind]], SortBy: "SubmittedDate" as const, SortOrder: "DESC" as const };
   let marker: string | undefined;
   do {
     const page = marker === undefined ? {} : { Marker: marker };

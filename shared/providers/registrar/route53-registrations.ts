@@ -1,14 +1,18 @@
 import type { GetDomainDetailResponse } from "@aws-sdk/client-route-53-domains";
 
 import { later } from "../../core/time.ts";
-import { renewalGraceMs, redemptionMs, type Registration } from "./registrar.ts";
+import { Refused, renewalGraceMs, redemptionMs, transferLockMs, type Registration } from "./registrar.ts";
 import { codeOf, requireValue, type Domains } from "./route53-client.ts";
 
 /** Whether Route 53 does not have the name: InvalidInput, "Domain example.com not found in 111122223333 account." */
 const isNotFound = (error: unknown): boolean =>
   codeOf(error) === "InvalidInput" && error instanceof Error && /not found|does not exist/i.test(error.message);
 
-async function detailOf({ client, sdk }: Domains, name: string): Promise<GetDomainDetailResponse | undefined> {
+/** All that Route 53 has about a name in our AWS account; undefined when the name is not there. */
+export async function domainDetail(
+  { client, sdk }: Domains,
+  name: string,
+): Promise<GetDomainDetailResponse | undefined> {
   try {
     return await client.send(new sdk.GetDomainDetailCommand({ DomainName: name }));
   } catch (error) {
@@ -19,7 +23,7 @@ async function detailOf({ client, sdk }: Domains, name: string): Promise<GetDoma
 
 /** When the registration of a name in our AWS account ends; undefined when there is none. */
 export async function expiryOf(domains: Domains, name: string): Promise<Date | undefined> {
-  const detail = await detailOf(domains, name);
+  const detail = await domainDetail(domains, name);
   return detail && requireValue(detail.ExpirationDate);
 }
 
@@ -28,10 +32,11 @@ const statusOf = (status: string): string => status.split(/\s/, 1)[0] ?? "";
 
 /**
  * The registration of a name in our AWS account, from Route 53's own records; undefined when there is none. Route 53 does
- * not tell how long the grace and the redemption last, so they last as at most registries.
+ * not say how long the grace and the redemption last, so this uses the times of most registries. Route 53 does not say when
+ * the name was last transferred either, so `transferableAt` counts from the registration.
  */
 export async function registration(domains: Domains, name: string, now: Date): Promise<Registration | undefined> {
-  const detail = await detailOf(domains, name);
+  const detail = await domainDetail(domains, name);
   if (!detail) return undefined;
   const end = requireValue(detail.ExpirationDate);
   const statuses = (detail.StatusList ?? []).map(statusOf);
@@ -42,7 +47,9 @@ export async function registration(domains: Domains, name: string, now: Date): P
     phase: isOver ? "redemption" : end <= now ? "grace" : "registered",
     graceEndsAt,
     redemptionEndsAt: later(end, renewalGraceMs + redemptionMs),
+    transferableAt: later(detail.CreationDate ?? new Date(0), transferLockMs),
     statuses,
+    privacy: detail.RegistrantPrivacy ?? true,
     autoRenew: detail.AutoRenew ?? false,
     nameservers: (detail.Nameservers ?? []).map(({ Name }) => requireValue(Name).replace(/\.$/, "").toLowerCase()),
   };
@@ -63,6 +70,48 @@ export async function stopAutoRenew({ client, sdk }: Domains, name: string): Pro
   await client.send(new sdk.DisableDomainAutoRenewCommand({ DomainName: name }));
 }
 
+/** The code by which another registrar transfers a name. Throws `Refused` where names have none. */
+export async function authCode({ client, sdk }: Domains, name: string): Promise<string> {
+  try {
+    const { AuthCode } = await client.send(new sdk.RetrieveDomainAuthCodeCommand({ DomainName: name }));
+    return requireValue(AuthCode);
+  } catch (error) {
+    if (codeOf(error) !== "UnsupportedTLD") throw error;
+    throw new Refused("Names under this top-level domain have no auth code. Write to us to transfer it.");
+  }
+}
+
+/** Runs a change that some registries do not offer. For their names it does nothing. */
+async function whereOffered(work: Promise<unknown>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (codeOf(error) !== "UnsupportedTLD" && codeOf(error) !== "TLDRulesViolation") throw error;
+  }
+}
+
+/** Locks a name against transfer, or unlocks it; this takes effect a little later. */
+export function setLock({ client, sdk }: Domains, name: string, locked: boolean): Promise<void> {
+  const input = { DomainName: name };
+  return whereOffered(
+    locked
+      ? client.send(new sdk.EnableDomainTransferLockCommand(input))
+      : client.send(new sdk.DisableDomainTransferLockCommand(input)),
+  );
+}
+
+/** Hides the contacts in the registry's public data, or shows them; this takes effect a little later. */
+export function setPrivacy({ client, sdk }: Domains, name: string, privacy: boolean): Promise<void> {
+  const command = new sdk.UpdateDomainContactPrivacyCommand({
+    DomainName: name,
+    AdminPrivacy: privacy,
+    RegistrantPrivacy: privacy,
+    TechPrivacy: privacy,
+    BillingPrivacy: privacy,
+  });
+  return whereOffered(client.send(command));
+}
+
 /** Whether an operation deletes its name. */
 async function isDeletion({ client, sdk }: Domains, id: string | undefined): Promise<boolean> {
   if (id === undefined) return false;
@@ -74,8 +123,8 @@ async function isDeletion({ client, sdk }: Domains, id: string | undefined): Pro
 const undeletable = new Set(["TLDRulesViolation", "UnsupportedTLD", "InvalidInput"]);
 
 /**
- * Deletes a registration permanently. Some registries do not allow this. Their names are ours until the end
- * of their years, and are not renewed.
+ * Deletes a registration permanently. Some registries do not allow this. Their names stay ours until the registration ends,
+ * and are not renewed.
  */
 export async function deleteRegistration(domains: Domains, name: string): Promise<void> {
   const { client, sdk } = domains;

@@ -2,10 +2,20 @@ import type { DomainAvailability, DomainPrice, PriceWithCurrency } from "@aws-sd
 
 import { currency, minorUnits } from "../../core/money.ts";
 import { clock } from "../../core/time.ts";
-import type { Fees, Offer, Registrar } from "./registrar.ts";
+import type { Fees, Offer, Registrar, TransferOffer } from "./registrar.ts";
 import { callRegistrar, connectDomains, type Domains, codeOf, requireList, requireValue } from "./route53-client.ts";
-import { latestOperation, operationOf, register, renew } from "./route53-operations.ts";
-import { registration, deleteRegistration, setNameservers, stopAutoRenew } from "./route53-registrations.ts";
+import { contact, setContact } from "./route53-contact.ts";
+import { latestOperation, operationOf, register, renew, transfer } from "./route53-operations.ts";
+import {
+  authCode,
+  registration,
+  deleteRegistration,
+  setLock,
+  setNameservers,
+  setPrivacy,
+  stopAutoRenew,
+} from "./route53-registrations.ts";
+import { transferability } from "./route53-transferability.ts";
 
 export type Route53RegistrarOptions = {
   /** The time limit of each attempt; a registration has one attempt, every other call three. */
@@ -19,10 +29,9 @@ export type Route53RegistrarOptions = {
 const clockSkewMs = 5_000;
 
 /**
- * Registers names at Amazon Route 53 Domains, in us-east-1. Its role needs route53domains:ListPrices,
- * CheckDomainAvailability, RegisterDomain, RenewDomain, GetOperationDetail, ListOperations, GetDomainDetail,
- * UpdateDomainNameservers, DisableDomainAutoRenew and DeleteDomain. With each name Route 53
- * Domains also creates a hosted zone of its own, which is not used.
+ * Registers names at Amazon Route 53 Domains, in us-east-1. Its role needs the actions of route53domains that
+ * `infra/constructs/permissions.ts` lists. With each name that it registers, Route 53 Domains also creates a hosted zone of
+ * its own, which is not used.
  */
 export function route53Registrar({
   timeoutMs = 5_000,
@@ -31,13 +40,15 @@ export function route53Registrar({
 }: Route53RegistrarOptions = {}): Registrar {
   let connection: Promise<Domains> | undefined;
   const connect = (): Promise<Domains> => (connection ??= connectDomains(timeoutMs, endpoint));
-  const { tlds, offer, fees } = offers(connect, now);
+  const { tlds, offer, transferOffer, fees } = offers(connect, now);
   return {
     tlds: () => callRegistrar(tlds),
     offer: (name) => callRegistrar(() => offer(name)),
     fees: (name) => callRegistrar(() => fees(name)),
     register: (input) => callRegistrar(async () => register(await connect(), input)),
     renew: (input) => callRegistrar(async () => renew(await connect(), input)),
+    transferOffer: (name, authCode) => callRegistrar(() => transferOffer(name, authCode)),
+    transfer: (input) => callRegistrar(async () => transfer(await connect(), input)),
     operation: (id) =>
       callRegistrar(async () => {
         const { client, sdk } = await connect();
@@ -48,12 +59,17 @@ export function route53Registrar({
     registration: (name) => callRegistrar(async () => registration(await connect(), name, now())),
     setNameservers: (name, nameservers) =>
       callRegistrar(async () => setNameservers(await connect(), name, nameservers)),
+    setLock: (name, locked) => callRegistrar(async () => setLock(await connect(), name, locked)),
+    setPrivacy: (name, privacy) => callRegistrar(async () => setPrivacy(await connect(), name, privacy)),
+    contact: (name) => callRegistrar(async () => contact(await connect(), name)),
+    setContact: (name, given) => callRegistrar(async () => setContact(await connect(), name, given)),
+    authCode: (name) => callRegistrar(async () => authCode(await connect(), name)),
     stopAutoRenew: (name) => callRegistrar(async () => stopAutoRenew(await connect(), name)),
     release: (name) => callRegistrar(async () => deleteRegistration(await connect(), name)),
   };
 }
 
-type Prices = Pick<Offer, "price" | "renewalPrice">;
+type Prices = Pick<Offer, "price" | "renewalPrice"> & { transferPrice?: number };
 
 const statuses: Record<DomainAvailability, Offer["status"]> = {
   AVAILABLE: "available",
@@ -89,9 +105,14 @@ function amountOf(price: PriceWithCurrency | undefined): number | undefined {
   return price?.Price === undefined || price.Currency !== currency ? undefined : minorUnits(String(price.Price));
 }
 
-function pricesOf({ RegistrationPrice, RenewalPrice }: DomainPrice): Prices {
+function pricesOf({ RegistrationPrice, RenewalPrice, TransferPrice }: DomainPrice): Prices {
   const [price, renewalPrice] = [amountOf(RegistrationPrice), amountOf(RenewalPrice)];
-  return { ...(price === undefined ? {} : { price }), ...(renewalPrice === undefined ? {} : { renewalPrice }) };
+  const transferPrice = amountOf(TransferPrice);
+  return {
+    ...(price === undefined ? {} : { price }),
+    ...(renewalPrice === undefined ? {} : { renewalPrice }),
+    ...(transferPrice === undefined ? {} : { transferPrice }),
+  };
 }
 
 /** A top-level domain as we write it: without a dot before it. */
@@ -163,7 +184,17 @@ function offers(connect: () => Promise<Domains>, now: () => Date) {
         prices(tldUnder(name)),
       ]);
       // The price list has no prices of premium names.
-      return status === "available" ? { name, status, ...price } : { name, status };
+      if (status !== "available") return { name, status };
+      const { transferPrice: _, ...forBuyers } = price ?? {};
+      return { name, status, ...forBuyers };
+    },
+    transferOffer: async (name: string, authCode: string): Promise<TransferOffer> => {
+      const [found, price] = await Promise.all([
+        connect().then((domains) => transferability(domains, name, authCode)),
+        prices(tldUnder(name)),
+      ]);
+      const isPriced = found.status === "transferable" && price?.transferPrice !== undefined;
+      return { name, ...found, ...(isPriced ? { price: price.transferPrice } : {}) };
     },
   };
 }

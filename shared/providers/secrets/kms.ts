@@ -1,7 +1,7 @@
 import type { KMSClient } from "@aws-sdk/client-kms";
 
 import { Problem } from "../../core/errors.ts";
-import { mayPass } from "../aws-failure.ts";
+import { isTransient } from "../aws-failure.ts";
 import { type Secrets, sealBroken, sealedBytes } from "./secrets.ts";
 
 const sealPrefix = "kms1:";
@@ -22,7 +22,7 @@ const brokenSeals = new Set(["InvalidCiphertextException", "IncorrectKeyExceptio
 /** The error for the caller: 503 when KMS is unavailable, the original error when the mistake is ours. */
 function kmsFailure(error: unknown): unknown {
   if (error instanceof Error && brokenSeals.has(error.name)) return sealBroken(error);
-  if (!mayPass(error)) return error;
+  if (!isTransient(error)) return error;
   return new Problem("upstream_unavailable", "The key service does not answer.", { retry_after: 2 });
 }
 

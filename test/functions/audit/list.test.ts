@@ -118,6 +118,11 @@ describe.each(doors)("by %s", (door) => {
     );
     const shown = pages.map(({ items }) => items.map((entry: { resource: { id: string } }) => entry.resource.id));
     expect(shown).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4), []]);
+    for (const filter of [{}, { action: "workspaces.add" }]) {
+      const { items } = await list(account, { since: iso(0), ...filter, order: "asc", page: 2, page_size: 2 });
+      const second = items.map((entry: { resource: { id: string } }) => entry.resource.id);
+      expect(second).toEqual(ids.toReversed().slice(2, 4));
+    }
   });
 
   test("filters by actor, function, resource and time, all at once where several are given", async () => {
@@ -169,5 +174,50 @@ describe.each(doors)("by %s", (door) => {
     expect(await list(account, { [name]: value })).toMatchObject({
       detail: [{ loc: expect.arrayContaining([name]) }],
     });
+  });
+});
+
+describe("a CSV file", () => {
+  const csvOf = ({ id, owner }: Account, query = "") =>
+    request("GET", `/v1/public/accounts/${id}/audit-log${query}`, {
+      token: owner.token,
+      headers: { accept: "text/csv" },
+    });
+
+  test("has all entries that match, not only a page, with their views as JSON and without formulas", async () => {
+    const account = await newAccount();
+    for (const name of ["One", "Two", "=1+1"]) await addWorkspace(account, account.owner, name);
+    const { status, headers, text } = await csvOf(account, "?action=workspaces.add&page_size=1&order=asc");
+    expect([status, headers["content-type"]]).toEqual([200, "text/csv; charset=utf-8"]);
+    expect(headers["content-disposition"]).toBe('attachment; filename="audit-log.csv"');
+    const [head = "", ...lines] = text.trimEnd().split("\r\n");
+    expect(head).toMatch(/^occurred_at,action,event_type,actor_type,actor_id,actor_email,.*,before,after,.*,id$/);
+    expect(lines).toHaveLength(3);
+    expect(lines[0]).toContain(`workspaces.add,workspace.created,user,${account.owner.id}`);
+    expect(lines[0]).toContain(`""name"":""One""`);
+  });
+
+  test("of more than 1,000 entries is a 422 that says how many there are", async () => {
+    const account = await newAccount();
+    const now = new Date();
+    const entries = Array.from({ length: 1_001 }, (_, index) => ({
+      id: timeOrderedId(now),
+      type: "tag.created",
+      account_id: account.id,
+      at: now.toISOString(),
+      action: "tags.add",
+      actor_type: "user",
+      actor_id: account.owner.id,
+      request_id: String(index),
+      resource_type: "tag",
+      resource_id: String(index),
+    }));
+    for (let from = 0; from < entries.length; from += 40) {
+      const writes = appendEntries(changeJournalOf(account.id), entries.slice(from, from + 40), now);
+      await testTable().commit(async () => ({ value: undefined, writes }));
+    }
+    const { status, body } = await csvOf(account);
+    expect([status, body.detail[0].loc, body.detail[0].type]).toEqual([422, ["query", "since"], "too_many"]);
+    expect((await csvOf(account, "?action=workspaces.add")).status).toBe(200);
   });
 });

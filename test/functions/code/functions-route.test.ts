@@ -22,7 +22,12 @@ test("lists every function of code mode, as programs are told them", async () =>
 
 test("lists those of a family", async () => {
   const { body } = await list("?prefix=tags.");
-  expect(body.functions.map(({ name }: { name: string }) => name)).toEqual(["tags.list", "tags.add", "tags.delete"]);
+  expect(body.functions.map(({ name }: { name: string }) => name)).toEqual([
+    "tags.list",
+    "tags.add",
+    "tags.update",
+    "tags.delete",
+  ]);
   expect((await list("?prefix=nothing")).body).toEqual({ functions: [] });
 });
 

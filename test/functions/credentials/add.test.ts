@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { masterKey, StoredMaster } from "../../../shared/mail/credentials/credential.ts";
 import { isPassword } from "../../../shared/mail/mailboxes/password.ts";
-import type { MailScope } from "../../../shared/mail/scoped/family.ts";
+import type { WideScope } from "../../../shared/mail/scoped/family.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { publishedDocument } from "../../support/contract.ts";
 import { setStored, write } from "../../support/domain-work.ts";
@@ -20,7 +20,7 @@ const strong = "correct horse battery";
 const add = (account: Account, body: object, options = {}) =>
   send(account, "POST", "credentials", { name: "Relay", ...body }, options);
 
-const mastersOf = async (account: Account, scope: MailScope) => {
+const mastersOf = async (account: Account, scope: WideScope) => {
   const { PK, SK } = masterKey(account.id, scope);
   return (await testTable().between(PK, SK, `${SK}~`)).map((row) => StoredMaster.parse(row));
 };
@@ -36,6 +36,8 @@ test("a generated password is in this answer and never again, and only its hash 
     scope_id: account.id,
     created_at: expect.stringMatching(/\.\d{3}Z$/),
     updated_at: body.created_at,
+    active: true,
+    expires_at: null,
     last_used_at: null,
     generated_secret: expect.stringMatching(/^[a-km-zA-HJ-NP-Z2-9]{20}$/),
   });
@@ -48,6 +50,15 @@ test("a generated password is in this answer and never again, and only its hash 
   const [change] = await recorded(account);
   expect(change).toMatchObject({ type: "credential.created", resource_id: body.id, after: rest });
   expect(text).toContain(secret);
+});
+
+test("can begin inactive, and with an expiry in the future only", async () => {
+  const account = await newAccount();
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const given = { name: "Relay", generate: true, active: false, expires_at };
+  expect((await add(account, given)).body).toMatchObject({ active: false, expires_at });
+  const past = await add(account, { ...given, expires_at: new Date(Date.now() - 1).toISOString() });
+  expect([past.status, past.body.detail[0].loc]).toEqual([422, ["body", "expires_at"]]);
 });
 
 test("a given password is in no answer, and counts as it is, in any composition", async () => {

@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 
-import { credentials } from "../../../shared/mail/credentials/credential.ts";
+import { credentials, masterKey } from "../../../shared/mail/credentials/credential.ts";
 import { scopedKey } from "../../../shared/mail/scoped/family.ts";
+import type { Key } from "../../../shared/table/writes.ts";
 import { afterReading } from "../../support/between.ts";
 import { storedOf } from "../../support/doors.ts";
 import { home, send } from "../../support/mailboxes.ts";
+import { recorded } from "../../support/recorded.ts";
 import { statusesOf } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
@@ -67,9 +69,18 @@ test("needs credential.manage where it is", async () => {
 test("refuses what is no name, and every other member", async () => {
   const { account, made, rename } = await scene();
   const before = await storedOf(account);
-  for (const name of ["", "  ", "a".repeat(101), "a\nb", 1, null, undefined]) {
+  for (const name of ["", "  ", "a".repeat(101), "a\nb", 1, null]) {
     const { status, body } = await rename(name);
     expect([status, body.detail?.[0].loc]).toEqual([422, ["body", "name"]]);
+  }
+  for (const [member, value] of [
+    ["active", "no"],
+    ["active", null],
+    ["expires_at", "tomorrow"],
+    ["expires_at", new Date(Date.now() - 1).toISOString()],
+  ] as const) {
+    const { status, body } = await send(account, "PATCH", `credentials/${made.id}`, { name: "X", [member]: value });
+    expect([status, body.detail?.[0].loc]).toEqual([422, ["body", member]]);
   }
   for (const member of ["value", "generate", "scope_id"]) {
     const { body } = await send(account, "PATCH", `credentials/${made.id}`, { name: "X", [member]: "x" });
@@ -94,4 +105,30 @@ test("of two renames each is told from the name that the other left", async () =
     "Relay → Second",
     "Second → Third",
   ]);
+});
+
+test("switches off and on, sets an expiry and removes it, and changes nothing else", async () => {
+  const { account, made } = await scene();
+  const change = async (body: object) => (await send(account, "PATCH", `credentials/${made.id}`, body)).body;
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const off = await change({ active: false });
+  expect(off).toEqual({ ...made, active: false, updated_at: off.updated_at });
+  expect(await change({ expires_at })).toMatchObject({ name: made.name, active: false, expires_at });
+  expect(await change({ name: "Other" })).toMatchObject({ name: "Other", active: false, expires_at });
+  const on = await change({ active: true, expires_at: null });
+  expect(on).toMatchObject({ name: "Other", active: true, expires_at: null });
+  expect(await change({})).toEqual(on);
+  expect(await change({ active: true, name: "Other" })).toEqual(on);
+  expect((await recorded(account, "credential.updated")).length).toBe(4);
+});
+
+test("is written as it is logged in by, also when it was changed meanwhile", async () => {
+  const { account, made } = await scene();
+  const path = `credentials/${made.id}`;
+  const isRead = ({ SK }: Key) => SK === scopedKey(credentials, account.id, made.id).SK;
+  const rename = () => send(account, "PATCH", path, { name: "Other" });
+  const off = await afterReading(isRead, rename, () => send(account, "PATCH", path, { active: false }));
+  expect(off.body).toMatchObject({ name: "Other", active: false });
+  const scope = { type: made.scope_type, id: made.scope_id };
+  expect(await testTable().getMany([masterKey(account.id, scope, made.id)])).toMatchObject([{ active: false }]);
 });

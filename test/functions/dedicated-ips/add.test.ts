@@ -141,7 +141,7 @@ test("refuses every address that is not one host's on the public internet, at it
   const before = await storedOf(account);
   for (const [ips, msg] of [
     [special, "This is not the address of a host on the public internet"],
-    [unreadable, "Write one IPv4 or IPv6 address, such as 8.8.8.8, without zone, port or length"],
+    [unreadable, "Write one IPv4 or IPv6 address, such as 8.8.8.8, without a zone, port or prefix length"],
   ] as const) {
     for (const ip of ips) {
       const { status, body } = await add(account, ["45.1.2.3", ip]);

@@ -2,7 +2,9 @@ import { createHash, randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import { resumeIp, suspendIp } from "../../../shared/dedicated-ips/operate.ts";
+import { hostAccess } from "../../../shared/dedicated-ips/relay.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
 import { resolverHere } from "../../../shared/dns/services.ts";
 import {
@@ -18,6 +20,7 @@ import {
   send,
   storedIp,
 } from "../../support/dedicated-ips.ts";
+import { write } from "../../support/domain-work.ts";
 import { funded, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
 import { happened } from "../../support/purchases.ts";
@@ -40,7 +43,9 @@ test("makes a setup key, shows it once, keeps its hash alone, and says which rec
     expect([fcrdns_confirmed, healthy], ip).toEqual([true, false]);
     expect(setup_record).toEqual({ name: `_setup.${rdns}`, type: "TXT", value: hashOf(body.setup_key) });
   }
+  expect(body.relay_login).toEqual({ user: body.id, password: expect.stringMatching(/^[0-9A-Za-z]{27}$/) });
   expect(JSON.stringify(await storedOf(account))).not.toContain(body.setup_key);
+  expect(JSON.stringify(await storedOf(account))).not.toContain(body.relay_login.password);
   const again = await authorize(account, added.id);
   expect([again.body.status, again.body.setup_key]).toEqual(["verifying", undefined]);
   expect(await happened(account)).toEqual(expect.arrayContaining(["dedicated_ip.key_issued"]));
@@ -121,6 +126,44 @@ test("another key kills the old one: an active host proves itself anew", async (
   expect(await holderOf(ip)).toMatchObject({ account_id: account.id, firm: true });
 });
 
+test("who gets the address under another name proves nothing with the old record, until another key is made", async () => {
+  const account = await newAccount();
+  const active = await activeHost(account);
+  const { ip, rdns, setup_record } = firstOf(active);
+  const other = `mail.${uniqueName("recycled")}`;
+  await reverseDns(ip, other, { forward: true, txt: setup_record?.value ?? null });
+  const message = `The reverse DNS of ${ip} is ${other}, but the host proved the address as ${rdns}. Restore this name, or authorize the host with \`reissue\`.`;
+  const { body } = await authorize(account, active.id);
+  expect(firstOf(body)).toMatchObject({ rdns: other, healthy: false, message });
+  const nameOfRelay = async () => {
+    const ipNow = await storedIp(account, active.id);
+    return ipNow && (await hostAccess(ipNow, undefined)).relay_name;
+  };
+  expect(await nameOfRelay()).toBe(rdns);
+  await advance(account, active.id);
+  expect(await advance(account, active.id)).toMatchObject({ status: "degraded" });
+  expect((await authorize(account, active.id)).body.status).toBe("degraded");
+  const reissued = await authorize(account, active.id, { reissue: true });
+  await published(reissued.body);
+  expect((await authorize(account, active.id)).body.status).toBe("active");
+  expect(await nameOfRelay()).toBe(other);
+});
+
+test("a host of an earlier version keeps the name of its next check", async () => {
+  const account = await newAccount();
+  const { id, ip_addresses } = await activeHost(account);
+  const [rdns, ip] = [ip_addresses[0]?.rdns ?? "", ip_addresses[0]?.ip ?? ""];
+  const before = await storedIp(account, id);
+  const addresses = before?.addresses.map(({ proved_name: _, ...address }) => address);
+  await write({ update: ipKey(account.id, id), set: { addresses } });
+  expect((await advance(account, id))?.addresses).toMatchObject([{ proved_name: rdns }]);
+  const hash = before?.key_hash ?? "";
+  await reverseDns(ip, `mail.${uniqueName("recycled")}`, { forward: true, txt: hash });
+  expect((await advance(account, id))?.failures).toBe(1);
+  await reverseDns(ip, rdns, { forward: true, txt: hash });
+  expect(await advance(account, id)).toMatchObject({ status: "active", failures: 0 });
+});
+
 test("of two keys made at the same time the last one counts, and each is another", async () => {
   const account = await newAccount();
   const { id } = await host(account);
@@ -144,7 +187,7 @@ test("of two accounts that both prove an address the first has it, and the other
   const after = await advance(other, late.id, { resolver });
   expect(after).toMatchObject({
     status: "verifying",
-    status_reason: expect.stringContaining("Somebody else has proved"),
+    status_reason: expect.stringContaining("belongs to another account or to us"),
   });
   expect(await holderOf(ip)).toEqual({ account_id: account.id, dedicated_ip_id: id, firm: true });
   expect((await storedIp(account, id))?.status).toBe("active");

@@ -127,8 +127,14 @@ test("without enough money takes nothing, and says what is free", async () => {
   const account = await funded(await newAccount(), 2_499);
   const { option_id } = await newOption();
   const before = await storedOf(account);
-  const { status, body } = await claim(account, { option_id });
-  expect([status, body.code, body.available]).toEqual([409, "insufficient_funds", "24.99"]);
+  const { body } = await claim(account, { option_id });
+  expect(body).toMatchObject({
+    status: 409,
+    code: "insufficient_funds",
+    available: "24.99",
+    required: "25.00",
+    missing: "0.01",
+  });
   expect(await storedOf(account)).toEqual(before);
   expect(await left(option_id)).toBe(1);
 });
@@ -136,12 +142,15 @@ test("without enough money takes nothing, and says what is free", async () => {
 test("is refused where there is no plan, or one that ends, and where there is no room", async () => {
   const { option_id } = await newOption(2);
   const changing = { plan_id: "per_mailbox", effective_date: plusDays(dayOf(new Date()), 60) };
-  for (const when of [{ cancel_immediately: true }, {}]) {
+  for (const [when, code] of [
+    [{ cancel_immediately: true }, "plan_required"],
+    [{}, "plan_cancelled"],
+  ] as const) {
     const cancelled = await funded(await newAccount());
     await billing(cancelled, "POST", "cancel-plan", when);
-    expect((await claim(cancelled, { option_id })).body).toMatchObject({ status: 409, code: "plan_cancelled" });
+    expect((await claim(cancelled, { option_id })).body).toMatchObject({ status: 409, code });
     await billing(cancelled, "POST", "change-plan", changing);
-    expect((await claim(cancelled, { option_id })).body).toMatchObject({ status: 409, code: "plan_cancelled" });
+    expect((await claim(cancelled, { option_id })).body).toMatchObject({ status: 409, code });
   }
   const full = await funded(await newAccount());
   await claimed(full);

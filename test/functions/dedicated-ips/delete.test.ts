@@ -36,7 +36,7 @@ const leftOf = async (account: Account, id: string): Promise<string[]> => {
     ...(await storedOf(account))
       .filter((item) => !/^(?:JOURNAL|LEDGER|LIST#transactions)/.test(item.SK) && JSON.stringify(item).includes(id))
       .map(({ SK }) => SK),
-    ...due.flat().flatMap(({ at, place }) => (place.includes(id) ? [`due ${at}`] : [])),
+    ...due.flat().flatMap(({ at, subject }) => (subject.includes(id) ? [`due ${at}`] : [])),
   ];
 };
 

@@ -21,14 +21,22 @@ test("connects a domain that can be read at its Location at once, to be delegate
     workspace_id,
     status: "pending_delegation",
     status_reason: null,
+    broken_records: [],
     deletes_at: null,
     outbound_routing_ready: false,
     source: "connected",
+    dns_mode: "hosted",
     nameservers: [expect.stringMatching(/^[0-9a-z]{12}\.ns1\./), expect.stringMatching(/^[0-9a-z]{12}\.ns2\./)],
     registration: null,
     renewal: null,
+    transfer: null,
     auto_renew: false,
     redirect_url: null,
+    spf_includes: [],
+    mta_sts_mode: "none",
+    tls_report_email: null,
+    dkim_keys: [],
+    dkim_rotation_months: null,
     dmarc_policy: "none",
     dmarc_report_email: null,
     dedicated_ip_id: null,
@@ -41,6 +49,13 @@ test("connects a domain that can be read at its Location at once, to be delegate
   const read = await request("GET", created.headers["location"] ?? "", { token: account.owner.token });
   expect(read.body).toEqual({ ...created.body, dns_records: [], dns_record_count: 0, mailboxes: [], mailbox_count: 0 });
   expect((await connected(await newAccount())).nameservers).not.toEqual(created.body.nameservers);
+});
+
+test("connects a name whose DNS stays where it is", async () => {
+  const account = await newAccount();
+  const workspace_id = await newWorkspace(account, "Sales");
+  const given = { name: uniqueName(), workspace_id, dns_mode: "external" };
+  expect(await domainsRequest(account, "POST", "", given)).toMatchObject({ status: 201, body: given });
 });
 
 test("takes a name under a public suffix that is a company's, one below a name, and one in the letters of its language", async () => {

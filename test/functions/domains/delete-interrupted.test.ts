@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { advanceDomain } from "../../../functions/workers/advance-domains.ts";
 import { getZone, zoneKey } from "../../../shared/domains/zone.ts";
-import { leftOf, remove } from "../../support/domain-deletions.ts";
+import { leftOf, remove, removeForGood } from "../../support/domain-deletions.ts";
 import {
   advance,
   dig,
@@ -20,29 +20,56 @@ import { newAccount, newMember, testTable } from "../../support/world.ts";
 /** Which of these calls write. */
 const writes = /^(?:Transact|Put|Update|Delete)/;
 
-test("whatever a deletion that dies has done, deleting it again or the worker does the rest", async () => {
+test("whatever a deletion for good that dies has done, deleting it again or the worker does the rest", async () => {
   const account = await newAccount();
   const scene = async () => {
     const domain = await quicklyActive(account);
     await withRecords(account, domain.name, 14);
     await newMember(account, { role: "viewer", scope: { type: "domain", id: domain.id } });
+    expect((await remove(account, domain.name)).status).toBe(200);
     return domain;
   };
   const whole = await scene();
-  const { calls } = await withFault(undefined, -1, () => remove(account, whole.name));
+  const { calls } = await withFault(undefined, -1, () => removeForGood(account, whole.name));
   const places = calls.flatMap((command, at) => (writes.test(command) ? [at] : []));
   expect(places.length).toBeGreaterThan(5);
   for (const [index, at] of places.entries()) {
     const domain = await scene();
-    const { value: died } = await withFault("answer lost", at, () => remove(account, domain.name));
+    const { value: died } = await withFault("answer lost", at, () => removeForGood(account, domain.name));
     expect([200, 503], died.text).toContain(died.status);
     const left = await stored(account, domain.name);
-    if (left && index % 2 === 0) expect((await remove(account, domain.name)).status).toBe(200);
+    if (left && index % 2 === 0) expect((await removeForGood(account, domain.name)).status).toBe(200);
     else if (left) await advance(account, domain.name);
     expect(await leftOf(account, domain), `dead at call ${at}`).toEqual([]);
     expect(await dig(domain.name, "MX"), `dead at call ${at}`).toBe("EREFUSED");
   }
   expect((await domainsRequest(account, "GET", "")).body.total).toBe(0);
+});
+
+test("whatever a deletion that dies has done, the domain is kept, and is active again once it is restored", async () => {
+  const account = await newAccount();
+  const scene = async () => {
+    const domain = await quicklyActive(account);
+    await withRecords(account, domain.name, 2);
+    return domain;
+  };
+  const whole = await scene();
+  const { calls } = await withFault(undefined, -1, () => remove(account, whole.name));
+  const places = calls.flatMap((command, at) => (writes.test(command) ? [at] : []));
+  expect(places.length).toBeGreaterThan(2);
+  for (const at of places) {
+    const { id, name } = await scene();
+    await withFault("answer lost", at, () => remove(account, name));
+    const { status, deletes_at, due_at } = await storedAs(account, name);
+    if (status === "releasing" && due_at !== deletes_at) await advance(account, name);
+    if (status === "releasing") {
+      expect(await dig(name, "MX"), `dead at call ${at}`).toBe("EREFUSED");
+      expect((await domainsRequest(account, "POST", `/${name}/restore`)).status, `dead at call ${at}`).toBe(200);
+      await advance(account, name);
+    }
+    expect(await storedAs(account, name)).toMatchObject({ id, status: "active", record_count: 9 });
+    expect(await dig(name, "MX"), `dead at call ${at}`).toHaveLength(2);
+  }
 });
 
 test("takes a zone away whose making died before anybody wrote down that it is there", async () => {
@@ -67,8 +94,9 @@ test("waits for whoever is bringing the zone up to date, so that none is left be
   expect((await domainsRequest(account, "GET", `/${name}`)).body).toMatchObject({ status: "releasing" });
   expect((await getZone(testTable(), account.id, id))?.wanted).toBe(false);
   const { due_at } = await storedAs(account, name);
-  expect(Date.parse(due_at ?? "")).toBeGreaterThan(until.getTime());
-  await advanceDomain(account.id, id, due_at ?? "", workAt(new Date(due_at ?? "")));
-  expect(await leftOf(account, domain)).toEqual([]);
+  await expect(advanceDomain(account.id, id, due_at ?? "", workAt(new Date()))).rejects.toThrow("being updated");
+  await advanceDomain(account.id, id, due_at ?? "", workAt(new Date(until.getTime() + 1)));
   expect(await dig(name, "MX")).toBe("EREFUSED");
+  await advance(account, name);
+  expect(await leftOf(account, domain)).toEqual([]);
 });

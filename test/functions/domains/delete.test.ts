@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { dkimKey } from "../../../shared/domains/records/dkim-keys.ts";
 import { deleteWorkspace, newWorkspace } from "../../support/auth.ts";
-import { leftOf, remove, statusOf } from "../../support/domain-deletions.ts";
+import { leftOf, remove, removeForGood, statusOf } from "../../support/domain-deletions.ts";
 import { dig, quicklyActive, setStored, withRecords } from "../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
@@ -10,14 +10,14 @@ import { recorded } from "../../support/recorded.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
-test("deletes a domain with all it had: records, zone, key, grants, its place and its name", async () => {
+test("deletes a domain for good with all it had: records, zone, key, grants, its place and its name", async () => {
   const account = await newAccount();
   const domain = await quicklyActive(account);
   const { id, name, workspace_id } = domain;
   await withRecords(account, name, 60);
   const member = await newMember(account, { role: "viewer", scope: { type: "domain", id } });
   expect(await dig(name, "MX")).toHaveLength(2);
-  const answer = await remove(account, name);
+  const answer = await removeForGood(account, name);
   expect([answer.status, answer.body]).toEqual([200, {}]);
 
   expect(await statusOf(account, name)).toBe(404);
@@ -40,7 +40,7 @@ test("leaves other domains of the account and the workspace as they are", async 
   const workspaceId = await newWorkspace(account, "Sales");
   const [gone, kept] = [await quicklyActive(account, { workspaceId }), await quicklyActive(account, { workspaceId })];
   const before = (await domainsRequest(account, "GET", `/${kept.name}`)).body;
-  await remove(account, gone.name);
+  await removeForGood(account, gone.name);
   expect((await domainsRequest(account, "GET", `/${kept.name}`)).body).toEqual(before);
   expect(await dig(kept.name, "MX")).toHaveLength(2);
   expect((await deleteWorkspace(account, workspaceId)).body).toMatchObject({ domain_count: 1 });
@@ -94,7 +94,7 @@ test("a name that was given up is somebody else's without anything the first acc
   const keyOf = async () => dig(`hm1._domainkey.${name}`, "TXT");
   const oldKey = await keyOf();
   const member = await newMember(first, { role: "manager", scope: { type: "domain", id: old.id } });
-  await remove(first, name);
+  await removeForGood(first, name);
 
   const domain = await connected(second, { name });
   expect(domain.id).not.toBe(old.id);

@@ -89,7 +89,7 @@ test("answers 304 to whoever has it as it is, whatever is in it, and anew once i
   await request("POST", `/v1/public/accounts/${account.id}/dns-records`, sent);
   expect(await get(account, name)).toMatchObject({ headers: { etag }, body: { dns_record_count: 1 } });
   expect((await get(account, name, known)).status).toBe(304);
-  await domainsRequest(account, "PATCH", `/${name}`, { redirect_url: "https://example.com/" });
+  await domainsRequest(account, "PATCH", `/${name}`, { tls_report_email: "tls@example.com" });
   expect((await get(account, name, known)).status).toBe(200);
 });
 

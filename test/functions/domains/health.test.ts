@@ -1,13 +1,18 @@
-import { expect, test } from "vitest";
+import { createServer } from "node:http";
+
+import { expect, onTestFinished, test } from "vitest";
 
 import { parseRecord } from "../../../shared/domains/records/input.ts";
 import { getZone } from "../../../shared/domains/zone.ts";
 import type { ZoneChange } from "../../../shared/providers/dns/dns.ts";
 import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
+import { addedRecord } from "../../support/dns-records.ts";
 import { dig, quicklyActive, setStored, storedAs, workAt } from "../../support/domain-work.ts";
 import { connected, delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
-import { request } from "../../support/request.ts";
+import { listen } from "../../support/listen.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import { visit, type WebAnswer } from "../../support/web-door.ts";
 import { newAccount, testTable, type Account } from "../../support/world.ts";
 
 type Check = {
@@ -76,35 +81,9 @@ test("says which record to add where one is gone from the zone, and is healthy a
   expect((await health(account, name)).status).toBe("healthy");
 });
 
-test("a record that was added is not asked for again, although the public DNS does not show it yet", async () => {
-  const account = await newAccount();
-  const { name } = await connected(account);
-  const adviceOf = async () => (await health(account, name)).checks.filter(({ status }) => status === "warn");
-  const [sts] = await adviceOf();
-  const body = { domain: name, ...sts?.missing_record };
-  const path = `/v1/public/accounts/${account.id}/dns-records`;
-  expect((await request("POST", path, { token: account.owner.token, body })).status).toBe(201);
-  const [added, other] = await adviceOf();
-  expect([added?.missing_record, added?.message]).toEqual([
-    null,
-    "The record was added here. The public DNS does not show it yet.",
-  ]);
-  expect(other?.missing_record).not.toBeNull();
-});
-
-test("the records to add can be added as they are: those that it advises here, and all where the DNS is hosted", async () => {
+test("the records to add can be added as they are where the DNS is hosted", async () => {
   const account = await newAccount();
   const { name } = await quicklyActive(account);
-  const advice = (await health(account, name)).checks.filter(({ status }) => status === "warn");
-  expect(advice.map(({ missing_record }) => missing_record?.["name"])).toEqual(["_mta-sts", "_smtp._tls"]);
-  for (const { missing_record } of advice) {
-    const body = { domain: name, ...missing_record };
-    const path = `/v1/public/accounts/${account.id}/dns-records`;
-    const added = await request("POST", path, { token: account.owner.token, body });
-    expect([added.status, added.body.zone_status], added.text).toEqual([201, "in_sync"]);
-  }
-  expect(statusesOf(await health(account, name))).toEqual({ ...well, mta_sts: "pass", tls_rpt: "pass" });
-
   await changeZone(
     account,
     name,
@@ -182,4 +161,97 @@ test("a parent that cannot be asked makes nothing fail", async () => {
   const found = await health(account, name);
   expect([found.status, checkOf(found, "ns")?.status]).toEqual(["unknown", "unknown"]);
   expect(checkOf(found, "ns")?.message).toContain("The delegation could not be checked");
+});
+
+/** A web server that answers each host with what the test says, as the one that has all policies. */
+async function policyServer(): Promise<{ answer: (answer: Partial<WebAnswer>) => void; asked: string[] }> {
+  let current: Partial<WebAnswer> = {};
+  const asked: string[] = [];
+  const server = createServer(({ url = "", headers: { host = "" } }, response) => {
+    asked.push(host + url);
+    const { status = 200, headers = { "content-type": "text/plain" }, body = "" } = current;
+    response.writeHead(status, headers).end(body);
+  });
+  const port = await listen(server);
+  process.env["MTA_STS_SERVER"] = `127.0.0.1:${port}`;
+  onTestFinished(() => void delete process.env["MTA_STS_SERVER"]);
+  return { asked, answer: (answer) => (current = answer) };
+}
+
+const textOf = (mode: string, ...hosts: string[]): string =>
+  ["version: STSv1", `mode: ${mode}`, ...hosts.map((host) => `mx: ${host}`), "max_age: 86400", ""].join("\n");
+const ours = ["mx1.hosted-mail.example", "mx2.hosted-mail.example"];
+
+test("MTA-STS passes only with the policy that it fetched: of the right mode, and with our mail hosts", async () => {
+  const account = await newRoomyAccount();
+  const { name } = await quicklyActive(account);
+  const { asked, answer } = await policyServer();
+  await domainsRequest(account, "PATCH", `/${name}`, { mta_sts_mode: "enforce", tls_report_email: "tls@example.com" });
+  const check = async () => checkOf(await health(account, name), "mta_sts");
+  const { body: served } = await visit(`mta-sts.${name}`, "/.well-known/mta-sts.txt");
+  answer({ body: served });
+  expect(await check()).toMatchObject({ status: "pass", message: "The policy is served, with the mode enforce." });
+  expect(asked).toEqual([`mta-sts.${name}/.well-known/mta-sts.txt`]);
+  expect(checkOf(await health(account, name), "tls_rpt")).toMatchObject({ status: "pass" });
+  const wrong: [Partial<WebAnswer>, string][] = [
+    [{ body: textOf("testing", ...ours) }, "mode testing instead of enforce"],
+    [{ body: textOf("enforce", "mx1.hosted-mail.example") }, "does not allow mail to mx2.hosted-mail.example"],
+    [{ body: "<html>" }, "cannot read the policy"],
+    [{ status: 404 }, "status 404"],
+    [{ status: 301, headers: { location: "https://example.com/", "content-type": "text/plain" } }, "status 301"],
+    [{ headers: { "content-type": "text/html" }, body: served }, "not text/plain"],
+    [{ body: served + " ".repeat(65_536) }, "more than 65536 bytes"],
+  ];
+  for (const [given, message] of wrong) {
+    answer(given);
+    expect(await check(), message).toMatchObject({ status: "fail", message: expect.stringContaining(message) });
+  }
+  answer({ body: textOf("enforce", "*.hosted-mail.example") });
+  expect(await check()).toMatchObject({ status: "pass" });
+  await changeZone(account, name, { remove: { name: `_mta-sts.${name}`, type: "TXT" } });
+  expect(await check()).toMatchObject({ status: "fail", missing_record: { name: "_mta-sts", type: "TXT" } });
+});
+
+test("MTA-STS is unknown if its server cannot be reached, and asks no address that is not public", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  await domainsRequest(account, "PATCH", `/${name}`, { mta_sts_mode: "testing" });
+  const check = async () => checkOf(await health(account, name), "mta_sts");
+  expect(await check()).toMatchObject({
+    status: "fail",
+    message: expect.stringContaining(`mta-sts.${name} has no address`),
+  });
+  const data = [{ type: "A" as const, address: "10.0.0.1" }];
+  await changeZone(
+    account,
+    name,
+    { remove: { name: `mta-sts.${name}`, type: "CNAME" } },
+    { put: { name: `mta-sts.${name}`, type: "A", ttl: 60, data } },
+  );
+  expect(await check()).toMatchObject({ status: "fail", message: expect.stringContaining("has no public address") });
+  process.env["MTA_STS_SERVER"] = "127.0.0.1:1";
+  onTestFinished(() => void delete process.env["MTA_STS_SERVER"]);
+  expect(await check()).toMatchObject({ status: "unknown", message: expect.stringContaining("could not be fetched") });
+});
+
+test("a domain with a policy and a report address of its own passes with them, and one without is told how to begin", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const advice = await health(account, name);
+  expect(checkOf(advice, "mta_sts")).toMatchObject({ status: "warn", missing_record: null, expected: null });
+  expect(checkOf(advice, "mta_sts")?.message).toContain("set mta_sts_mode to testing");
+  expect(checkOf(advice, "tls_rpt")).toMatchObject({ status: "warn", missing_record: null, expected: null });
+  expect(checkOf(advice, "tls_rpt")?.message).toContain("set tls_report_email");
+  await addedRecord(account, { domain: name, name: "_mta-sts", type: "TXT", value: "v=STSv1; id=1" });
+  await addedRecord(account, {
+    domain: name,
+    name: "_smtp._tls",
+    type: "TXT",
+    value: "v=TLSRPTv1; rua=mailto:me@example.com",
+  });
+  const { answer } = await policyServer();
+  answer({ body: textOf("enforce", ...ours) });
+  expect(statusesOf(await health(account, name))).toEqual({ ...well, mta_sts: "pass", tls_rpt: "pass" });
+  answer({ body: textOf("enforce", "mx.other.example") });
+  expect(checkOf(await health(account, name), "mta_sts")).toMatchObject({ status: "warn" });
 });

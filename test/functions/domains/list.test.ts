@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import { unregistered } from "../../../shared/domains/domain.ts";
 import { listDomains } from "../../../shared/domains/list.ts";
 import type { Context } from "../../../shared/http/route.ts";
 import { newWorkspace } from "../../support/auth.ts";
@@ -89,6 +90,77 @@ test("filters by status, tag and text, all of which must hold, with an exact tot
   expect(await list(account, `page=3&page_size=2&status=degraded`)).toMatchObject({ items: [], total: 3 });
 });
 
+test("filters by source, DNS mode, the end of the registration, and a tag's name or id", async () => {
+  const { account, names } = await withDomains(4);
+  const [first, second, third, fourth] = names[0] as [string, string, string, string];
+  const tagged = async (name: string): Promise<string> => {
+    const sent = { token: account.owner.token, body: { name } };
+    return (await request("POST", `/v1/public/accounts/${account.id}/tags`, sent)).body.id;
+  };
+  const [important, other] = [await tagged("Very Important"), await tagged("Other")];
+  // A tag may have another tag's id as its name. The id counts.
+  const confusing = await tagged(other);
+  const tags: [name: string, ids: string[]][] = [
+    [first, [important]],
+    [second, [important, other]],
+    [third, [confusing]],
+  ];
+  for (const [name, tag_ids] of tags) await domainsRequest(account, "PATCH", `/${name}`, { tag_ids });
+  const ends = (expires_at: string | null) => ({ ...unregistered("pending"), status: "active" as const, expires_at });
+  await setStored(account, second, { source: "purchased", registration: ends("2030-01-01T00:00:00.000Z") });
+  await setStored(account, third, { source: "purchased", registration: ends("2031-01-01T00:00:00.000Z") });
+  await setStored(account, fourth, { dns_mode: "external", registration: ends(null) });
+  const cases: [query: string, names: string[]][] = [
+    ["source=purchased", [second, third]],
+    ["source=connected", [first, fourth]],
+    ["dns_mode=external", [fourth]],
+    ["dns_mode=hosted", [first, second, third]],
+    ["expires_before=2030-01-01T00:00:00Z", []],
+    ["expires_before=2030-01-01T01:00:00%2B01:00", []],
+    ["expires_before=2030-01-01T00:00:00.001Z", [second]],
+    ["expires_before=2032-01-01T00:00:00Z&order=desc", [third, second]],
+    ["tag=very%20important", [first, second]],
+    [`tag=${important.toUpperCase()}`, [first, second]],
+    [`tag=${other}`, [second]],
+    [`tag=${other}&tag_id=${important}`, [second]],
+    [`tag=Other&source=connected`, []],
+    ["tag=nothing", []],
+    [`tag=${account.id}`, []],
+  ];
+  for (const [query, expected] of cases) {
+    const page = await list(account, query);
+    expect([namesIn(page), page.total], query).toEqual([expected, expected.length]);
+  }
+});
+
+test("sorts by age or by name, in either direction, for callers who see all and for others", async () => {
+  const { account, names, workspaces, workspaceScope } = await withDomains(3, 3);
+  const all = names.flat();
+  const [first] = all;
+  await move(account, first, workspaces[1]);
+  const viewer = { role: "viewer" as const };
+  const member = await newMember(
+    account,
+    { ...viewer, scope: workspaceScope(0) },
+    { ...viewer, scope: workspaceScope(1) },
+  );
+  const byName = all.toSorted();
+  for (const as of [account.owner, member]) {
+    const sorted = async (query: string) => namesIn(await list(account, query, as));
+    expect(await sorted("sort=created_at")).toEqual(all);
+    expect(await sorted("sort=created_at&order=desc&page=2&page_size=4")).toEqual(all.toReversed().slice(4));
+    expect(await sorted("sort=name")).toEqual(byName);
+    expect(await sorted("sort=name&order=desc&page_size=2")).toEqual(byName.toReversed().slice(0, 2));
+    const inSecond = [...(names[1] ?? []), first ?? ""];
+    const where = `workspace_id=${workspaces[1]}`;
+    expect(await sorted(where)).toEqual(inSecond);
+    expect(await sorted(`${where}&order=desc`)).toEqual(inSecond.toReversed());
+    expect(await sorted(`${where}&sort=created_at`)).toEqual([first, ...(names[1] ?? [])]);
+    expect(await sorted(`${where}&sort=name&order=desc`)).toEqual(inSecond.toSorted().toReversed());
+  }
+  expect(namesIn(await list(account, "order=desc&page_size=4"))).toEqual(all.toReversed().slice(0, 4));
+});
+
 test("searches names in both of their forms, whatever the case and composition of the text", async () => {
   const account = await newAccount();
   const end = uniqueName("q");
@@ -166,13 +238,27 @@ test("a workspace's grant follows what is in it, a domain's grant the domain", a
   expect((await request("GET", path, { token: ofWorkspace.token })).status).toBe(404);
 });
 
+test("sorts by the end of the registration, domains without one last", async () => {
+  const { account, names } = await withDomains(4);
+  const own = names.flat();
+  const ends = ["2028-01-01T00:00:00.000Z", null, "2027-06-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"];
+  for (const [index, name] of own.entries()) {
+    const expires_at = ends[index] ?? null;
+    const registration = { ...unregistered("pending"), status: "active" as const, expires_at };
+    if (expires_at !== null) await setStored(account, name, { registration });
+  }
+  const [late, none, middle, early] = own;
+  expect(namesIn(await list(account, "sort=expires_at"))).toEqual([early, middle, late, none]);
+  expect(namesIn(await list(account, "sort=expires_at&order=desc&page_size=2"))).toEqual([none, late]);
+});
+
 test("a page costs two round trips, wherever it is", async () => {
   const { account } = await withDomains(9);
   const everything = { member: true, everything: true, superAdmin: false, grants: [] };
   const cost = async (page: number) => {
     const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
     const context = { table: testTable(usage), permissions: everything } as unknown as Context;
-    const { items } = await listDomains(account.id, { page, page_size: 3 }, context);
+    const { items } = await listDomains(account.id, { page, page_size: 3, order: "asc" }, context);
     return [items.length, usage.calls, usage.readUnits];
   };
   const first = await cost(1);
@@ -186,6 +272,12 @@ test.each([
   ["workspace_id=x", "workspace_id"],
   ["status=gone", "status"],
   ["tag_id=x", "tag_id"],
+  ["tag=", "tag"],
+  ["source=stolen", "source"],
+  ["dns_mode=mine", "dns_mode"],
+  ["expires_before=tomorrow", "expires_before"],
+  ["sort=status", "sort"],
+  ["order=newest", "order"],
   ["search=", "search"],
   ["search=%20", "search"],
   [`search=${"a".repeat(254)}`, "search"],

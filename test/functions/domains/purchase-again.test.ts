@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 
 import { newWorkspace } from "../../support/auth.ts";
+import { removeForGood } from "../../support/domain-deletions.ts";
 import { stored, write } from "../../support/domain-work.ts";
 import { contact, domainsRequest, funded, uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
@@ -142,7 +143,7 @@ test("a name that an earlier try bought counts as bought when its domain is dele
   const { names, send } = await cutOff(account, 1);
   const [name = ""] = names;
   await registered(account, name);
-  expect((await domainsRequest(account, "DELETE", `/${name}`)).status).toBe(200);
+  expect((await removeForGood(account, name)).status).toBe(200);
   await lapse(account);
   expect((await send()).body.results).toMatchObject([{ status: "pending_registration", id: null }]);
   expect(await stored(account, name)).toBeUndefined();

@@ -57,7 +57,9 @@ describe("refused at its place", () => {
     ["phone", "+999123456789", /telephone number/],
     ["address_1", "a\u0000b", /invisible character/],
     ["city", "\u200b", /invisible character/],
-    ["state", undefined, /required/],
+    ["state", undefined, /US needs a state/],
+    ["state", null, /US needs a state/],
+    ["zip", undefined, /US needs a postal code/],
     ["zip", "9".repeat(33), /./],
     ["zip", 94_105, /string/],
     ["country", "USA", /two capital letters/],
@@ -76,9 +78,24 @@ describe("refused at its place", () => {
 
   test("all that is wrong with an empty contact, and nothing of it all was bought", async () => {
     const { body } = await send({ contact_info: {} });
-    expect(body.detail.map(({ loc }: { loc: string[] }) => loc[2]).toSorted()).toEqual(Object.keys(contact).toSorted());
+    const named = body.detail.map(({ loc }: { loc: string[] }) => loc[2]).toSorted();
+    const optional = new Set(["organization", "state", "zip"]);
+    const all = Object.keys(contact).filter((member) => !optional.has(member));
+    expect(named).toEqual(all.toSorted());
     expect(await wallet(account)).toEqual({ posted: 100_000, available: 100_000 });
     expect((await listedDomains(account)).total).toBe(0);
+  });
+
+  test("a person under a name for companies only, at the organization", async () => {
+    const { body } = await send({ domains: ["example.com.au"], contact_info: { ...contact, organization: null } });
+    expect(body.detail).toMatchObject([{ loc: ["body", "contact_info", "organization"] }]);
+  });
+
+  test("but not a person in a country without states and postal codes", async () => {
+    const { first_name, last_name, email, phone, address_1, city } = contact;
+    const person = { first_name, last_name, email, phone, address_1, city, country: "HK" };
+    const { body } = await send({ contact_info: person, domains: [`taken-${uniqueName()}`] });
+    expect(body).toMatchObject({ failed_count: 1 });
   });
 
   test.each(["AQ", "GB", "TF", "DE", "AX", "SX", "ZW"])("but not a contact in %s", async (country) => {

@@ -25,6 +25,7 @@ test("holds the price, has the names registered, takes the money once, and they 
     failed_count: 0,
     currency: "USD",
     estimated_total: "27.00",
+    estimated_vat: "0.00",
     payment_url: null,
     purchase_batch_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
   });

@@ -85,6 +85,7 @@ describe("changes nothing, and says why,", () => {
       code: "insufficient_funds",
       detail: "The renewal costs 14.00 USD. The wallet lacks 4.00 USD.",
       available: "10.00",
+      required: "14.00",
       missing: "4.00",
     });
     expect(await storedOf(account)).toEqual(before);
@@ -163,7 +164,7 @@ test("a domain is not deleted while it is being renewed", async () => {
   await renew(account, name);
   expect((await domainsRequest(account, "DELETE", `/${name}`)).body).toMatchObject({ code: "domain_not_ready" });
   await renewed(account, name);
-  expect((await domainsRequest(account, "DELETE", `/${name}`)).status).toBe(200);
+  expect((await domainsRequest(account, "DELETE", `/${name}?release=true`)).status).toBe(200);
 });
 
 test("needs the right to purchase domains, in the domain or around it", async () => {

@@ -126,7 +126,7 @@ describe("a keyword", () => {
       ["com", "net", "org", "io", "co", "app", "dev", "email"].map((tld) => `${label}.${tld}`),
     );
     expect(suggested).toHaveLength(20);
-    expect(suggested.slice(17)).toEqual([`get${label}.com`, `${label}hq.com`, `try${label}.com`]);
+    expect(suggested.slice(18)).toEqual([`get${label}.com`, `${label}hq.com`]);
   });
 
   test("of several words is one name", async () => {

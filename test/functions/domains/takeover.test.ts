@@ -8,7 +8,7 @@ import { readBuyer, readHolder } from "../../../shared/domains/holder.ts";
 import { syncZone } from "../../../shared/domains/records/sync.ts";
 import { zoneKey } from "../../../shared/domains/zone.ts";
 import { newWorkspace } from "../../support/auth.ts";
-import { leftOf, remove } from "../../support/domain-deletions.ts";
+import { leftOf, remove, removeForGood } from "../../support/domain-deletions.ts";
 import {
   advance,
   dig,
@@ -216,7 +216,7 @@ describe("a domain that lost its name", () => {
   test("comes back as it was, in the workspace that is said, once nobody has the name", async () => {
     const scene = await lost();
     const { account, domain, name, rival } = scene;
-    expect((await remove(rival, name)).status).toBe(200);
+    expect((await removeForGood(rival, name)).status).toBe(200);
     const workspaceId = await newWorkspace(account, "Again");
     const back = await connect(account, name, workspaceId);
     expect([back.status, back.headers["location"]]).toEqual([201, `/v1/public/accounts/${account.id}/domains/${name}`]);
@@ -278,9 +278,12 @@ describe("a domain that lost its name", () => {
   test("goes at once when its account deletes it, once it is empty", async () => {
     const scene = await lost();
     const { account, domain, name, mailbox, rival } = scene;
-    expect((await remove(account, name)).body).toMatchObject({ code: "domain_not_empty" });
+    expect((await removeForGood(account, name)).body).toMatchObject({ code: "domain_not_empty" });
     expect((await send(account, "DELETE", `mailboxes/${mailbox.id}`)).status).toBe(200);
+    const before = await readDomain(account, name);
     expect((await remove(account, name)).status).toBe(200);
+    expect(await readDomain(account, name)).toEqual(before);
+    expect((await removeForGood(account, name)).status).toBe(200);
     expect(await rowsOf(account, domain)).toEqual([]);
     expect(await readHolder(testTable(), name)).toMatchObject({ account_id: rival.id });
   });

@@ -35,7 +35,12 @@ test("changes each setting, leaves what is not given, and answers what a GET ans
   const tag = await newTag(account, "Important");
   const steps: [sent: object, shown: object][] = [
     [{ redirect_url: "https://www.example.com/shop?a=b" }, { redirect_url: "https://www.example.com/shop?a=b" }],
+    [{ dns_mode: "external" }, { dns_mode: "external" }],
+    [{ dns_mode: "hosted" }, { dns_mode: "hosted" }],
     [{ dmarc_policy: "quarantine" }, { dmarc_policy: "quarantine" }],
+    [{ mta_sts_mode: "testing" }, { mta_sts_mode: "testing" }],
+    [{ tls_report_email: "TLS@Example.com" }, { tls_report_email: "tls@example.com" }],
+    [{ dkim_rotation_months: 12 }, { dkim_rotation_months: 12 }],
     [{ dmarc_report_email: "Reports@Example.com" }, { dmarc_report_email: "reports@example.com" }],
     [{ tag_ids: [tag, tag] }, { tags: [{ id: tag, name: "Important" }] }],
     [{}, {}],
@@ -70,7 +75,7 @@ test("publishes the DMARC policy and where to report, in the records and in the 
   await update(account, name, { dmarc_report_email: "dmarc@example.com" });
   expect(await published()).toBe("v=DMARC1; p=reject; rua=mailto:dmarc@example.com");
   const before = await get(account, name);
-  await update(account, name, { redirect_url: "https://example.com/" });
+  await update(account, name, { dkim_rotation_months: 6 });
   expect((await get(account, name)).body.dns_records).toEqual(before.body.dns_records);
   await update(account, name, { dmarc_policy: "none", dmarc_report_email: null });
   expect(await published()).toBe("v=DMARC1; p=none");
@@ -102,6 +107,10 @@ const refused: [body: object, loc: unknown[]][] = [
   [{ dmarc_report_email: "me@example.com, you@example.com" }, ["body", "dmarc_report_email"]],
   [{ dmarc_report_email: "me@example.com; p=none" }, ["body", "dmarc_report_email"]],
   [{ dmarc_report_email: "me!10m@example.com" }, ["body", "dmarc_report_email"]],
+  [{ mta_sts_mode: "on" }, ["body", "mta_sts_mode"]],
+  [{ mta_sts_mode: null }, ["body", "mta_sts_mode"]],
+  [{ tls_report_email: "me@example.com; x" }, ["body", "tls_report_email"]],
+  [{ spf_includes: Array.from({ length: 11 }, () => "a.example") }, ["body", "spf_includes"]],
   [{ tag_ids: ["x"] }, ["body", "tag_ids", 0]],
   [{ tag_ids: Array.from({ length: 21 }, () => "77777777-7777-4777-8777-777777777777") }, ["body", "tag_ids"]],
   [{ status: "active" }, ["body", "status"]],

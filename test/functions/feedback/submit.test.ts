@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { changeJournalOf, StoredChange } from "../../../shared/changes/record.ts";
-import { listFeedback } from "../../../shared/feedback/operate.ts";
+import { listFeedback } from "../../../shared/feedback/list.ts";
 import { readEntries } from "../../../shared/table/journal.ts";
 import { storedOf } from "../../support/doors.ts";
 import { request } from "../../support/request.ts";
@@ -24,7 +24,7 @@ type Sent = { as?: Pick<User, "token">; headers?: Record<string, string> };
 const submit = ({ id, owner }: Account, body: object = {}, { as = owner, headers = {} }: Sent = {}) =>
   request("POST", `/v1/public/accounts/${id}/feedback`, { token: as.token, body: { ...given, ...body }, headers });
 
-const page = { page: 1, page_size: 100 };
+const page = { page: 1, page_size: 100, order: "desc" as const };
 const kept = ({ id }: Account) => listFeedback(testTable(), { account: id }, page);
 
 test("keeps what was said, by whom, and answers all of it", async () => {

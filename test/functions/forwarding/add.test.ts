@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { setStored, write } from "../../support/domain-work.ts";
+import { uniqueName } from "../../support/domains.ts";
 import { storedOf } from "../../support/doors.ts";
 import { adding, agreedRule, mailed, mailsTo, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { whereTo } from "../../support/mail-door.ts";
@@ -16,18 +17,24 @@ test("a rule to somebody elsewhere waits for them, and a mail asks them", async 
   const target = stranger("Ada.L");
   const { status, body } = await adding(account, ` ${target.toUpperCase()} `, { domain: name });
   expect(status).toBe(201);
-  expect(body).toEqual({
-    id: expect.any(String),
-    scope_type: "domain",
-    scope_id: id,
-    target_email: target.toLowerCase(),
-    active: true,
+  const waiting = {
     verification_required: true,
     verification_state: "pending",
     status_reason: null,
     verification_sent_at: body.created_at,
     verification_expires_at: new Date(Date.parse(body.created_at) + 48 * 3_600_000).toISOString(),
     verification_verified_at: null,
+  };
+  expect(body).toEqual({
+    id: expect.any(String),
+    scope_type: "domain",
+    scope_id: id,
+    address: null,
+    target_email: target.toLowerCase(),
+    active: true,
+    keep_copy: true,
+    ...waiting,
+    targets: [{ email: target.toLowerCase(), ...waiting }],
     created_at: expect.stringMatching(/\.\d{3}Z$/),
     updated_at: body.created_at,
   });
@@ -193,6 +200,19 @@ test("an account has two hundred letters a day, and rules beyond them wait witho
   expect(refused.body).toMatchObject({ status: 429, code: "rate_limited" });
 });
 
+test("an account has forty letters a day to one registrable domain, whatever name below it has the address", async () => {
+  const account = await newAccount();
+  const [name, day] = [uniqueName(), new Date().toISOString().slice(0, 10)];
+  const letters = { PK: `ACCOUNT#${account.id}`, SK: `LETTERS#${day}` };
+  await write({ put: { ...letters, count: 50, domains: { [name]: 39 } } });
+  expect((await ruleTo(account, `ada@a.${name}`)).verification_sent_at).not.toBe(null);
+  const waiting = await ruleTo(account, `bob@b.${name}`);
+  expect(waiting.verification_sent_at).toBe(null);
+  const refused = await send(account, "POST", `forwarding/${waiting.id}/verification/send`);
+  expect(refused.body).toMatchObject({ status: 429, detail: expect.stringContaining("40 mails a day to one domain") });
+  expect((await ruleTo(account, stranger())).verification_sent_at).not.toBe(null);
+});
+
 test("rules whose copies would come back over other scopes are refused, however many are in between", async () => {
   const account = await newRoomyAccount();
   const domains = [await home(account), await home(account), await home(account)];
@@ -265,7 +285,7 @@ test("a rule goes with its domain, and no copies with it", async () => {
   const rule = await agreedRule(account, stranger(), { domain: name });
   const waiting = await ruleTo(account, stranger(), { domain: name });
   const { token } = await mailed(account, waiting);
-  expect((await send(account, "DELETE", `domains/${name}`)).status).toBe(200);
+  expect((await send(account, "DELETE", `domains/${name}?purge=true`)).status).toBe(200);
   expect(await ruleNow(account, rule.id)).toBe(undefined);
   expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("FORWARD"))).toEqual([]);
   expect((await press(token)).status).toBe(422);

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
 import { newWorkspace } from "../../support/auth.ts";
+import { removeForGood } from "../../support/domain-deletions.ts";
 import { setStored, write } from "../../support/domain-work.ts";
 import { agreedRule, mailed, ofRule, press, ruleTo, stranger } from "../../support/forwarding.ts";
 import { whereTo } from "../../support/mail-door.ts";
@@ -131,7 +132,7 @@ test("a mailbox of a domain that left the account and came again gets none of wh
   await ruleTo(account, `ada@${other.name}`, { domain: name });
   expect(await copiesOf(`bob@${name}`)).toEqual([`ada@${other.name} (here)`]);
   await send(account, "DELETE", at(`ada@${other.name}`));
-  await send(account, "DELETE", `domains/${other.name}`);
+  await removeForGood(account, other.name);
   await home(account, { name: other.name, workspaceId: other.workspace_id });
   await stocked(account, other.name, ["ada"]);
   expect(await copiesOf(`bob@${name}`)).toEqual([]);

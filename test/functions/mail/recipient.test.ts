@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
-import { setStored } from "../../support/domain-work.ts";
+import { defaultQuotaBytes, mailboxKey } from "../../../shared/mail/mailboxes/mailbox.ts";
+import { setStored, write } from "../../support/domain-work.ts";
 import { delegated, domainsRequest, uniqueName } from "../../support/domains.ts";
-import { whereTo } from "../../support/mail-door.ts";
+import { agreedRule, stranger } from "../../support/forwarding.ts";
+import { askDoor, whereTo } from "../../support/mail-door.ts";
 import { at, home, send, stocked } from "../../support/mailboxes.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
@@ -18,6 +20,10 @@ async function scene(options: { name?: string; status?: string } = {}) {
     mailbox: `${local}@${name}`,
     mailbox_id: mailbox,
     account_id: account.id,
+    mailbox_status: "active",
+    quota_bytes: defaultQuotaBytes,
+    is_full: false,
+    keep_copy: true,
     copies: [],
   });
   return { account, name, ada, bob, alias, to };
@@ -57,11 +63,38 @@ test("the catch-all has every address that nobody else has, and only of its doma
   for (const local of ["nobody", "nobody+x", "*", "b%C3%BCro", "a%20b", "+x"]) {
     expect(await whereTo(`${local}@${name}`), local).toEqual(to("catch_all", bob, "bob"));
   }
+  for (const local of ["a%0d%0aBcc:b", "a+%09x", "a%00"]) {
+    expect(await whereTo(`${local}@${name}`), local).toEqual({ status: 200, kind: "unknown" });
+  }
   expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
   const other = await home(account);
   expect(await whereTo(`nobody@${other.name}`)).toEqual(none);
   await send(account, "DELETE", at(bob));
   expect(await whereTo(`nobody@${name}`)).toEqual(none);
+});
+
+test("postmaster and abuse reach the first mailbox of the domain, unless somebody has them", async () => {
+  const { account, name, ada, bob, alias, to } = await scene();
+  for (const local of ["postmaster", "Abuse", "abuse+spam"]) {
+    expect(await whereTo(`${local}@${name}`), local).toEqual(to("role", ada, "ada"));
+  }
+  expect(await whereTo(`webmaster@${name}`)).toEqual(none);
+  await alias(bob, "abuse");
+  expect(await whereTo(`abuse@${name}`)).toEqual(to("alias", bob, "bob"));
+  await alias(bob, "*");
+  expect(await whereTo(`postmaster@${name}`)).toEqual(to("catch_all", bob, "bob"));
+  await send(account, "DELETE", at(bob));
+  await send(account, "DELETE", at(ada));
+  expect(await whereTo(`postmaster@${name}`)).toEqual(none);
+});
+
+test("the first mailbox is the oldest that is left, and its forwarding rules apply to the mail for postmaster", async () => {
+  const { account, name, ada, bob, to } = await scene();
+  await send(account, "DELETE", at(ada));
+  const target = stranger();
+  await agreedRule(account, target, { mailbox: bob });
+  const copies = [{ address: target, mailbox_id: null }];
+  expect(await whereTo(`postmaster@${name}`)).toEqual({ ...to("role", bob, "bob"), copies });
 });
 
 test("what is no address, or of no domain of ours, is unknown", async () => {
@@ -84,9 +117,10 @@ test("what is no address, or of no domain of ours, is unknown", async () => {
 test("a paused mailbox and a suspended account still get their mail, a closed account does not", async () => {
   const { account, name, ada, to } = await scene();
   await send(account, "PATCH", at(ada, "/active"), { active: false });
-  expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
+  const paused = { ...to("mailbox", ada, "ada"), mailbox_status: "paused" };
+  expect(await whereTo(`ada@${name}`)).toEqual(paused);
   await setAccountStatus(testTable(), account.id, "suspended", new Date());
-  expect(await whereTo(`ada@${name}`)).toEqual(to("mailbox", ada, "ada"));
+  expect(await whereTo(`ada@${name}`)).toEqual(paused);
   await setAccountStatus(testTable(), account.id, "closed", new Date());
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
 });
@@ -107,9 +141,67 @@ test("a domain that is degraded still gets its mail, and one that goes does not"
   expect(await whereTo(`ada@${name}`)).toEqual(unknown);
 });
 
+test("says that a mailbox is full once it uses the space that it may use", async () => {
+  const { account, name, ada, to } = await scene();
+  const full: boolean[] = [];
+  for (const used of [999, 1_000, 1_001]) {
+    await write({ update: mailboxKey(account.id, ada), set: { quota: 1_000, used } });
+    const { is_full, quota_bytes } = await whereTo(`ada@${name}`);
+    expect(quota_bytes).toBe(1_000);
+    full.push(is_full === true);
+  }
+  expect(full).toEqual([false, true, true]);
+  expect(await whereTo(`ada@${name}`)).toEqual({ ...to("mailbox", ada, "ada"), quota_bytes: 1_000, is_full: true });
+});
+
+test("where an address leads may be kept for a minute, that nobody has it may not, and a question needs an address", async () => {
+  const { name } = await scene();
+  const kept = async (address: string) => (await askDoor("recipient", `address=${address}`)).headers["cache-control"];
+  expect(await kept(`ada@${name}`)).toBe("private, max-age=60");
+  expect(await kept(`nobody@${name}`)).toBe("no-store");
+  expect(await kept("ada@example.org")).toBe("no-store");
+  const { status, body } = await askDoor("recipient", "");
+  expect([status, body]).toEqual([
+    422,
+    { detail: [{ loc: ["query", "address"], msg: "This is required", type: "missing" }] },
+  ]);
+});
+
+test("every door refuses a parameter that it does not know, also beside one that it knows", async () => {
+  const { name } = await scene();
+  for (const [door, query] of [
+    ["recipient", `address=ada@${name}`],
+    ["sender", `login=ada@${name}&from=ada@${name}`],
+    ["dkim", `domain=${name}`],
+    ["revocations", "limit=1"],
+  ] as const) {
+    const { status, body } = await askDoor(door, `${query}&adress=ada`);
+    expect([status, body], door).toMatchObject([
+      422,
+      { detail: [{ loc: ["query", "adress"], type: "extra_forbidden" }] },
+    ]);
+  }
+});
+
 test("answers 401 to who is no mail server of the deployment", async () => {
   const { name } = await scene();
   for (const headers of [{}, { "x-mail-key": "wrong" }] as Record<string, string>[]) {
     expect(await whereTo(`ada@${name}`, headers)).toMatchObject({ status: 401, code: "unauthenticated" });
   }
+});
+
+test("a mailbox is found by its ids until it is deleted, and by nobody else's", async () => {
+  const { account, ada, to } = await scene();
+  const byIds = async (accountId: string, mailboxId: string) => {
+    const { body } = await askDoor("recipient", `account_id=${accountId}&mailbox_id=${mailboxId}`);
+    return body["kind"] === "none" ? "none" : body;
+  };
+  const { status, mailbox_status, ...found } = to("mailbox", ada, "ada");
+  expect(status).toBe(200);
+  expect(await byIds(account.id, ada)).toEqual({ ...found, status: mailbox_status });
+  expect(await byIds((await newAccount()).id, ada)).toBe("none");
+  expect(await byIds(account.id, "nonsense")).toBe("none");
+  expect((await askDoor("recipient", `mailbox_id=${ada}`)).status).toBe(422);
+  await send(account, "DELETE", at(ada));
+  expect(await byIds(account.id, ada)).toBe("none");
 });

@@ -23,6 +23,7 @@ test("creates a mailbox that is read at its Location at once, and nothing of its
     first_name: "Ada",
     last_name: "Lovelace",
     quota: { allowed: 10 * 2 ** 30, used: 0 },
+    last_login_at: null,
     aliases: [],
     status: "active",
     created_at: expect.stringMatching(/\.\d{3}Z$/),

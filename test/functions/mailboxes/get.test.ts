@@ -32,12 +32,30 @@ test("reads a mailbox by its id or its address, in any spelling", async () => {
   }
 });
 
-test("an alias is not the mailbox's address, nor is the catch-all", async () => {
-  const { account, name, ada } = await scene();
+test("reads a mailbox by its aliases too, with the same tag", async () => {
+  const { account, name, unicode, ada } = await scene();
   for (const alias of ["sales", "*"]) await send(account, "POST", at(ada, "/aliases"), { alias });
-  for (const ref of [`sales@${name}`, `*@${name}`, `nobody@${name}`]) {
-    expect((await send(account, "GET", at(ref))).body, ref).toMatchObject({ status: 404, code: "not_found" });
+  const first = await send(account, "GET", at(ada));
+  for (const ref of [`sales@${name}`, `SALES@${unicode}`, `*@${name}`]) {
+    const { status, body, headers } = await send(account, "GET", at(ref));
+    expect([status, body, headers["etag"]], ref).toEqual([200, first.body, first.headers["etag"]]);
   }
+  expect((await send(account, "GET", at(`nobody@${name}`))).body).toMatchObject({ status: 404, code: "not_found" });
+});
+
+test("an alias leads only to reading: a change or a deletion names the mailbox itself", async () => {
+  const { account, name, ada } = await scene();
+  await send(account, "POST", at(ada, "/aliases"), { alias: "sales" });
+  const alias = at(`sales@${name}`);
+  const answers = [
+    await send(account, "PATCH", alias, { first_name: "Augusta" }),
+    await send(account, "DELETE", alias),
+    await send(account, "POST", `${alias}/rotate-password`),
+  ];
+  expect(answers.map(({ status }) => status)).toEqual([404, 404, 404]);
+  const bulk = await send(account, "POST", "mailboxes/bulk-delete", { mailboxes: [`sales@${name}`] });
+  expect(bulk.body).toMatchObject({ deleted: [], failed: [{ code: "not_found" }] });
+  expect((await send(account, "GET", at(ada))).status).toBe(200);
 });
 
 test("another account's mailbox is as one that is not there", async () => {

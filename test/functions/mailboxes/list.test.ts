@@ -129,6 +129,87 @@ test("searches addresses and names, whatever the case, width and composition of 
   expect(await listed(account, { search: `hugom@${other.name}`, domain: other.id })).toMatchObject({ total: 1 });
 });
 
+test("finds a mailbox by its aliases and the catch-all, for everybody who sees it", async () => {
+  const { account, domains } = await withMailboxes(["ada", "bob"], ["eve"]);
+  const [first, second] = domains;
+  if (!first || !second) throw new Error("no domains");
+  for (const alias of ["countess", "*"]) await send(account, "POST", at(first.ids[0] ?? "", "/aliases"), { alias });
+  const scope = { type: "domain" as const, id: first.id };
+  const member = await newMember(account, { capability: "mailbox.view", scope });
+  const stranger = await newMember(account, {
+    capability: "mailbox.view",
+    scope: { type: "domain", id: second.id },
+  });
+  for (const search of ["countess", "NTESS@", `countess@${first.name}`, "*@", `*@${first.name}`]) {
+    for (const as of [account.owner, member]) {
+      const page = await listed(account, { search }, as);
+      expect([emailsIn(page), page.total], search).toEqual([[first.emails[0]], 1]);
+    }
+    expect(await listed(account, { search }, stranger), search).toMatchObject({ items: [], total: 0 });
+  }
+  await send(account, "DELETE", at(first.ids[0] ?? "", "/aliases/countess"));
+  expect(await listed(account, { search: "countess" })).toMatchObject({ items: [], total: 0 });
+});
+
+test("filters by status, alone and with other filters", async () => {
+  const { account, domains } = await withMailboxes(["ada", "bob", "cy"], ["eve"]);
+  const [first, second] = domains;
+  if (!first || !second) throw new Error("no domains");
+  for (const id of [first.ids[1], second.ids[0]])
+    await send(account, "PATCH", at(id ?? "", "/active"), { active: false });
+  const cases: [query: Record<string, string>, emails: (string | undefined)[]][] = [
+    [{ status: "paused" }, [first.emails[1], second.emails[0]]],
+    [{ status: "paused", page: "2", page_size: "1" }, [second.emails[0]]],
+    [{ status: "active" }, [first.emails[0], first.emails[2]]],
+    [{ status: "paused", domain: first.name }, [first.emails[1]]],
+    [{ status: "paused", search: "eve" }, [second.emails[0]]],
+    [{ status: "paused", search: first.emails[1] ?? "" }, [first.emails[1]]],
+    [{ status: "active", search: first.emails[1] ?? "" }, []],
+    [{ status: "suspended" }, []],
+  ];
+  for (const [query, emails] of cases) {
+    expect(emailsIn(await listed(account, query)), JSON.stringify(query)).toEqual(emails);
+  }
+  await send(account, "PATCH", at(first.ids[1] ?? "", "/active"), { active: true });
+  expect(await listed(account, { status: "paused" })).toMatchObject({ total: 1 });
+});
+
+test("sorts by age or by address, in either direction, for callers who see all and for others", async () => {
+  const { account, domains } = await withMailboxes(["m", "a"], ["z", "b"]);
+  const [first, second] = domains;
+  if (!first || !second) throw new Error("no domains");
+  const view = (id: string) => ({ capability: "mailbox.view" as const, scope: { type: "domain" as const, id } });
+  const member = await newMember(account, view(first.id), view(second.id));
+  const byAge = [...first.emails, ...second.emails];
+  const byEmail = byAge.toSorted();
+  for (const as of [account.owner, member]) {
+    const emails = async (query: Record<string, string>) => emailsIn(await listed(account, query, as));
+    expect(await emails({ sort: "created_at" })).toEqual(byAge);
+    expect(await emails({ sort: "created_at", order: "desc" })).toEqual(byAge.toReversed());
+    expect(await emails({ sort: "primary_email" })).toEqual(byEmail);
+    expect(await emails({ sort: "primary_email", order: "desc", page: "2", page_size: "3" })).toEqual(
+      byEmail.slice(0, 1),
+    );
+    expect(await emails({ sort: "primary_email", domain: first.id })).toEqual(first.emails.toSorted());
+    expect(await emails({ sort: "primary_email", search: "z@" })).toEqual([second.emails[0]]);
+  }
+  const pages = ["1", "2", "3"].map((page) => listed(account, { order: "desc", page, page_size: "3" }));
+  const [one, two, three] = await Promise.all(pages);
+  expect([one, two, three].map((page) => page && emailsIn(page))).toEqual([
+    byAge.toReversed().slice(0, 3),
+    byAge.slice(0, 1),
+    [],
+  ]);
+  expect([one?.total, two?.total, three?.total]).toEqual([4, 4, 4]);
+});
+
+test("says by what it sorts to those who ask for something else", async () => {
+  const account = await newAccount();
+  const { status, body } = await send(account, "GET", "mailboxes?sort=quota");
+  expect(status).toBe(422);
+  expect(body.detail).toMatchObject([{ loc: ["query", "sort"], msg: expect.stringContaining("primary_email") }]);
+});
+
 test("shows someone with narrow grants only what these cover, each once, and the totals agree", async () => {
   const { account, domains } = await withMailboxes(["a", "b", "c"], ["d", "e"], ["f", "g"], ["h"]);
   const [single, domain, workspace, hidden] = domains;
@@ -223,7 +304,9 @@ test("refuses what is no filter at its place", async () => {
     ["search=", "search"],
     ["search=%20", "search"],
     [`search=${"a".repeat(321)}`, "search"],
-    ["status=active", "status"],
+    ["status=gone", "status"],
+    ["sort=quota", "sort"],
+    ["order=newest", "order"],
   ];
   for (const [query, name] of cases) {
     expect(await refusalOf(account, query), query).toEqual([422, [["query", name]]]);

@@ -29,7 +29,8 @@ test("shows how to log in once, and nobody can find it any more", async () => {
     username: `ada@${name}`,
     password: expect.stringMatching(/^[a-km-zA-HJ-NP-Z2-9]{20}$/),
     smtp: { host: expect.stringMatching(/\./), ports: [465, 587] },
-    imap: { host: expect.stringMatching(/\./), ports: [993, 143] },
+    imap: { host: expect.stringMatching(/\./), ports: [993] },
+    pop: { host: expect.stringMatching(/\./), ports: [995] },
     revealed_at: expect.stringMatching(/\.\d{3}Z$/),
   });
   expect(shown.headers["cache-control"]).toBe("no-store");

@@ -56,7 +56,7 @@ const dueAt = async (account: Account, id: string): Promise<number> =>
 
 const dueOf = async (id: string): Promise<string[]> => {
   const shards = await readDue(testTable(), ipQueue, new Date(Date.now() + 100 * dayMs));
-  return shards.flat().flatMap(({ at, place }) => (place.includes(id) ? [at] : []));
+  return shards.flat().flatMap(({ at, subject }) => (subject.includes(id) ? [at] : []));
 };
 
 test("a managed one becomes active, and is paid, without anybody asking", async () => {

@@ -229,7 +229,7 @@ test("a zone that could not be brought up to date is later", async () => {
   expect(await dig(name, "MX")).toHaveLength(2);
   expect((await get(account, name)).dns_records[0]).toMatchObject({ zone_status: "in_sync" });
   expect((await getZone(testTable(), account.id, id))?.due_at).toBeNull();
-  expect((await readDue(testTable(), zoneQueue, at)).flat().filter(({ place }) => place.includes(id))).toEqual([]);
+  expect((await readDue(testTable(), zoneQueue, at)).flat().filter(({ subject }) => subject.includes(id))).toEqual([]);
 });
 
 test("records that not all nameservers have yet are pending until they do", async () => {
@@ -294,6 +294,15 @@ test("delegates what is registered here to its account, and makes it active", as
   expect(known).toMatchObject({ nameservers, autoRenew: false });
 });
 
+test("leaves the registrar's nameservers of a domain alone whose DNS is external", async () => {
+  const account = await newAccount();
+  const name = await registered(account);
+  await setStored(account, name, { dns_mode: "external" });
+  await workAt(new Date()).registrar.setNameservers(name, elsewhere);
+  await advance(account, name);
+  expect(await workAt(new Date()).registrar.registration(name)).toMatchObject({ nameservers: elsewhere });
+});
+
 test("keeps a registrar from renewing a name by itself", async () => {
   const account = await newAccount();
   const name = await registered(account);
@@ -317,7 +326,7 @@ test("a domain that its registrar does not have is expired, whatever its DNS say
       status_reason: "The domain's registration has ended.",
     });
   }
-  expect(await eventsOf(account)).toEqual(["created", "verified", "updated"]);
+  expect(await eventsOf(account)).toEqual(["created", "verified", "expired"]);
   expect(await isFirm(name)).toBe(false);
 
   const { id } = await storedAs(account, name);
@@ -362,8 +371,8 @@ test("forgets what was due of domains and zones that are gone, or due at another
   }
   await sweepDomains(workAt(new Date(early)));
   const left = await Promise.all([domainQueue, zoneQueue].map((queue) => readDue(testTable(), queue, new Date(at))));
-  const own = left.flat(2).filter((one) => one.place[0] === account.id);
-  expect(own).toEqual([{ at, place: [...place] }]);
+  const own = left.flat(2).filter((one) => one.subject[0] === account.id);
+  expect(own).toEqual([{ at, subject: [...place] }]);
 });
 
 test("takes up no more than it may in one run", async () => {

@@ -8,7 +8,7 @@ import { lambdas } from "../../../infra/entry-points.ts";
 import { settings as example } from "../../../infra/stages/example.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
-const { publicUrl: _, ...settings } = example;
+const { publicUrl: _, webHost: __, webAddresses: ___, ...settings } = example;
 const named = { ...settings, edge: undefined, routeThrottles: {} };
 
 /** The templates of both stacks of a stage with an edge. */

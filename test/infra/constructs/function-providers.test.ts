@@ -18,7 +18,12 @@ test.each([
     value: "mail/stripe",
     some: ["code", "billing.topup_session.create", "billing.checkout_result.get", "workers.ask_checkouts"],
   },
-  { providers: ["mail"], variable: "MAIL_PROVIDER", value: "ses", some: ["workers.send_verification"] },
+  {
+    providers: ["mail"],
+    variable: "MAIL_PROVIDER",
+    value: "ses",
+    some: ["workers.send_verification", "workers.send_notices"],
+  },
   { providers: ["mail_servers"], variable: "MAIL_SECRET_NAME", value: "mail/servers", some: ["mail.auth"] },
   {
     providers: ["files"],

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { routes } from "../../../functions/routes.ts";
+import { rightsOf } from "../../../infra/constructs/functions.ts";
 import { lambdas, workers } from "../../../infra/entry-points.ts";
 import type { ProviderName } from "../../../shared/http/route.ts";
 import {
@@ -42,14 +43,21 @@ const onFiles = (...actions: string[]) => [
 const sends = onSes("identity/hosted-mail.example");
 const registrarActions = [
   "route53domains:CheckDomainAvailability",
+  "route53domains:CheckDomainTransferability",
   "route53domains:DeleteDomain",
   "route53domains:DisableDomainAutoRenew",
+  "route53domains:DisableDomainTransferLock",
+  "route53domains:EnableDomainTransferLock",
   "route53domains:GetDomainDetail",
   "route53domains:GetOperationDetail",
   "route53domains:ListOperations",
   "route53domains:ListPrices",
   "route53domains:RegisterDomain",
   "route53domains:RenewDomain",
+  "route53domains:RetrieveDomainAuthCode",
+  "route53domains:TransferDomain",
+  "route53domains:UpdateDomainContact",
+  "route53domains:UpdateDomainContactPrivacy",
   "route53domains:UpdateDomainNameservers",
 ];
 const zoneActions = [
@@ -76,7 +84,7 @@ const doorGrants: Record<ProviderName, unknown[]> = {
 };
 const workerGrants: typeof doorGrants = {
   ...doorGrants,
-  secrets: onSecretsKey("kms:Decrypt"),
+  secrets: onSecretsKey("kms:Decrypt", "kms:Encrypt"),
   files: onFiles("s3:AbortMultipartUpload", "s3:PutObject"),
 };
 
@@ -116,7 +124,7 @@ test.each(workers.filter(({ source }) => source === "changes"))(
 );
 
 test.each(workers.filter(({ source }) => source !== "changes"))(
-  "$name may use the table as far as it declares, open secrets and write files as it declares, write its dead letters and its log, and nothing else",
+  "$name may use the table as far as it declares, seal and open secrets and write files as it declares, write its dead letters and its log, and nothing else",
   ({ name, access, keys, uses = [] }) => {
     const bound = keys ? [{ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } }] : [];
     expect(grantsOf(idOf(name))).toEqual([
@@ -150,10 +158,12 @@ test("no role has a managed policy, and no policy is attached from outside a rol
   expect(template.findResources("AWS::IAM::ManagedPolicy")).toEqual({});
 });
 
-test("only Lambda may take on a function's role, and no two functions share one", () => {
-  const roleIds = Object.keys(functions).map(roleIdOf);
-  expect(new Set(roleIds).size).toBe(roleIds.length);
-  for (const id of roleIds) {
+test("only Lambda may take on a function's role, and only Lambdas that declare the same share one", () => {
+  const rights = new Map(lambdas.map((one) => [idOf(one.name), rightsOf(one)]));
+  const sharing = Map.groupBy(Object.keys(functions), roleIdOf);
+  for (const [id, together] of sharing) {
+    const distinct = new Set(together.map((name) => rights.get(name) ?? "none"));
+    expect([id, distinct.size]).toEqual([id, 1]);
     expect(roles[id]?.["Properties"].AssumeRolePolicyDocument.Statement).toEqual([
       { Action: "sts:AssumeRole", Effect: "Allow", Principal: { Service: "lambda.amazonaws.com" } },
     ]);
@@ -176,17 +186,21 @@ test("every Lambda and worker is a function of its name, on Node 24 and arm64, t
   }
 });
 
-test("the billing day and exports have 15 minutes, code mode and bulk 29 seconds, a worker 60, the one that mails 30, what writes 25, what calls or answers somebody else 20, the others 10", () => {
+test("exports have 15 minutes, the billing day 5, code mode and bulk 29 seconds, a worker 60, the three that mail 30, what writes 25, what calls or answers somebody else 20, the others 10", () => {
   const seconds = new Map([
     ...workers.map(({ name }): [string, number] => [idOf(name), 60]),
     ...routes.filter(({ limit }) => limit === "outbound").map(({ name }): [string, number] => [idOf(name), 20]),
     ...routes.filter(({ access }) => access === "write").map(({ name }): [string, number] => [idOf(name), 25]),
     ["CodeFunction", 29],
     ["MailboxesBulkFunction", 29],
+    ["MailUsageFunction", 25],
+    ["MailEventsFunction", 25],
     ["WorkersPaymentWebhookFunction", 20],
-    ["WorkersRunBillingDayFunction", 900],
+    ["WorkersRunBillingDayFunction", 300],
     ["WorkersMakeMailboxExportFunction", 900],
     ["WorkersSendVerificationFunction", 30],
+    ["WorkersSendInvitationFunction", 30],
+    ["WorkersSendNoticesFunction", 30],
   ]);
   for (const [id, { Properties }] of Object.entries(functions)) {
     expect([id, Properties.Timeout]).toEqual([id, seconds.get(id) ?? 10]);

@@ -24,6 +24,7 @@ const events = resourcesOf("workers.dispatch_event");
 const letters = resourcesOf("workers.send_verification");
 const minute = resourcesOf("workers.retry_deliveries");
 const day = resourcesOf("workers.run_billing_day");
+const hour = resourcesOf("workers.check_ledgers");
 const arnOf = (id: string) => ({ "Fn::GetAtt": [id, "Arn"] });
 const all = [
   { name: "workers.dispatch_event", functionId: "WorkersDispatchEventFunction", ...events },
@@ -64,8 +65,8 @@ test.each([
     ...minute,
   },
   {
-    what: "the billing day runs at 00:20 UTC every day",
-    expression: "cron(20 0 * * ? *)",
+    what: "the billing day runs every minute",
+    expression: "rate(1 minute)",
     id: "WorkersRunBillingDayFunction",
     ...day,
   },
@@ -79,7 +80,7 @@ test.each([
   { of: "an event", ...events, seconds: 6 * 3600, handover: 60, run: 2 },
   { of: "one kind of event", ...letters, seconds: 6 * 3600, handover: 60, run: 2 },
   { of: "a minute's run", ...minute, seconds: 60, handover: 0, run: 0 },
-  { of: "a day's run", ...day, seconds: 6 * 3600, handover: 60, run: 2 },
+  { of: "an hour's run", ...hour, seconds: 30 * 60, handover: 10, run: 1 },
 ])(
   "$of is retried $handover times when Lambda does not take it, $run times when it fails, for $seconds seconds",
   ({ template, queueId, rule, seconds, handover, run }) => {

@@ -4,19 +4,27 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { handler as checkLedgers } from "../../../functions/workers/check-ledgers.ts";
+import { handler as endGrants } from "../../../functions/workers/end-grants.ts";
 import { handler as indexJournals } from "../../../functions/workers/index-journals.ts";
 import { handler as makeMailboxExport } from "../../../functions/workers/make-mailbox-export.ts";
+import { handler as noteRevocations } from "../../../functions/workers/note-revocations.ts";
+import { handler as purgeMailboxes } from "../../../functions/workers/purge-mailboxes.ts";
+import { handler as sendInvitation } from "../../../functions/workers/send-invitation.ts";
+import { handler as sendNotices } from "../../../functions/workers/send-notices.ts";
 import { handler as sendVerification } from "../../../functions/workers/send-verification.ts";
+import { handler as watchWallets } from "../../../functions/workers/watch-wallets.ts";
 import { workers } from "../../../infra/entry-points.ts";
+import { dayMs, setClockAhead } from "../../../shared/core/time.ts";
 import { exportKey } from "../../../shared/mail/mailboxes/export.ts";
-import { noteEntries } from "../../../shared/webhooks/index-journals.ts";
+import { scheduleIndexing } from "../../../shared/webhooks/index-journals.ts";
 import { fund } from "../../support/billing.ts";
 import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { queuedExport } from "../../support/mailbox-examples.ts";
-import { home, stocked } from "../../support/mailboxes.ts";
+import { home, send, stocked } from "../../support/mailboxes.ts";
+import { knowEmail, pastDue } from "../../support/notices.ts";
 import { hookCalls } from "../../support/table-calls.ts";
 import { eventIn } from "../../support/webhooks.ts";
-import { newAccount, testTable, type Account } from "../../support/world.ts";
+import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
 const touched = new AsyncLocalStorage<Set<string>>();
 
@@ -42,11 +50,15 @@ const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>
   "workers.check_ledgers": async () => checkLedgers,
   "workers.index_journals": async ({ id }) => {
     const [table, now] = [testTable(), () => new Date(Date.now() - 3_600_000)];
-    await noteEntries({ ...eventIn(id, "workspace.created", now()), id: randomUUID().replace(/..$/, "00") }, [], {
+    await scheduleIndexing({ ...eventIn(id, "workspace.created", now()), id: randomUUID().replace(/..$/, "00") }, [], {
       table,
       now,
     });
     return indexJournals;
+  },
+  "workers.note_revocations": async ({ id }) => {
+    const detail = eventIn(id, "mailbox.paused", new Date());
+    return () => noteRevocations({ detail });
   },
   "workers.make_mailbox_export": async (account) => {
     const { id: domainId, name, workspace_id } = await home(account);
@@ -69,6 +81,35 @@ const runs: Record<string, (account: Account) => Promise<() => Promise<unknown>>
     return async () => {
       for (const id of ids) await makeMailboxExport(detailOf(account, id));
     };
+  },
+  "workers.end_grants": async (account) => {
+    const expires_at = new Date(Date.now() + dayMs).toISOString();
+    const body = { role_key: "viewer", subject_id: randomUUID(), subject_type: "user", expires_at };
+    await send(account, "POST", "auth/role-assignments", body);
+    return async () => {
+      setClockAhead(2 * dayMs);
+      await endGrants().finally(() => setClockAhead(0));
+    };
+  },
+  "workers.purge_mailboxes": async (account) => {
+    const { name } = await home(account);
+    const [id = ""] = await stocked(account, name, ["ada"]);
+    await newMember(account, { role: "viewer", scope: { type: "mailbox", id } });
+    await send(account, "DELETE", `mailboxes/${id}`);
+    return async () => {
+      setClockAhead(8 * dayMs);
+      await purgeMailboxes().finally(() => setClockAhead(0));
+    };
+  },
+  "workers.send_invitation": async (account) => {
+    const body = { email: stranger("invited"), roles: [{ role_key: "viewer" }] };
+    const { id } = (await send(account, "POST", "auth/invitations", body)).body;
+    return () => sendInvitation(detailOf(account, id));
+  },
+  "workers.watch_wallets": async (account) => () => watchWallets({ detail: { account_id: account.id } }),
+  "workers.send_notices": async (account) => {
+    await knowEmail(account, account.owner, stranger());
+    return () => sendNotices({ detail: pastDue(account) });
   },
   "workers.send_verification": async (account) => {
     const { name } = await home(account);

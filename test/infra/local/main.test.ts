@@ -33,7 +33,10 @@ afterAll(async () => {
 });
 
 test("everything the banner promises is there", async () => {
-  const { baseUrl, token } = await sharedProduct();
+  const { baseUrl, token, printed } = await sharedProduct();
+  const [, websites = ""] = /Websites +curl -i -H 'Host: <domain>' (\S+)/.exec(printed) ?? [];
+  const unknown = await get(websites);
+  expect([unknown.status, await unknown.text()]).toEqual([404, "Not found\n"]);
   const accounts = await get(`${baseUrl}/v1/public/accounts`, token);
   expect([accounts.status, await accounts.json()]).toMatchObject([200, { total: 1 }]);
   expect((await get(`${baseUrl}/v1/public/accounts`)).status).toBe(401);

@@ -30,14 +30,17 @@ export type Product = {
 
 /** Starts the product for one test; resolves once it has printed its banner. */
 export async function startMain(env: Record<string, string>, ...args: string[]): Promise<Product> {
-  const product = await startShared(env, ...args);
-  onTestFinished(() => void product.child.kill("SIGKILL"));
-  return product;
+  const child = spawnMain(env, args);
+  // At once: a test that runs out of time leaves no product behind.
+  onTestFinished(() => void child.kill("SIGKILL"));
+  return untilStarted(child);
 }
 
 /** Starts the product for several tests, which have to end it; resolves once it has printed its banner. */
-export async function startShared(env: Record<string, string>, ...args: string[]): Promise<Product> {
-  const child = spawnMain(env, args);
+export const startShared = (env: Record<string, string>, ...args: string[]): Promise<Product> =>
+  untilStarted(spawnMain(env, args));
+
+async function untilStarted(child: ReturnType<typeof spawnMain>): Promise<Product> {
   const exited = once(child, "exit");
   const errors = text(child.stderr);
   let printed = "";

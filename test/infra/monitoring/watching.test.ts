@@ -24,6 +24,8 @@ test("what only the log tells is counted from the functions' lines, under the st
     ["WebhooksGivenUp", '{ ($.worker = "retry_deliveries") && ($.failed > 0) }', "$.failed"],
     ["WebhooksDue", '{ ($.worker = "retry_deliveries") && ($.due > 0) }', "$.due"],
     ["LedgerViolations", '{ $.message = "ledger violation" }', "1"],
+    ["BillingFailed", '{ ($.worker = "run_billing_day") && ($.failed > 0) }', "$.failed"],
+    ["BillingBehind", '{ ($.worker = "run_billing_day") && ($.behind > 0) }', "$.behind"],
   ]);
 });
 
@@ -46,6 +48,8 @@ test.each([
   ["WebhooksGivenUp", 50],
   ["WebhooksDue", 2_000],
   ["LedgerViolations", 1],
+  ["BillingFailed", 1],
+  ["BillingBehind", 1],
 ])("%s raise an alarm from %d on", (MetricName, Threshold) => {
   expect(alarms).toContainEqual(expect.objectContaining({ Namespace: "HostedMail/blue", MetricName, Threshold }));
 });
@@ -126,7 +130,10 @@ test("X-Ray has traces of every function where it is asked for, and nowhere else
   expect(JSON.stringify(template.toJSON())).not.toMatch(/xray|TracingConfig/);
   expect(only(traced, "AWS::Lambda::Function")[1]["Properties"].TracingConfig).toEqual({ Mode: "Active" });
   expect(traced.findResources("AWS::IAM::Policy")).toEqual({});
-  expect(JSON.stringify(traced.findResources("AWS::IAM::Role")["MeGetRole"])).toContain("xray:PutTraceSegments");
+  const roles = Object.values(traced.findResources("AWS::IAM::Role")).map((role) => JSON.stringify(role));
+  for (const role of roles.filter((text) => text.includes("lambda.amazonaws.com"))) {
+    expect(role).toContain("xray:PutTraceSegments");
+  }
 });
 
 test("everything that a stage makes is tagged with the product and the stage", () => {

@@ -132,6 +132,19 @@ test("interrupted while it is being restored, it says how to delete the scratch 
   expect(lines.at(-1)).toMatch(/cannot be deleted while it is being restored.*delete-table --table-name source-/);
 });
 
+test("interrupted while it compares, it stops and deletes the scratch table", async () => {
+  const interrupted = new AbortController();
+  const lines: string[] = [];
+  const say = (line: string): void => {
+    lines.push(line);
+    if (line.includes("Comparing")) interrupted.abort();
+  };
+  const { result, source, tables } = await rehearsing({}, { signal: interrupted.signal, say });
+  await expect(result).rejects.toMatchObject({ name: "AbortError" });
+  expect(await tables()).toEqual([source]);
+  expect(lines.at(-1)).toMatch(/^Deleted /);
+});
+
 test.each([
   [{ recovery: "DISABLED" as const }, {}, "point-in-time recovery is not enabled"],
   [{}, { at: new Date("2020-01-01T00:00:00Z") }, "Choose a time from"],

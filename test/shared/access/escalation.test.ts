@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 
 import {
-  handedByGroup,
-  handedByServiceAccount,
+  heldNow,
+  permissionsOfGroup,
+  permissionsOfServiceAccount,
   ownershipIn,
   requireToHold,
 } from "../../../shared/access/escalation.ts";
@@ -12,6 +13,7 @@ import type { Table } from "../../../shared/table/table.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
 const account = "account";
+const now = new Date("2026-03-01T00:00:00.000Z");
 const gone = { type: "workspace" as const, id: "99999999-9999-4999-8999-999999999999" };
 const permissionsOf = (more: Partial<Permissions>): Permissions => ({
   member: true,
@@ -26,7 +28,7 @@ async function tried(permissions: Partial<Permissions>, handed: Parameters<typeo
   const table = openMemoryTable(createMemoryStore());
   const principal = { type: "user" as const, id: "u", email: "", groups: [] };
   if (isSuper) await table.attempt({ put: { ...userKey("u"), super_admin_grants: ["g"], version: 1 } });
-  const giver = { permissions: permissionsOf(permissions), principal, table };
+  const giver = { permissions: permissionsOf(permissions), principal, table, now: () => now };
   return requireToHold(giver, account, handed).then(
     () => "may",
     ({ code, message, extras }: { code: string; message: string; extras: { missing: string[] } }) => {
@@ -79,11 +81,11 @@ const record: GroupsRecord = {
 };
 
 test("a group hands on what it holds and what is above it holds, ownership included", () => {
-  expect(handedByGroup(record, "inner")).toEqual([a, b, "account_owner"]);
-  expect(handedByGroup(record, "other")).toEqual([c]);
-  expect(handedByGroup(record, "gone")).toEqual([]);
-  expect(ownershipIn(handedByGroup(record, "inner"))).toEqual(["account_owner"]);
-  expect(ownershipIn([{ capability: "ip.view" }, "super_admin"])).toEqual([]);
+  expect(permissionsOfGroup(record, "inner", now)).toEqual([a, b, "account_owner"]);
+  expect(permissionsOfGroup(record, "other", now)).toEqual([c]);
+  expect(permissionsOfGroup(record, "gone", now)).toEqual([]);
+  expect(ownershipIn(permissionsOfGroup(record, "inner", now), now)).toEqual([heldNow("account_owner", now)]);
+  expect(ownershipIn([{ capability: "ip.view" }, "super_admin"], now)).toEqual([]);
 });
 
 describe("the token of a service account allows", () => {
@@ -92,16 +94,16 @@ describe("the token of a service account allows", () => {
     const table: Table = openMemoryTable(createMemoryStore());
     if (stored) await table.attempt({ put: { ...key, grants: [], version: 3, ...stored } });
     if (groups) await table.attempt({ put: { ...groupsKey(account), ...groups } });
-    return handedByServiceAccount(table, account, "s");
+    return permissionsOfServiceAccount(table, account, "s", now);
   };
   const own = { check: key, if: { version: 3 } };
   const ofGroups = { check: groupsKey(account), if: { version: 7 } };
 
   test("what it holds, and what its groups do, as long as none of that changes", async () => {
-    expect(await handed({ grants: [c] }, record)).toEqual({ handed: [c], unchanged: [own] });
-    expect(await handed({ owner_grant_id: "o" })).toEqual({ handed: ["account_owner"], unchanged: [own] });
+    expect(await handed({ grants: [c] }, record)).toEqual({ permissions: [c], unchanged: [own] });
+    expect(await handed({ owner_grant_id: "o" })).toEqual({ permissions: ["account_owner"], unchanged: [own] });
     expect(await handed({ grants: [c], groups: ["inner"] }, record)).toEqual({
-      handed: [c, a, b, "account_owner"],
+      permissions: [c, a, b, "account_owner"],
       unchanged: [own, ofGroups],
     });
   });

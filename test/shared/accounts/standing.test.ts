@@ -8,18 +8,13 @@ import {
   claimedGroups,
   heightOf,
   idpNameOf,
+  noRoles,
   standingOf,
   withAncestors,
   type GroupsRecord,
 } from "../../../shared/accounts/standing.ts";
 import { capabilities, roles, viewCapability } from "../../../shared/auth/capabilities.ts";
-import {
-  covers,
-  holdsAnywhere,
-  noPermissions,
-  scopesHeld,
-  type Permissions,
-} from "../../../shared/auth/permissions.ts";
+import { covers, holdsAnywhere, noPermissions, idsHeld, type Permissions } from "../../../shared/auth/permissions.ts";
 import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 /** Groups, each inside of the one that is named after it. */
@@ -70,7 +65,7 @@ test("what somebody holds in an account costs one call, and the account's status
   const { id } = await newMember(account, { role: "viewer" });
   const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
   const of = (groups: string[], withStatus: boolean) =>
-    standingOf(testTable(usage), { type: "user", id, email: "", groups }, account.id, withStatus);
+    standingOf(testTable(usage), { type: "user", id, email: "", groups }, account.id, withStatus, new Date());
   expect(await of([], false)).toMatchObject({ permissions: { member: true, everything: false, superAdmin: false } });
   expect(await of([], true)).toMatchObject({ permissions: { member: true }, accountStatus: "active" });
   expect(await of([idpNameOf(account.id, randomUUID())], true)).toMatchObject({ accountStatus: "active" });
@@ -80,6 +75,7 @@ test("what somebody holds in an account costs one call, and the account's status
     { type: "user", id: randomUUID(), email: "", groups: [] },
     account.id,
     false,
+    new Date(),
   );
   expect(nobody).toEqual({ permissions: noPermissions });
 });
@@ -110,10 +106,10 @@ describe("what permissions cover", () => {
   });
 
   test("is told as the things of a type, each once, or as all", () => {
-    expect(scopesHeld(narrow, "dns.view", "domain")).toEqual(["1"]);
-    expect(scopesHeld(narrow, "dns.view", "workspace")).toEqual([]);
-    expect(scopesHeld(narrow, "domain.view", "workspace")).toEqual(["1"]);
-    expect(scopesHeld(member({ id: "g", role: "viewer" }), "domain.view", "workspace")).toBe("all");
+    expect(idsHeld(narrow, "dns.view", "domain")).toEqual(["1"]);
+    expect(idsHeld(narrow, "dns.view", "workspace")).toEqual([]);
+    expect(idsHeld(narrow, "domain.view", "workspace")).toEqual(["1"]);
+    expect(idsHeld(member({ id: "g", role: "viewer" }), "domain.view", "workspace")).toBe("all");
   });
 
   test("is everything for an owner, and the account itself for a member, and for nobody else", () => {
@@ -129,8 +125,18 @@ describe("what permissions cover", () => {
 });
 
 test("each role is exactly these capabilities", () => {
-  const looks = ["account", "workspace", "domain", "dns", "mailbox", "forwarding", "ip"].map((name) => `${name}.view`);
-  const edits = ["domain.update", "mailbox.update", "mailbox.export", "forwarding.manage", "ip.assign", "tag.manage"];
+  const looks = ["account", "workspace", "domain", "dns", "mailbox", "forwarding", "suppression", "ip"].map(
+    (name) => `${name}.view`,
+  );
+  const edits = [
+    "domain.update",
+    "mailbox.update",
+    "mailbox.export",
+    "forwarding.manage",
+    "suppression.manage",
+    "ip.assign",
+    "tag.manage",
+  ];
   const mailboxes = ["mailbox.create", "mailbox.delete", "mailbox.reveal"];
   const manages = ["workspace.manage", "domain.purchase", "domain.move", "domain.delete", "webhook.manage"];
   const expected: Record<string, string[]> = {
@@ -189,10 +195,11 @@ describe("a group as it is shown", () => {
       i: { grants: [], parent_id: "o" },
     },
   };
+  const shown = { record, roles: noRoles, now: new Date() };
   const nameOf = (id: string) => id.toUpperCase();
 
   test("says what it holds itself and what it inherits, each once", () => {
-    expect(storedGroupView(group, record, nameOf)).toMatchObject({
+    expect(storedGroupView(group, shown, nameOf)).toMatchObject({
       attributes: { a: 1 },
       linked_scopes: [{ resource_id: "w", resource_type: "workspace" }],
       parent_id: "a",
@@ -208,7 +215,7 @@ describe("a group as it is shown", () => {
   });
 
   test("holds everything where it, or what it is inside of, owns the account", () => {
-    const view = (id: string) => storedGroupView({ ...group, id }, record, nameOf);
+    const view = (id: string) => storedGroupView({ ...group, id }, shown, nameOf);
     expect(view("o")).toMatchObject({
       parent_id: null,
       permission_context: { owner_assignments: [{ account_id: "account" }], resolved_capability_keys: capabilities },

@@ -29,7 +29,7 @@ async function scene(count = 4) {
     page = 1,
     size = 100,
   ) => {
-    const { items, total } = await visibleAccounts(table, principal, filter, { page, page_size: size });
+    const { items, total } = await visibleAccounts(table, principal, filter, { page, page_size: size }, now);
     return [items.map(({ name }) => name), total];
   };
   return { table, clients, seen };

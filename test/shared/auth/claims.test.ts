@@ -10,7 +10,7 @@ import { listen } from "../../support/listen.ts";
 import { testTable } from "../../support/world.ts";
 
 const issuer = createIssuer();
-const config = { ...issuer.issuerConfig(), issuer: "https://one.example", audience: ["api"] };
+const config = { ...issuer.issuerConfig(), issuer: "https://one.example", audience: ["api"], emailsAreVerified: false };
 const verify = userVerifier([config]);
 const id = "00000000-0000-4000-8000-00000000beef";
 
@@ -51,6 +51,16 @@ describe("what a token says about a person", () => {
     expect(await principalOf({ groups: ["a", 7, null, "b"] })).toMatchObject({ groups: ["a", "b"] });
     for (const groups of ["a", { a: "b" }, 7]) expect(await principalOf({ groups })).toMatchObject({ groups: [] });
   });
+});
+
+test("an address is verified only if the claim says it, or without the claim the issuer's setting", async () => {
+  const vouching = userVerifier([{ ...config, emailsAreVerified: true }]);
+  const verified = async (claim: object, as = verify) => (await principalOf(claim, as)).email_verified;
+  for (const yes of [true, "true"]) expect(await verified({ email_verified: yes })).toBe(true);
+  for (const no of [false, "false"]) expect(await verified({ email_verified: no }, vouching)).toBe(false);
+  for (const other of [null, 0, 1, "yes"]) expect(await verified({ email_verified: other }, vouching)).toBeUndefined();
+  expect(await verified({})).toBeUndefined();
+  expect(await verified({}, vouching)).toBe(true);
 });
 
 describe("the id of a person", () => {

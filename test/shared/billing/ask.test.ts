@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { createAccount } from "../../../shared/access/operate-accounts.ts";
 import { noPermissions } from "../../../shared/auth/permissions.ts";
-import { sweepCheckouts, type AskWork } from "../../../shared/billing/ask.ts";
+import { sweepCheckouts, type AskContext } from "../../../shared/billing/ask.ts";
 import { openAccountBilling } from "../../../shared/billing/book.ts";
 import { checkoutResult } from "../../../shared/billing/checkout-result.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
@@ -66,11 +66,16 @@ async function newScene() {
     table,
     commit: recorder({ table, accountId, author, now }),
     answer: async (value) => value,
+    chargeClass: async () => undefined,
     log,
     now,
   };
   const outside = { payments, publicUrl: "http://here" };
-  const work = (more: Partial<AskWork> = {}): AskWork => ({ table, payments, now, log, ...more });
+  const work = (more: Partial<AskContext> = {}): AskContext => ({ table, payments, now, log, ...more });
+  const askingOf = (more: Partial<AskContext> = {}) => {
+    const context = work(more);
+    return { ...context, payments: { ...payments, ...context.payments }, publicUrl: outside.publicUrl };
+  };
   return {
     store,
     table,
@@ -83,9 +88,9 @@ async function newScene() {
     work,
     token: () => token,
     open: () => createTopup(accountId, 1e3, context, outside),
-    sweep: (more?: Partial<AskWork>, early = false) => sweepCheckouts(work(more), { early }),
-    page: async (more?: Partial<AskWork>) =>
-      (await checkoutResult(accountId, token, more?.table ?? table, () => work(more))).status,
+    sweep: (more?: Partial<AskContext>, early = false) => sweepCheckouts(work(more), { early }),
+    page: async (more?: Partial<AskContext>) =>
+      (await checkoutResult(accountId, token, more?.table ?? table, () => askingOf(more))).status,
     topup: () => table.get(topupKey(accountId, token.slice(0, 36)), StoredTopup),
     posted: async () => (await readWallet(table, accountId)).posted,
     queued: (queue: Queue = checkoutQueue) => inQueue(queue, store),
@@ -281,7 +286,7 @@ test("a purchase that waits for the money goes on, whoever hears of it", async (
     await scene.act(session.hosted_page.id, "pay");
     expect(await scene.queued(batchQueue)).toEqual([]);
     await (how === "page" ? scene.page() : scene.sweep({}, true));
-    expect(await scene.queued(batchQueue)).toMatchObject([{ place: [scene.accountId, "batch"] }]);
+    expect(await scene.queued(batchQueue)).toMatchObject([{ subject: [scene.accountId, "batch"] }]);
   }
 });
 
@@ -290,8 +295,8 @@ async function oldScene() {
   const scene = await paidScene();
   const { asked_at, is_queued, ...topup } = StoredTopup.parse(await scene.topup());
   expect([asked_at, is_queued]).toEqual([undefined, true]);
-  for (const { at, place } of await scene.queued()) {
-    const [accountId = "", ...names] = place;
+  for (const { at, subject } of await scene.queued()) {
+    const [accountId = "", ...names] = subject;
     await scene.table.attempt({ delete: dueKey(checkoutQueue, [accountId, ...names], at) });
   }
   await scene.table.attempt({ put: { ...topupKey(scene.accountId, topup.id), ...topup } });

@@ -8,6 +8,7 @@ import { notFound } from "../../../shared/core/errors.ts";
 import type { Payments } from "../../../shared/providers/payments/payments.ts";
 import { createTopup } from "../../../shared/wallet/topup.ts";
 import { readWallet } from "../../../shared/wallet/wallet.ts";
+import { noCards } from "../../support/no-cards.ts";
 import { testTable } from "../../support/world.ts";
 import { log, newScene, paymentOf } from "./scene.ts";
 
@@ -26,9 +27,10 @@ async function sceneWithCheckout() {
     },
     readEvent: async () => undefined,
     getCheckout: () => Promise.reject(notFound()),
+    ...noCards,
   };
   await createTopup(scene.accountId, 1_000, scene.context, { payments, publicUrl: "https://api.example.com" });
-  const asking = () => ({ table, payments, now: scene.context.now, log });
+  const asking = () => ({ table, payments, publicUrl: "http://here", now: scene.context.now, log });
   const tell = (type: "paid" | "failed" | "expired", amount = 1_000) =>
     scene.pay({ type, amount, checkoutId, reference });
   const result = async () => (await checkoutResult(scene.accountId, token, table, asking)).status;

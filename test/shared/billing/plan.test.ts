@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { cancelPlan, changePlan, currentPlan } from "../../../shared/billing/plan.ts";
+import { currentPlan } from "../../../shared/billing/current-plan.ts";
+import { cancelPlan, changePlan } from "../../../shared/billing/plan.ts";
 import { InvalidInput } from "../../../shared/core/errors.ts";
 import { newScene } from "./scene.ts";
 

@@ -5,10 +5,10 @@ import type { StoredAccount } from "../../../shared/accounts/account.ts";
 import { getAccount } from "../../../shared/accounts/visible.ts";
 import { noPermissions } from "../../../shared/auth/permissions.ts";
 import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
-import { invoicesOf, StoredInvoice } from "../../../shared/billing/invoice.ts";
+import { invoicesOf, StoredInvoice } from "../../../shared/billing/invoices/invoice.ts";
 import { handlePayment } from "../../../shared/billing/payments.ts";
 import { runAccount } from "../../../shared/billing/run.ts";
-import { changeRows } from "../../../shared/changes/history.ts";
+import { readChangePages } from "../../../shared/changes/history.ts";
 import { recorder } from "../../../shared/changes/recorder.ts";
 import type { Log } from "../../../shared/core/log.ts";
 import type { Day } from "../../../shared/core/time.ts";
@@ -40,6 +40,7 @@ export async function newScene(created: Day) {
     table,
     commit,
     answer: async (value) => value,
+    chargeClass: async () => undefined,
     log,
     now,
   };
@@ -48,8 +49,8 @@ export async function newScene(created: Day) {
     accountId,
     context,
     pay,
-    /** Noon of a day from now on. */
-    on: (day: Day) => void (clock.at = new Date(`${day}T12:00:00Z`)),
+    /** A time of a day from now on; noon without one. */
+    on: (day: Day, time = "12:00") => void (clock.at = new Date(`${day}T${time}:00Z`)),
     topUp: (amount: number) => pay({ amount, checkoutId: randomUUID() }),
     run: (last: Day) => runAccount(accountId, last, { table, now, requestId: randomUUID() }),
     post: (...postings: Posting[]) =>
@@ -81,7 +82,7 @@ const looks = (accountId: string) => ({
   },
   events: async (): Promise<string[]> => {
     const types: string[] = [];
-    for await (const rows of changeRows(table, accountId, { sinceMs: 0 })) {
+    for await (const rows of readChangePages(table, accountId, { sinceMs: 0 })) {
       types.push(...rows.map((row) => String(row["type"])));
     }
     return types;

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 
 import { accountIds } from "../../../shared/accounts/account.ts";
-import { changeRows } from "../../../shared/changes/history.ts";
+import { readChangePages } from "../../../shared/changes/history.ts";
 import { changeOf, listedAccount, newTable, record } from "../../support/changes.ts";
 
 /** How many rows each page has, and what they say of their things, in order. */
-async function readAll(...[table, account, span]: Parameters<typeof changeRows>) {
+async function readAll(...[table, account, span]: Parameters<typeof readChangePages>) {
   const sizes: number[] = [];
   const states: string[] = [];
-  for await (const page of changeRows(table, account, span)) {
+  for await (const page of readChangePages(table, account, span)) {
     sizes.push(page.length);
     states.push(...page.map(({ after }) => String(after)));
   }

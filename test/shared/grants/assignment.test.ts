@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import { assignmentChange, type Assignment } from "../../../shared/grants/assignment.ts";
+import { noRoles } from "../../../shared/accounts/standing.ts";
+import { assignmentChange, endChange, type Assignment } from "../../../shared/grants/assignment.ts";
 import { assignmentsOn, planAssignments, planRevocation, type Grantable } from "../../../shared/grants/assignments.ts";
 import { createMemoryStore, openMemoryTable } from "../../support/memory-table.ts";
 
@@ -14,10 +15,10 @@ const assignments: [string, Assignment][] = [
 ];
 
 test.each(assignments)("a change of %s is recorded with what held before it and after", (type, assignment) => {
-  const created = assignmentChange("created", assignment);
+  const created = assignmentChange(undefined, assignment, noRoles);
   expect(created).toMatchObject({ type: `${type}.created`, resource: { type, id }, before: null });
   expect(created.after).toMatchObject({ subject_id: id, revoked_at: null });
-  const revoked = assignmentChange("revoked", assignment, now);
+  const revoked = endChange(assignment, noRoles, now);
   expect(revoked.type).toBe(`${type}.revoked`);
   expect(revoked.before).toEqual(created.after);
   expect(revoked.after).toEqual({ ...created.after, revoked_at: now.toISOString() });

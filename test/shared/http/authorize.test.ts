@@ -121,7 +121,7 @@ describe("what it costs to decide", () => {
     const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
     const principal = { type: "user" as const, id, email: "", groups: [] };
     const input = { params: { account_id: account.id, ...params }, query: {}, body: {}, headers: {} };
-    await authorize(route, input, principal, testTable(usage));
+    await authorize(route, input, principal, testTable(usage), new Date());
     return usage.calls;
   }
 

@@ -177,13 +177,13 @@ describe("an answer", () => {
     const { done, claimed, found } = scene();
     await done();
     const weighed: number[] = [];
-    const weigh = async (chars: number) => void weighed.push(chars);
+    const chargeRead = async (chars: number) => void weighed.push(chars);
     const { length } = JSON.stringify({ id: "first" });
-    expect(await found(0, { weigh })).toBeDefined();
-    expect(await claimed(0, { weigh, counts: async () => true })).toEqual({ replay: { id: "first" } });
-    expect(await claimed(0, { weigh, counts: async () => false })).toHaveProperty("settle");
-    expect(await found(leaseMs, { weigh })).toBeUndefined();
-    expect(await claimed(leaseMs, { weigh })).toHaveProperty("settle");
+    expect(await found(0, { chargeRead })).toBeDefined();
+    expect(await claimed(0, { chargeRead, isStillValid: async () => true })).toEqual({ replay: { id: "first" } });
+    expect(await claimed(0, { chargeRead, isStillValid: async () => false })).toHaveProperty("settle");
+    expect(await found(leaseMs, { chargeRead })).toBeUndefined();
+    expect(await claimed(leaseMs, { chargeRead })).toHaveProperty("settle");
     expect(weighed).toEqual([length, length, length, 0, 0]);
   });
 

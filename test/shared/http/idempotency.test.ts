@@ -26,16 +26,25 @@ const namesIn = async (account: Account): Promise<string[]> =>
     ({ name }: { name: string }) => name,
   );
 
+/** A route's example as it was first sent with a key, and how to send it again. */
+async function firstSent(route: Route) {
+  const account = await newAccount();
+  const example = (await examples[route.name]?.(account)) ?? {};
+  const headers = { "idempotency-key": randomUUID() };
+  const send = () => callRest(route, example, account.owner.token, headers);
+  return { account, example, first: await send(), send };
+}
+
 describe.each(posts.map((route) => [route.name, route] as const))("%s with an Idempotency-Key", (_, route) => {
+  let sent: ReturnType<typeof firstSent> | undefined;
+  const sharedSent = () => (sent ??= firstSent(route));
+
   test("has its effect once, and answers a repeat with the same bytes unless they hold a secret", async () => {
-    const account = await newAccount();
-    const example = await examples[route.name]?.(account);
-    const headers = { "idempotency-key": randomUUID() };
-    const first = await callRest(route, example ?? {}, account.owner.token, headers);
+    const { account, first, send } = await sharedSent();
     expect(first.status).toBe(route.http.status);
     expect(first.headers["idempotency-replayed"]).toBeUndefined();
     const after = await storedOf(account);
-    const repeat = await callRest(route, example ?? {}, account.owner.token, headers);
+    const repeat = await send();
     if (holdsSecret(route, first.body)) {
       expect(repeat.body).toMatchObject({ status: 409, code: "secret_already_shown" });
     } else {
@@ -47,16 +56,20 @@ describe.each(posts.map((route) => [route.name, route] as const))("%s with an Id
   });
 
   test("stores no secret", async () => {
-    const account = await newAccount();
-    const key = randomUUID();
-    const example = (await examples[route.name]?.(account)) ?? {};
-    const { body } = await callRest(route, example, account.owner.token, { "idempotency-key": key });
+    const { account, example, first } = await sharedSent();
+    const { body } = first;
     const caller = route.public ? strangerFor(example) : account.owner.id;
     const records = await testTable().between(`PRINCIPAL#${caller}`, "!", "~");
     expect(records.filter(({ state }) => state === "done")).toHaveLength(1);
-    const secrets = [body.token, body.secret, body.setup_key, body.generated_secret, body.password].filter(
-      (secret) => typeof secret === "string",
-    );
+    const secrets = [
+      body.token,
+      body.secret,
+      body.setup_key,
+      body.relay_login?.password,
+      body.generated_secret,
+      body.password,
+      body.auth_code,
+    ].filter((secret) => typeof secret === "string");
     for (const secret of secrets) expect(JSON.stringify(records)).not.toContain(secret);
     expect(secrets.length > 0).toBe(holdsSecret(route, body));
   });

@@ -158,7 +158,7 @@ describe("the header fields that a route honours", () => {
   });
 
   test("a condition counts where there is an entity tag, and is refused there when it is malformed", () => {
-    expect(headersOf(tagged, { headers: { "if-match": '"a"' } })).toMatchObject({ ifMatch: { of: etag } });
+    expect(headersOf(tagged, { headers: { "if-match": '"a"' } })).toMatchObject({ ifMatch: { schemas: etag } });
     expect(headersOf({}, { headers: { "if-match": "a" } })).toEqual({});
     expect(headersOf(tagged, {})).toEqual({});
     expect(told(routeOf(none, tagged), { headers: { "if-match": "a" } })).toMatchObject([

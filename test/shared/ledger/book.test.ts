@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { availableOf, emptyBalance, postedOf } from "../../../shared/ledger/balance.ts";
-import { perform, type Book } from "../../../shared/ledger/book.ts";
+import { applyOperation, type Book } from "../../../shared/ledger/book.ts";
 import { MovementConflict, Overdrawn, type Operation } from "../../../shared/ledger/movement.ts";
 import { doNaively, heldIn, newNaiveLedger, postedIn, type Outcome } from "./naive-ledger.ts";
 
@@ -39,15 +39,15 @@ const newBook = (): Book => ({
   balances: new Map(),
   movements: new Map(),
   entries: [],
-  touched: new Set(),
-  settled: new Set(),
+  changedAccounts: new Set(),
+  changedMovements: new Set(),
 });
 
 const copyOf = ({ referenceOf, ...book }: Book): Book => ({ ...structuredClone(book), referenceOf });
 
 function outcomeOf(book: Book, operation: Operation): Outcome {
   try {
-    return perform(book, operation).existed ? "existed" : "done";
+    return applyOperation(book, operation).existed ? "existed" : "done";
   } catch (error) {
     if (error instanceof Overdrawn) return "overdrawn";
     if (error instanceof MovementConflict) return "conflict";

@@ -15,13 +15,19 @@ type Domain = {
   DomainName: string;
   Nameservers: { Name: string }[];
   AutoRenew: boolean;
+  CreationDate: number;
+  RegistrantContact?: Record<string, string>;
+  RegistrantPrivacy: boolean;
   ExpirationDate: number;
   StatusList: string[];
 };
-type Price = { Name: string; RegistrationPrice: Amount; RenewalPrice: Amount };
+type Price = { Name: string; RegistrationPrice: Amount; RenewalPrice: Amount; TransferPrice?: Amount };
+/** A name at another registrar, and the answer by which a transfer is refused. */
+type Elsewhere = { authCode: string; refusal?: { Transferable: string; Message?: string } };
 type Amount = { Price: number; Currency: string };
 
 const Body = z.object({
+  AuthCode: z.string().optional(),
   DomainName: z.string().optional(),
   OperationId: z.string().optional(),
   Tld: z.string().optional(),
@@ -33,6 +39,8 @@ const Body = z.object({
   SortOrder: z.enum(["ASC", "DESC"]).default("ASC"),
   CurrentExpiryYear: z.int().optional(),
   Nameservers: z.array(z.object({ Name: z.string() })).default([]),
+  RegistrantPrivacy: z.boolean().default(true),
+  RegistrantContact: z.record(z.string(), z.string()).optional(),
 });
 type Body = z.output<typeof Body>;
 
@@ -52,7 +60,12 @@ export async function startDomains(...troubles: Fault[]) {
   const domains = new Map<string, Domain>();
   const operations: Operation[] = [];
   const prices: Price[] = [
-    { Name: "com", RegistrationPrice: { Price: 14, Currency: "USD" }, RenewalPrice: { Price: 13.1, Currency: "USD" } },
+    {
+      Name: "com",
+      RegistrationPrice: { Price: 14, Currency: "USD" },
+      RenewalPrice: { Price: 13.1, Currency: "USD" },
+      TransferPrice: { Price: 12.5, Currency: "USD" },
+    },
     {
       Name: "co.uk",
       RegistrationPrice: { Price: 9.99, Currency: "USD" },
@@ -60,6 +73,7 @@ export async function startDomains(...troubles: Fault[]) {
     },
   ];
   const availability = new Map<string, string>();
+  const elsewhere = new Map<string, Elsewhere>();
   const missing = (name: string) => refusal("InvalidInput", `Domain ${name} not found in 111122223333 account.`);
   const isSold = (name: string): boolean => prices.some(({ Name }) => name.endsWith(`.${Name}`));
 
@@ -77,6 +91,22 @@ export async function startDomains(...troubles: Fault[]) {
     if (!isSold(name)) return refusal("UnsupportedTLD");
     if (domains.has(name)) return refusal("InvalidInput", "The domain is not available.");
     return begin("REGISTER_DOMAIN", name);
+  }
+
+  function checkTransferability({ DomainName = "", AuthCode }: Body) {
+    const found = elsewhere.get(DomainName);
+    const { Transferable, Message } = found?.refusal ?? {
+      Transferable: found?.authCode === AuthCode ? "TRANSFERABLE" : "UNTRANSFERABLE",
+      Message: undefined,
+    };
+    return amzJson({ Transferability: { Transferable }, ...(Message === undefined ? {} : { Message }) });
+  }
+
+  function transfer({ DomainName = "", AuthCode }: Body) {
+    const running = operations.find((one) => one.DomainName === DomainName && one.Status === "SUBMITTED");
+    if (running) return refusal("DuplicateRequest", "A request is pending.", { requestId: running.OperationId });
+    if (elsewhere.get(DomainName)?.authCode !== AuthCode) return refusal("InvalidInput", "The code is not valid.");
+    return begin("TRANSFER_IN_DOMAIN", DomainName);
   }
 
   function page(all: readonly unknown[], { Marker = "0", MaxItems }: Body, name: string) {
@@ -115,6 +145,13 @@ export async function startDomains(...troubles: Fault[]) {
     return begin("RENEW_DOMAIN", DomainName);
   }
 
+  function lock(action: string, domain: Domain) {
+    const others = domain.StatusList.filter((status) => status !== "clientTransferProhibited");
+    const isOn = action === "EnableDomainTransferLock";
+    domain.StatusList = isOn ? ["clientTransferProhibited", ...others] : others;
+    return begin(isOn ? "ENABLE_TRANSFER_LOCK" : "DISABLE_TRANSFER_LOCK", domain.DomainName);
+  }
+
   /** What is done to a name that is there. */
   function own(action: string, domain: Domain, body: Body) {
     const { DomainName } = domain;
@@ -128,6 +165,16 @@ export async function startDomains(...troubles: Fault[]) {
       return begin("DELETE_DOMAIN", DomainName);
     }
     if (action === "RenewDomain") return renew(domain, body);
+    if (action === "UpdateDomainContact" && body.RegistrantContact) {
+      domain.RegistrantContact = body.RegistrantContact;
+      return begin("UPDATE_DOMAIN_CONTACT", DomainName);
+    }
+    if (action === "RetrieveDomainAuthCode") return amzJson({ AuthCode: `code of ${DomainName}` });
+    if (action === "EnableDomainTransferLock" || action === "DisableDomainTransferLock") return lock(action, domain);
+    if (action === "UpdateDomainContactPrivacy") {
+      domain.RegistrantPrivacy = body.RegistrantPrivacy;
+      return begin("CHANGE_PRIVACY_PROTECTION", DomainName);
+    }
     if (action !== "DisableDomainAutoRenew") return refusal("UnknownOperationException");
     domain.AutoRenew = false;
     return amzJson({});
@@ -142,6 +189,8 @@ export async function startDomains(...troubles: Fault[]) {
     if (action === "ListOperations") return listOperations(body);
     if (action === "CheckDomainAvailability") return checkAvailability(name);
     if (action === "RegisterDomain") return register(name);
+    if (action === "CheckDomainTransferability") return checkTransferability(body);
+    if (action === "TransferDomain") return transfer(body);
     if (action === "GetOperationDetail") {
       const found = operations.find(({ OperationId }) => OperationId === body.OperationId);
       return found ? amzJson(found) : refusal("InvalidInput", "Operation not found.");
@@ -162,7 +211,7 @@ export async function startDomains(...troubles: Fault[]) {
   }
 
   const service = await startLoopback(answer, () => troubles.shift());
-  return { ...service, domains, operations, prices, availability, troubles, settle };
+  return { ...service, domains, elsewhere, operations, prices, availability, troubles, settle };
 }
 
 /** A name as it is when it was just registered. */
@@ -170,6 +219,8 @@ export const newDomain = (DomainName: string): Domain => ({
   DomainName,
   Nameservers: [{ Name: "NS-1.awsdns-1.com" }, { Name: "ns-2.awsdns-2.net." }],
   AutoRenew: true,
+  CreationDate: now,
+  RegistrantPrivacy: true,
   ExpirationDate: now + yearSeconds + 0.5,
   StatusList: ["clientTransferProhibited", "addPeriod"],
 });

@@ -9,7 +9,7 @@ import {
   noteCharged,
   noteRefused,
   remaining,
-  secondsUntilFull,
+  secondsUntilEmpty,
   takeAllLeased,
   takeLeased,
   waitMs,
@@ -25,10 +25,10 @@ const filled = (count: number, more: Partial<Bucket> = {}) => bucket({ tat: now 
 const leased = (count: number) => ({ leased: count, leasedUntil: now + 1 });
 
 test("a new bucket is empty, and one in which requests count has room for the others", () => {
-  expect([remaining(bucket(), limit, now), secondsUntilFull(bucket(), limit, now)]).toEqual([100, 0]);
-  expect([remaining(filled(30), limit, now), secondsUntilFull(filled(30), limit, now)]).toEqual([70, 3]);
-  expect([remaining(filled(31), limit, now + 50), secondsUntilFull(filled(31), limit, now + 50)]).toEqual([69, 4]);
-  expect([remaining(filled(240), limit, now), secondsUntilFull(filled(240), limit, now)]).toEqual([0, 24]);
+  expect([remaining(bucket(), limit, now), secondsUntilEmpty(bucket(), limit, now)]).toEqual([100, 0]);
+  expect([remaining(filled(30), limit, now), secondsUntilEmpty(filled(30), limit, now)]).toEqual([70, 3]);
+  expect([remaining(filled(31), limit, now + 50), secondsUntilEmpty(filled(31), limit, now + 50)]).toEqual([69, 4]);
+  expect([remaining(filled(240), limit, now), secondsUntilEmpty(filled(240), limit, now)]).toEqual([0, 24]);
   expect(costMs(limit, 3)).toBe(300);
 });
 

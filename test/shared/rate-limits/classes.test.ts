@@ -9,6 +9,7 @@ test("each class lets this many through in a minute and at once, and what a gues
     ["sensitive", 60, 30, "closed"],
     ["search", 120, 40, "open"],
     ["outbound", 30, 10, "closed"],
+    ["login_pair", 30, 30, "closed"],
     ["login_address", 60, 60, "closed"],
     ["login_source", 300, 150, "closed"],
   ]);

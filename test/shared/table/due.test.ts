@@ -28,10 +28,10 @@ test("what is due by an instant is found then and not before, with its place, th
   ];
   await write([dueWrite(queue, one ?? ["x"], late), dueWrite(queue, other ?? ["x"], early)]);
   expect(await dueAt(queue, "2026-02-28T23:59:59.999Z")).toEqual([]);
-  expect(await dueAt(queue, early)).toEqual([{ at: early, place: other }]);
+  expect(await dueAt(queue, early)).toEqual([{ at: early, subject: other }]);
   expect(await dueAt(queue, late)).toEqual([
-    { at: early, place: other },
-    { at: late, place: one },
+    { at: early, subject: other },
+    { at: late, subject: one },
   ]);
 });
 

@@ -51,6 +51,7 @@ const command = fc.oneof(
     since: fc.option(instant, { nil: undefined }),
     until: fc.option(instant, { nil: undefined }),
     evenOnly: fc.boolean(),
+    order: fc.constantFrom(undefined, "asc" as const, "desc" as const),
     now: fc.constantFrom(now, new Date(now.getTime() + 1)),
   }),
 );
@@ -70,23 +71,25 @@ test("shows the pages and the total that a sorted array would", { timeout: 30_00
           model.push(...added);
           continue;
         }
-        const { page, size, since, until, evenOnly } = step;
+        const { page, size, since, until, evenOnly, order } = step;
         const oldestMs = Math.floor(step.now.getTime() / dayMs) * dayMs - 60 * dayMs;
         const expected = newestFirst(model).filter(({ id, value }) => {
           const atMs = timeOf(id)?.getTime() ?? 0;
           const isInRange = atMs >= Math.max(since?.getTime() ?? 0, oldestMs) && (!until || atMs < until.getTime());
           return isInRange && (!evenOnly || value % 2 === 0);
         });
+        const listed = order === "asc" ? expected.toReversed() : expected;
         const options = {
           skip: page * size,
           take: size,
+          ...(order === undefined ? {} : { order }),
           ...(since ? { since } : {}),
           ...(until ? { until } : {}),
           ...(evenOnly ? { keep: (row: Record<string, unknown>) => Number(row["value"]) % 2 === 0 } : {}),
         };
         const { rows, total } = await readEntries(table, journal, options, step.now);
         expect(total).toBe(expected.length);
-        expect(values(rows)).toEqual(values(expected.slice(page * size, (page + 1) * size)));
+        expect(values(rows)).toEqual(values(listed.slice(page * size, (page + 1) * size)));
       }
     }),
     { numRuns: 60 },

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { notFound } from "../../../shared/core/errors.ts";
 import {
   appendRows,
+  changeRows,
   readList,
   readRows,
   removeRows,
@@ -14,6 +15,7 @@ import {
   type List,
 } from "../../../shared/table/ranked-list.ts";
 import type { Key } from "../../../shared/table/writes.ts";
+import { withStep } from "../../support/between-calls.ts";
 import { inTornBatch } from "../../support/between.ts";
 import { testTable } from "../../support/world.ts";
 
@@ -38,6 +40,14 @@ const remove = (list: List, ordinals: readonly number[]): Promise<void> =>
     return { value: undefined, writes: removeRows(state, ordinals, { orElse: notFound }) };
   });
 
+const bringBack = (list: List, rows: readonly Row[]): Promise<void> =>
+  table.commit(async () => {
+    const ordinals = rows.map(({ ordinal }) => ordinal);
+    const { state } = await readList(table, list, ordinals);
+    const returned = new Map(rows.map(({ ordinal, value }) => [ordinal, { value }]));
+    return { value: undefined, writes: changeRows(state, { returned }) };
+  });
+
 const values = (rows: readonly Record<string, unknown>[]): unknown[] => rows.map((row) => row["value"]);
 
 type Row = { ordinal: number; value: number };
@@ -45,6 +55,7 @@ type Row = { ordinal: number; value: number };
 const command = fc.oneof(
   fc.record({ add: fc.integer({ min: 1, max: 12 }) }),
   fc.record({ remove: fc.array(fc.nat(200), { minLength: 1, maxLength: 6 }) }),
+  fc.record({ bringBack: fc.array(fc.nat(200), { minLength: 1, maxLength: 4 }) }),
   fc.record({ page: fc.nat(6), size: fc.integer({ min: 1, max: 9 }), newest: fc.boolean() }),
 );
 
@@ -53,6 +64,7 @@ test("shows the pages and the total that a plain array would", { timeout: 30_000
     fc.asyncProperty(fc.array(command, { maxLength: 25 }), async (commands) => {
       const list = newList();
       let model: Row[] = [];
+      let gone: Row[] = [];
       let next = 0;
       for (const step of commands) {
         if ("add" in step) {
@@ -72,10 +84,16 @@ test("shows the pages and the total that a plain array would", { timeout: 30_000
               picked.map((row) => row.ordinal),
             );
           model = model.filter((row) => !picked.includes(row));
+          gone.push(...picked);
+        } else if ("bringBack" in step) {
+          const picked = [...new Set(step.bringBack)].flatMap((index) => gone[index] ?? []);
+          if (picked.length > 0) await bringBack(list, picked);
+          gone = gone.filter((row) => !picked.includes(row));
+          model = [...model, ...picked].toSorted((a, b) => a.ordinal - b.ordinal);
         } else {
           const ordered = step.newest ? model.toReversed() : model;
           const skip = step.page * step.size;
-          const order = step.newest ? ("newest" as const) : ("oldest" as const);
+          const order = step.newest ? ("desc" as const) : ("asc" as const);
           const page = await readRows(table, list, { skip, take: step.size, order });
           expect(page.total).toBe(model.length);
           expect(values(page.rows)).toEqual(ordered.slice(skip, skip + step.size).map((row) => row.value));
@@ -101,6 +119,85 @@ test("stays exact when many writers add and remove at once", async () => {
   expect(new Set(rows.map((row) => row.SK)).size).toBe(20);
   for (const ordinal of removed) expect(rows.map((row) => row.SK)).not.toContain(rowKey(list, ordinal).SK);
 });
+
+const bringBackFive = (list: List) => bringBack(list, [{ ordinal: 5, value: 5 }]);
+const removing = (ordinal: number) => (list: List) => remove(list, [ordinal]);
+
+/** What happens to a list of ten rows without row 5, with its rows after each step. Some counts are the same again. */
+const exchanges: [act: (list: List) => Promise<unknown>, after: number[]][][] = [
+  [
+    [bringBackFive, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]],
+    [removing(9), [0, 1, 2, 3, 4, 5, 6, 7, 8]],
+    [removing(6), [0, 1, 2, 3, 4, 5, 7, 8]],
+  ],
+  [
+    [(list) => add(list, [10]), [0, 1, 2, 3, 4, 6, 7, 8, 9, 10]],
+    [bringBackFive, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]],
+    [removing(6), [0, 1, 2, 3, 4, 5, 7, 8, 9, 10]],
+  ],
+];
+
+const spans = [
+  { skip: 0, take: 10 },
+  { skip: 4, take: 3 },
+  { skip: 5, take: 2 },
+  { skip: 6, take: 3 },
+];
+
+test("a page is of one moment also when rows go and another comes back between its calls", async () => {
+  for (const exchange of exchanges) {
+    const moments = [[0, 1, 2, 3, 4, 6, 7, 8, 9], ...exchange.map(([, after]) => after)];
+    for (const { skip, take } of spans) {
+      const pages = moments.map((moment) => [moment.slice(skip, skip + take), moment.length]);
+      for (let at = 0, calls = 1; at < calls; at++) {
+        const list = newList();
+        await add(list, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        await remove(list, [5]);
+        const happen = async () => {
+          for (const [act] of exchange) await act(list);
+        };
+        const done = await withStep(at, happen, () => readRows(table, list, { skip, take }));
+        expect(pages).toContainEqual([values(done.value.rows), done.value.total]);
+        calls = done.calls;
+      }
+    }
+  }
+});
+
+test("a removal that read its bitmap before another row came back is planned anew", async () => {
+  const isDeletions = ({ SK }: Key): boolean => SK.includes("#HOLES#");
+  for (const isFirst of [isDeletions, (key: Key) => !isDeletions(key)]) {
+    const list = newList();
+    await add(list, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    await remove(list, [5]);
+    const exchange = async () => {
+      await remove(list, [6]);
+      await bringBack(list, [{ ordinal: 5, value: 5 }]);
+    };
+    await inTornBatch(isFirst, exchange, () => remove(list, [0]));
+    const { rows, total } = await readRows(table, list, { skip: 0, take: 100 });
+    expect([total, values(rows)]).toEqual([8, [1, 2, 3, 4, 5, 7, 8, 9]]);
+    // The bitmap decides where a later page begins.
+    expect(values((await readRows(table, list, { skip: 5, take: 2 })).rows)).toEqual([7, 8]);
+  }
+});
+
+test("a row comes back to its place once, however many bring it back", async () => {
+  const list = newList();
+  await add(list, [0, 1, 2]);
+  await remove(list, [1]);
+  const outcomes = await Promise.allSettled(Array.from({ length: 4 }, () => bringBackUnless(list)));
+  expect(outcomes.filter((outcome) => outcome.status === "fulfilled" && outcome.value)).toHaveLength(1);
+  expect(values((await readRows(table, list, { skip: 0, take: 9 })).rows)).toEqual([0, 1, 2]);
+});
+
+/** Brings row 1 back unless it is there; whether it did. */
+const bringBackUnless = (list: List): Promise<boolean> =>
+  table.commit(async () => {
+    const { state, others } = await readList(table, list, [1], [rowKey(list, 1)]);
+    if (others[0]) return { value: false, writes: [] };
+    return { value: true, writes: changeRows(state, { returned: new Map([[1, { value: 1 }]]) }) };
+  });
 
 test("a page read while rows come and go is the page of one moment", async () => {
   const list = newList();

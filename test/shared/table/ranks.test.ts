@@ -10,7 +10,8 @@ function afterDeleting(next: number, batches: number[][]): Ranks {
   let ranks = empty(next);
   for (const batch of batches.filter((ordinals) => ordinals.length > 0)) {
     const { holes, bitmaps } = withHoles(ranks, batch);
-    ranks = { next, holes, bitmaps: new Map([...ranks.bitmaps, ...bitmaps]) };
+    const changed = [...bitmaps].map(([block, bits]) => [block, { bits }] as const);
+    ranks = { next, holes, bitmaps: new Map([...ranks.bitmaps, ...changed]) };
   }
   return ranks;
 }
@@ -40,9 +41,27 @@ test("a block's count is the number of bits in its bitmap", () => {
     fc.property(deletions, ({ next, batches }) => {
       const { holes, bitmaps } = afterDeleting(next, batches);
       const deleted = new Set(batches.flat());
-      for (const [block, bits] of bitmaps) {
+      for (const [block, { bits }] of bitmaps) {
         expect(countBits(bits)).toBe(holesIn(holes, block));
         expect(holesIn(holes, block)).toBe([...deleted].filter((ordinal) => blockOf(ordinal) === block).length);
+      }
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("rows that come back leave the counts and bitmaps of a list that never lost them", () => {
+  fc.assert(
+    fc.property(deletions, ({ next, batches }) => {
+      const all = [...new Set(batches.flat())];
+      const [back, gone] = [all.filter((_, index) => index % 2 === 0), all.filter((_, index) => index % 2 === 1)];
+      const before = afterDeleting(next, batches);
+      const { holes, bitmaps } = withHoles(before, [], back);
+      const expected = afterDeleting(next, [gone]);
+      for (const block of new Set(all.map(blockOf))) {
+        expect(holesIn(holes, block)).toBe(holesIn(expected.holes, block));
+        const bits = bitmaps.get(block) ?? before.bitmaps.get(block)?.bits;
+        expect(Buffer.from(bits ?? []).equals(expected.bitmaps.get(block)?.bits ?? Buffer.alloc(512))).toBe(true);
       }
     }),
     { numRuns: 50 },

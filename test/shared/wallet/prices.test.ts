@@ -28,7 +28,7 @@ test("a list holds from its month on, until the next one, for the plans that it 
   expect(days.map((day) => planAt("per_mailbox", day).prices.mailbox)).toEqual([300, 400, 400, 500, 500]);
   expect(days.map((day) => planAt("per_dedicated_ip", day))).toEqual(days.map(() => plans.per_dedicated_ip));
   expect(planAt("per_mailbox", "2027-01-01")).toEqual({
-    name: plans.per_mailbox.name,
+    ...plans.per_mailbox,
     minimum: 700,
     prices: { mailbox: 400, dedicatedIp: 3_000, sentMails: 0 },
   });

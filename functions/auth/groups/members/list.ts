@@ -2,9 +2,15 @@ import * as z from "zod";
 
 import { GroupParams } from "../../../../shared/access/groups/group.ts";
 import { GroupMember, listMembers, aheadOfMembers } from "../../../../shared/access/groups/members.ts";
+import { readNames, subjectMembers, withSubjects } from "../../../../shared/access/members.ts";
 import { pageOf, pageQuery } from "../../../../shared/core/page.ts";
 import { http } from "../../../../shared/http/rest.ts";
 import { defineRoute } from "../../../../shared/http/route.ts";
+
+const ListedGroupMember = GroupMember.extend(subjectMembers).meta({
+  id: "ListedGroupMember",
+  description: "A member that was added to a group, with the member's name.",
+});
 
 export const route = defineRoute({
   name: "auth.groups.members.list",
@@ -17,12 +23,15 @@ export const route = defineRoute({
   access: "read",
   params: GroupParams,
   query: z.strictObject(pageQuery),
-  output: pageOf(GroupMember, "members").meta({ id: "GroupMemberListResponse", description: "A page of members." }),
-  ahead: ({ params, query }) => aheadOfMembers(params.account_id, params.group_id, query),
-  run: async ({ params, query }, context) => ({
-    ...(await listMembers(params.account_id, params.group_id, query, context)),
-    ...query,
+  output: pageOf(ListedGroupMember, "members").meta({
+    id: "GroupMemberListResponse",
+    description: "A page of members.",
   }),
+  ahead: ({ params, query }) => aheadOfMembers(params.account_id, params.group_id, query),
+  run: async ({ params: { account_id, group_id }, query }, context) => {
+    const { items, total } = await listMembers(account_id, group_id, query, context);
+    return { items: withSubjects(items, await readNames(context.table, account_id, items)), total, ...query };
+  },
 });
 
 export const handler = http(route);

@@ -76,30 +76,30 @@ function outputTypeOf(accepted: readonly string[]): string {
     types.some((one) => one === type || one === "*/*" || one === type.replace(/\/.*/, "/*"));
   const chosen = [dataType, textType].find((type) => types.length === 0 || isAccepted(type));
   if (chosen !== undefined) return chosen;
-  throw new A2aError("contentTypeNotSupported", `The answer is ${dataType}, or the same as ${textType}.`, {
+  throw new A2aError("contentTypeNotSupported", `The answer is ${dataType}, or the same JSON as ${textType}.`, {
     supportedContentTypes: `${dataType}, ${textType}`,
   });
 }
 
-function parsed<S extends z.ZodType>(schema: S, value: unknown, place: string): z.output<S> {
+function parsed<S extends z.ZodType>(schema: S, value: unknown, root: string): z.output<S> {
   const { success, data, error } = schema.safeParse(value, { error: inWords });
   if (success) return data;
-  const issues = error.issues.slice(0, 5).map(({ path, message }) => `${[place, ...path].join(".")}: ${message}`);
+  const issues = error.issues.slice(0, 5).map(({ path, message }) => `${[root, ...path].join(".")}: ${message}`);
   throw new A2aError("invalidParams", issues.map((issue) => clip(issue, 200)).join("; "));
 }
 
-/** The error for any task id. Tasks are answered complete and never stored. */
+/** The error for every task id: a task is complete when it is answered, and is never stored. */
 export const taskNotFound = (taskId: unknown): A2aError =>
   new A2aError(
     "taskNotFound",
-    "There is no such task: a task is answered complete, and not kept.",
+    "There is no such task: SendMessage answers a complete task, which is not stored.",
     typeof taskId === "string" ? { taskId: taskId.slice(0, 128) } : {},
   );
 
 export const noPush = (): A2aError =>
   new A2aError("pushNotSupported", "There are no push notifications: SendMessage answers the task when it is done.");
 
-/** Builds the task of a program that ran. The envelope is its artifact; an error's message is also in its status. */
+/** Builds the task of a program that ran. Its artifact is the envelope. Its status has the message of an error. */
 export function taskOf(envelope: CodeResponse, { run, taskId, outputType }: ParsedMessage, now: Date): object {
   const { error } = envelope;
   const contextId = run.sessionId;

@@ -15,8 +15,8 @@ export const isRpc = (body: unknown): boolean => typeof body === "object" && bod
 
 /**
  * Answers the JSON-RPC binding of the A2A protocol, version 1.0, without storing tasks. `SendMessage` runs a program
- * and answers its task, complete or failed. Errors are JSON-RPC errors, except those before the message is read (401,
- * 413, 429 …), which every route answers alike.
+ * and answers the task, complete or failed. Errors are JSON-RPC errors. Errors before the message is read (401, 413,
+ * 429 …) are those of every route.
  */
 export async function a2aRpc(request: Request, context: InvocationContext): Promise<Response> {
   const id = idOf(request.body);
@@ -36,8 +36,8 @@ export async function a2aRpc(request: Request, context: InvocationContext): Prom
 }
 
 /**
- * Checks the version in the header or, without one, in the query parameter; the default is 0.3. Patch numbers are
- * ignored.
+ * Checks the version in the header `A2A-Version` or, without the header, in the query parameter. A request without a
+ * version counts as 0.3, as A2A requires. Patch numbers are ignored.
  */
 function checkVersion({ headers, rawQueryString }: Request): void {
   const version = headers["a2a-version"] || new URLSearchParams(rawQueryString).get("A2A-Version") || "0.3";
@@ -51,11 +51,11 @@ function checkVersion({ headers, rawQueryString }: Request): void {
 
 type Answer = (message: RpcRequest, context: InvocationContext, request: Request) => Response | Promise<Response>;
 
-const refuses = (why: () => A2aError) => (): never => {
+const refuseWith = (why: () => A2aError) => (): never => {
   throw why();
 };
-const noTask: Answer = ({ params }) => refuses(() => taskNotFound(params["id"]))();
-const noStream = refuses(
+const noTask: Answer = ({ params }) => refuseWith(() => taskNotFound(params["id"]))();
+const noStream = refuseWith(
   () =>
     new A2aError("unsupportedOperation", "This agent does not stream: SendMessage answers the task when it is done."),
 );
@@ -67,13 +67,13 @@ const methods = new Map<string, Answer>([
   ["ListTasks", listTasks],
   ["SendStreamingMessage", noStream],
   ["SubscribeToTask", noStream],
-  ["CreateTaskPushNotificationConfig", refuses(noPush)],
-  ["GetTaskPushNotificationConfig", refuses(noPush)],
-  ["ListTaskPushNotificationConfigs", refuses(noPush)],
-  ["DeleteTaskPushNotificationConfig", refuses(noPush)],
+  ["CreateTaskPushNotificationConfig", refuseWith(noPush)],
+  ["GetTaskPushNotificationConfig", refuseWith(noPush)],
+  ["ListTaskPushNotificationConfigs", refuseWith(noPush)],
+  ["DeleteTaskPushNotificationConfig", refuseWith(noPush)],
   [
     "GetExtendedAgentCard",
-    refuses(() => new A2aError("unsupportedOperation", "There is no extended agent card. Use the public one.")),
+    refuseWith(() => new A2aError("unsupportedOperation", "There is no extended agent card. Use the public one.")),
   ],
 ]);
 
@@ -93,7 +93,7 @@ async function sendMessage(
   return replayed ? { ...answer, headers: { ...answer.headers, "idempotency-replayed": "true" } } : answer;
 }
 
-/** Answers an empty list, since tasks are not stored. */
+/** Answers an empty list, because tasks are not stored. */
 function listTasks({ id, params }: RpcRequest): Response {
   const { pageSize } = params;
   const size = typeof pageSize === "number" && pageSize >= 1 && pageSize <= 100 ? Math.floor(pageSize) : 50;

@@ -21,16 +21,17 @@ type CallToolOptions = {
   endsWithConnection: boolean;
   /** The request's `Accept`. */
   accept: string | undefined;
-  /** The rate limit's refusal of the request. */
+  /** The rate limit's refusal of the request; undefined if the limit has room. */
   refused: Problem | undefined;
 };
 
 /**
  * Runs the program of a `tools/call`.
- * - The text is the A2A response: whole, or summarized for `results: "last"`.
+ * - The text of the answer is the envelope: whole, or summarized for `results: "last"`.
  * - Errors that a model can fix are tool errors (`isError`), because models do not see protocol errors.
- * - An unknown tool is a protocol error, for the client to fix.
- * - The answer is a stream of server-sent events if it tells of progress. The stream is sent when the program has ended.
+ * - An unknown tool is a protocol error, because only the client can fix it.
+ * - If there are progress notifications and the client accepts a stream, the answer is a stream of server-sent events.
+ *   The stream is sent when the program has ended, because a Lambda answers once.
  */
 export async function callTool(
   call: RpcRequest,
@@ -62,7 +63,7 @@ const progressTokenIn = ({ _meta: meta }: RpcRequest["params"]): ProgressToken |
   z.object({ progressToken: ProgressToken }).safeParse(meta).data?.progressToken;
 type ProgressToken = z.output<typeof ProgressToken>;
 
-/** A program tells of its progress from this time after its beginning on, in milliseconds, and then once a second at most. */
+/** The time before the first progress notification of a program, and the shortest time between two, in milliseconds. */
 const quietMs = 3_000;
 const betweenMs = 1_000;
 
@@ -89,7 +90,7 @@ class ProgressLog {
   };
 }
 
-/** Builds a stream of server-sent events of notifications and the answer after them. */
+/** Builds a stream of server-sent events: the notifications, and then the answer. */
 function streamOf(notifications: readonly object[], { body = "", ...answer }: Response): Response {
   const events = [...notifications.map((one) => JSON.stringify(one)), body];
   return {
@@ -121,14 +122,14 @@ async function run(
       : (await executeIdempotently(program, context)).envelope;
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    // The model has to wait, and it does not see HTTP errors, so it gets a tool error.
+    // A tool error tells the model to wait. A model does not see HTTP errors.
     if (error.code === "idempotency_in_flight") return refusalOf(requestId, error.code, error.message);
     if (error.code !== "rate_limited") throw error;
     return overLimit(requestId, error);
   }
 }
 
-/** The envelope of a program for which the rate limit has no room; `detail` says when there is. */
+/** The envelope of a program for which the rate limit has no room. Its `detail` says when there is room. */
 const overLimit = (requestId: string, { code, message, extras }: Problem): CodeResponse =>
   refusalOf(requestId, code, message, extras, Number(extras["cost"]));
 

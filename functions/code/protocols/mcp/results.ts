@@ -5,18 +5,25 @@ import { howToAskForLess } from "../../execution/responses.ts";
 import { isDict } from "../../interpreter/values.ts";
 import { resultLimitBytes } from "../../language/limits.ts";
 
-/** The room for the last value and the results together, in bytes. Models and their hosts can use no more at once. */
+/**
+ * The room for the last value and the results together, in bytes. It keeps an answer small enough for a model to read.
+ */
 const roomBytes = 65_536;
-/** The room for the last value of a failed program, in bytes. It is only the result of the last call that ran. */
+/**
+ * The room for the last value of a failed program, in bytes. This value is only the result of the last call that
+ * completed.
+ */
 const unfinishedBytes = 2_048;
-/** The room for results of writes of a completed program, in bytes. They may contain ids that the last value lacks. */
+/**
+ * The room for results of writes of a completed program, in bytes. Such results may have ids that the last value lacks.
+ */
 const writesBytes = 8_192;
 
 /**
  * Summarizes an envelope for `results: "last"`.
- * - The last value is in it once, and the error is in it once.
- * - The results of calls are replaced by their sizes (`bytes`), except for results of writes that the last value says
- *   nothing of.
+ * - The last value and the full error appear only once: the entries of calls do not repeat them.
+ * - The result of a call is replaced by its size (`bytes`), unless the call is a write and the last value does not
+ *   contain its result.
  */
 export function summarizeResults(envelope: CodeResponse): object {
   const { result, responses, error } = envelope;
@@ -54,7 +61,7 @@ function entriesOf(responses: readonly CallResponse[], shown: { lastValue: strin
     if (one.status === "skipped") return one;
     const { result, ...entry } = one;
     const bytes = byteLength(JSON.stringify(result ?? null));
-    if (!isWrite(one.function) || isTold(one.function, result, shown.lastValue) || bytes > room) {
+    if (!isWrite(one.function) || isInLastValue(one.function, result, shown.lastValue) || bytes > room) {
       return { ...entry, bytes };
     }
     room -= bytes;
@@ -64,10 +71,10 @@ function entriesOf(responses: readonly CallResponse[], shown: { lastValue: strin
 }
 
 /**
- * Whether a last value has what a caller needs of the result of a write: all of it, or its id. A result without members
- * has nothing to tell, and a secret is needed itself.
+ * Whether the last value has what a caller needs from the result of a write: the whole result, or its id. If the result
+ * has a secret, the id is not enough. A result without members is not needed.
  */
-function isTold(name: string, result: unknown, lastValue: string): boolean {
+function isInLastValue(name: string, result: unknown, lastValue: string): boolean {
   const text = JSON.stringify(result ?? null);
   if (text === "{}" || lastValue.includes(text)) return true;
   const route = catalogue.get(name)?.route;
@@ -82,10 +89,15 @@ function isTold(name: string, result: unknown, lastValue: string): boolean {
 function joinAlike(entries: readonly Entry[]): Entry[] {
   const groups: Entry[] = [];
   for (const one of entries) {
-    const before = groups.at(-1);
-    const isAlike = before?.function === one.function && before.status === one.status;
-    if (!isAlike || [before, one].some((entry) => "result" in entry || "error" in entry)) groups.push(one);
-    else groups[groups.length - 1] = { ...before, calls: (before.calls ?? 1) + 1, ...sumOf(before.bytes, one.bytes) };
+    const previous = groups.at(-1);
+    const isAlike = previous?.function === one.function && previous.status === one.status;
+    if (!isAlike || [previous, one].some((entry) => "result" in entry || "error" in entry)) groups.push(one);
+    else
+      groups[groups.length - 1] = {
+        ...previous,
+        calls: (previous.calls ?? 1) + 1,
+        ...sumOf(previous.bytes, one.bytes),
+      };
   }
   return groups;
 }
@@ -93,16 +105,16 @@ function joinAlike(entries: readonly Entry[]): Entry[] {
 const sumOf = (one: number | undefined, other: number | undefined): { bytes?: number } =>
   one === undefined || other === undefined ? {} : { bytes: one + other };
 
-/** Replaces a last value that does not fit. */
+/** Replaces a last value that does not fit, for a program that completed. */
 const truncationNotice = (value: unknown, bytes: number) => ({
   omitted_bytes: bytes,
   message: `These ${bytes} bytes do not fit: results: "last" has room for ${roomBytes}. ${howToAskForLess(value, bytes, roomBytes)} results: "all" has room for ${resultLimitBytes}.`,
 });
 
-/** Replaces a large last value of a program that failed. That value is only the result of the last call that ran. */
+/** Replaces a large last value of a program that failed. */
 const unfinishedNotice = (bytes: number) => ({
   omitted_bytes: bytes,
-  message: 'The program failed before its last line. results: "all" shows the results of its calls.',
+  message: 'The program failed before its last line was done. results: "all" shows the results of its calls.',
 });
 
 /** Drops the parts of an error that its message repeats: the signature and the list of details. */

@@ -26,8 +26,8 @@ const legacyMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new M
 ]);
 
 /**
- * Answers the client's revision if it is supported, else the newest legacy one: the client then accepts it or
- * disconnects.
+ * Answers the revision that the client asks for, if it is a supported legacy revision. Otherwise answers the newest
+ * legacy revision: the client then accepts this revision or disconnects.
  */
 function initialize({ id, params }: RpcRequest): Response {
   const { protocolVersion: asked } = params;
@@ -43,15 +43,15 @@ const complete = (id: Id, value: Record<string, unknown>): Response =>
   result(id, { resultType: "complete", ...value, _meta });
 
 /** The answer is the same for everybody until the next deployment, so it may be cached. */
-const cached = { ttlMs: 300_000, cacheScope: "public" };
+const cacheable = { ttlMs: 300_000, cacheScope: "public" };
 
 /** The methods of revision 2026-07-28, except `tools/call`. */
 const modernMethods: ReadonlyMap<string, (call: RpcRequest) => Response> = new Map([
   [
     "server/discover",
-    ({ id }: RpcRequest) => complete(id, { supportedVersions: revisions, capabilities, instructions, ...cached }),
+    ({ id }: RpcRequest) => complete(id, { supportedVersions: revisions, capabilities, instructions, ...cacheable }),
   ],
-  ["tools/list", ({ id }: RpcRequest) => complete(id, { tools: tools(), ...cached })],
+  ["tools/list", ({ id }: RpcRequest) => complete(id, { tools: tools(), ...cacheable })],
 ]);
 
 /** Matches a loopback host with any port, in an origin or a `Host` header. */
@@ -79,7 +79,7 @@ const eras = {
 
 const Cancelled = z.object({ requestId: Id });
 
-/** Takes a notification. A cancelled request makes no more calls; other notifications have no effect. */
+/** Takes a notification. A cancelled request makes no more calls. Other notifications have no effect. */
 async function takeNotification({ method, params }: Message, context: InvocationContext): Promise<Response> {
   const { data } = Cancelled.safeParse(params);
   if (method === "notifications/cancelled" && data) await cancelRequest(data.requestId, context);
@@ -88,25 +88,25 @@ async function takeNotification({ method, params }: Message, context: Invocation
 
 /**
  * Answers the MCP endpoint (Streamable HTTP) without sessions: one message per POST, answered by one JSON object, or by
- * a stream of events for a program that tells of its progress. Supports revision 2026-07-28, and 2025-11-25, 2025-06-18
- * and 2025-03-26, which begin with `initialize`. A request that the rate limit `refused` runs and cancels no program; all
- * other methods are answered.
+ * a stream of events with progress notifications. Supports revision 2026-07-28, and the revisions 2025-11-25,
+ * 2025-06-18 and 2025-03-26, which begin with `initialize`. If the rate limit `refused` the request, no program is run
+ * or cancelled, and all other methods are answered.
  */
 export async function mcp(request: Request, context: InvocationContext, refused?: Problem): Promise<Response> {
   const message = readMessage(request.body);
-  if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, shape, 400);
+  if (!message) return failure(idOf(request.body), errorCodes.invalidRequest, expectedForm, 400);
   const { id, method } = message;
-  const wrong = refuseByHeaders(message, request.headers);
-  if (id === undefined) return wrong ?? (refused ? { statusCode: 202 } : takeNotification(message, context));
+  const refusal = refuseByHeaders(message, request.headers);
+  if (id === undefined) return refusal ?? (refused ? { statusCode: 202 } : takeNotification(message, context));
   const call: RpcRequest = { ...message, id };
   const era = protocolGeneration(message, request.headers);
-  if (wrong) return wrong;
+  if (refusal) return refusal;
   const { accept } = request.headers;
   if (method === "tools/call") return callTool(call, context, { ...eras[era], accept, refused });
   return eras[era].methods.get(method)?.(call) ?? unknownMethod(call, era);
 }
 
-/** Refuses pages of disallowed web origins before anything else, authentication included. */
+/** Refuses pages of disallowed web origins (403). This check comes first, even before authentication. */
 export const checkPage = ({ headers }: Pick<Request, "headers">): void =>
   checkOrigin(headers, runtime().env.ALLOWED_ORIGINS);
 
@@ -116,12 +116,12 @@ export const unreadable = (problem: Problem | InvalidInput): Response | undefine
     ? failure(null, errorCodes.parseError, problem.message, problem.status)
     : undefined;
 
-const shape =
+const expectedForm =
   "Send one JSON-RPC 2.0 message: jsonrpc, method, an id that is a string or integer, params that are an object";
 
 /**
- * Answers an unknown method: 404 in revision 2026-07-28. For clients of earlier revisions the message lists the
- * supported ones.
+ * Answers an unknown method: 404 in revision 2026-07-28, else 200. The message lists the supported revisions, for
+ * clients of another one.
  */
 function unknownMethod({ id, method }: RpcRequest, era: Generation): Response {
   const message = `There is no method ${clip(method)}; the MCP revisions here are ${revisions.join(", ")}`;

@@ -24,16 +24,18 @@ functions.search(query="unpaid bills") finds functions, functions.explain(name=[
 All is checked first: an error names line and correction, and nothing was done. If a call fails later, earlier ones stand: send only the rest.
 Limits: ${callLimit} calls, ${sourceLimitBytes / 1024} KiB, ${budgetMs / 1000} s.
 
-Functions, by prefix: "tags: list(…)" is tags.list; ? is optional; … is page?, page_size? (≤ 100), answered {items, page, page_size, total}. All need account_id but ${functionsWithoutAccount()}. Those after | write.
+Functions, by prefix: "tags: list(…)" is tags.list; + are optional arguments to look up; # is the name after #=; … is page, page_size (≤ 100), both optional, answered {items, page, page_size, total}. All need account_id but ${functionsWithoutAccount()}. Those after | write.
 ${catalogueText()}`;
 
-/** The description for programs that only read. It refers to the other tool's, so that the catalogue is sent once. */
+/**
+ * The description for programs that only read. It refers to the other description, so that the catalogue is sent once.
+ */
 const queryDescription =
   (): string => `Runs a program of calls that only read and answers the last line's value. Language, limits and functions are those of ${executeName}, without the functions after |; functions.list() lists them too.
 page = mailboxes.list(account_id="…", page_size=50)
 [m.primary_email for m in page.items if m.status != "paused"]`;
 
-/** The functions that need no account: `me.*` if those of a whole prefix do not. */
+/** The functions that need no account. If no function of a prefix needs one, the prefix is written as `me.*`. */
 function functionsWithoutAccount(): string {
   const byNamespace = Map.groupBy(catalogue.values(), ({ route }) => namespaceOf(route.name));
   const free = [...byNamespace].flatMap(([prefix, members]) => {
@@ -45,10 +47,15 @@ function functionsWithoutAccount(): string {
 
 const namespaceOf = (name: string): string => name.slice(0, name.lastIndexOf("."));
 
-/** A prefix of at most this many functions has no line of its own: `billing: plan.cancel()`. */
+/**
+ * A longer prefix with at most this many functions is listed in the line of the shorter one: `billing: plan.cancel()`.
+ */
 const fewFunctions = 2;
 
-/** Writes one line for each prefix: functions that read, and after a bar those that write. */
+/** A name that at least this many functions of a line need is written once. */
+const manyNeeding = 5;
+
+/** Writes one line for each prefix: the functions that read, and after a bar the functions that write. */
 function catalogueText(): string {
   const counts = new Map<string, number>();
   for (const name of catalogue.keys()) counts.set(namespaceOf(name), (counts.get(namespaceOf(name)) ?? 0) + 1);
@@ -57,30 +64,43 @@ function catalogueText(): string {
     return prefix.includes(".") && (counts.get(prefix) ?? 0) <= fewFunctions ? prefixOf(prefix) : prefix;
   };
   const lines = [...Map.groupBy(catalogue.values(), ({ route }) => prefixOf(route.name))].map(([prefix, functions]) => {
+    const common = commonName(functions);
     const signatures = (access: Route["access"]): string[] =>
-      functions.filter(({ route }) => route.access === access).map((fn) => shortSignature(fn, prefix));
+      functions.filter(({ route }) => route.access === access).map((fn) => shortSignature(fn, prefix, common));
     const writes = signatures("write");
-    return `${prefix}: ${[...signatures("read"), ...(writes.length > 0 ? ["|", ...writes] : [])].join(" ")}`;
+    return `${prefix}${common === undefined ? "" : ` #=${common}`}: ${[...signatures("read"), ...(writes.length > 0 ? ["|", ...writes] : [])].join(" ")}`;
   });
   return lines.join("\n");
 }
 
-const paging = new Set(["page?", "page_size?"]);
-
-/** Writes a short signature such as `list(… status?)`, without the parameters that the notation explains. */
-function shortSignature(fn: CodeFunction, prefix: string): string {
-  const names = memberNames(inputSchemaOf(fn)).filter((name) => name !== "account_id");
-  const own = names.filter((name) => !paging.has(name));
-  const shown = own.length === names.length ? own : ["…", ...own];
-  return `${fn.route.name.slice(prefix.length + 1)}(${shown.join(" ")})`;
+/** The parameter that most functions of a line need, if many do. */
+function commonName(functions: readonly CodeFunction[]): string | undefined {
+  const needed = functions.flatMap((fn) => inputSchemaOf(fn).required ?? []).filter((name) => name !== "account_id");
+  const [most] = [...Map.groupBy(needed, (name) => name)].toSorted(([, a], [, b]) => b.length - a.length);
+  return most && most[1].length >= manyNeeding ? most[0] : undefined;
 }
 
-/** The names of an object's members. Optional ones end with `?`. The members of a `payload` are in braces. */
-const memberNames = ({ properties = {}, required = [] }: Schema): string[] =>
-  Object.entries(properties).map(([name, member]) => {
-    const inner = name === "payload" && typeof member === "object" ? `{${memberNames(member).join(" ")}}` : "";
-    return `${name}${inner}${required.includes(name) ? "" : "?"}`;
-  });
+const paging = new Set(["page", "page_size"]);
+
+/** Writes a short signature such as `list(… +)`, without the parameters that the notation explains. */
+function shortSignature(fn: CodeFunction, prefix: string, common: string | undefined): string {
+  const { properties = {}, required = [] } = inputSchemaOf(fn);
+  const isExplained = (name: string): boolean => paging.has(name) || (name === "account_id" && required.includes(name));
+  const own = Object.entries(properties).filter(([name]) => !isExplained(name));
+  const members = memberNames({ properties: Object.fromEntries(own), required });
+  const shown = members.map((name) => (name === common ? "#" : name));
+  return `${fn.route.name.slice(prefix.length + 1)}(${[...("page" in properties ? ["…"] : []), ...shown].join(" ")})`;
+}
+
+/** The names of an object's required members, and `+` if it has optional ones. The members of a `payload` are in braces. */
+function memberNames({ properties = {}, required = [] }: Schema): string[] {
+  const needed = Object.entries(properties)
+    .filter(([name]) => required.includes(name))
+    .map(([name, member]) =>
+      name === "payload" && typeof member === "object" ? `${name}{${memberNames(member).join(" ")}}` : name,
+    );
+  return Object.keys(properties).some((name) => !required.includes(name)) ? [...needed, "+"] : needed;
+}
 
 export const executeName = "service_execute";
 export const queryName = "service_query";

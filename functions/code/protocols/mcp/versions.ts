@@ -5,7 +5,7 @@ import { type Id, type Message, errorCodes, failure } from "../json-rpc.ts";
 
 /** The revisions that begin with `initialize`, the newest first. */
 export const legacyRevisions = ["2025-11-25", "2025-06-18", "2025-03-26"] as const;
-/** The revision whose requests need no `initialize` before them. */
+/** The revision whose clients send no `initialize`. */
 const modernRevision = "2026-07-28";
 export const revisions: readonly string[] = [modernRevision, ...legacyRevisions];
 
@@ -30,9 +30,9 @@ const metaOf = ({ params }: Message): Record<string, unknown> => {
 const isLegacy = (revision: unknown): boolean => legacyRevisions.some((known) => known === revision);
 
 /**
- * The generation of a message (MCP 2026-07-28, "Versioning"). It is decided by the first of these that the message has: a
- * revision in `_meta`, the method `initialize`, the header `MCP-Protocol-Version`. `Mcp-Method` does not count, because
- * clients of both generations send it.
+ * The generation of a message (MCP 2026-07-28, "Versioning"). The first of these that the message has decides: a
+ * revision in `_meta`, the method `initialize`, the header `MCP-Protocol-Version`, the method `server/discover`. Any
+ * other message is of the legacy generation. `Mcp-Method` does not count, because clients of both generations send it.
  */
 export function protocolGeneration(message: Message, headers: Headers): Generation {
   const meta = metaOf(message);
@@ -44,8 +44,8 @@ export function protocolGeneration(message: Message, headers: Headers): Generati
 }
 
 /**
- * Refuses a message whose revision or headers are wrong; undefined if they are fine. Headers must match the body,
- * because proxies may route or filter by headers (MCP 2026-07-28, "Server Validation").
+ * Refuses a message whose revision or headers are wrong. Undefined if they are valid. The headers must match the body,
+ * because proxies may route or filter by them (MCP 2026-07-28, "Server Validation").
  */
 export function refuseByHeaders(message: Message, headers: Headers): Response | undefined {
   const { method } = message;
@@ -87,7 +87,10 @@ function refuseFields({ method, params }: Message, headers: Headers, id: Id | nu
   return read === name ? undefined : mismatch(id, `Mcp-Name is ${clip(read)}, params.name is ${clip(name)}`);
 }
 
-/** Decodes a header value: text that is not plain ASCII is sent as base64 of UTF-8. Undefined if that is malformed. */
+/**
+ * Decodes a header value. A text that is not plain ASCII is sent as base64 of UTF-8. Undefined if the base64 is
+ * malformed.
+ */
 function decoded(value: string): string | undefined {
   const base64 = /^=\?base64\?(.*)\?=$/s.exec(value)?.[1];
   if (base64 === undefined) return value;

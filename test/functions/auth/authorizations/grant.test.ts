@@ -28,6 +28,7 @@ describe.each(doors)("by %s", (door) => {
       created_at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
       resource_id: null,
       resource_type: null,
+      expires_at: null,
       revoked_at: null,
     });
     expect(await statusOf(account, user)).toBe(200);
@@ -155,7 +156,8 @@ describe.each(doors)("by %s", (door) => {
       expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
       const filter = { account_id: account.id, subject_id: id };
       const listed = await attempt("auth.authorizations.list", filter, account.owner);
-      expect(listed.body).toEqual([answers[0]?.body]);
+      expect(listed.body).toMatchObject([answers[0]?.body]);
+      expect(listed.body).toHaveLength(1);
     },
   );
 });

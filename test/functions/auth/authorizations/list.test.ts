@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { asOwner, newGroup, newWorkspace } from "../../../support/auth.ts";
+import { asOwner, named, newGroup, newWorkspace } from "../../../support/auth.ts";
 import { doors, through } from "../../../support/doors.ts";
 import { request } from "../../../support/request.ts";
 import { newAccount, newServiceAccount, newUser } from "../../../support/world.ts";
@@ -18,11 +18,11 @@ async function accountWithGrants() {
       ...more,
     });
   const grants = {
-    user: await give("user", user.id, "dns.view"),
-    narrow: await give("user", user.id, "dns.manage", { resource_type: "workspace", resource_id: workspace }),
-    group: await give("group", group.id, "dns.view"),
-    program: await give("service_account", program.id, "ip.view"),
-    revoked: await give("user", user.id, "ip.view"),
+    user: named(await give("user", user.id, "dns.view")),
+    narrow: named(await give("user", user.id, "dns.manage", { resource_type: "workspace", resource_id: workspace })),
+    group: named(await give("group", group.id, "dns.view"), "Support"),
+    program: named(await give("service_account", program.id, "ip.view"), "Test program"),
+    revoked: named(await give("user", user.id, "ip.view")),
   };
   await asOwner(account, "DELETE", `authorizations/${grants.revoked.id}`);
   return { account, user, group, program, grants };
@@ -45,7 +45,10 @@ describe.each(doors)("by %s", (door) => {
         created_at: expect.any(String),
         resource_id: null,
         resource_type: null,
+        expires_at: null,
         revoked_at: null,
+        subject_email: account.owner.email,
+        subject_name: null,
       },
       grants.user,
       grants.narrow,

@@ -33,6 +33,7 @@ describe.each(doors)("by %s", (door) => {
       resource_id: null,
       resource_type: null,
       created_at: expect.stringMatching(/\.\d{3}Z$/),
+      expires_at: null,
       revoked_at: null,
     });
     expect(await statusOf(account, user)).toBe(403);
@@ -135,6 +136,7 @@ describe.each(doors)("by %s", (door) => {
   const id = randomUUID();
   test.each([
     [{ role_key: "god", subject_id: id }, "role_key", /viewer.*credential_manager/],
+    [{ role_key: "No role", subject_id: id }, "role_key", /small letters/],
     [{ subject_id: id }, "role_key", /./],
     [{ role_key: "viewer", subject_id: id, subject_type: "robot" }, "subject_type", /service_account/],
     [{ role_key: "viewer", subject_id: id, resource_id: id }, "resource_type", /resource_id/],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 
-import { asOwner, newGroup, newWorkspace } from "../../../support/auth.ts";
+import { asOwner, named, newGroup, newWorkspace } from "../../../support/auth.ts";
 import { doors, through } from "../../../support/doors.ts";
 import { newAccount, newUser } from "../../../support/world.ts";
 
@@ -11,10 +11,10 @@ async function accountWithRoles() {
   const assign = (role_key: string, subject_type: string, subject_id: string, more: object = {}) =>
     asOwner(account, "POST", "role-assignments", { role_key, subject_type, subject_id, ...more });
   const assigned = {
-    user: await assign("viewer", "user", user.id),
-    narrow: await assign("editor", "user", user.id, scope),
-    group: await assign("viewer", "group", group.id),
-    revoked: await assign("ip_manager", "user", user.id),
+    user: named(await assign("viewer", "user", user.id)),
+    narrow: named(await assign("editor", "user", user.id, scope)),
+    group: named(await assign("viewer", "group", group.id), "Support"),
+    revoked: named(await assign("ip_manager", "user", user.id)),
   };
   await asOwner(account, "DELETE", `role-assignments/${assigned.revoked.id}`);
   return { account, user, group, assigned };
@@ -54,7 +54,7 @@ describe.each(doors)("by %s", (door) => {
   });
 
   test.each([
-    [{ role_key: "god" }, "role_key", /viewer.*credential_manager/],
+    [{ role_key: "No role" }, "role_key", /small letters/],
     [{ subject_type: "robot" }, "subject_type", /group/],
     [{ subject_id: "x" }, "subject_id", /UUID/],
     [{ include_revoked: "maybe" }, "include_revoked", /true or false/],

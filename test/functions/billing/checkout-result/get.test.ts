@@ -6,7 +6,9 @@ import { getStored, settleCheckout } from "../../../../shared/providers/payments
 import { topupKey } from "../../../../shared/wallet/topup.ts";
 import { newTopup } from "../../../support/billing-examples.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
+import { purchase, uniqueName } from "../../../support/domains.ts";
 import { masked } from "../../../support/doors.ts";
+import { pay } from "../../../support/purchases.ts";
 import { request, statusesOf } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
@@ -21,6 +23,8 @@ test("needs no credential, and says what became of the payment once the provider
   const { reference, token } = await newTopup(account);
   expect((await resultOf(account.id, token, "&status_hint=success&plan_key=x&hosted_page_id=y")).body).toEqual({
     status: "pending",
+    purpose: "topup",
+    amount: "50.00",
     message: expect.stringMatching(/\w/),
     account: { account_id: account.id, currency: "USD" },
     checkout_token: token,
@@ -30,13 +34,49 @@ test("needs no credential, and says what became of the payment once the provider
   expect((await resultOf(account.id, token)).body.status).toBe("paid");
 });
 
+test("leads the payer of a purchase to its return URL, and says that the names are being bought", async () => {
+  const account = await newAccount();
+  const refused = await purchase(account, [uniqueName()], { return_url: "https://evil.example/" });
+  expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ["body", "return_url"]]);
+  const { body } = await purchase(account, [uniqueName()], { return_url: "https://app.example.com/domains" });
+  const token = await tokenOf(body.payment_url);
+  await pay(account, body.payment_url);
+  expect((await resultOf(account.id, token)).body).toMatchObject({
+    status: "paid",
+    purpose: "purchase",
+    message: expect.stringContaining("being bought"),
+    dashboard_url: `https://app.example.com/domains?checkout_token=${token}&status=paid`,
+  });
+});
+
+/** The token in the address to which the payer of a checkout returns. */
+async function tokenOf(paymentUrl: string): Promise<string> {
+  const { success_url } = await getStored(testTable(), paymentUrl.split("/").at(-1) ?? "");
+  return new URL(success_url ?? "").searchParams.get("checkout_token") ?? "";
+}
+
 /** The checkout of a top-up of 50.00, and the token that its page has. */
 async function opened(account: Account): Promise<{ checkoutId: string; token: string }> {
-  const { hosted_page } = (await billing(account, "POST", "topup-session", { amount: "50.00" })).body;
-  const { success_url } = await getStored(testTable(), hosted_page.id);
-  const token = new URL(success_url ?? "").searchParams.get("checkout_token") ?? "";
-  return { checkoutId: hosted_page.id, token };
+  const { hosted_page, checkout_token } = (await billing(account, "POST", "topup-session", { amount: "50.00" })).body;
+  return { checkoutId: hosted_page.id, token: checkout_token };
 }
+
+test("leads to the return URL of the top-up, with the token and the status in its query", async () => {
+  const account = await newAccount();
+  const return_url = "https://app.example.com/wallet?tab=1&status=mine";
+  const { hosted_page, checkout_token } = (
+    await billing(account, "POST", "topup-session", { amount: "12.50", return_url })
+  ).body;
+  const led = `https://app.example.com/wallet?tab=1&status=pending&checkout_token=${checkout_token}`;
+  expect((await resultOf(account.id, checkout_token)).body).toMatchObject({ amount: "12.50", dashboard_url: led });
+  const reference = checkout_token.slice(0, 36);
+  await tellPayment(account, { checkoutId: hosted_page.id, reference, cents: 1_250 });
+  expect((await resultOf(account.id, checkout_token)).body).toMatchObject({
+    status: "paid",
+    message: "Thank you. 12.50 USD went to your wallet.",
+    dashboard_url: led.replace("pending", "paid"),
+  });
+});
 
 test("finds a payment of which no webhook told, and credits it once, however many poll", async () => {
   const account = await newAccount();

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 
-import { billing } from "../../../support/billing.ts";
+import { dayOf, daysInMonth, nextMonth, plusDays } from "../../../../shared/core/time.ts";
+import { billing, use } from "../../../support/billing.ts";
 import { newAccount } from "../../../support/world.ts";
+
+const today = dayOf(new Date());
 
 test("an account that chose nothing is on the default plan", async () => {
   expect((await billing(await newAccount(), "GET", "current-plan")).body).toEqual({
@@ -9,11 +12,28 @@ test("an account that chose nothing is on the default plan", async () => {
     plan_name: "Per mailbox",
     status: "active",
     price: "5.00",
+    minimum: "5.00",
+    prices: { mailbox_per_month: "3.00", dedicated_ip_per_month: "25.00", thousand_sent_mails: "0.00" },
+    next_invoice: {
+      period_start: today,
+      period_end: plusDays(nextMonth(today), -1),
+      due_on: nextMonth(today),
+      // The minimum of one day.
+      total_so_far: (Math.round(500 / daysInMonth(today)) / 100).toFixed(2),
+    },
     currency: "USD",
     billing_period: "month",
     can_change_plan: true,
     can_cancel_plan: true,
   });
+});
+
+test("the next invoice so far is what the usage of the month costs", async () => {
+  const account = await newAccount();
+  await use(account, 500);
+  const { total } = (await billing(account, "GET", "usage")).body;
+  expect(Number(total)).toBeGreaterThan(45);
+  expect((await billing(account, "GET", "current-plan")).body.next_invoice.total_so_far).toBe(total);
 });
 
 test("a plan that ends with the month is cancelling and cannot be cancelled again", async () => {
@@ -34,6 +54,9 @@ test("without a plan there is none to show", async () => {
     plan_id: null,
     plan_name: null,
     price: null,
+    minimum: null,
+    prices: null,
+    next_invoice: null,
     status: "cancelled",
     can_cancel_plan: false,
   });

@@ -1,15 +1,25 @@
 import { randomUUID } from "node:crypto";
 
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 
-import { invoiceOfLink } from "../../../../shared/billing/invoice-links.ts";
-import { invoiceKey } from "../../../../shared/billing/invoice.ts";
-import { dayOf, monthOf, nextMonth, plusDays } from "../../../../shared/core/time.ts";
+import { invoiceKey, newSeries } from "../../../../shared/billing/invoices/invoice.ts";
+import { invoiceOfLink } from "../../../../shared/billing/invoices/links.ts";
+import {
+  dayMs,
+  dayOf,
+  daysBetween,
+  monthOf,
+  nextMonth,
+  plusDays,
+  setClockAhead,
+} from "../../../../shared/core/time.ts";
 import type { Response } from "../../../../shared/http/response.ts";
 import { textsOf } from "../../../shared/billing/pdf-text.ts";
 import { billing, closeDays, fund, use } from "../../../support/billing.ts";
 import { eventOf, handlerOf } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
+
+afterEach(() => setClockAhead(0));
 
 const endOfMonth = (): string => plusDays(nextMonth(dayOf(new Date())), -1);
 const list = async (account: Account, query = "") => (await billing(account, "GET", `invoices${query}`)).body;
@@ -27,11 +37,13 @@ test("a month that ended is one invoice, paid from the wallet, newest first", as
   const { items, total } = await list(account);
   expect(total).toBe(2);
   expect(items.map(({ number }: { number: string }) => number)).toEqual([
-    `${account.id.slice(0, 8)}-000002`,
-    `${account.id.slice(0, 8)}-000001`,
+    `${newSeries(account.id)}-000002`,
+    `${newSeries(account.id)}-000001`,
   ]);
   expect(items[0]).toMatchObject({ amount: "3000.00", currency: "USD", status: "paid" });
   expect(items[0].period_start).toBe(monthOf(items[0].period_end));
+  const oldest = (await billing(account, "GET", "invoices?order=asc")).body;
+  expect(oldest.items.map(({ id }: { id: string }) => id)).toEqual([items[1].id, items[0].id]);
 });
 
 const textOf = (pdf: Buffer): string => textsOf(pdf).flat().join(" ");
@@ -104,7 +116,7 @@ test("an address of a PDF that was changed, is another invoice's or has expired 
       testTable(),
       {
         accountId: account.id,
-        invoiceId: invoice.id,
+        documentId: invoice.id,
         signature,
         expires: Number(address.searchParams.get("expires")),
       },
@@ -129,6 +141,7 @@ test("an invoice the wallet cannot pay stays open, and is paid by the next top-u
   const account = await newAccount();
   await use(account, 10);
   await closeDays(account, endOfMonth());
+  setClockAhead(daysBetween(dayOf(new Date()), endOfMonth()).length * dayMs);
   expect((await list(account)).items).toMatchObject([{ status: "open" }]);
   expect((await billing(account, "GET", "current-plan")).body).toMatchObject({
     status: "past_due",

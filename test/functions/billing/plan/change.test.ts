@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 
+import { newSeries } from "../../../../shared/billing/invoices/invoice.ts";
 import { dayOf, monthOf, plusDays } from "../../../../shared/core/time.ts";
 import { billing, closeDays, use } from "../../../support/billing.ts";
+import { storedOf } from "../../../support/doors.ts";
 import { newAccount, type Account } from "../../../support/world.ts";
 
 const change = (account: Account, body: object) => billing(account, "POST", "change-plan", body);
@@ -53,7 +55,7 @@ test("while an invoice is open it is a 409 that names the invoice", async () => 
   await closeDays(account, plusDays(monthOf(plusDays(monthOf(today()), 40)), -1));
   const { body } = await change(account, { plan_id: "per_dedicated_ip" });
   expect(body).toMatchObject({ status: 409, code: "payment_due" });
-  expect(body.open_invoices).toEqual([`${account.id.slice(0, 8)}-000001`]);
+  expect(body.open_invoices).toEqual([`${newSeries(account.id)}-000001`]);
 });
 
 test.each([
@@ -70,4 +72,38 @@ test.each([
 test("a plan that is left out is missing, not wrong", async () => {
   const { body } = await change(await newAccount(), {});
   expect(body.detail).toEqual([{ loc: ["body", "plan_id"], msg: "This is required", type: "missing" }]);
+});
+
+test("a dry run tells what this month and the next one cost on the plan, and changes nothing", async () => {
+  const account = await newAccount();
+  await use(account, 10);
+  const before = await storedOf(account);
+  const { body } = await change(account, { plan_id: "per_dedicated_ip", dry_run: true });
+  expect(body).toMatchObject({
+    status: "active",
+    previous_plan_id: "per_mailbox",
+    target_plan_id: "per_dedicated_ip",
+    preview: {
+      charged_now: "0.00",
+      held_now: "0.00",
+      available: "0.00",
+      missing: "0.00",
+      // A mailbox costs nothing on this plan, and there is no minimum.
+      this_period: { period_start: today(), lines: [], total: "0.00" },
+      next_period: { lines: [], total: "0.00" },
+    },
+  });
+  expect(await storedOf(account)).toEqual(before);
+  expect((await change(account, { plan_id: "per_dedicated_ip" })).body).not.toHaveProperty("preview");
+  const back = (await change(account, { plan_id: "per_mailbox", dry_run: true })).body;
+  expect(back.preview.next_period.total).toBe("30.00");
+});
+
+test("a dry run gives the refusals of the real call", async () => {
+  const account = await newAccount();
+  const yesterday = plusDays(today(), -1);
+  for (const body of [{ plan_id: "per_mailbox" }, { plan_id: "per_dedicated_ip", effective_date: yesterday }]) {
+    const [told, real] = [await change(account, { ...body, dry_run: true }), await change(account, body)];
+    expect([told.status, told.body.code, told.body.detail]).toEqual([real.status, real.body.code, real.body.detail]);
+  }
 });

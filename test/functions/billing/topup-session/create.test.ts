@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
+import { publicUrl } from "../../../../shared/core/product.ts";
+import { getStored } from "../../../../shared/providers/payments/embedded.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
 import { storedOf } from "../../../support/doors.ts";
 import { newAccount, newMember, testTable } from "../../../support/world.ts";
@@ -54,6 +56,49 @@ test.each([
   const { status, body } = await billing(account, "POST", "topup-session", { amount });
   expect(status).toBe(422);
   expect(body.detail[0].loc.slice(0, 2)).toEqual(["body", "amount"]);
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("the token of the answer is the one of the page to which the payer returns", async () => {
+  const account = await newAccount();
+  const { hosted_page, checkout_token } = (await billing(account, "POST", "topup-session", { amount: 5 })).body;
+  const { success_url, cancel_url } = await getStored(testTable(), hosted_page.id);
+  const page = `${publicUrl()}/checkout?account_id=${account.id}&checkout_token=${checkout_token}`;
+  expect([success_url, cancel_url]).toEqual([page, `${page}&status_hint=cancelled`]);
+});
+
+test.each(["https://app.example.com/wallet?a=b", "http://localhost:3000/", "https://127.0.0.1/x", null])(
+  "takes the return URL %j",
+  async (return_url) => {
+    const account = await newAccount();
+    expect((await billing(account, "POST", "topup-session", { amount: 5, return_url })).status).toBe(200);
+  },
+);
+
+test.each([
+  [
+    "https://evil.example/",
+    "The origin https://evil.example is not allowed. Allowed: https://app.example.com, this machine",
+  ],
+  ["https://app.example.com:8443/", "is not allowed"],
+  ["https://app.example.com.evil.example/", "is not allowed"],
+  ["https://app.example.com@evil.example/", "credentials"],
+  ["https://evil.example\\@app.example.com/", "not a URL"],
+  ["https://app.example.com/#/wallet", "fragment"],
+  ["https://app.example.com/#", "fragment"],
+  ["http://app.example.com/", "must be https"],
+  ["javascript:alert(1)", "must be https"],
+  ["//app.example.com/", "not a URL"],
+  ["/wallet", "not a URL"],
+  ["", "not a URL"],
+  [" https://app.example.com/", "not a URL"],
+  [`https://app.example.com/${"a".repeat(1_000)}`, "longer than 1000"],
+])("refuses the return URL %j with a 422 that says why, and opens nothing", async (return_url, why) => {
+  const account = await newAccount();
+  const before = await storedOf(account);
+  const { status, body } = await billing(account, "POST", "topup-session", { amount: 5, return_url });
+  expect([status, body.detail[0].loc]).toEqual([422, ["body", "return_url"]]);
+  expect(body.detail[0].msg).toContain(why);
   expect(await storedOf(account)).toEqual(before);
 });
 

@@ -4,6 +4,7 @@ import { rowKey } from "../../../../shared/table/ranked-list.ts";
 import { transactionsOf } from "../../../../shared/wallet/transaction.ts";
 import { planWallet, type Posting } from "../../../../shared/wallet/wallet.ts";
 import { billing, fund } from "../../../support/billing.ts";
+import { request, type Answer } from "../../../support/request.ts";
 import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 test("the newest comes first, page by page, each with the balance right after it", async () => {
@@ -19,6 +20,11 @@ test("the newest comes first, page by page, each with the balance right after it
   });
   expect(await page("page_size=2&page=2")).toMatchObject({ items: [{ amount: "1.00", balance_after: "1.00" }] });
   expect(await page("page=9")).toMatchObject({ total: 3, items: [] });
+  expect(await page("order=asc&page_size=2")).toMatchObject({
+    total: 3,
+    items: [{ amount: "1.00" }, { amount: "2.00" }],
+  });
+  expect(await page("order=asc&page_size=2&page=2")).toMatchObject({ items: [{ amount: "3.00" }] });
 });
 
 const purchase = (id: string, amount: number) =>
@@ -90,6 +96,119 @@ test("shows no ids of ours but the transaction's own", async () => {
     "currency",
     "balance_after",
     "description",
+    "vat",
     "effective_at",
+  ]);
+});
+
+const at = (minutes: number): Date => new Date(Date.now() + minutes * 60_000);
+
+/** An account with a top-up at 0, holds at the minutes 1 to 5, and charges at the minutes 6 to 8. */
+async function manyMovements(): Promise<Account> {
+  const account = await newAccount();
+  await fund(account, 10_000);
+  for (const minute of [1, 2, 3, 4, 5])
+    await post(account, { kind: "hold", ...purchase(`p${minute}`, minute) }, at(minute));
+  for (const minute of [6, 7, 8]) {
+    await post(account, { kind: "transfer", ...purchase(`c${minute}`, minute), type: "charge" }, at(minute));
+  }
+  return account;
+}
+
+test("a type, a time and a page choose together, with the total of all that match", async () => {
+  const account = await manyMovements();
+  const all = (await billing(account, "GET", "transactions?page_size=100&order=asc")).body.items as {
+    type: string;
+    amount: string;
+    effective_at: string;
+  }[];
+  const times = all.map(({ effective_at }) => effective_at);
+  const conditions: { [Name in "type" | "since" | "until"]?: string | undefined }[] = [
+    {},
+    { type: "charge" },
+    { type: "refund" },
+    { since: times[3] },
+    { until: times[3] },
+    { since: times[2], until: times[7] },
+    { type: "purchase", since: times[2], until: times[4] },
+    { since: "2001-01-01T00:00:00+02:00", until: "2002-01-01T00:00:00Z" },
+    { since: "9000-01-01T00:00:00Z" },
+  ];
+  for (const { type, since, until } of conditions) {
+    const matching = all.filter(
+      (one) =>
+        (type === undefined || one.type === type) &&
+        (since === undefined || Date.parse(one.effective_at) >= Date.parse(since)) &&
+        (until === undefined || Date.parse(one.effective_at) < Date.parse(until)),
+    );
+    for (const [order, sorted] of [["asc", matching] as const, ["desc", matching.toReversed()] as const]) {
+      for (const page of [1, 2, 3, 9]) {
+        const query = new URLSearchParams({ order, page: String(page), page_size: "2" });
+        for (const [name, value] of Object.entries({ type, since, until })) if (value) query.set(name, value);
+        const { body } = await billing(account, "GET", `transactions?${query.toString()}`);
+        expect(body).toEqual({
+          items: sorted.slice(page * 2 - 2, page * 2),
+          page,
+          page_size: 2,
+          total: matching.length,
+        });
+      }
+    }
+  }
+});
+
+test("a time that ends before it begins, and a type that there is not, are a 422 at their places", async () => {
+  const account = await newAccount();
+  const locOf = async (query: string) => (await billing(account, "GET", `transactions?${query}`)).body.detail[0].loc;
+  expect(await locOf("since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z")).toEqual(["query", "until"]);
+  expect(await locOf("type=gift")).toEqual(["query", "type"]);
+  expect(await locOf("since=yesterday")).toEqual(["query", "since"]);
+});
+
+const asCsv = ({ id, owner }: Account, query = "", accept = "text/csv"): Promise<Answer> =>
+  request("GET", `/v1/public/accounts/${id}/billing/transactions${query}`, { token: owner.token, headers: { accept } });
+
+test("a CSV file has all that match, not only a page, and no formula", async () => {
+  const account = await manyMovements();
+  const formula = { ...purchase("formula", 9), description: '=HYPERLINK("https://evil.example")' };
+  await post(account, { kind: "transfer", ...formula }, at(9));
+  const answer = await asCsv(account, "?page_size=2&type=purchase&order=asc");
+  expect([answer.status, answer.headers]).toMatchObject([
+    200,
+    {
+      "content-type": "text/csv; charset=utf-8",
+      "content-disposition": 'attachment; filename="transactions.csv"',
+      vary: "accept",
+    },
+  ]);
+  const [head = "", ...lines] = answer.text.trimEnd().split("\r\n");
+  expect(head).toBe("transaction_id,effective_at,type,direction,status,amount,currency,balance_after,description");
+  expect(lines).toHaveLength(6);
+  expect(lines[0]).toMatch(/^[0-9a-f-]{36},[^,]+Z,purchase,debit,pending,0.01,USD,100.00,It$/);
+  expect(lines[5]).toContain(`"'=HYPERLINK(""https://evil.example"")"`);
+  expect(answer.text).not.toContain("movement_id");
+});
+
+test("the answer is JSON unless CSV is preferred", async () => {
+  const account = await newAccount();
+  const typeFor = async (accept: string) => (await asCsv(account, "", accept)).headers["content-type"];
+  for (const accept of ["*/*", "application/json", "text/csv, application/json", "text/csv;q=0.5, */*"]) {
+    expect([accept, await typeFor(accept)]).toEqual([accept, expect.stringContaining("application/json")]);
+  }
+  expect(await typeFor("application/json;q=0.5, text/csv")).toContain("text/csv");
+});
+
+test("a file of more than 10,000 transactions is a 422 that says how many there are", async () => {
+  const account = await newAccount();
+  await fund(account, 100);
+  const { partition: PK, name } = transactionsOf(account.id);
+  await testTable().attempt({
+    update: { PK, SK: `LIST#${name}#HEAD` },
+    add: { next: 10_000, live: 10_000, version: 1 },
+  });
+  const { status, body } = await asCsv(account);
+  expect([status, body.detail[0]]).toEqual([
+    422,
+    { loc: ["query", "since"], msg: expect.stringContaining("10001 transactions match"), type: "too_many" },
   ]);
 });

@@ -10,6 +10,8 @@ const balanceOf = async (account: Parameters<typeof billing>[0]) =>
 test("a new wallet is empty and owes nothing", async () => {
   expect(await balanceOf(await newAccount())).toEqual({
     balance: "0.00",
+    held: "0.00",
+    available: "0.00",
     accrued_charges: "0.00",
     net_balance: "0.00",
     currency: "USD",

@@ -62,7 +62,7 @@ test("functions.explain explains a list of functions in brief, with the types th
     functions: [
       {
         signature:
-          "mailboxes.add(account_id: uuid, domain: string(..1000), local_part: string(..1000), first_name: string(1..100), last_name: string(1..100))",
+          "mailboxes.add(account_id: uuid, domain: string(..1000), local_part: string(..1000), first_name: string(1..100), last_name: string(1..100), quota_allowed?: integer(1048576..))",
         output: "Mailbox",
         access: "write",
         capability: "mailbox.create",
@@ -70,7 +70,7 @@ test("functions.explain explains a list of functions in brief, with the types th
       },
       {
         signature:
-          "mailboxes.list(account_id: uuid, page?: integer(1..) = 1, page_size?: integer(1..100) = 25, domain?: string(..1000), workspace_id?: uuid, search?: string(1..320))",
+          "mailboxes.list(account_id: uuid, page?: integer(1..) = 1, page_size?: integer(1..100) = 25, domain?: string(..1000), workspace_id?: uuid, search?: string(1..320), status?: 'provisioning'|'active'|'paused'|'suspended'|'deleting', sort?: 'created_at'|'primary_email', order?: 'asc'|'desc' = \"asc\")",
         output: "{items: [Mailbox], page: integer, page_size: integer, total: integer}",
         access: "read",
         capability: "mailbox.view",
@@ -79,7 +79,7 @@ test("functions.explain explains a list of functions in brief, with the types th
       expect.objectContaining({ capability: "domain.view", score: 5 }),
     ],
     types: {
-      Mailbox: expect.stringContaining("status: 'provisioning'|'active'|'paused'|'suspended'|'deleting', created_at"),
+      Mailbox: expect.stringContaining("status: 'provisioning'|'active'|'paused'|'suspended'|'deleting', "),
       MailboxAlias: "{alias, is_catch_all: boolean}",
     },
     notation: expect.stringContaining("`name?` may be left out"),

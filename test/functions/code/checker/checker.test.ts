@@ -77,10 +77,12 @@ test("the verbs and spellings of other APIs are answered with the function that 
 test("a function that no name is close to is answered with those of its namespace, those with its words, else with how to find one, never with all", () => {
   const [fault] = faultsOf("workspace.frobnicate()");
   expect(fault).toContain(
-    "There is no function workspace.frobnicate. Those of workspaces are: workspaces.list(account_id, page?",
+    "There is no function workspace.frobnicate. The functions of workspaces are: workspaces.list(account_id, page?",
   );
   expect(fault).not.toContain("me.get");
-  expect(faultsOf("frobnicate_invoice()")[0]).toContain("Close to it are: billing.invoices.list.");
+  expect(faultsOf("frobnicate_invoice()")[0]).toContain(
+    "Similar functions are: billing.invoices.list, billing.invoices.get.",
+  );
   expect(faultsOf("zzz()")[0]).toContain('There is no function zzz. functions.search(query="…") finds functions.');
   for (const name of ["zzz", "lst", "get", "x.list", "a.b.c", "update_all"]) {
     expect(faultsOf(`${name}()`)[0]?.length).toBeLessThan(700);
@@ -315,7 +317,8 @@ describe("what a program can be known to fail by is told before anything runs:",
 describe("a comparison with a value that a member never has is told with the values:", () => {
   const account = `account_id="${id}"`;
   const list = `ds = domains.list(${account}).items\n`;
-  const values = 'd.status is never "verified": it is one of "pending_registration", "pending_delegation"';
+  const values =
+    'd.status is never "verified": it is one of "pending_registration", "pending_transfer", "pending_delegation"';
   test.each([
     ['[d for d in ds if d.status == "verified"]', `2:31 unknown_value ${values}`],
     ['[d for d in ds if "verified" != d.status]', `2:19 unknown_value ${values}`],

@@ -47,7 +47,7 @@ test("domains, by name in any spelling or id, send from it: the answer, the doma
   expect(status).toBe(200);
   expect(body).toMatchObject({ id, domain_count: 2 });
   expect(body.domains).toEqual([one, other].map((domain) => ({ id: domain.id, name: domain.name })));
-  expect((await send(account, "GET", `/${id}`)).body).toEqual(body);
+  expect((await send(account, "GET", `/${id}`)).body).toMatchObject(body as object);
   expect((await domainsRequest(account, "GET", `/${one.name}`)).body.dedicated_ip_id).toBe(id);
   expect(await assignmentFaults(account)).toEqual([]);
   const events = await happened(account);
@@ -254,7 +254,7 @@ test(
     expect((await send(account, "DELETE", `/${id}`)).body).toMatchObject({ status: 409, code: "ip_in_use" });
     expect((await readDue(testTable(), operationQueue, new Date(Date.now() + 120_000))).flat()).toContainEqual({
       at: operation.due_at,
-      place: [account.id, id],
+      subject: [account.id, id],
     });
     await carriedOn(account, id);
     expect((await assign(account, id, [name])).status).toBe(200);
@@ -298,7 +298,8 @@ test("a domain that is deleted takes its place along", async () => {
   const { id } = await activeIp(account);
   const names = [(await quicklyActive(account)).name, (await connected(account)).name];
   await assign(account, id, names);
-  expect((await domainsRequest(account, "DELETE", `/${names[0]}`)).status).toBe(200);
+  // The first deletion keeps a verified domain for five days, and the second one deletes it.
+  for (const _ of [1, 2]) expect((await domainsRequest(account, "DELETE", `/${names[0]}`)).status).toBe(200);
   expect((await send(account, "GET", `/${id}`)).body).toMatchObject({ domain_count: 1, domains: [{ name: names[1] }] });
   expect(await assignmentFaults(account)).toEqual([]);
   const [deleted, moved] = await Promise.all([

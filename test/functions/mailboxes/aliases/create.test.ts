@@ -157,17 +157,26 @@ test("takes no alias while the domain goes", async () => {
   expect(body).toMatchObject({ code: "domain_not_ready", domain_status: "releasing" });
 });
 
-test("needs mailbox.update on the mailbox", async () => {
-  const { account, ids } = await scene(["ada", "bob"]);
-  const scope = { type: "mailbox" as const, id: ids[0] ?? "" };
-  const [editor, viewer] = [
-    await newMember(account, { role: "viewer", scope }, { capability: "mailbox.update", scope }),
-    await newMember(account, { role: "viewer" }),
+test("needs mailbox.update on the domain or above it: an editor of the mailbox alone takes no address", async () => {
+  const { account, domain, id, ids } = await scene(["ada", "bob"]);
+  const narrowed = (type: "mailbox" | "domain" | "workspace", to: string) =>
+    newMember(account, { role: "editor", scope: { type, id: to } });
+  const ofMailbox = await narrowed("mailbox", id);
+  const viewer = await newMember(account, { role: "viewer" });
+  const forbidden = { status: 403, code: "forbidden", required_capability: "mailbox.update" };
+  expect((await create(account, ids[1] ?? "", { alias: "info" }, { as: ofMailbox })).status).toBe(404);
+  const before = await storedOf(account);
+  for (const alias of ["*", "postmaster", "sales"]) {
+    expect((await create(account, id, { alias }, { as: ofMailbox })).body, alias).toMatchObject(forbidden);
+  }
+  expect((await create(account, id, { alias: "info" }, { as: viewer })).body).toMatchObject(forbidden);
+  expect(await storedOf(account)).toEqual(before);
+  const able = [
+    await narrowed("domain", domain.id),
+    await narrowed("workspace", domain.workspace_id),
+    await newMember(account, { capability: "mailbox.update" }),
   ];
-  expect((await create(account, ids[0] ?? "", { alias: "sales" }, { as: editor })).status).toBe(201);
-  expect((await create(account, ids[1] ?? "", { alias: "info" }, { as: editor })).status).toBe(404);
-  expect((await create(account, ids[1] ?? "", { alias: "info" }, { as: viewer })).body).toMatchObject({
-    status: 403,
-    required_capability: "mailbox.update",
-  });
+  for (const [index, as] of able.entries()) {
+    expect((await create(account, id, { alias: `sales${index}` }, { as })).status).toBe(201);
+  }
 });

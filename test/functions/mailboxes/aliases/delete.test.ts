@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { added, aliasesOf, at, home, send, stocked } from "../../../support/mailboxes.ts";
 import { statusesOf } from "../../../support/request.ts";
-import { newAccount, type Account } from "../../../support/world.ts";
+import { newAccount, newMember, type Account } from "../../../support/world.ts";
 
 /** Two mailboxes, of which the first has aliases. */
 async function scene(...aliases: string[]) {
@@ -66,4 +66,12 @@ test("of many deletions at the same time one finds it, and the others of the mai
   const answers = await Promise.all(Array.from({ length: 6 }, () => remove(account, ada, "sales")));
   expect(statusesOf(answers)).toEqual([200, ...Array(5).fill(404)]);
   expect(await aliasesOf(account, ada)).toEqual([`info@${name}`]);
+});
+
+test("needs mailbox.update on the domain: an editor of the mailbox alone deletes no alias", async () => {
+  const { account, name, ada } = await scene("sales");
+  const as = await newMember(account, { role: "editor", scope: { type: "mailbox", id: ada } });
+  const { body } = await send(account, "DELETE", at(ada, "/aliases/sales"), undefined, { as });
+  expect(body).toMatchObject({ status: 403, code: "forbidden", required_capability: "mailbox.update" });
+  expect(await aliasesOf(account, ada)).toEqual([`sales@${name}`]);
 });

@@ -3,8 +3,13 @@ import { join } from "node:path";
 
 import { expect, onTestFinished, test, vi } from "vitest";
 
+import { workers } from "../../../../infra/entry-points.ts";
 import { eventQueueIn, type QueuedEvent } from "../../../../infra/local/events/event-queue.ts";
-import { startEventTarget, type EventTargetOptions } from "../../../../infra/local/events/event-target.ts";
+import {
+  eventHandlers,
+  startEventTarget,
+  type EventTargetOptions,
+} from "../../../../infra/local/events/event-target.ts";
 import { timeOrderedId } from "../../../../shared/core/ids.ts";
 import { newFolder } from "../../../support/folder.ts";
 
@@ -200,4 +205,11 @@ test("the queue holds an event once, in the order of their making, for its owner
   for (const name of [".", ...(await readdir(join(folder, "event-queue"))).filter((one) => one.endsWith(".json"))]) {
     expect((await stat(join(folder, "event-queue", name))).mode & 0o077).toBe(0);
   }
+});
+
+test("every worker that gets events of some types on the deployed bus gets them locally", () => {
+  const bound = workers.flatMap(({ name, source }) =>
+    typeof source === "object" && "events" in source && source.events !== "all" ? [name] : [],
+  );
+  expect(Object.keys(eventHandlers).toSorted()).toEqual(bound.toSorted());
 });

@@ -20,7 +20,8 @@ const trigger = "POST /v1/public/webhooks/payments";
 type Scene = {
   accountId: string;
   path: string;
-  get: (headers?: Record<string, string>) => Promise<Reply>;
+  get: (headers?: Record<string, string>, query?: string) => Promise<Reply>;
+  post: (button: string, form: string) => Promise<Reply>;
   press: (button: string, headers?: Record<string, string>) => Promise<Reply>;
   posted: () => Promise<number>;
 };
@@ -50,7 +51,14 @@ async function scene(given: Partial<CheckoutInput> = {}, endpoint: Handler = han
   return {
     accountId,
     path,
-    get: (headers = {}) => sendRequest(port, { path, headers }),
+    get: (headers = {}, query = "") => sendRequest(port, { path: path + query, headers }),
+    post: (button, body) =>
+      sendRequest(port, {
+        path: `${path}/${button}`,
+        method: "POST",
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+        body,
+      }),
     press: (button, headers = {}) => sendRequest(port, { path: `${path}/${button}`, method: "POST", headers }),
     posted: async () => (await readWallet(table, accountId)).posted,
   };
@@ -161,4 +169,51 @@ test.each(["cs_local_0", `cs_local_${"0".repeat(36)}`, "KEY%231"])("there is no 
   const port = await gatewayFor({ localPaths: checkoutPaths({ table, webhookSecret }) });
   expect((await sendRequest(port, { path: `/_local/checkout/${id}` })).status).toBe(404);
   expect((await sendRequest(port, { path: `/_local/checkout/${id}/pay`, method: "POST" })).status).toBe(404);
+});
+
+/** Types a card into the form of the page. */
+const typed = ({ post }: Scene, number: string, more: Record<string, string> = {}): Promise<Reply> =>
+  post("card", new URLSearchParams({ number, expiry: "12/44", cvc: "123", ...more }).toString());
+
+test("a card that works pays, and leads over the page to the success page", async () => {
+  const one = await scene();
+  const paid = await typed(one, "4242 4242 4242 4242");
+  expect([paid.status, paid.headers["location"]]).toEqual([303, `${one.path}?paid`]);
+  expect(await one.posted()).toBe(1_250);
+  const id = one.path.split("/").at(-1);
+  const page = await one.get({}, "?paid");
+  expect(page.body).toContain(`content="0;url=https://app.example.com/done?a=1&amp;id=${id}"`);
+  expect((await one.get()).body).not.toContain("http-equiv");
+  expect((await typed(one, "4242 4242 4242 4242")).status).toBe(409);
+  expect(await one.posted()).toBe(1_250);
+});
+
+test("a card that needs a confirmation pays when the payer confirms, and not before", async () => {
+  const one = await scene();
+  expect((await typed(one, "4000002760003184")).body).toContain("Your bank asks");
+  const refused = await one.post("confirm", "answer=no");
+  expect(refused.status).toBe(402);
+  expect(refused.body).toContain("You did not confirm the payment");
+  expect(await one.posted()).toBe(0);
+  expect((await one.post("confirm", "answer=yes")).status).toBe(303);
+  expect(await one.posted()).toBe(1_250);
+});
+
+test.each([
+  ["4000 0000 0000 0002", {}, 402, "Your card was declined"],
+  ["4000 0000 0000 0069", {}, 422, "Your card has expired"],
+  ["4242 4242 4242 4242", { expiry: "01/20" }, 422, "Your card has expired"],
+  ["4242 4242 4242 4242", { expiry: "13/44" }, 422, "month and the year"],
+  ["4242 4242 4242 4242", { cvc: "" }, 422, "three digits"],
+  ["5555 5555 5555 4444", {}, 422, "Only test cards"],
+  ["4242", {}, 422, "incomplete"],
+  ['"><script>', {}, 422, "incomplete"],
+])("the card %j with %j is refused with a reason, and another card still pays", async (number, more, status, why) => {
+  const one = await scene();
+  const refused = await typed(one, number, more);
+  expect(refused.status).toBe(status);
+  expect(refused.body).toContain(why);
+  expect(refused.body).not.toContain("<script");
+  expect(await one.posted()).toBe(0);
+  expect((await typed(one, "4242424242424242")).status).toBe(303);
 });

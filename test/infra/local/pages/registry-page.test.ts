@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { registryPaths } from "../../../../infra/local/pages/registry.ts";
+import { resolverHere } from "../../../../shared/dns/services.ts";
 import { delegationOf } from "../../../../shared/providers/registrar/embedded-names.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import { connected, contact, uniqueName } from "../../../support/domains.ts";
@@ -38,6 +39,24 @@ test("takes any nameservers, by a form too, and none to take a delegation away",
   expect(JSON.parse((await send("GET", { query: `name=${name}` })).text).nameservers).toEqual([]);
 });
 
+test("publishes records of a name at a DNS host that is not the product's, and delegates it there", async () => {
+  const name = uniqueName();
+  const records = [
+    { name: "@", type: "MX", value: "mx.example.net", priority: 10 },
+    { name: "www", type: "A", value: "192.0.2.1" },
+  ];
+  const answer = await send("POST", { type: json, body: JSON.stringify({ name, records }) });
+  expect(JSON.parse(answer.text)).toMatchObject({ nameservers: ["ns1.other-dns.example", "ns2.other-dns.example"] });
+  const resolver = resolverHere();
+  expect(await resolver.resolve(`www.${name}`, "A")).toMatchObject({ records: [{ address: "192.0.2.1" }] });
+  expect(await resolver.resolve(name, "MX")).toMatchObject({ records: [{ priority: 10, host: "mx.example.net" }] });
+  await send("POST", { type: json, body: JSON.stringify({ name, records: records.slice(0, 1) }) });
+  expect(await resolver.resolve(`www.${name}`, "A")).toEqual({ status: "absent" });
+  const wrong = [{ name: "www", type: "A", value: "300.0.2.1" }];
+  const refused = await send("POST", { type: json, body: JSON.stringify({ name, records: wrong }) });
+  expect([refused.status, refused.text]).toEqual([409, expect.stringContaining("www A")]);
+});
+
 test("shows the registration of a name that was bought through the product", async () => {
   const name = uniqueName();
   await embeddedRegistrar(testTable(), () => new Date()).register({ name, contact });
@@ -48,7 +67,39 @@ test("shows the registration of a name that was bought through the product", asy
   });
 });
 
+test("registers a name elsewhere, and answers the auth code that transfers it; by a form too", async () => {
+  const name = uniqueName();
+  const body = { name, elsewhere: true, nameservers: ["ns1.example.net"], registered_at: "2026-01-02T03:04:05.006Z" };
+  const answer = await send("POST", { type: json, body: JSON.stringify(body) });
+  expect(answer.status).toBe(200);
+  const { auth_code, ...told } = JSON.parse(answer.text);
+  expect(told).toMatchObject({ name, nameservers: ["ns1.example.net"] });
+  const registrar = embeddedRegistrar(testTable(), () => new Date("2026-02-01T00:00:00.000Z"));
+  const offer = { status: "too_soon", transferableAt: "2026-03-03T03:04:05.006Z" };
+  expect(await registrar.transferOffer(name, auth_code)).toMatchObject(offer);
+
+  const form = new URLSearchParams({ name, elsewhere: "true", auth_code: "chosen", nameservers: "", locked: "on" });
+  const page = await send("POST", { type: "application/x-www-form-urlencoded", body: String(form) });
+  expect(page.text).toContain("The auth code that transfers it is chosen.");
+  expect(await registrar.transferOffer(name, "chosen")).toMatchObject({ status: "locked" });
+  expect(await delegationOf(testTable(), name)).toEqual(["ns1.example.net"]);
+});
+
+test("takes a name over that was bought through the product, with its auth code only", async () => {
+  const name = uniqueName();
+  const start = new Date(Date.now() - 61 * 86_400_000);
+  const registrar = embeddedRegistrar(testTable(), () => start);
+  await registrar.register({ name, contact });
+  await registrar.setLock(name, false);
+  const auth_code = await registrar.authCode(name);
+  const take = (body: object) => send("POST", { type: json, body: JSON.stringify({ name, elsewhere: true, ...body }) });
+  expect((await take({})).status).toBe(409);
+  expect((await take({ auth_code })).status).toBe(200);
+  expect(await embeddedRegistrar(testTable(), () => new Date()).registration(name)).toBeUndefined();
+});
+
 test.each([
+  ["a lock without a registration elsewhere", { name: "example.com", locked: true }, 422],
   ["a name that no account has", { name: uniqueName() }, 409],
   ["a name that is none", { name: "no name" }, 422],
   ["a public suffix", { name: "co.uk", nameservers: ["ns1.example.com"] }, 422],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { corsRules } from "../../../../infra/constructs/api.ts";
+import { corsRules } from "../../../../infra/config/cors.ts";
 import { echo, gatewayWith, sendRequest } from "../wire.ts";
 
 const origin = "https://app.example";

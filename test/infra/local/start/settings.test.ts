@@ -13,6 +13,7 @@ test("without a word from the environment: port 8080, DNS on 5353, .data in the 
   expect(readSettings({})).toEqual({
     port: 8080,
     dnsPort: 5353,
+    webPort: 8081,
     dataDir: resolve(import.meta.dirname, "../../../../.data"),
     corsOrigins: [],
     allowedHosts: [],
@@ -87,6 +88,7 @@ test("the banner holds a curl to paste, an MCP configuration that parses, the da
     dataDir: "/data",
     database: "embedded",
     dnsPort: 5353,
+    webPort: 8081,
     hasOutbox: true,
     mailKey: "what mail servers show",
   };
@@ -122,7 +124,15 @@ test("the banner holds a curl to paste, an MCP configuration that parses, the da
 test("after --seed big the banner says which account has it all, with a curl to paste", () => {
   const owner = { token: "tok" };
   const accounts = [{ owner }, { id: "3333", name: "Initech Mail", owner: { token: "big" } }];
-  const about = { dataDir: "/data", database: "", dnsPort: 1, hasOutbox: false, mailKey: undefined, big: 1 };
+  const about = {
+    dataDir: "/data",
+    database: "",
+    dnsPort: 1,
+    webPort: 2,
+    hasOutbox: false,
+    mailKey: undefined,
+    big: 1,
+  };
   const text = banner("http://127.0.0.1:1", { accounts }, about);
   expect(text).toContain("Initech Mail (3333)");
   expect(text).toContain("accounts[1] of demo.json");

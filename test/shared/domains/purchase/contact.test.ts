@@ -1,20 +1,56 @@
 import { expect, test } from "vitest";
 
 import { batchItem, StoredBatch } from "../../../../shared/domains/purchase/batch.ts";
-import { ContactInfo, StoredContact } from "../../../../shared/domains/purchase/contact.ts";
+import { ContactInfo, missingForNames, missingInCountry } from "../../../../shared/domains/purchase/contact.ts";
+import { Contact } from "../../../../shared/providers/registrar/registrar.ts";
 import { contact } from "../../../support/domains.ts";
 
 const given = (member: object): object => ({ ...contact, ...member });
 
+const ids = { id: "b", account_id: "a", workspace_id: "w", created_at: "2026-01-01T00:00:00.000Z", version: 1 };
+const batchOf = (one: object): StoredBatch => ({
+  ...ids,
+  contact: one as Contact,
+  type: "registration",
+  dns_mode: "hosted",
+  waiting: [],
+});
+
 test("a stored contact has every member that is asked for", () => {
-  expect(Object.keys(StoredContact.shape)).toEqual(Object.keys(ContactInfo.shape));
+  expect(Object.keys(Contact.shape)).toEqual(Object.keys(ContactInfo.shape));
 });
 
 test("a contact is text that can be seen; one that was let in otherwise is still read with its purchase", () => {
   const soft = given({ organization: "Soft\u00adware", phone: "+1" });
   expect(ContactInfo.safeParse(given({})).success).toBe(true);
   expect(ContactInfo.safeParse(soft).success).toBe(false);
-  const ids = { id: "b", account_id: "a", workspace_id: "w" };
-  const batch = { ...ids, contact: soft, waiting: [], created_at: "2026-01-01T00:00:00.000Z", version: 1 };
-  expect(StoredBatch.parse(batchItem(batch as StoredBatch)).contact).toEqual(soft);
+  expect(StoredBatch.parse(batchItem(batchOf(soft))).contact).toEqual(soft);
+});
+
+test.each([
+  ["US", []],
+  ["US", ["state", "zip"]],
+  ["CA", ["state"]],
+  ["AU", ["zip"]],
+  ["DE", []],
+  ["DE", ["zip"]],
+  ["GB", ["zip"]],
+  ["HK", []],
+  ["AE", []],
+])("a person in %s needs the members %j of those that others may leave out", (country, needed) => {
+  const { organization: _, ...person } = { ...contact, country };
+  const without = Object.fromEntries(Object.entries(person).filter(([member]) => !needed.includes(member)));
+  const free = country === "DE" || country === "HK" || country === "AE" ? { ...without, state: null } : without;
+  const bare = country === "HK" || country === "AE" ? { ...free, zip: null } : free;
+  const { success, error } = ContactInfo.safeParse(bare);
+  expect(success).toBe(needed.length === 0);
+  expect(error?.issues.map(({ path }) => path) ?? []).toEqual(needed.map((member) => [member]));
+  expect(missingInCountry(bare as Contact).map(({ member }) => member)).toEqual(needed);
+});
+
+test("names for companies need an organization, and other names do not", () => {
+  const person = { ...contact, organization: null };
+  expect(missingForNames(["example.com", "example.au"], person)).toEqual([]);
+  expect(missingForNames(["example.com", "example.com.au"], person)).toMatchObject([{ member: "organization" }]);
+  expect(missingForNames(["example.com.au"], contact)).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { Problem } from "../../../../shared/core/errors.ts";
 import { createLog } from "../../../../shared/core/log.ts";
-import { quotesFor } from "../../../../shared/domains/purchase/offers.ts";
+import { registrationQuotes } from "../../../../shared/domains/purchase/offers.ts";
 import { searchDomains } from "../../../../shared/domains/purchase/search.ts";
 import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
 import type { Offer, Registrar } from "../../../../shared/providers/registrar/registrar.ts";
@@ -30,7 +30,7 @@ test("answers for every name in order, be they answered for in what order they l
         if (later.length % 10 === 0) for (const answer of later.splice(0).toReversed()) answer();
       }),
   );
-  const quotes = await quotesFor(backwards, names, { budgetMs: 5_000, log });
+  const quotes = await registrationQuotes(backwards, names, { budgetMs: 5_000, log });
   expect(quotes.map(({ name, price, reason }) => [name, price, reason])).toEqual(
     names.map((name) => [name, 1_400, undefined]),
   );
@@ -42,7 +42,7 @@ test("does not wait for a registrar that never answers, nor asks it for more onc
     asked.push(name);
     return never();
   });
-  const quotes = await quotesFor(silent, names, { budgetMs: 10, log });
+  const quotes = await registrationQuotes(silent, names, { budgetMs: 10, log });
   expect(quotes).toEqual(names.map((name) => ({ name, reason: "unchecked" })));
   expect(asked).toEqual(names.slice(0, 20));
 });
@@ -54,7 +54,7 @@ test("loses no answers to a name that has none, fails, or is not what was asked 
     if (name.includes("-3.")) return Promise.reject(new Error("a mistake"));
     return name.includes("-4.") ? Promise.resolve({ name, status: "available" }) : undefined;
   });
-  const quotes = await quotesFor(some, names.slice(0, 6), { budgetMs: 50, log });
+  const quotes = await registrationQuotes(some, names.slice(0, 6), { budgetMs: 50, log });
   expect(quotes.map(({ reason }) => reason)).toEqual([undefined, ...Array(4).fill("unchecked"), undefined]);
   expect(quotes[5]).toEqual({ name: names[5], price: 1_400, renewalPrice: 1_400 });
 });
@@ -63,7 +63,7 @@ test("asks the registrar only for names right under a public suffix", async () =
   const asked: string[] = [];
   const noting = offering((name) => void asked.push(name));
   const given = ["www.example.com", "example.com", "shop.github.io", "example.co.uk"];
-  const quotes = await quotesFor(noting, given, { budgetMs: 1_000, log });
+  const quotes = await registrationQuotes(noting, given, { budgetMs: 1_000, log });
   expect(quotes.map(({ reason }) => reason)).toEqual(["not_registrable", undefined, "not_registrable", undefined]);
   expect(asked).toEqual(["example.com", "example.co.uk"]);
 });

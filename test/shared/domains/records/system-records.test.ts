@@ -8,16 +8,23 @@ import {
   systemRecords,
 } from "../../../../shared/domains/records/system-records.ts";
 
-const settings = { dmarc_policy: "quarantine", dmarc_report_email: "dmarc@example.com" } as const;
+const settings = {
+  dmarc_policy: "quarantine",
+  dmarc_report_email: "dmarc@example.com",
+  spf_includes: [],
+  redirect_url: null,
+  mta_sts_mode: null,
+  tls_report_email: null,
+} as const;
 
 test("all are records that could be written by hand, and none could be beside them", () => {
   const key =
     "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAu1SU1LfVLPHCozMxH2Mo4lgOEePzNm0tRgeLezV6ffAt0gunVTLw7onLRnrq0/IzW7yWR7QkrmBL7jTKEn5u+qKhbwKfBstIs+bMY2Zkp18gnTxKLxoS2tFczGkPLPgizskuemMghRniWaoLcyehkd3qqGElvW/VDL5AaWTg0nLVkjRo9z+40RQzuVaE8AkAFmxZzow3x+VJYKdjykkJ0iT9wCS0DRTXu269V264Vf/3jvredZiKRkgwlL9xNAwxXFg0x/XFw005UWVRIkdgcKWTjpBP2dPwVZ4WWC+9aGVd+Gyn1o0CLelf4rEjGoXbAAEgAqeGUxrcIlbjXfbcmwIDAQAB";
-  const records = systemRecords(settings, { public_key: key });
+  const records = systemRecords(settings, { selector: "hm1", public_key: key });
   expect(records).toHaveLength(7);
-  for (const record of records) {
+  for (const { purpose: _, ...record } of records) {
     expect(parseRecord(record, "example.com")).toEqual({ record });
-    expect(reservedFor(record)).toBeTypeOf("string");
+    expect(reservedFor(record, settings)).toBeTypeOf("string");
   }
 });
 
@@ -27,13 +34,20 @@ test("names the addresses a domain sends from before those that all share, sixte
   expect(spfRecord(senders).value).toBe(
     "v=spf1 ip4:45.0.0.1 ip6:2606:4700::1111 include:_spf.hosted-mail.example ~all",
   );
+  expect(spfRecord(senders, ["_spf.a.example", "b.example"]).value).toBe(
+    "v=spf1 ip4:45.0.0.1 ip6:2606:4700::1111 include:_spf.hosted-mail.example include:_spf.a.example include:b.example ~all",
+  );
   const many = Array.from(
     { length: 16 },
     (_, index) => `2a01:4f8:1111:2222:3333:4444:5555:${(4_096 + index).toString(16)}`,
   );
-  for (const record of [spfRecord(senders), spfRecord(many)]) {
+  for (const { purpose: _, ...record } of [
+    spfRecord(senders),
+    spfRecord(many),
+    spfRecord(senders, ["_spf.a.example"]),
+  ]) {
     expect(parseRecord(record, "example.com")).toEqual({ record });
-    expect(reservedFor(record)).toBeTypeOf("string");
+    expect(reservedFor(record, settings)).toBeTypeOf("string");
   }
 });
 
@@ -53,7 +67,7 @@ test.each([
   ["autoconfig", "A", "192.0.2.1"],
   ["autodiscover", "NS", "ns1.other.example"],
 ] as const)("keeps %s %s %s from being in the way of mail", (name, type, value) => {
-  expect(reservedFor({ name, type, value })).toBeTypeOf("string");
+  expect(reservedFor({ name, type, value }, settings)).toBeTypeOf("string");
 });
 
 test.each([
@@ -67,5 +81,5 @@ test.each([
   ["sub", "NS", "ns1.other.example"],
   ["*", "A", "192.0.2.1"],
 ] as const)("leaves %s %s %s to customers", (name, type, value) => {
-  expect(reservedFor({ name, type, value })).toBeUndefined();
+  expect(reservedFor({ name, type, value }, settings)).toBeUndefined();
 });

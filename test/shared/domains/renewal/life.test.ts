@@ -56,9 +56,9 @@ describe("a name that is to be renewed automatically", () => {
     expect(await told(account)).toEqual(["domain.renewed"]);
   });
 
-  test("is due exactly 30, 7 and 1 days before its end, at it, and at the end of its grace and redemption", async () => {
+  test("is due exactly 30, 7 and 1 days before its end, at it, 7 days and 1 day before the end of its grace, and at the ends of its grace and redemption", async () => {
     const { account, name, end } = await leftAlone();
-    for (const days of [-30, -7, -1, 0, 30]) {
+    for (const days of [-30, -7, -1, 0, 23, 29, 30]) {
       const { due_at } = (await onDay(account, name, end, days - 0.1)) ?? {};
       expect(due_at).toBe(daysFrom(end, days).toISOString());
     }
@@ -126,11 +126,11 @@ describe("a name that is to be renewed automatically", () => {
 test("each notice is sent once, and again for another end", async () => {
   const { account, name, end } = await leftAlone();
   const counts: number[] = [];
-  for (const days of [-31, -30, -29, -8, -7, -6, -1, -0.5, 0, 1, 29]) {
+  for (const days of [-31, -30, -29, -8, -7, -6, -1, -0.5, 0, 1, 22, 23, 24, 29, 29.5]) {
     await onDay(account, name, end, days);
     counts.push((await told(account)).length);
   }
-  expect(counts).toEqual([0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 4]);
+  expect(counts).toEqual([0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 6, 6]);
   const { account: late, name: other, end: itsEnd } = await leftAlone();
   await onDay(late, other, itsEnd, -0.5);
   expect(await told(late)).toEqual(["domain.expiring"]);
@@ -179,6 +179,7 @@ describe("after the end of its registration", () => {
       outbound_routing_ready: false,
       registration: { status: "redemption", redemption_ends_at: daysFrom(end, 60).toISOString() },
     });
+    expect(await happened(account)).toContain("domain.expired");
     expect(await readHolder(testTable(), name)).toMatchObject({ account_id: account.id, firm: true });
   });
 

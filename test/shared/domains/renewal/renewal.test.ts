@@ -174,9 +174,54 @@ describe("a registrar", () => {
     const { account, name } = await renewing();
     const before = await registrationAt(name);
     await lookWith(account, name, { registration: async () => before });
-    expect([(await renewalOf(account, name))?.stage, await wallet(account)]).toEqual(["asked", held]);
+    expect([(await renewalOf(account, name))?.stage, await wallet(account)]).toEqual(["running", held]);
     await renewed(account, name);
     expect(await wallet(account)).toEqual(paid);
+  });
+
+  test("that shows a renewal by hand, and nothing of ours for ten minutes, is asked again", async () => {
+    const { account, name } = await ownedName();
+    const { expiresAt } = await registrationAt(name);
+    const byHand = embeddedRegistrar(testTable(), () => new Date());
+    await byHand.renew({ name, years: 1, expiresAt, restore: false });
+    const year = await endYear(name);
+    await renew(account, name);
+    await lookWith(account, name, { renew: () => Promise.reject(silence()) });
+    const begun = Date.parse((await storedAs(account, name)).due_at ?? "");
+    const asked: number[] = [];
+    for (let looks = 0; looks < 20 && (await renewalOf(account, name))?.stage !== "captured"; looks++) {
+      const at = new Date((await storedAs(account, name)).due_at ?? "");
+      const { renew: plain } = embeddedRegistrar(testTable(), () => at);
+      await lookWith(account, name, {
+        renew: (request) => {
+          asked.push(at.getTime() - begun);
+          return plain(request);
+        },
+      });
+    }
+    expect(asked).toHaveLength(1);
+    expect(asked[0]).toBeGreaterThanOrEqual(600_000);
+    expect([await endYear(name), await wallet(account)]).toEqual([year + 1, paid]);
+    expect(await told(account)).toEqual(["domain.renewed"]);
+  });
+
+  test("that does not show the name is not asked again for what it has done", async () => {
+    const { account, name, year } = await renewing();
+    const asked: unknown[] = [];
+    await lookWith(account, name, { registration: async () => undefined });
+    for (let looks = 0; looks < 10; looks++) {
+      await lookWith(account, name, {
+        registration: async () => undefined,
+        renew: (request) => {
+          asked.push(request);
+          return Promise.reject(silence());
+        },
+      });
+    }
+    expect(asked).toEqual([]);
+    expect([(await renewalOf(account, name))?.stage, await wallet(account)]).toEqual(["running", held]);
+    await renewed(account, name);
+    expect([await wallet(account), await endYear(name)]).toEqual([paid, year + 1]);
   });
 
   test("whose adapter breaks leaves the renewal due, and the money held", async () => {

@@ -3,7 +3,12 @@ import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 
 import { readName } from "../../../../shared/domains/name.ts";
-import { lookalikesOf, lookalikeWrite, noLookalike, skeletonOf } from "../../../../shared/domains/setup/lookalikes.ts";
+import {
+  lookalikesOf,
+  lookalikeWrite,
+  lookalikeRemoval,
+  skeletonOf,
+} from "../../../../shared/domains/setup/lookalikes.ts";
 import { testTable } from "../../../support/world.ts";
 
 const nameOf = (spelling: string): string => {
@@ -40,6 +45,6 @@ test("knows the names of an account that look like one, as long as it has them, 
   await write(names.map((name) => lookalikeWrite(account, name)));
   expect((await lookalikesOf(table, account, "paypal.com")).toSorted()).toEqual(names.slice(1).toSorted());
   expect(await lookalikesOf(table, other, "paypal.com")).toEqual([]);
-  await write([noLookalike(account, "paypa1.com")]);
+  await write([lookalikeRemoval(account, "paypa1.com")]);
   expect(await lookalikesOf(table, account, "paypal.com")).toEqual([names[1]]);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { RedirectUrl } from "../../../../shared/domains/setup/settings.ts";
+import { RedirectUrl } from "../../../../shared/domains/setup/redirect.ts";
 
 const reading = (given: string): string => {
   const { data, error } = RedirectUrl.safeParse(given);

@@ -10,7 +10,7 @@ import {
 
 const asked: VerificationLetter = {
   accountName: "Initech",
-  scope: { isAll: false, domains: ["initech.example"], hasOthers: false },
+  scope: { isAll: false, names: ["initech.example"], hasOthers: false },
   link: "https://api.example.com/verify#Zm9vYmFyYmF6cXV4MTIzNA",
   code: "048213",
   linkHours: 48,
@@ -45,11 +45,14 @@ test.each(["text", "html"] as const)(
 const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `d${index}`);
 
 test.each<[LetterScope, string]>([
-  [{ isAll: true, domains: ["d0"], hasOthers: true }, "copies of all mail that comes to its mailboxes"],
-  [{ isAll: false, domains: [], hasOthers: true }, "comes to some of its domains to you"],
-  [{ isAll: false, domains: names(2), hasOthers: false }, "comes to d0 and d1 to you"],
-  [{ isAll: false, domains: names(1), hasOthers: true }, "comes to d0 and some more of its domains to you"],
-  [{ isAll: false, domains: names(9), hasOthers: false }, "comes to d0, d1, d2, d3, d4, and 4 more of its domains to"],
+  [{ isAll: true, names: ["d0"], hasOthers: true }, "copies of all mail that comes to its mailboxes"],
+  [{ isAll: false, names: [], hasOthers: true }, "comes to some of its domains to you"],
+  [{ isAll: false, names: names(2), hasOthers: false }, "comes to d0 and d1 to you"],
+  [{ isAll: false, names: names(1), hasOthers: true }, "comes to d0 and some more of its domains to you"],
+  [
+    { isAll: false, names: names(9), hasOthers: false },
+    "comes to d0, d1, d2, d3, d4, and 4 more of its domains or addresses to",
+  ],
 ])("of %j it says %s", (scope, words) => {
   const { text, html } = letterOf({ scope });
   expect(text).toContain(words);
@@ -66,7 +69,7 @@ test("the HTML loads nothing, runs nothing and leads nowhere but to the page", (
 test("no customer's text becomes markup or a link, reaches the subject, or fills the letter", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 400 }), fc.string(), (accountName, name) => {
-      const { html, subject } = letterOf({ accountName, scope: { ...asked.scope, domains: [name] } });
+      const { html, subject } = letterOf({ accountName, scope: { ...asked.scope, names: [name] } });
       const plain = letterOf().html;
       const tags = (text: string): string[] => text.match(/<(?!\/?span>)[^>]*>/g) ?? [];
       expect(tags(html)).toEqual(tags(plain));

@@ -52,7 +52,7 @@ test("a worker that died while it sent is waited for a minute, and then another 
   const rule = await ruleTo(account, stranger());
   const never: Mail = { send: () => new Promise(() => undefined) };
   void sendVerification(account.id, rule.id, sendWork(new Date(), { mail: never }));
-  await expect.poll(async () => (await getProof(testTable(), account.id, rule.id))?.state).toBe("sending");
+  await expect.poll(async () => (await getProof(testTable(), account.id, rule.id, 0))?.state).toBe("sending");
   await expect(sendVerification(account.id, rule.id, sendWork())).rejects.toThrow(
     "Another worker is sending this mail.",
   );

@@ -16,6 +16,7 @@ const mailbox: Mailbox = {
   first_name: "Ada",
   last_name: "Lovelace",
   quota: { allowed: 10, used: 1 },
+  last_login_at: null,
   aliases: [],
   status: "active",
   created_at: "2026-01-02T03:04:05.678Z",

@@ -34,6 +34,7 @@ async function makeOld(account: Account, name: string): Promise<void> {
 const command = fc.oneof(
   { weight: 3, arbitrary: fc.record({ add: fc.integer({ min: 1, max: 5 }), domain: fc.nat(1) }) },
   { weight: 2, arbitrary: fc.record({ remove: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ restore: fc.nat() }) },
   fc.record({ old: fc.nat(1) }),
   fc.record({ lost: fc.nat(1) }),
   { weight: 2, arbitrary: fc.record({ page: fc.integer({ min: 1, max: 3 }), size: fc.integer({ min: 1, max: 4 }) }) },
@@ -48,6 +49,8 @@ test("lists the mailboxes of a domain and of a workspace, in rows of any version
       const domains = [first, second];
       const nameOf = (place: number) => domains[place]?.name ?? "";
       const model: string[][] = [[], []];
+      const all: string[][] = [[], []];
+      const gone: string[] = [];
       let made = 0;
       const check = async (query: string, expected: readonly string[], page: number, size: number) => {
         const { body } = await send(account, "GET", `mailboxes?${query}&page=${page}&page_size=${size}`);
@@ -60,13 +63,23 @@ test("lists the mailboxes of a domain and of a workspace, in rows of any version
       for (const step of commands) {
         if ("add" in step) {
           const locals = Array.from({ length: step.add }, () => `m${made++}`);
-          model[step.domain]?.push(...(await stocked(account, nameOf(step.domain), locals)));
+          const ids = await stocked(account, nameOf(step.domain), locals);
+          for (const lists of [model, all]) lists[step.domain]?.push(...ids);
         } else if ("remove" in step) {
-          const all = model.flat();
-          if (all.length === 0) continue;
-          const id = all[step.remove % all.length] ?? "";
+          const live = model.flat();
+          if (live.length === 0) continue;
+          const id = live[step.remove % live.length] ?? "";
           expect((await send(account, "DELETE", at(id))).status).toBe(200);
           for (const [place, ids] of model.entries()) model[place] = ids.filter((one) => one !== id);
+          gone.push(id);
+        } else if ("restore" in step) {
+          const [id] = gone.splice(step.restore % Math.max(1, gone.length), 1);
+          if (id === undefined) continue;
+          expect((await send(account, "POST", at(id, "/restore"))).status).toBe(200);
+          for (const [place, ids] of all.entries()) {
+            const live = model[place] ?? [];
+            model[place] = ids.filter((one) => live.includes(one) || one === id);
+          }
         } else if ("old" in step) await makeOld(account, nameOf(step.old));
         else if ("lost" in step) await loseHead(account, nameOf(step.lost));
         else {

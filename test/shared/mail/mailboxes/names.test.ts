@@ -1,6 +1,9 @@
+import { brotliCompressSync, brotliDecompressSync } from "node:zlib";
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
+import { ordinalOf } from "../../../../shared/core/ids.ts";
 import { blockKey, packNames, unpack } from "../../../../shared/mail/mailboxes/names.ts";
 import { isFound } from "../../../../shared/mail/mailboxes/search.ts";
 import { newWorkspace } from "../../../support/auth.ts";
@@ -12,7 +15,15 @@ import { testTable, type Account } from "../../../support/world.ts";
 
 const table = testTable();
 
-type Modelled = { id: string; local_part: string; first_name: string; last_name: string; domain: string };
+type Modelled = {
+  id: string;
+  local_part: string;
+  first_name: string;
+  last_name: string;
+  domain: string;
+  aliases: string[];
+  status: "active" | "paused";
+};
 
 const firsts = ["Ada", "Zoë", "Grace", "Alan"];
 const lasts = ["Lovelace", "O’Neill", "Hopper"];
@@ -34,7 +45,15 @@ async function scene(count: number) {
       return { local_part: `m${place}-${place % 5}`, first_name, last_name };
     });
     const ids = await stocked(account, names[domain] ?? "", people);
-    model.push(...people.map((person, index) => ({ ...person, id: ids[index] ?? "", domain: names[domain] ?? "" })));
+    model.push(
+      ...people.map((person, index) => ({
+        ...person,
+        id: ids[index] ?? "",
+        domain: names[domain] ?? "",
+        aliases: [],
+        status: "active" as const,
+      })),
+    );
   };
   for (let from = 0; from < count; from += 50) await add((from / 50) % 3, Math.min(50, count - from));
   return { account, workspaces, names, model, add };
@@ -51,13 +70,19 @@ async function search(account: Account, query: Record<string, string>) {
 const command = fc.oneof(
   { weight: 2, arbitrary: fc.record({ add: fc.integer({ min: 1, max: 23 }), domain: fc.nat(2) }) },
   { weight: 2, arbitrary: fc.record({ remove: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ restore: fc.nat() }) },
   { weight: 2, arbitrary: fc.record({ rename: fc.nat(), to: fc.constantFrom("Ada", "Renamed", "Zoë") }) },
+  { weight: 2, arbitrary: fc.record({ alias: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ pause: fc.nat() }) },
   fc.record({ move: fc.nat(2), to: fc.nat(1) }),
   fc.constantFrom("pack" as const, "make old" as const),
   {
     weight: 4,
     arbitrary: fc.record({
-      text: fc.constantFrom("renamed", "ZOË O", "m1", "-3@", ".com", "nobody", "hopper"),
+      text: fc.constantFrom("renamed", "ZOË O", "m1", "-3@", ".com", "nobody", "hopper", "also"),
+      status: fc.constantFrom(undefined, "active", "paused"),
+      sort: fc.constantFrom(undefined, "created_at", "primary_email"),
+      order: fc.constantFrom(undefined, "asc", "desc"),
       place: fc.constantFrom("account", "domain", "workspace"),
       which: fc.nat(1),
       page: fc.integer({ min: 1, max: 3 }),
@@ -70,6 +95,8 @@ test("finds what reading every mailbox would, in rows of any version", { timeout
   await fc.assert(
     fc.asyncProperty(fc.array(command, { minLength: 15, maxLength: 30, size: "max" }), async (commands) => {
       const { account, workspaces, names, model, add } = await scene(250);
+      const gone: Modelled[] = [];
+      const ordinalIn = ({ id }: Modelled): number => ordinalOf(id) ?? 0;
       /** The domains of each workspace, by when they came into it. */
       const orders = [[names[0], names[2]], [names[1]]];
       for (const step of commands) {
@@ -77,13 +104,37 @@ test("finds what reading every mailbox would, in rows of any version", { timeout
         else if (step === "make old") await table.attempt({ delete: blockKey(account.id, 0) });
         else if ("add" in step) await add(step.domain, step.add);
         else if ("remove" in step) {
-          const [gone] = model.splice(step.remove % model.length, 1);
-          expect((await send(account, "DELETE", at(gone?.id ?? ""))).status).toBe(200);
+          const [one] = model.splice(step.remove % model.length, 1);
+          if (!one) continue;
+          expect((await send(account, "DELETE", at(one.id))).status).toBe(200);
+          gone.push(one);
+        } else if ("restore" in step) {
+          const [one] = gone.splice(step.restore % Math.max(1, gone.length), 1);
+          if (!one) continue;
+          expect((await send(account, "POST", at(one.id, "/restore"))).status).toBe(200);
+          model.push(one);
+          model.sort((a, b) => ordinalIn(a) - ordinalIn(b));
         } else if ("rename" in step) {
           const one = model[step.rename % model.length];
           if (!one) continue;
           one.first_name = step.to;
           expect((await send(account, "PATCH", at(one.id), { first_name: step.to })).status).toBe(200);
+        } else if ("alias" in step) {
+          const one = model[step.alias % model.length];
+          if (!one) continue;
+          const alias = `also-${one.local_part}`;
+          const isThere = one.aliases.length > 0;
+          one.aliases = isThere ? [] : [alias];
+          const { status } = isThere
+            ? await send(account, "DELETE", at(one.id, `/aliases/${alias}`))
+            : await send(account, "POST", at(one.id, "/aliases"), { alias });
+          expect(status).toBe(isThere ? 200 : 201);
+        } else if ("pause" in step) {
+          const one = model[step.pause % model.length];
+          if (!one) continue;
+          one.status = one.status === "active" ? "paused" : "active";
+          const body = { active: one.status === "active" };
+          expect((await send(account, "PATCH", at(one.id, "/active"), body)).status).toBe(200);
         } else if ("move" in step) {
           const name = names[step.move];
           if (orders[step.to]?.includes(name)) continue;
@@ -91,20 +142,34 @@ test("finds what reading every mailbox would, in rows of any version", { timeout
           for (const [place, order] of orders.entries()) orders[place] = order.filter((other) => other !== name);
           orders[step.to]?.push(name);
         } else {
-          const { text, place, which, page, size } = step;
+          const { text, status, sort, order, place, which, page, size } = step;
           const domains = orders[which] ?? [];
           const all = {
             account: model,
             domain: model.filter(({ domain }) => domain === names[which]),
             workspace: domains.flatMap((name) => model.filter(({ domain }) => domain === name)),
           }[place as "account"];
-          const found = all.filter((one) => isFound(one, one.domain, text)).map(({ id }) => id);
+          const kept = all.filter(
+            (one) => isFound(one, one.domain, text) && (status === undefined || one.status === status),
+          );
+          const keyOf = ({ local_part, domain }: Modelled): string => `${local_part}@${domain}`;
+          if (sort === "created_at") kept.sort((a, b) => model.indexOf(a) - model.indexOf(b));
+          if (sort === "primary_email") kept.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+          const found = (order === "desc" ? kept.toReversed() : kept).map(({ id }) => id);
           const where = {
             account: {},
             domain: { domain: names[which] },
             workspace: { workspace_id: workspaces[which] },
           };
-          const query = { search: text, page: `${page}`, page_size: `${size}`, ...where[place as "account"] };
+          const query = {
+            search: text,
+            page: `${page}`,
+            page_size: `${size}`,
+            ...where[place as "account"],
+            ...(status === undefined ? {} : { status }),
+            ...(sort === undefined ? {} : { sort }),
+            ...(order === undefined ? {} : { order }),
+          };
           expect(await search(account, query)).toEqual({
             ids: found.slice((page - 1) * size, page * size),
             total: found.length,
@@ -137,6 +202,25 @@ test.each([
     }
   },
 );
+
+test("an alias is found also in a block that an earlier version packed without aliases", async () => {
+  const { account, names } = await scene(64);
+  const mailbox = await added(account, names[0] ?? "", "last");
+  const key = blockKey(account.id, 0);
+  const [item] = await table.getMany([key]);
+  const {
+    aliases: _,
+    statuses: __,
+    ...old
+  } = JSON.parse(brotliDecompressSync(item?.["packed"] as Uint8Array).toString());
+  await table.attempt({ update: key, set: { packed: brotliCompressSync(JSON.stringify(old)) } });
+  const [first] = (await search(account, { search: "m0" })).ids;
+  await send(account, "POST", at(first, "/aliases"), { alias: "countess" });
+  expect(await search(account, { search: "countess" })).toEqual({ ids: [first], total: 1 });
+  expect((await search(account, { search: "last" })).ids).toEqual([mailbox.id]);
+  await packNames(table, account.id);
+  expect(await search(account, { search: "countess" })).toEqual({ ids: [first], total: 1 });
+});
 
 test("a search reads packed names, also after many mailboxes were deleted", { timeout: 60_000 }, async () => {
   const { account, model } = await scene(600);

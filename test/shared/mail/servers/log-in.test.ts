@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createLog } from "../../../../shared/core/log.ts";
 import { credentials, masterKey, StoredCredential } from "../../../../shared/mail/credentials/credential.ts";
 import { loginWork } from "../../../../shared/mail/mailboxes/services.ts";
-import { type MailScope, scopedKey } from "../../../../shared/mail/scoped/family.ts";
+import { type WideScope, scopedKey } from "../../../../shared/mail/scoped/family.ts";
 import { logIn } from "../../../../shared/mail/servers/log-in.ts";
 import { write } from "../../../support/domain-work.ts";
 import { withFault } from "../../../support/faults.ts";
@@ -13,7 +13,7 @@ import { newAccount, testTable, type Account } from "../../../support/world.ts";
 const sending = "a master password";
 
 /** A mailbox, and a master password that is checked in no time. */
-async function scene(scopeOf: (place: { account: Account; domainId: string; workspaceId: string }) => MailScope) {
+async function scene(scopeOf: (place: { account: Account; domainId: string; workspaceId: string }) => WideScope) {
   const account = await newAccount();
   const { id: domainId, name, workspace_id: workspaceId } = await home(account);
   const [ada = ""] = await stocked(account, name, ["ada"]);
@@ -33,7 +33,7 @@ async function scene(scopeOf: (place: { account: Account; domainId: string; work
   return { account, ada, id, stored, lastUsed, at };
 }
 
-const ofAccount = ({ account }: { account: Account }): MailScope => ({ type: "account", id: account.id });
+const ofAccount = ({ account }: { account: Account }): WideScope => ({ type: "account", id: account.id });
 const start = Date.parse("2026-03-04T05:06:07.000Z");
 const after = (seconds: number): Date => new Date(start + seconds * 1_000);
 

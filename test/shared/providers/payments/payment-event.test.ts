@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { readPaymentEvent } from "../../../../shared/providers/payments/stripe-objects.ts";
+import { readPaymentEvent, type Lookups } from "../../../../shared/providers/payments/stripe-objects.ts";
 import { loadingOf } from "../lazy-loading.ts";
 
 const secret = "whsec_test";
@@ -34,7 +34,14 @@ function sign(body: string, { at = now, key = secret }: { at?: Date; key?: strin
   return `t=${t},v1=${hmac(`${t}.${body}`, key)}`;
 }
 
-const read = (body: string, header: string | undefined = sign(body)) => readPaymentEvent(body, header, secret, now);
+const lookups: Lookups = {
+  cardSetup: () => Promise.reject(new Error("no card")),
+  accountOfPayment: async (id) => (id === "pi_ours" ? "a1" : undefined),
+  accountOfCustomer: async (id) => (id === "cus_ours" ? "a1" : undefined),
+};
+
+const read = (body: string, header: string | undefined = sign(body)) =>
+  readPaymentEvent(body, header, secret, now, lookups);
 const paid = bodyOf("checkout.session.completed");
 const refusal = { code: "malformed_request", status: 400 };
 
@@ -114,7 +121,7 @@ test.each([
   ["a signature cut short", sign(paid).slice(0, -1)],
   ["the body's alone", `t=${t},v1=${hmac(paid)}`],
 ])("a signature that is %s is refused", async (_what, header) => {
-  await expect(readPaymentEvent(paid, header, secret, now)).rejects.toMatchObject(refusal);
+  await expect(readPaymentEvent(paid, header, secret, now, lookups)).rejects.toMatchObject(refusal);
 });
 
 test("a signature holds for 5 minutes, and is not made in the future", async () => {

@@ -72,8 +72,10 @@ test("a name is registered at once, for a year", async () => {
     phase: "registered",
     graceEndsAt: "2027-03-31T12:00:00.250Z",
     redemptionEndsAt: "2027-04-30T12:00:00.250Z",
+    transferableAt: "2026-04-30T12:00:00.250Z",
     statuses: ["clientTransferProhibited"],
     autoRenew: false,
+    privacy: true,
     nameservers: [],
   });
   expect(await at(start).offer(name)).toEqual({ name, status: "unavailable" });
@@ -319,6 +321,40 @@ test("nameservers are set, and the parent zone has them at once", async () => {
   expect(await delegationOf(table, name, () => start)).toEqual(nameservers);
 });
 
+test("a name is locked and its contact hidden from the beginning, and both can be changed", async () => {
+  const name = newName();
+  await register(name);
+  expect(await at(start).registration(name)).toMatchObject({ statuses: ["clientTransferProhibited"], privacy: true });
+  await at(start).setLock(name, false);
+  await at(start).setPrivacy(name, false);
+  expect(await at(start).registration(name)).toMatchObject({ statuses: [], privacy: false });
+  await at(start).setLock(name, true);
+  expect(await at(start).registration(name)).toMatchObject({ statuses: ["clientTransferProhibited"], privacy: false });
+});
+
+test("a name has the contact of its registration until that is replaced", async () => {
+  const name = newName();
+  await register(name);
+  expect(await at(start).contact(name)).toEqual(contact);
+  const moved = { ...contact, city: "Oakland", organization: null };
+  expect(await at(start).setContact(name, moved)).toMatchObject({ state: "succeeded" });
+  expect(await at(start).contact(name)).toEqual(moved);
+  expect(await at(start).findOperation(name, start, "renew")).toBeUndefined();
+  expect(await at(start).contact(newName())).toBeUndefined();
+  await expect(at(start).setContact(newName(), moved)).rejects.toThrow("not registered through this registrar");
+  await expect(at(start).setContact(newName("contact-refused-"), moved)).rejects.toThrow(Refused);
+});
+
+test("a name of ours has an auth code, which stays the same, and no other name has it", async () => {
+  const [name, other] = [newName(), newName()];
+  await Promise.all([register(name), register(other)]);
+  const code = await at(start).authCode(name);
+  expect(code).toMatch(/^[\w-]{16}$/);
+  expect(await at(after(1)).authCode(name)).toBe(code);
+  expect(await at(start).authCode(other)).not.toBe(code);
+  await expect(at(start).authCode(newName())).rejects.toThrow("not registered through this registrar");
+});
+
 test("a released name is free, with nothing of its holder; one that is not ours is fine", async () => {
   const name = newName();
   await register(name);
@@ -337,6 +373,7 @@ test("what is not ours is not changed, nor what is not ours yet", async () => {
   for (const name of [elsewhere, slow, newName()]) {
     await expect(at(start).setNameservers(name, [])).rejects.toThrow("not registered through this registrar");
     await expect(at(start).stopAutoRenew(name)).rejects.toThrow("not registered through this registrar");
+    await expect(at(start).setLock(name, false)).rejects.toThrow("not registered through this registrar");
     await at(start).release(name);
   }
   expect(await delegationOf(table, elsewhere)).toEqual(nameservers);

@@ -1,9 +1,10 @@
 import { beforeEach, expect, test } from "vitest";
 
 import { Problem } from "../../../../shared/core/errors.ts";
-import type { Registrar } from "../../../../shared/providers/registrar/registrar.ts";
+import { Refused, type Registrar } from "../../../../shared/providers/registrar/registrar.ts";
 import { route53Registrar } from "../../../../shared/providers/registrar/route53.ts";
 import { awsEnvironment, stubAws } from "../../../support/aws.ts";
+import { contact } from "../../../support/contact.ts";
 import { thrownBy } from "../../../support/thrown.ts";
 import { newDomain, refusal } from "../domains-service.ts";
 import { loadingOf } from "../lazy-loading.ts";
@@ -39,7 +40,9 @@ test("a name of ours has its dates, statuses, renewal and nameservers; another o
     phase: "registered",
     graceEndsAt: "2027-02-01T03:04:05.500Z",
     redemptionEndsAt: "2027-03-03T03:04:05.500Z",
+    transferableAt: "2026-03-03T03:04:05.000Z",
     statuses: ["clientTransferProhibited", "addPeriod"],
+    privacy: true,
     autoRenew: true,
     nameservers: ["ns-1.awsdns-1.com", "ns-2.awsdns-2.net"],
   });
@@ -74,6 +77,86 @@ test("nameservers are set, and automatic renewal is stopped", async () => {
   });
   await one.registrar.stopAutoRenew(name);
   expect(callsOf(one).slice(1)).toEqual(["DisableDomainAutoRenew"]);
+});
+
+test("a name is unlocked and locked, and its contacts are shown and hidden", async () => {
+  const one = await scene();
+  one.domains.set(name, newDomain(name));
+  await one.registrar.setLock(name, false);
+  await one.registrar.setPrivacy(name, false);
+  expect(await one.registrar.registration(name)).toMatchObject({ statuses: ["addPeriod"], privacy: false });
+  await one.registrar.setLock(name, true);
+  await one.registrar.setPrivacy(name, true);
+  expect(await one.registrar.registration(name)).toMatchObject({
+    statuses: ["clientTransferProhibited", "addPeriod"],
+    privacy: true,
+  });
+  expect(bodyOf(one, 1)).toEqual({
+    DomainName: name,
+    AdminPrivacy: false,
+    RegistrantPrivacy: false,
+    TechPrivacy: false,
+    BillingPrivacy: false,
+  });
+});
+
+test.each(["UnsupportedTLD", "TLDRulesViolation"])(
+  "where the registry has no lock (%s) nothing is locked",
+  async (code) => {
+    const one = await scene([refusal(code), refusal(code)]);
+    one.domains.set(name, newDomain(name));
+    await one.registrar.setLock(name, false);
+    await one.registrar.setPrivacy(name, false);
+    expect(await one.registrar.registration(name)).toMatchObject({ privacy: true });
+  },
+);
+
+test("the auth code of a name is the registrar's; where names have none, that is a refusal", async () => {
+  const one = await scene();
+  one.domains.set(name, newDomain(name));
+  expect(await one.registrar.authCode(name)).toBe("code of example.com");
+  one.troubles.push(refusal("UnsupportedTLD"));
+  expect(await thrownBy(one.registrar.authCode(name))).toBeInstanceOf(Refused);
+});
+
+test("all contacts of a name are replaced by one, which is read again as it was given", async () => {
+  const one = await scene();
+  one.domains.set(name, newDomain(name));
+  expect(await one.registrar.contact(name)).toBeUndefined();
+  const person = { ...contact, organization: null, address_2: "Floor 2" };
+  const { id, state } = await one.registrar.setContact(name, person);
+  expect(state).toBe("running");
+  expect(await one.registrar.operation(id)).toEqual({ id, state: "running" });
+  const detail = {
+    FirstName: "Ada",
+    LastName: "Example",
+    ContactType: "PERSON",
+    AddressLine1: "1 Example Street",
+    AddressLine2: "Floor 2",
+    City: "San Francisco",
+    State: "CA",
+    CountryCode: "US",
+    ZipCode: "94105",
+    PhoneNumber: "+1.4155552671",
+    Email: "ada@example.com",
+  };
+  expect(bodyOf(one, 1)).toEqual({
+    DomainName: name,
+    AdminContact: detail,
+    RegistrantContact: detail,
+    TechContact: detail,
+    BillingContact: detail,
+  });
+  expect(await one.registrar.contact(name)).toEqual({ ...person, organization: undefined });
+  expect(await one.registrar.contact("other.com")).toBeUndefined();
+});
+
+test.each([
+  ["InvalidInput", "The registrar says: The city is unknown."],
+  ["TLDRulesViolation", "The rules of the registry do not allow this contact."],
+])("a contact that is not taken (%s) is a refusal with its reason", async (code, message) => {
+  const one = await scene([refusal(code, "The city is unknown.")]);
+  expect(await thrownBy(one.registrar.setContact(name, contact))).toEqual(new Refused(message));
 });
 
 test("a change while another one runs is 503", async () => {

@@ -2,8 +2,9 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, test } from "vitest";
 
-import { claiming, giveGroup, join, newGroup, statusOf } from "../../../../support/auth.ts";
+import { claiming, giveGroup, join, newGroup, statusOf, named } from "../../../../support/auth.ts";
 import { doors, masked, through } from "../../../../support/doors.ts";
+import { request } from "../../../../support/request.ts";
 import { newAccount, newServiceAccount, newUser, type Account } from "../../../../support/world.ts";
 
 describe.each(doors)("by %s", (door) => {
@@ -15,8 +16,9 @@ describe.each(doors)("by %s", (door) => {
     const account = await newAccount();
     const group = await newGroup(account, "Support");
     const members = [];
-    for (let index = 0; index < 4; index++) members.push(await join(account, group, newUser().id));
-    members.push(await join(account, group, (await newServiceAccount(account)).id, "service_account"));
+    for (let index = 0; index < 4; index++) members.push(named(await join(account, group, newUser().id)));
+    const program = await newServiceAccount(account);
+    members.push(named(await join(account, group, program.id, "service_account"), "Test program"));
     expect((await list(account, group.id)).body).toEqual({ items: members, page: 1, page_size: 25, total: 5 });
     expect((await list(account, group.id, { page: 3, page_size: 2 })).body).toEqual({
       items: [members[4]],
@@ -25,6 +27,18 @@ describe.each(doors)("by %s", (door) => {
       total: 5,
     });
     expect((await list(account, group.id, { page: 9 })).body).toMatchObject({ items: [], total: 5 });
+  });
+
+  test("names the members whose tokens the account has seen", async () => {
+    const account = await newAccount();
+    const group = await newGroup(account, "Support");
+    const user = newUser({ email: "ada@example.com", given_name: "Ada", family_name: "Lovelace" });
+    await join(account, group, user.id);
+    const body = { category: "other", title: "Hello", description: "It works." };
+    await request("POST", `/v1/public/accounts/${account.id}/feedback`, { token: user.token, body });
+    expect((await list(account, group.id)).body.items).toMatchObject([
+      { subject_email: "ada@example.com", subject_name: "Ada Lovelace" },
+    ]);
   });
 
   test("does not list members by claim, nor those of groups inside of it", async () => {

@@ -1,0 +1,26 @@
+import { Invitation, NewInvitation } from "../../../shared/access/invitations/invitation.ts";
+import { aheadOfInvitation, createInvitation } from "../../../shared/access/invitations/manage.ts";
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { clock } from "../../../shared/core/time.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "auth.invitations.create",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/invitations", status: 201 },
+  summary: "Invite a person by e-mail",
+  synonyms: ["invite", "add user", "colleague", "teammate", "let in", "share", "access", "new member", "resend"],
+  description:
+    "Sends a mail with a link to a page on which the person accepts the invitation, within 7 days, by signing in with the invited address. You can give only what you hold yourself, on the same scope or on a wider one. The person gets what you still hold when the invitation is accepted. An address has one pending invitation: if you invite it again, this replaces the former invitation and sends a new mail, and the former link no longer works. An address gets at most one mail a minute and 5 in 24 hours.",
+  capability: "auth.manage",
+  access: "write",
+  limit: "outbound",
+  params: AccountParams,
+  body: NewInvitation,
+  output: Invitation,
+  problems: ["would_escalate", "rate_limited"],
+  ahead: ({ params, body }, expected) => aheadOfInvitation(params.account_id, body, expected, clock()),
+  run: ({ params, body }, context) => createInvitation(params.account_id, body, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,32 @@
+import * as z from "zod";
+
+import { Invitation } from "../../../shared/access/invitations/invitation.ts";
+import { aheadOfInvitations, listInvitations } from "../../../shared/access/invitations/manage.ts";
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { orderQuery, pageOf, pageQuery } from "../../../shared/core/page.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "auth.invitations.list",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/invitations" },
+  summary: "List invitations",
+  synonyms: ["invited", "pending", "accepted", "who", "people", "show"],
+  description: "The invitations to the account, also those that were accepted, were revoked, or have expired.",
+  capability: "auth.manage",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject({ ...pageQuery, ...orderQuery("asc") }),
+  output: pageOf(Invitation, "invitations").meta({
+    id: "InvitationListResponse",
+    description: "A page of invitations.",
+  }),
+  ahead: ({ params, query }) => aheadOfInvitations(params.account_id, query),
+  run: async ({ params, query }, context) => ({
+    ...(await listInvitations(params.account_id, query, context)),
+    page: query.page,
+    page_size: query.page_size,
+  }),
+});
+
+export const handler = http(route);

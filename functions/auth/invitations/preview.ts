@@ -1,0 +1,40 @@
+import {
+  InvitationPreview,
+  invitationInBody,
+  previewInvitation,
+  TokenBody,
+} from "../../../shared/access/invitations/accept.ts";
+import { signInAt, SignIn } from "../../../shared/auth/issuer-metadata.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { runtime } from "../../../shared/http/runtime.ts";
+
+export const route = defineRoute({
+  name: "auth.invitations.preview",
+  http: { method: "POST", path: "/v1/public/invitations/preview" },
+  summary: "Show an invitation by the token of its link",
+  synonyms: ["link", "token", "invited"],
+  description:
+    "Shows what the link in a mail invites to, without a credential, and how the person can sign in to accept it. It changes nothing.",
+  capability: null,
+  open: "The token in the mail is the credential, because only the recipient can read the mail.",
+  public: true,
+  // A repeat with an idempotency key gets the stored answer.
+  access: "write",
+  subject: invitationInBody,
+  limit: "sensitive",
+  body: TokenBody,
+  output: InvitationPreview.extend({
+    sign_in: SignIn.nullable().meta({ description: "How to sign in. Null if this deployment has no sign-in page." }),
+  }).meta({ id: "InvitationPreview", description: "An invitation, as the holder of its link sees it." }),
+  problems: ["upstream_unavailable"],
+  run: async ({ found }, context) => {
+    const value = {
+      ...(await previewInvitation(found, context)),
+      sign_in: await signInAt(runtime().env.ISSUERS),
+    };
+    return context.commit(async () => ({ value, writes: [], changes: [] }));
+  },
+});
+
+export const handler = http(route);

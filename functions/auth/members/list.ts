@@ -1,0 +1,28 @@
+import * as z from "zod";
+
+import { aheadOfAccountMembers, accountMembers, AccountMember } from "../../../shared/access/members.ts";
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { pageOf, pageQuery } from "../../../shared/core/page.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "auth.members.list",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/auth/members" },
+  summary: "List who has access",
+  synonyms: ["who", "people", "users", "team", "colleagues", "staff", "access", "owners", "show"],
+  description:
+    "The users and service accounts with access to the account, each with what it holds and by which group: first users, then service accounts. Users who are members only by the `groups` claim of their token are not listed. Service accounts without any permission are not listed either.",
+  capability: "auth.manage",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject(pageQuery),
+  output: pageOf(AccountMember, "members").meta({ id: "AccountMemberListResponse", description: "A page of members." }),
+  ahead: ({ params }) => aheadOfAccountMembers(params.account_id),
+  run: async ({ params, query }, context) => ({
+    ...(await accountMembers(params.account_id, query, context)),
+    ...query,
+  }),
+});
+
+export const handler = http(route);

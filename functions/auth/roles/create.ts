@@ -1,0 +1,23 @@
+import { aheadOfRoles, createRole, NewRole, Role } from "../../../shared/access/roles.ts";
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "auth.roles.create",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/auth/roles", status: 201 },
+  summary: "Create a role",
+  synonyms: ["custom", "own", "new", "add", "make", "define", "permissions", "rights", "bundle", "capabilities"],
+  description:
+    "A role is a named set of capabilities, for `auth.role_assignments.assign`. You must hold all of them on the whole account, without an end.",
+  capability: "auth.manage",
+  access: "write",
+  params: AccountParams,
+  body: NewRole,
+  output: Role,
+  problems: ["would_escalate", "role_key_taken", "limit_reached"],
+  ahead: ({ params }) => aheadOfRoles(params.account_id),
+  run: ({ params, body }, context) => createRole(params.account_id, body, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,30 @@
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import {
+  aheadOfSettings,
+  AutoRecharge,
+  AutoRechargeUpdate,
+  updateAutoRecharge,
+} from "../../../shared/billing/recharges/auto-recharge.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "billing.auto_recharge.update",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/billing/auto-recharge" },
+  summary: "Change the automatic recharges",
+  synonyms: ["auto recharge", "automatic top-up", "auto top up", "refill", "reload", "turn on", "turn off", "cap"],
+  description:
+    "Members of the body that you leave out stay as they are. When it is on and less than `threshold` is left of the wallet, or an invoice cannot be paid, the saved card is charged. After a failed charge it is tried again after 1, 3 and 5 days, and then switched off. At most four charges are tried on a day (UTC), and switching off and on does not bring one forward.",
+  capability: "billing.manage",
+  access: "write",
+  limit: "outbound",
+  whileSuspended: true,
+  params: AccountParams,
+  body: AutoRechargeUpdate,
+  output: AutoRecharge,
+  problems: ["payment_method_required"],
+  ahead: ({ params }) => aheadOfSettings(params.account_id),
+  run: ({ params, body }, context) => updateAutoRecharge(params.account_id, body, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,21 @@
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { aheadOfPlans, listPlans, PlanList } from "../../../shared/billing/prices.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "billing.plans.list",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/plans" },
+  summary: "List the plans and their prices",
+  synonyms: ["price", "cost", "how much", "tariff", "package", "compare", "offer", "fee", "per month"],
+  description:
+    "What each plan costs: the minimum and the price of each unit, today and after the price changes to come. Tells which plan the account has, and which one begins later.",
+  capability: "billing.view",
+  access: "read",
+  params: AccountParams,
+  output: PlanList,
+  ahead: ({ params }, expected) => aheadOfPlans(params.account_id, expected),
+  run: ({ params }, context) => listPlans(params.account_id, context),
+});
+
+export const handler = http(route);

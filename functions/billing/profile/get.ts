@@ -1,0 +1,21 @@
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { getProfile } from "../../../shared/billing/profile.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { BillingProfile, profileKey, profileKind } from "../../../shared/wallet/profile.ts";
+
+export const route = defineRoute({
+  name: "billing.profile.get",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/profile", etag: profileKind },
+  summary: "Get the billing profile",
+  synonyms: ["company", "address", "vat", "tax id", "buyer", "bill to", "show"],
+  description: "Who the invoices are addressed to. All members are null before somebody writes them.",
+  capability: "billing.view",
+  access: "read",
+  params: AccountParams,
+  output: BillingProfile,
+  ahead: ({ params }) => ({ keys: [profileKey(params.account_id)] }),
+  run: ({ params }, context) => getProfile(params.account_id, context),
+});
+
+export const handler = http(route);

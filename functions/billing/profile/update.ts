@@ -1,0 +1,25 @@
+import { AccountParams } from "../../../shared/accounts/account.ts";
+import { ProfileUpdate, updateProfile } from "../../../shared/billing/profile.ts";
+import { vatRegisterHere } from "../../../shared/billing/services.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { BillingProfile, profileKey, profileKind } from "../../../shared/wallet/profile.ts";
+
+export const route = defineRoute({
+  name: "billing.profile.update",
+  http: { method: "PATCH", path: "/v1/public/accounts/{account_id}/billing/profile", etag: profileKind },
+  summary: "Change the billing profile",
+  synonyms: ["company", "address", "vat", "tax id", "reverse charge", "bill to", "buyer", "edit", "set"],
+  description:
+    "Members that you leave out stay as they are; null removes one. The country and the VAT id decide about the VAT of everything that is charged from then on. A VAT id needs `name`, `city` and `country`. Invoices that exist do not change.",
+  capability: "billing.manage",
+  access: "write",
+  limit: "outbound",
+  params: AccountParams,
+  body: ProfileUpdate,
+  output: BillingProfile,
+  ahead: ({ params }) => ({ keys: [profileKey(params.account_id)] }),
+  run: ({ params, body }, context) => updateProfile(params.account_id, body, context, vatRegisterHere()),
+});
+
+export const handler = http(route);

@@ -1,0 +1,32 @@
+import { rotateDkim } from "../../../shared/domains/dkim/rotate.ts";
+import { aheadOfDomainOnce, domainInPath, DomainParams } from "../../../shared/domains/find.ts";
+import { syncNow } from "../../../shared/domains/records/sync-now.ts";
+import { DomainDetail } from "../../../shared/domains/setup/detail.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+import { secretsHere } from "../../../shared/providers/secrets/factory.ts";
+
+export const route = defineRoute({
+  name: "domains.dkim.rotate",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/dkim/rotate" },
+  summary: "Rotate a domain's DKIM key",
+  synonyms: ["renew", "replace", "new", "signature", "sign", "selector", "private key", "leaked", "stolen"],
+  description:
+    "Makes a new DKIM key with the other selector, and publishes its record. The old key signs until the new record is seen in the DNS; then the new key signs. The record of the old key is removed seven days later. `dkim_keys` shows the keys, and the events are `domain.dkim_rotation_started`, `domain.dkim_rotated` and `domain.dkim_key_removed`.",
+  capability: "domain.update",
+  subject: domainInPath,
+  access: "write",
+  lambda: { uses: ["secrets", "dns"] },
+  limit: "outbound",
+  params: DomainParams,
+  output: DomainDetail,
+  problems: ["domain_not_ready", "record_conflict", "rotation_running"],
+  ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
+  run: async ({ found }, context) => {
+    const { value, isServed } = await rotateDkim(found, context, secretsHere());
+    if (isServed) await syncNow(found, context);
+    return value;
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,39 @@
+import { resolverHere } from "../../../shared/dns/services.ts";
+import { domainInPath, DomainParams } from "../../../shared/domains/find.ts";
+import { aheadOfDnsSetup, DnsSetup, dnsSetup } from "../../../shared/domains/health/dns-setup.ts";
+import { http } from "../../../shared/http/rest.ts";
+import { defineRoute } from "../../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "domains.dns_setup.get",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/domains/{domain}/dns-setup" },
+  summary: "List the records to publish",
+  synonyms: [
+    "own DNS",
+    "external",
+    "Cloudflare",
+    "what to add",
+    "nameservers",
+    "TXT",
+    "MX",
+    "SPF",
+    "DKIM",
+    "DMARC",
+    "instructions",
+    "set up",
+    "point",
+    "switch",
+  ],
+  description:
+    "Every record that the domain's mail needs, with its value and what the public DNS has now. You can call this before the domain is proved, and publish the records before mail moves here. An external domain needs all of them at its DNS host. A hosted domain needs the two nameservers only, and the rest is published here.",
+  capability: "domain.view",
+  subject: domainInPath,
+  access: "read",
+  limit: "outbound",
+  params: DomainParams,
+  output: DnsSetup,
+  ahead: ({ params }, expected) => aheadOfDnsSetup(params.account_id, params.domain, expected),
+  run: ({ found }, { table, now }) => dnsSetup(found, { table, resolver: resolverHere(), now: now() }),
+});
+
+export const handler = http(route);

@@ -1,0 +1,26 @@
+import { restoreDomain } from "../../shared/deletion/restore.ts";
+import { resolverHere } from "../../shared/dns/services.ts";
+import { Domain } from "../../shared/domains/domain.ts";
+import { domainInPath, DomainParams, aheadOfDomainOnce } from "../../shared/domains/find.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "domains.restore",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/domains/{domain}/restore" },
+  summary: "Restore a deleted domain",
+  synonyms: ["undo", "undelete", "recover", "get back", "mistake", "bring back", "releasing"],
+  description:
+    "Gets a `releasing` domain back until its `deletes_at`, with its records, rules, passwords and grants. The domain is `pending_delegation`, and `active` once its name is proved again, by its delegation or its TXT record. A name that was purchased here stays registered. A connected name is claimed again. This fails with `domain_taken` if another account has added the name meanwhile, unless you prove the name and the other account has not proved that the name is theirs.",
+  capability: "domain.delete",
+  subject: domainInPath,
+  access: "write",
+  limit: "search",
+  params: DomainParams,
+  output: Domain,
+  problems: ["domain_not_ready", "domain_taken"],
+  ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
+  run: ({ found }, context) => restoreDomain(found, context, resolverHere()),
+});
+
+export const handler = http(route);

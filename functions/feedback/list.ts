@@ -1,0 +1,37 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { covers } from "../../shared/auth/permissions.ts";
+import { orderQuery, pageOf, pageQuery } from "../../shared/core/page.ts";
+import { Feedback, FeedbackStatus } from "../../shared/feedback/feedback.ts";
+import { aheadOfFeedback, listFeedback, listOwnFeedback } from "../../shared/feedback/list.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "feedback.list",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/feedback" },
+  summary: "List the account's feedback with our answers",
+  synonyms: ["tickets", "reports", "answer", "reply", "status", "bugs", "ideas", "show"],
+  description:
+    "The feedback of the account's members, or only your own if you do not have `auth.manage`, newest first unless you turn the order around. `status` says what became of it, and `admin_notes` is our answer.",
+  capability: "account.view",
+  access: "read",
+  params: AccountParams,
+  query: z.strictObject({
+    status: FeedbackStatus.optional().meta({ description: "Only feedback in this status." }),
+    ...pageQuery,
+    ...orderQuery("desc"),
+  }),
+  output: pageOf(Feedback, "feedback").meta({ id: "FeedbackListResponse", description: "A page of feedback." }),
+  ahead: ({ params, query }) => aheadOfFeedback({ account: params.account_id, status: query.status }, query),
+  run: async ({ params, query }, { table, principal, permissions }) => {
+    const filter = { account: params.account_id, status: query.status };
+    const found = covers(permissions, "auth.manage", [])
+      ? await listFeedback(table, filter, query)
+      : await listOwnFeedback(table, { ...filter, submitter: principal.id }, query);
+    return { ...found, page: query.page, page_size: query.page_size };
+  },
+});
+
+export const handler = http(route);

@@ -1,0 +1,21 @@
+import { AccountParams } from "../../shared/accounts/account.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { accountLimits, aheadOfLimits, Limits } from "../../shared/limits/limits.ts";
+
+export const route = defineRoute({
+  name: "limits.get",
+  http: { method: "GET", path: "/v1/public/accounts/{account_id}/limits" },
+  summary: "Get the limits of the account",
+  synonyms: ["how many", "maximum", "quota", "rate", "allowed", "restrictions", "requests per minute", "too many"],
+  description:
+    "Every limit that holds in the account: how many requests you can send, how much the account can have, and how much of it is used.",
+  capability: "account.view",
+  access: "read",
+  params: AccountParams,
+  output: Limits,
+  ahead: ({ params }) => aheadOfLimits(params.account_id),
+  run: ({ params }, context) => accountLimits(params.account_id, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,18 @@
+import { json } from "../../shared/http/response.ts";
+import { keepHeader, mailServerHandler, queryOf, requireMember } from "../../shared/mail/servers/handler.ts";
+import { senderVerdict } from "../../shared/mail/servers/sender.ts";
+
+/**
+ * Tells the deployment's mail servers whether `?login=` may send `?from=` an address, to the recipient `&to=` if the query
+ * has one, and how the mail leaves. A refusal must not be kept, because its reason can end in the next second.
+ */
+export const handler = mailServerHandler("mail.sender", async (request, work) => {
+  const query = queryOf(request, ["login", "from", "to"]);
+  const question = { login: requireMember(query, "login"), from: requireMember(query, "from"), to: query.to };
+  const verdict = await senderVerdict(work, question);
+  const outcome = verdict.allowed ? "allowed" : verdict.reason.code;
+  return {
+    response: json(200, verdict, verdict.allowed ? keepHeader("sender") : {}),
+    fields: { outcome, account_id: verdict.account_id },
+  };
+});

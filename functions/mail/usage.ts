@@ -1,0 +1,13 @@
+import { json } from "../../shared/http/response.ts";
+import { readBatch } from "../../shared/mail/servers/batch.ts";
+import { mailServerHandler } from "../../shared/mail/servers/handler.ts";
+import { reportUsage, UsageBatch } from "../../shared/mail/usage/report.ts";
+
+/**
+ * Takes a batch of usage: the sizes of mailboxes, the mail that they sent, and the logins to them. The same batch again
+ * changes nothing and has the same answer.
+ */
+export const handler = mailServerHandler("mail.usage", async (request, work) => {
+  const answer = await reportUsage(readBatch(UsageBatch, request), work);
+  return { response: json(200, answer), fields: { accepted: answer.accepted, ignored: answer.ignored.length } };
+});

@@ -1,0 +1,23 @@
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+import { deletedInPath } from "../../shared/mail/mailboxes/deleted.ts";
+import { MailboxParams } from "../../shared/mail/mailboxes/find.ts";
+import { RestoredMailbox, restoreMailbox } from "../../shared/mail/mailboxes/restore.ts";
+
+export const route = defineRoute({
+  name: "mailboxes.restore",
+  http: { method: "POST", path: "/v1/public/accounts/{account_id}/mailboxes/{mailbox}/restore" },
+  summary: "Restore a deleted mailbox",
+  synonyms: ["undelete", "undo", "recover", "bring back", "get back", "deleted", "lost", "inbox", "email address"],
+  description:
+    "Undoes a deletion of the last 7 days. The id, the names, the mail, the password, the status and the aliases that are still free are as they were. Forwarding rules work again. So do grants, except those that were revoked meanwhile. Give the id, or the address if only one deletion matches it.",
+  capability: "mailbox.delete",
+  subject: deletedInPath,
+  access: "write",
+  params: MailboxParams,
+  output: RestoredMailbox,
+  problems: ["address_taken", "domain_not_ready", "mailbox_ambiguous", "mailbox_not_ready"],
+  run: ({ found }, context) => restoreMailbox(found, context),
+});
+
+export const handler = http(route);

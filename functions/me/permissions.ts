@@ -1,0 +1,25 @@
+import * as z from "zod";
+
+import { aheadOfMyPermissions, myPermissions, MyPermissions } from "../../shared/access/members.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { http } from "../../shared/http/rest.ts";
+import { defineRoute } from "../../shared/http/route.ts";
+
+export const route = defineRoute({
+  name: "me.permissions",
+  http: { method: "GET", path: "/v1/public/me/permissions" },
+  summary: "Get your permissions in an account",
+  synonyms: ["what can I do", "may I", "rights", "allowed", "capabilities"],
+  description:
+    "What you may do in an account: on the whole account, and on the resources to which some of your access is narrowed. `access` has the grants and roles that give it, and the groups that hold them. An account of which you are no member is a 404.",
+  capability: null,
+  open: "The answer is about the caller only, and strangers get a 404.",
+  access: "read",
+  query: z.strictObject({ account_id: Id.meta({ description: "The account." }) }),
+  output: MyPermissions,
+  problems: ["not_found"],
+  ahead: ({ query }, expected) => aheadOfMyPermissions(query.account_id, expected),
+  run: ({ query }, context) => myPermissions(query.account_id, context),
+});
+
+export const handler = http(route);

@@ -1,0 +1,143 @@
+const byId = (id) => document.getElementById(id);
+
+const query = new URLSearchParams(location.search);
+const accountId = query.get("account_id") ?? "";
+const token = query.get("checkout_token") ?? "";
+const isCancelled = query.get("status_hint") === "cancelled";
+
+/** The seconds before each further question, some six minutes in all. The provider is asked every four at most. */
+const waits = [1, 2, 3, 5, 8, 13, 20, 30, 45, 60, 60, 60, 60];
+
+/** The seconds until a payer whose payment arrived is led back. */
+const leadsBackAfter = 6;
+
+const titles = {
+  topup: {
+    pending: "Confirming your payment",
+    paid: "Your payment has arrived",
+    failed: "Payment declined",
+    expired: "Payment page expired",
+  },
+  payment_method: {
+    pending: "Saving your payment method",
+    paid: "Your payment method is saved",
+    failed: "Payment method declined",
+    expired: "Page expired",
+  },
+};
+
+function showMessage(title, text, { isFailure = false, isWaiting = false } = {}) {
+  const isNew = byId("title").textContent !== title;
+  byId("title").textContent = title;
+  document.title = `${title} · Hosted Mail`;
+  byId("outcome").toggleAttribute("data-failed", isFailure);
+  byId("outcome").toggleAttribute("data-waiting", isWaiting);
+  // The same text again would be read out again.
+  if (byId("outcome").textContent !== text) byId("outcome").textContent = text;
+  if (isNew && !isWaiting) byId("title").focus();
+}
+
+let leading;
+let leadingText = "";
+
+/** Offers the way back, if the checkout has one. Only web addresses become links, because `javascript:` is a URL too. */
+function offerWayBack(address, leadsBack) {
+  if (!/^https?:\/\//.test(address ?? "")) return;
+  const { host } = new URL(address);
+  byId("back").href = address;
+  byId("back").textContent = `${leadsBack ? "Continue" : "Back"} to ${host}`;
+  byId("back").hidden = false;
+  if (!leadsBack) return;
+  leadingText = ` In a few seconds ${host} opens.`;
+  byId("outcome").textContent += leadingText;
+  byId("stay").hidden = false;
+  leading = setTimeout(() => location.assign(address), leadsBackAfter * 1_000);
+}
+
+byId("stay").addEventListener("click", () => {
+  clearTimeout(leading);
+  byId("outcome").textContent = byId("outcome").textContent.replace(leadingText, "");
+  byId("stay").hidden = true;
+  byId("back").focus();
+});
+
+function showInvalidLink() {
+  showMessage(
+    "This link is not valid",
+    "Open the whole address to which the payment page led you. If you paid, your payment is in your wallet all the same.",
+    { isFailure: true },
+  );
+}
+
+let asked = 0;
+let timer;
+
+/** Asks again after a while; after the last time by the button only. */
+function askLater(atLeastSeconds = 0) {
+  const seconds = waits[asked++];
+  if (seconds === undefined) {
+    byId("again").hidden = false;
+    return;
+  }
+  timer = setTimeout(ask, Math.max(seconds, atLeastSeconds) * 1_000);
+}
+
+function showPending(result, title) {
+  if (isCancelled) {
+    showMessage("You left the payment page", "This checkout is not paid, and nothing was taken.");
+    offerWayBack(result.dashboard_url, false);
+    byId("again").hidden = false;
+    return;
+  }
+  askLater();
+  const isSlow = !byId("again").hidden;
+  const slow =
+    "This takes longer than usual. You can close this page: your payment counts as soon as the provider reports it.";
+  showMessage(title, isSlow ? slow : result.message, { isWaiting: !isSlow });
+  if (isSlow) offerWayBack(result.dashboard_url, false);
+}
+
+function showResult(result) {
+  const { status, purpose, message } = result;
+  const title = (titles[purpose] ?? titles.topup)[status];
+  if (status === "pending") return showPending(result, title);
+  showMessage(title, message, { isFailure: status !== "paid" });
+  offerWayBack(result.dashboard_url, status === "paid");
+}
+
+function showNoAnswer(text, atLeastSeconds) {
+  askLater(atLeastSeconds);
+  const isLast = !byId("again").hidden;
+  const next = isLast ? "Check again later." : "This page tries again by itself.";
+  showMessage("We do not know the result yet", `${text} Your payment is not affected. ${next}`, { isFailure: true });
+}
+
+async function ask() {
+  clearTimeout(timer);
+  byId("again").hidden = true;
+  const path = `/v1/public/accounts/${encodeURIComponent(accountId)}/billing/checkout/result`;
+  try {
+    const response = await fetch(`${path}?checkout_token=${encodeURIComponent(token)}`, {
+      credentials: "omit",
+      signal: AbortSignal.timeout(20_000),
+    });
+    if (response.ok) showResult(await response.json());
+    else if (response.status === 404 || response.status === 422) showInvalidLink();
+    else if (response.status === 429) {
+      showNoAnswer("There were too many questions.", Number(response.headers.get("retry-after")));
+    } else showNoAnswer("Something went wrong on our side.");
+  } catch {
+    showNoAnswer("We got no answer from our server. Check your connection.");
+  }
+}
+
+byId("again").addEventListener("click", () => {
+  asked = 0;
+  void ask();
+});
+
+if (accountId === "" || token === "") showInvalidLink();
+else {
+  showMessage(titles.topup.pending, "One moment…", { isWaiting: true });
+  void ask();
+}

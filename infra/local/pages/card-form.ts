@@ -1,0 +1,79 @@
+import { escapeHtml } from "../../../shared/core/text.ts";
+
+/** What happens when a card is charged on the local payment page. */
+type CardOutcome = "works" | "confirm" | "declined" | "expired";
+
+/** The test cards, with the numbers that they have at Stripe (https://docs.stripe.com/testing). */
+const testCards: readonly { number: string; outcome: CardOutcome; text: string }[] = [
+  { number: "4242 4242 4242 4242", outcome: "works", text: "The payment succeeds" },
+  { number: "4000 0027 6000 3184", outcome: "confirm", text: "The bank wants a confirmation" },
+  { number: "4000 0000 0000 0002", outcome: "declined", text: "The card is declined" },
+  { number: "4000 0000 0000 0069", outcome: "expired", text: "The card has expired" },
+];
+
+type Field = "number" | "expiry" | "cvc";
+
+export type CardFault = { field: Field | undefined; message: string };
+
+export type CardValues = Record<Field, string>;
+
+export const emptyCard: CardValues = { number: "", expiry: "", cvc: "" };
+
+export const cardValues = (form: URLSearchParams): CardValues => ({
+  number: form.get("number") ?? "",
+  expiry: form.get("expiry") ?? "",
+  cvc: form.get("cvc") ?? "",
+});
+
+const cardDeclined: CardFault = { field: undefined, message: "Your card was declined. Try another card." };
+
+const isPast = (expiry: string, now: Date): boolean => {
+  const [month = 0, year = 0] = expiry.split("/").map(Number);
+  return Date.UTC(2000 + (year % 100), month, 1) <= now.getTime();
+};
+
+/** Reads a card as a payer types it: whether its payment works or needs a confirmation, or what is wrong with it. */
+export function readCard({ number, expiry, cvc }: CardValues, now: Date): "works" | "confirm" | CardFault {
+  const digits = number.replaceAll(/[\s-]/g, "");
+  if (!/^\d{13,19}$/.test(digits)) return { field: "number", message: "Your card number is incomplete." };
+  const known = testCards.find((one) => one.number.replaceAll(" ", "") === digits);
+  if (!known) return { field: "number", message: "Only test cards work on this page: see the numbers below." };
+  const date = expiry.replaceAll(/\s/g, "");
+  if (!/^(?:0?[1-9]|1[0-2])\/(?:\d\d)?\d\d$/.test(date)) {
+    return { field: "expiry", message: "Write the month and the year, such as 12/34." };
+  }
+  if (known.outcome === "expired" || isPast(date, now)) return { field: "expiry", message: "Your card has expired." };
+  if (!/^\d{3,4}$/.test(cvc.trim())) return { field: "cvc", message: "The security code has three digits." };
+  return known.outcome === "declined" ? cardDeclined : known.outcome;
+}
+
+const labels: Record<Field, { label: string; rest: string }> = {
+  number: { label: "Card number", rest: 'autocomplete="cc-number" placeholder="4242 4242 4242 4242"' },
+  expiry: { label: "Expiry", rest: 'autocomplete="cc-exp" placeholder="MM/YY"' },
+  cvc: { label: "Security code", rest: 'autocomplete="cc-csc" placeholder="CVC"' },
+};
+
+function field(name: Field, values: CardValues, fault: CardFault | undefined): string {
+  const { label, rest } = labels[name];
+  const isWrong = fault?.field === name;
+  const state = isWrong ? ` aria-invalid="true" aria-describedby="${name}-fault" autofocus` : "";
+  const text = isWrong ? `<p class="fault" id="${name}-fault">${escapeHtml(fault.message)}</p>` : "";
+  return `<div${name === "number" ? ' class="row"' : ""}><label for="${name}">${label}</label>
+    <input id="${name}" name="${name}" value="${escapeHtml(values[name])}" required inputmode="${name === "expiry" ? "text" : "numeric"}" maxlength="30" ${rest}${state} />${text}</div>`;
+}
+
+/** The form of a card, as HTML. It is posted to `action`. */
+export function cardForm(action: string, button: string, values: CardValues, fault?: CardFault): string {
+  const alert = fault && fault.field === undefined ? `<div role="alert"><p>${escapeHtml(fault.message)}</p></div>` : "";
+  const fields = (["number", "expiry", "cvc"] as const).map((name) => field(name, values, fault));
+  return `${alert}<form method="post" action="${escapeHtml(action)}">
+    <div class="fields">${fields.join("\n")}</div>
+    <button class="pay">${escapeHtml(button)}</button>
+  </form>`;
+}
+
+/** The table of the test cards, as HTML. */
+export const testCardTable = (): string =>
+  `<table><thead><tr><th scope="col">Test card</th><th scope="col">Result</th></tr></thead><tbody>${testCards
+    .map(({ number, text }) => `<tr><td>${number}</td><td>${text}</td></tr>`)
+    .join("")}</tbody></table><p>Any expiry to come and any three digits will do.</p>`;

@@ -1,0 +1,57 @@
+/*
+ * The adapter between the mail servers of one machine and the API: `node adapter.ts <conf/adapter.json>`.
+ * See README.md.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+
+import { openApi } from "./adapter/api.ts";
+import { startHttp } from "./adapter/http.ts";
+import { openJournal } from "./adapter/journal.ts";
+import { tablesOf } from "./adapter/maps.ts";
+import { startPolicy } from "./adapter/policy.ts";
+import { openPostfixLog } from "./adapter/postfix-log.ts";
+import { openRevocations } from "./adapter/revocations.ts";
+import { openSessions } from "./adapter/sessions.ts";
+import { readSettings } from "./adapter/settings.ts";
+import { startSocketmap } from "./adapter/socketmap.ts";
+import { openUsage } from "./adapter/usage.ts";
+
+const log = (text: string): void => void process.stdout.write(`${new Date().toISOString()} ${text}\n`);
+
+/** Does some work again and again, also after a failure. */
+async function repeat(name: string, seconds: number, work: () => Promise<void> | void): Promise<never> {
+  for (;;) {
+    try {
+      await work();
+    } catch (error) {
+      log(`${name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+    await pause(seconds * 1_000);
+  }
+}
+
+const [file] = process.argv.slice(2);
+if (file === undefined) throw new Error("Name the file with the settings: node adapter.ts conf/adapter.json");
+const ours = readSettings(file);
+mkdirSync(ours.state, { recursive: true, mode: 0o700 });
+
+const api = openApi(ours, log);
+const sessions = openSessions();
+const journal = openJournal(ours.state, api, log);
+
+await startHttp({ api, journal, sessions, settings: ours });
+await startPolicy(ours.policy_port, { api, sessions, store: ours.store });
+await startSocketmap(ours.socketmap_port, tablesOf(api));
+log("The adapter is ready.");
+
+const readLog = openPostfixLog(ours.postfix_log, join(ours.state, "postfix-log"), journal);
+const readUsage = openUsage(ours.store, journal);
+const { report_seconds: reportSeconds, revocation_seconds: revocationSeconds } = ours;
+void repeat("reports of usage and events", reportSeconds, async () => {
+  readLog();
+  await readUsage();
+  await journal.flush();
+});
+void repeat("revocations", revocationSeconds, openRevocations(ours, api, sessions));

@@ -1,0 +1,118 @@
+import { timingSafeEqual } from "node:crypto";
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { join } from "node:path";
+
+import type { Api } from "./api.ts";
+import type { Journal } from "./journal.ts";
+import { readUser } from "./maps.ts";
+import type { Sessions } from "./sessions.ts";
+import type { AdapterSettings } from "./settings.ts";
+
+type Work = { api: Api; journal: Journal; sessions: Sessions; settings: AdapterSettings };
+type Reply = { status: number; headers?: Record<string, string>; body?: unknown };
+
+/** The headers of nginx that the API reads. */
+const loginHeaders = ["auth-method", "auth-user", "auth-pass", "auth-protocol", "auth-login-attempt", "client-ip"];
+
+/**
+ * The answer to a login that the API cannot decide now. nginx passes the text on: for IMAP and POP3 the text begins with a
+ * response code (RFC 5530 §3, RFC 3206 §4), for SMTP the code is that of RFC 4954 §6. Then nginx closes the connection.
+ */
+function notNow(protocol: string): Reply {
+  const code = { imap: "[UNAVAILABLE] ", pop3: "[SYS/TEMP] " }[protocol] ?? "";
+  const text = `${code}Temporary server problem, try again later`;
+  return { status: 200, headers: { "auth-status": text, "auth-error-code": "454 4.7.0" } };
+}
+
+/**
+ * Passes a question of nginx on to the API. A user of IMAP or POP3 is named <mailbox id>@<account id> to Dovecot, and
+ * Dovecot gets our own password, because the API has checked the user's.
+ */
+async function answerLogin({ headers }: IncomingMessage, { api, journal, sessions, settings }: Work): Promise<Reply> {
+  const protocol = String(headers["auth-protocol"]);
+  const asked = loginHeaders.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]]));
+  const response = await api.auth(Object.fromEntries(asked)).catch(() => undefined);
+  if (response?.status !== 200) return notNow(protocol);
+  const said = Object.fromEntries([...response.headers].filter(([name]) => name.startsWith("auth-")));
+  const body = (await response.json().catch(() => ({}))) as Record<string, string>;
+  if (said["auth-status"] !== "OK") return { status: 200, headers: said };
+  const { mailbox_id = "", account_id = "", address = "" } = body;
+  const at = new Date().toISOString();
+  journal.add("usage", {
+    list: "logins",
+    entry: { mailbox_id, account_id, at, protocol: protocol === "pop3" ? "pop" : protocol },
+  });
+  sessions.loggedIn(address, [mailbox_id, account_id]);
+  if (protocol === "smtp") return { status: 200, headers: said };
+  return {
+    status: 200,
+    headers: { ...said, "auth-user": `${mailbox_id}@${account_id}`, "auth-pass": settings.local_key },
+  };
+}
+
+/** The folder and the quota of a user of Dovecot. 404 for a user that does not exist, so that Dovecot refuses the letter. */
+async function answerMailbox(url: URL, { api, settings }: Work): Promise<Reply> {
+  const user = readUser(url.searchParams.get("user") ?? "");
+  const found = user && (await api.mailbox(user.account, user.mailbox));
+  if (!user || found?.quota_bytes === undefined) return { status: 404 };
+  const home = join(settings.store, user.account, user.mailbox);
+  return { status: 200, headers: { "x-home": home, "x-quota-bytes": String(found.quota_bytes) } };
+}
+
+type Letter = { login: string; sender: string; authors: string[]; recipients: number };
+
+/**
+ * Whether a login may send a letter: from the sender of its envelope, and from every address in `From:`. Tells the key
+ * that signs it, and counts it as sent.
+ */
+async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Reply> {
+  const { login, sender, authors, recipients } = letter;
+  const verdicts = await Promise.all([...new Set([sender, ...authors])].map((from) => api.sender(login, from)));
+  const { code, message: refusal } = verdicts.find(({ allowed }) => !allowed)?.reason ?? {};
+  // The warm-up limit ends at midnight. rspamd refuses for now if it gets no answer.
+  if (code === "warm_up_limit") return { status: 503 };
+  const [{ dkim, mailbox_id, account_id, address, route } = {} as Partial<(typeof verdicts)[number]>] = verdicts;
+  const key = dkim && (await api.dkim(dkim.domain));
+  if (refusal !== undefined || !key) return { status: 200, body: { refusal: refusal ?? "This domain cannot send." } };
+  const at = new Date().toISOString();
+  const source = route?.dedicated_ip_id === undefined ? {} : { dedicated_ip_id: route.dedicated_ip_id };
+  journal.add("usage", { list: "sent", entry: { mailbox_id, account_id, address, at, recipients, ...source } });
+  const { domain, selector, private_key } = key;
+  return { status: 200, body: { domain, selector, private_key } };
+}
+
+const longestBody = 1_000_000;
+
+async function readBody(request: IncomingMessage): Promise<unknown> {
+  let text = "";
+  for await (const chunk of request) {
+    text += String(chunk);
+    if (text.length > longestBody) throw new Error("The question is too long.");
+  }
+  return JSON.parse(text);
+}
+
+const isSame = (left: string, right: string): boolean =>
+  left.length === right.length && timingSafeEqual(Buffer.from(left), Buffer.from(right));
+
+async function replyTo(request: IncomingMessage, work: Work): Promise<Reply> {
+  if (!isSame(String(request.headers["x-local-key"] ?? ""), work.settings.local_key)) return { status: 403 };
+  const url = new URL(request.url ?? "/", "http://adapter");
+  if (url.pathname === "/auth") return answerLogin(request, work);
+  if (url.pathname === "/mailbox") return answerMailbox(url, work);
+  if (url.pathname === "/sign") return answerSigning((await readBody(request)) as Letter, work);
+  return { status: 404 };
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, work: Work): Promise<void> {
+  const { status, headers, body } = await replyTo(request, work).catch((): Reply => ({ status: 503 }));
+  response.writeHead(status, headers).end(body === undefined ? "" : JSON.stringify(body));
+}
+
+/** Starts the server that nginx, Dovecot and rspamd of this machine ask. A failure is 503, which all of them call temporary. */
+export async function startHttp(work: Work): Promise<Server> {
+  const server = createServer((request, response) => void serve(request, response, work));
+  await once(server.listen(work.settings.http_port, "127.0.0.1"), "listening");
+  return server;
+}

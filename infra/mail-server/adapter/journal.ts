@@ -1,0 +1,58 @@
+import { randomUUID } from "node:crypto";
+import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+import { isRefusal, NoAnswer, type Api } from "./api.ts";
+
+/** The doors for reports, and the lists of a batch of each. */
+type Door = "usage" | "events";
+type Entry = { list: string; entry: object };
+
+/** The most entries of one batch. */
+const mostEntries = 500;
+
+/**
+ * Keeps reports in files until the API has accepted them. An entry that was added is reported also if this process dies,
+ * and counted once: a file that is sent again has the same batch ids.
+ */
+export function openJournal(folder: string, api: Api, log: (text: string) => void) {
+  const rejected = join(folder, "rejected");
+  mkdirSync(rejected, { recursive: true });
+  const openFile = (door: Door): string => join(folder, `${door}.jsonl`);
+
+  /** Sends a closed file. Throws `NoAnswer` if the API has to be asked again. */
+  const send = async (name: string): Promise<void> => {
+    const [door = "", id = ""] = name.replace(".closed", "").split(".");
+    const lines = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
+    for (let start = 0; start < lines.length; start += mostEntries) {
+      const batch: Record<string, unknown> = { batch_id: `${id}-${start}` };
+      for (const line of lines.slice(start, start + mostEntries)) {
+        const { list, entry } = JSON.parse(line) as Entry;
+        batch[list] = [...((batch[list] as object[] | undefined) ?? []), entry];
+      }
+      const status = await api.report(door, batch);
+      if (status === 200) continue;
+      if (!isRefusal(status)) throw new NoAnswer(`The API answered ${status} to ${door}.`);
+      log(`The API refused the batch ${name} with ${status}. It is kept in ${rejected}.`);
+      return renameSync(join(folder, name), join(rejected, name));
+    }
+    rmSync(join(folder, name));
+  };
+
+  return {
+    /** Stores an entry of a report before it returns. */
+    add: (door: Door, ...entries: Entry[]): void => {
+      if (entries.length === 0) return;
+      appendFileSync(openFile(door), entries.map((one) => `${JSON.stringify(one)}\n`).join(""));
+    },
+    /** Sends everything that is stored. Rejects if the API has not accepted it; then the rest waits for the next time. */
+    flush: async (): Promise<void> => {
+      for (const door of ["usage", "events"] as const) {
+        if (existsSync(openFile(door))) renameSync(openFile(door), join(folder, `${door}.${randomUUID()}.closed`));
+      }
+      for (const name of readdirSync(folder)) if (name.endsWith(".closed")) await send(name);
+    },
+  };
+}
+
+export type Journal = ReturnType<typeof openJournal>;

@@ -1,0 +1,59 @@
+import type { Server } from "node:net";
+
+import type { Api } from "./api.ts";
+import { startLineServer } from "./lines.ts";
+import { isAddress } from "./maps.ts";
+import type { Sessions } from "./sessions.ts";
+import { sizeOf } from "./usage.ts";
+
+type Request = Record<string, string>;
+type PolicyWork = { api: Api; sessions: Sessions; store: string };
+
+/** Cuts a request off: lines of `name=value`, and an empty line. */
+function takeRequest(bytes: Buffer): { question: Request; rest: Buffer } | undefined {
+  const end = bytes.indexOf("\n\n");
+  if (end < 0) {
+    if (bytes.length > 100_000) throw new Error("The request is too long.");
+    return undefined;
+  }
+  const lines = bytes.subarray(0, end).toString().split("\n");
+  const question = Object.fromEntries(lines.map((line) => [line.split("=", 1)[0], line.replace(/^[^=]*=/, "")]));
+  return { question, rest: bytes.subarray(end + 2) };
+}
+
+/** The replies to refusals by their codes (docs/mail-servers.md). All others are `550 5.7.1`. */
+const replies: Record<string, string> = {
+  not_yours: "553 5.7.1",
+  bad_recipient: "553 5.1.3",
+  warm_up_limit: "451 4.7.1",
+};
+
+/** Whether a user who logged in may send a letter to a recipient. */
+async function judgeSender(
+  { sasl_username: login = "", sender = "", recipient = "" }: Request,
+  { api, sessions }: PolicyWork,
+): Promise<string> {
+  if (sessions.isRevoked(login)) return "421 4.7.0 Log in again.";
+  const { allowed, reason } = await api.sender(login, sender, recipient);
+  if (allowed) return "DUNNO";
+  const { code = "", message = "This is not allowed." } = reason ?? {};
+  return `${replies[code] ?? "550 5.7.1"} ${message}`;
+}
+
+/** Whether the mailbox of an incoming letter has room for it: by the API, and by what Dovecot has counted since. */
+async function judgeRecipient({ recipient = "", size = "0" }: Request, { api, store }: PolicyWork): Promise<string> {
+  if (!isAddress(recipient)) return "DUNNO";
+  const { is_full: isFull, keep_copy = true, ...found } = await api.recipient(recipient);
+  const { account_id: account, mailbox_id: mailbox, quota_bytes: quota } = found;
+  if (account === undefined || mailbox === undefined || quota === undefined || !keep_copy) return "DUNNO";
+  const hasRoom = isFull !== true && (await sizeOf(store, account, mailbox)) + Number(size) <= quota;
+  return hasRoom ? "DUNNO" : "452 4.2.2 The mailbox is full.";
+}
+
+/** Starts Postfix's policy service (SMTPD_POLICY_README), for both instances. */
+export const startPolicy = (port: number, work: PolicyWork): Promise<Server> =>
+  startLineServer(port, takeRequest, async (request) => {
+    const judge = request["sasl_username"] ? judgeSender : judgeRecipient;
+    const action = await judge(request, work).catch(() => "451 4.3.0 Try again later.");
+    return `action=${action}\n\n`;
+  });

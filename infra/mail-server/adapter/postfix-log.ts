@@ -1,0 +1,85 @@
+import { closeSync, existsSync, fstatSync, openSync, readFileSync, readSync, statSync, writeFileSync } from "node:fs";
+
+import type { Journal } from "./journal.ts";
+
+/** The type of an event by the word of Postfix. `expired` is a letter that waited for too long. */
+const typesByWord: Record<string, string> = {
+  sent: "delivered",
+  bounced: "bounced",
+  expired: "bounced",
+  deferred: "deferred",
+};
+
+const fromLine = / postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): from=<(?<sender>[^>]*)>/;
+const toLine =
+  /^(?<at>\w{3} +\d+ [\d:]+|\S+) \S+ postfix\/(?<service>[^[]+)\[\d+\]: (?<queue>\w+): to=<(?<recipient>[^>]+)>,.* dsn=(?<status>[\d.]+), status=(?<word>\w+) \((?<diagnostic>.*)\)$/;
+const removedLine = / postfix[^ ]*\/qmgr\[\d+\]: (?<queue>\w+): removed$/;
+
+/** The address of a dedicated IP in the name of its service; undefined for another service. */
+const sourceOf = (service: string): string | undefined => {
+  const text = /^ip-([^/]+)/.exec(service)?.[1];
+  return text?.includes(".") === true ? text : text?.replaceAll("-", ":");
+};
+
+/**
+ * Reads what the log of the outgoing Postfix says about deliveries. Each line about a recipient is an event. The sender
+ * of a letter is in an earlier line, which Postfix writes before every try.
+ */
+function readDeliveries() {
+  const senders = new Map<string, string>();
+  return (line: string, now: Date): object | undefined => {
+    const from = fromLine.exec(line)?.groups;
+    if (from?.["queue"] !== undefined) senders.set(from["queue"], from["sender"] ?? "");
+    const removed = removedLine.exec(line)?.groups?.["queue"];
+    if (removed !== undefined) senders.delete(removed);
+    const { service = "", queue = "", recipient, status, word = "", diagnostic = "" } = toLine.exec(line)?.groups ?? {};
+    const [sender, type] = [senders.get(queue), typesByWord[word]];
+    // A letter without a sender is a bounce. A letter to our own MX has not left yet, so its delivery is no event.
+    if (!sender || type === undefined || recipient === undefined || service.endsWith("relay/smtp")) return undefined;
+    const source_ip = sourceOf(service);
+    return {
+      type,
+      at: now.toISOString(),
+      sender,
+      recipient,
+      status,
+      diagnostic: diagnostic.slice(0, 500),
+      ...(source_ip === undefined ? {} : { source_ip }),
+    };
+  };
+}
+
+type Position = { inode: number; offset: number };
+
+const readPosition = (file: string): Position =>
+  existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Position) : { inode: 0, offset: 0 };
+
+/**
+ * Follows a log and adds its deliveries to the journal. The position is stored after the entries, so a death in between
+ * reports some deliveries twice, and none is lost. A log that was replaced (logrotate) is read from its beginning.
+ */
+export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
+  const read = readDeliveries();
+  const buffer = Buffer.alloc(1_048_576);
+  let position = readPosition(positionFile);
+  return (): void => {
+    if (!existsSync(log)) return;
+    const { ino: inode, size } = statSync(log);
+    if (inode !== position.inode || size < position.offset) position = { inode, offset: 0 };
+    const file = openSync(log, "r");
+    try {
+      while (fstatSync(file).size > position.offset) {
+        const count = readSync(file, buffer, 0, buffer.length, position.offset);
+        const end = buffer.subarray(0, count).lastIndexOf("\n") + 1;
+        if (end === 0) return;
+        const lines = buffer.subarray(0, end).toString().split("\n");
+        const entries = lines.flatMap((line) => read(line, new Date()) ?? []);
+        journal.add("events", ...entries.map((entry) => ({ list: "events", entry })));
+        position = { inode, offset: position.offset + end };
+        writeFileSync(positionFile, JSON.stringify(position));
+      }
+    } finally {
+      closeSync(file);
+    }
+  };
+}

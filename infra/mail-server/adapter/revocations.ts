@@ -1,0 +1,95 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+
+import { NoAnswer, type Api } from "./api.ts";
+import { readUser } from "./maps.ts";
+import type { Sessions } from "./sessions.ts";
+
+/** A revocation, as the door `revocations` tells it. */
+export type Revocation = {
+  id: string;
+  at: string;
+  action: "disconnect" | "purge" | "restore";
+  scope: "mailbox" | "domain" | "account";
+  account_id: string;
+  id_of_scope: string;
+};
+
+type Page = { items: Revocation[]; next: string; has_more: boolean };
+
+/** The exit code of Dovecot for a user who is not connected. */
+const nobodyConnected = 68;
+
+/** Ends sessions of IMAP and POP3 by Dovecot's HTTP API. `mask` is a user, `*` stands for any text. */
+async function kick(mask: string, { doveadm, local_key }: { doveadm: string; local_key: string }): Promise<void> {
+  const response = await fetch(doveadm, {
+    method: "POST",
+    headers: {
+      authorization: `X-Dovecot-API ${Buffer.from(local_key).toString("base64")}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify([["kick", { mask: [mask] }, "kick"]]),
+    signal: AbortSignal.timeout(10_000),
+  });
+  if (!response.ok) throw new Error(`Dovecot answered ${response.status} and ended no sessions.`);
+  const [[word, result] = []] = (await response.json()) as [string, { exitCode?: number }][];
+  if (word === "error" && result?.exitCode !== nobodyConnected) throw new Error("Dovecot could not end sessions.");
+}
+
+/** The most revocations whose ids are kept. The API repeats the revocations of the last minute. */
+const mostDone = 10_000;
+
+/**
+ * Carries out the revocations since the last call: ends sessions, and deletes the mail of purged mailboxes. The position
+ * is stored afterwards. So after a crash some revocations are carried out twice, which is harmless. A position from before the
+ * revocations that the API keeps ends all sessions.
+ */
+export function openRevocations(
+  { store, state, ...settings }: { store: string; state: string; doveadm: string; local_key: string },
+  api: Api,
+  sessions: Sessions,
+) {
+  const file = join(state, "revocations");
+  const done = new Set<string>();
+
+  const disconnect = async ({ scope, account_id, id_of_scope, at }: Revocation): Promise<void> => {
+    api.forget(account_id);
+    sessions.revoke(scope === "mailbox" ? id_of_scope : account_id, Date.parse(at));
+    // A session is known by its mailbox and its account only. So the revocation of a domain ends all sessions of the
+    // account. Mail programs connect again by themselves.
+    await kick(scope === "mailbox" ? `${id_of_scope}@${account_id}` : `*@${account_id}`, settings);
+  };
+
+  const carryOut = async (revocation: Revocation): Promise<void> => {
+    const { id, action, scope, account_id, id_of_scope } = revocation;
+    if (done.has(id) || !readUser(`${id_of_scope}@${account_id}`)) return;
+    if (action !== "restore") await disconnect(revocation);
+    if (action === "purge" && scope === "mailbox") {
+      await rm(join(store, account_id, id_of_scope), { recursive: true, force: true });
+    }
+    done.add(id);
+    const [oldest] = done;
+    if (done.size > mostDone && oldest !== undefined) done.delete(oldest);
+  };
+
+  /** Begins anew after a time in which revocations may have been lost: all sessions end. */
+  const beginAnew = async (): Promise<void> => {
+    await kick("*", settings);
+    rmSync(file);
+  };
+
+  return async (): Promise<void> => {
+    let since = existsSync(file) ? readFileSync(file, "utf8") : undefined;
+    for (let isMore = true; isMore;) {
+      const response = await api.revocations(since === undefined ? {} : { since });
+      if (response.status === 422 && since !== undefined) await beginAnew();
+      if (response.status !== 200) throw new NoAnswer(`The API answered ${response.status} to revocations.`);
+      const { items, next, has_more } = (await response.json()) as Page;
+      for (const revocation of items) await carryOut(revocation);
+      since = next;
+      isMore = has_more;
+    }
+    if (since !== undefined) writeFileSync(file, since);
+  };
+}

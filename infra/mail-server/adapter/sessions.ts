@@ -1,0 +1,34 @@
+type LoginOwner = { ids: string[]; loggedInAt: number };
+
+/** The most logins and revocations that are kept. The oldest are forgotten first. */
+const most = 100_000;
+
+function keep<V>(map: Map<string, V>, key: string, value: V): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > most && oldest !== undefined) map.delete(oldest);
+}
+
+/**
+ * The SMTP sessions that a revocation has ended. Neither nginx nor Postfix can close the session of one user, so the
+ * policy service refuses the letters of a login that has not proved itself since its revocation.
+ */
+export function openSessions() {
+  /** The time of the last revocation, by the id of a mailbox or an account. */
+  const revoked = new Map<string, number>();
+  const owners = new Map<string, LoginOwner>();
+  return {
+    /** Notes that `login`, the address of a mailbox, logged in. `ids` are the mailbox and all that it belongs to. */
+    loggedIn: (login: string, ids: string[]): void => keep(owners, login, { ids, loggedInAt: Date.now() }),
+    /** Notes that the mailbox or account with this id was revoked at a time, in milliseconds since 1970. */
+    revoke: (id: string, at: number): void => keep(revoked, id, at),
+    /** Whether the last login of this address was before a revocation. */
+    isRevoked: (login: string): boolean => {
+      const owner = owners.get(login);
+      return owner?.ids.some((id) => (revoked.get(id) ?? 0) >= owner.loggedInAt) ?? false;
+    },
+  };
+}
+
+export type Sessions = ReturnType<typeof openSessions>;

@@ -1,0 +1,39 @@
+import { readFileSync } from "node:fs";
+
+/** The settings of the adapter: the file conf/adapter.json. */
+export type AdapterSettings = {
+  /** The address of the API, such as `https://api.example.com`. */
+  api: string;
+  /** The key that the API knows the mail servers by. */
+  mail_key: string;
+  /** The key by which nginx, Dovecot, rspamd and the adapter of this machine know each other. */
+  local_key: string;
+  http_port: number;
+  socketmap_port: number;
+  policy_port: number;
+  /** The address of Dovecot's HTTP API. */
+  doveadm: string;
+  /** The folder of all mail: `<account id>/<mailbox id>/Maildir`. */
+  store: string;
+  /** The folder for reports that the API has not accepted yet, and for positions. */
+  state: string;
+  /** The log of the outgoing Postfix. */
+  postfix_log: string;
+  /** The time between two reports of usage and events. */
+  report_seconds: number;
+  /** The time between two questions for revocations. */
+  revocation_seconds: number;
+};
+
+/** Reads the file of the settings, in which all values are texts. */
+export function readSettings(file: string): AdapterSettings {
+  const texts = JSON.parse(readFileSync(file, "utf8")) as Record<keyof AdapterSettings, string>;
+  return {
+    ...texts,
+    http_port: Number(texts.http_port),
+    socketmap_port: Number(texts.socketmap_port),
+    policy_port: Number(texts.policy_port),
+    report_seconds: Number(texts.report_seconds),
+    revocation_seconds: Number(texts.revocation_seconds),
+  };
+}

@@ -1,0 +1,70 @@
+/*
+ * Starts the whole mail server on this machine: `npm run mail-server`. See README.md.
+ */
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { missingPackages, startMailServer } from "./launch.ts";
+
+const helpText = `MAIL_SECRET=<key> npm run mail-server -- [--api http://127.0.0.1:8080] [--dir <folder>] [--set NAME=value]...
+
+Starts Postfix, Dovecot, nginx, rspamd, postsrsd and the adapter on 127.0.0.1. Needs root. Ctrl-C stops them.
+MAIL_SECRET is the key by which the API knows its mail servers. --set changes a setting of
+infra/mail-server/conf/settings.json.`;
+
+const { values: given } = parseArgs({
+  options: {
+    api: { type: "string", default: "http://127.0.0.1:8080" },
+    dir: { type: "string" },
+    set: { type: "string", multiple: true, default: [] },
+    help: { type: "boolean", default: false },
+  },
+});
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const fail = (text: string): never => {
+  process.stderr.write(`${text}\n`);
+  process.exit(1);
+};
+
+if (given.help) {
+  say(helpText);
+  process.exit(0);
+}
+const key = process.env["MAIL_SECRET"] ?? "";
+if (key === "") fail(helpText);
+if (process.getuid?.() !== 0) fail("Postfix and Dovecot start as root only.");
+const missing = missingPackages();
+if (missing.length > 0) fail(`Install Debian's packages first: apt-get install ${missing.join(" ")}`);
+
+const changed = Object.fromEntries(given.set.map((one) => [one.split("=", 1)[0], one.replace(/^[^=]*=/, "")]));
+const dir = given.dir ?? mkdtempSync(join(tmpdir(), "mail-server-"));
+const server = await startMailServer({ ...changed, DIR: dir, API: given.api, MAIL_KEY: key }).catch((error: Error) =>
+  fail(error.message),
+);
+const port = (name: string): string => `127.0.0.1:${server.values[`PORT_${name}`]}`;
+say(`The mail server runs. Everything is in ${server.values.DIR}.
+
+Start the API with these settings, so that nginx connects logins to this mail server:
+  MAIL_SMTP_RELAY=${port("RELAY")} MAIL_IMAP_SERVER=${port("IMAP")} MAIL_POP_SERVER=${port("POP3")} npm start
+
+Incoming mail      ${port("MX")}
+Submission         ${port("SUBMISSION")} (STARTTLS), ${port("SMTPS")} (TLS)
+IMAP, POP3         ${port("IMAPS")}, ${port("POP3S")} (TLS)
+Its certificate    ${server.values.DIR}/tls/cert.pem`);
+
+let isStopping = false;
+const stop = (): void => {
+  if (isStopping) return;
+  isStopping = true;
+  say("Stopping.");
+  void server.stop().then(() => process.exit(0));
+};
+process.on("SIGINT", stop);
+process.on("SIGTERM", stop);
+const name = await server.ended;
+if (!isStopping) {
+  await server.stop();
+  fail(`${name} has ended. The folder ${server.values.DIR}/log says why.`);
+}

@@ -1,0 +1,329 @@
+import * as z from "zod";
+
+import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import {
+  accessKey,
+  AccessRecord,
+  asSuperAdmin,
+  groupsKey,
+  GroupsRecord,
+  idpNameOf,
+  noRoles,
+  rolesKey,
+  RolesRecord,
+  standingOf,
+  userKey,
+} from "../../accounts/standing.ts";
+import { covers, isLive, type Permissions } from "../../auth/permissions.ts";
+import { profileOf, verifiedEmailOf, type Principal, type Profile } from "../../auth/principal.ts";
+import { type Change, change } from "../../changes/kind.ts";
+import { InvalidInput, Problem } from "../../core/errors.ts";
+import { Id } from "../../core/ids.ts";
+import { Timestamp } from "../../core/time.ts";
+import { getAssignments, planAssignments, planNewEnd, type Grantable } from "../../grants/assignments.ts";
+import { readHeld, type Subject } from "../../grants/holders.ts";
+import type { Context, LocatedResource, ResourceLookup } from "../../http/route.ts";
+import { maskedAddress, TargetEmail } from "../../mail/forwarding/target.ts";
+import type { Reader } from "../../table/table.ts";
+import { keyText, itemKey, type Write } from "../../table/writes.ts";
+import { grantMatches, permissionOf } from "../authorizations.ts";
+import { isHeld } from "../escalation.ts";
+import { rolesWrite } from "../roles.ts";
+import { locate } from "../scopes.ts";
+import {
+  accessView,
+  findInvitation,
+  grantableOf,
+  hashOfToken,
+  invitationKey,
+  invitationKind,
+  invitationView,
+  InvitedAccess,
+  invitationStatus,
+  type StoredAccess,
+  type StoredInvitation,
+  StoredToken,
+  tokenKey,
+} from "./invitation.ts";
+import { invitationUsed } from "./manage.ts";
+
+const deadLink = "This link is not valid. It is incomplete, too old, or was replaced by a newer mail";
+
+export const TokenBody = z
+  .strictObject({
+    token: z.string().min(1).max(200).meta({ description: "The part of the link after the `#`." }),
+  })
+  .meta({ id: "InvitationToken", description: "The token of an invitation's link." });
+
+type Invited = { accountId: string; invitation: StoredInvitation };
+
+/** The invitation that the token of a link belongs to. */
+export const invitationInBody: ResourceLookup<{ body: { token: string } }, Invited> = {
+  at: ["body", "token"],
+  within: [],
+  missing: deadLink,
+  find: async ({ body }, table) => {
+    const hash = hashOfToken(body.token);
+    const token = await table.get(tokenKey(hash), StoredToken);
+    if (!token) return undefined;
+    const { account_id: accountId, invitation_id: id } = token;
+    const invitation = await findInvitation(table, accountId, id);
+    if (invitation?.token_hash !== hash) return undefined;
+    return { id, accountId, scopes: [], thing: { accountId, invitation } } satisfies LocatedResource<unknown>;
+  },
+};
+
+export const InvitationPreview = z
+  .object({
+    account_name: z.string().meta({ description: "The name of the account." }),
+    email: z.string().meta({ description: "The invited address, masked." }),
+    invited_by: z.string().nullable().meta({ description: "The address of the inviter, if it is known." }),
+    message: z.string().nullable().meta({ description: "The inviter's message." }),
+    status: z.enum(["pending", "accepted", "revoked", "expired"]).meta({ description: "The invitation's status." }),
+    expires_at: Timestamp.meta({ description: "Until when the invitation can be accepted." }),
+    access: z.array(InvitedAccess).meta({ description: "What the person gets." }),
+  })
+  .meta({ description: "An invitation, as the holder of its link sees it." });
+
+const accountNameOf = async (table: Reader, accountId: string): Promise<string> =>
+  (await table.get(accountKey(accountId), StoredAccount))?.name ?? "";
+
+/** What the holder of a link sees before signing in. */
+export async function previewInvitation(
+  { accountId, invitation }: Invited,
+  { table, now }: Pick<Context, "table" | "now">,
+): Promise<z.output<typeof InvitationPreview>> {
+  return {
+    account_name: await accountNameOf(table, accountId),
+    email: maskedAddress(invitation.email),
+    invited_by: invitation.inviter.email,
+    message: invitation.message,
+    status: invitationStatus(invitation, now()),
+    expires_at: invitation.expires_at,
+    access: accessView(invitation.access),
+  };
+}
+
+export const AcceptedInvitation = z
+  .object({
+    account_id: Id.meta({ description: "The account that you have access to now." }),
+    account_name: z.string().meta({ description: "The name of the account." }),
+    access: z.array(InvitedAccess).meta({ description: "What you were invited to, and whether you got it." }),
+  })
+  .meta({ id: "InvitationAccepted", description: "The access that an accepted invitation gave." });
+type Accepted = z.output<typeof AcceptedInvitation>;
+
+/** The 410 for an invitation whose inviter may no longer give any of it. */
+const notHeld = () =>
+  invitationEnded("The person who invited you may no longer give this access. Ask for a new invitation.", "not_held");
+
+/**
+ * Accepts an invitation for the caller: gives what the invitation promises, in one transaction with its state. A repeat by
+ * the same user gets the same answer. What the inviter does not hold any more is not given. Throws, with nothing changed:
+ * - 403 `email_not_verified` if the caller's issuer tells no verified address;
+ * - 403 `invitation_not_yours` if the caller has another address;
+ * - 409 `invitation_used` if another user has accepted the invitation;
+ * - 410 `invitation_ended` if it was revoked or has expired, or if the inviter may no longer give any of it;
+ * - 409 `limit_reached` if the caller would hold too many grants.
+ */
+export async function acceptInvitation({ accountId, invitation }: Invited, context: Context): Promise<Accepted> {
+  const { table, commit, principal, now } = context;
+  const account_name = await accountNameOf(table, accountId);
+  const answer = ({ access }: StoredInvitation): Accepted => ({
+    account_id: accountId,
+    account_name,
+    access: accessView(access),
+  });
+  const isOwnRepeat = ({ state, accepted_by }: StoredInvitation) =>
+    state === "accepted" && accepted_by === principal.id;
+  const email = isOwnRepeat(invitation) ? invitation.email : await requireAddress(invitation, context);
+  return commit(async () => {
+    const before = await findInvitation(table, accountId, invitation.id);
+    if (before?.token_hash !== invitation.token_hash || before === undefined) {
+      throw new InvalidInput([{ loc: ["body", "token"], msg: deadLink, type: "not_found" }]);
+    }
+    if (isOwnRepeat(before)) return { value: answer(before), writes: [], changes: [] };
+    const acceptedAt = now();
+    requirePending(before, acceptedAt);
+    const inviter = await readInviter(table, accountId, before, acceptedAt);
+    const { access, given, unchanged } = await whatIsGiven(table, accountId, before, inviter);
+    if (given.length === 0) throw notHeld();
+    const subject: Subject = { type: "user", id: principal.id };
+    const author = { by: before.inviter.id, now: acceptedAt };
+    const profile = { ...profileOf(principal), email };
+    const planned = await planGiven(table, accountId, subject, given, { author, profile });
+    const { version } = before;
+    const set = {
+      state: "accepted" as const,
+      access,
+      accepted_at: acceptedAt.toISOString(),
+      accepted_by: principal.id,
+    };
+    const after = { ...before, ...set };
+    const views = { before: invitationView(before, acceptedAt), after: invitationView(after, acceptedAt) };
+    return {
+      value: answer(after),
+      writes: [
+        { update: invitationKey(accountId, before.id), set, add: { version: 1 }, if: { id: before.id, version } },
+        ...planned.writes,
+        ...besides(planned.writes, [...inviter.unchanged, ...unchanged]),
+      ],
+      changes: [change(invitationKind, "accepted", before.id, views), ...planned.changes],
+    };
+  });
+}
+
+/** The checks of items that `writes` do not write, each item once: a transaction writes or checks an item once only. */
+function besides(writes: readonly Write[], checks: readonly Write[]): Write[] {
+  const byKey = new Map(checks.map((check) => [keyText(itemKey(check)), check]));
+  for (const write of writes) byKey.delete(keyText(itemKey(write)));
+  return [...byKey.values()];
+}
+
+/** The caller's verified address, if it is the invited one. Throws 403. */
+async function requireAddress(
+  { email: invited }: StoredInvitation,
+  { principal, askEmail }: Pick<Context, "principal" | "askEmail">,
+): Promise<string> {
+  if (principal.type !== "user") {
+    throw new Problem("invitation_not_yours", "Only a person can accept an invitation, and this is a service account.");
+  }
+  const email = verifiedEmailOf(principal) ?? (principal.email_verified === false ? undefined : await askEmail?.());
+  if (email === undefined) {
+    throw new Problem(
+      "email_not_verified",
+      "Your sign-in service tells no verified e-mail address of yours. Verify your address there, and sign in again.",
+    );
+  }
+  if (TargetEmail.safeParse(email).data === invited) return email;
+  throw new Problem(
+    "invitation_not_yours",
+    `The invitation is for ${maskedAddress(invited)}, and you are signed in as ${email}. Sign in with the invited address.`,
+  );
+}
+
+const invitationEnded = (detail: string, reason: string): Problem =>
+  new Problem("invitation_ended", detail, { reason });
+
+function requirePending(invitation: StoredInvitation, now: Date): void {
+  const status = invitationStatus(invitation, now);
+  if (status === "accepted") throw invitationUsed("Another user has accepted this invitation.");
+  if (status === "revoked") throw invitationEnded("The invitation was revoked. Ask for a new one.", status);
+  if (status === "expired") throw invitationEnded("The invitation has expired. Ask for a new one.", status);
+}
+
+const Versioned = z.object({ version: z.int() });
+
+type Inviter = {
+  principal: Principal;
+  permissions: Permissions;
+  /** The account's own roles, as they were before the permissions were read. */
+  roles: RolesRecord;
+  now: () => Date;
+  /** Makes a transaction fail if the inviter's permissions have changed. */
+  unchanged: Write[];
+};
+
+/**
+ * The inviter's permissions now. The groups that the inviter's token named when the invitation was made still count,
+ * because nobody asks the issuer again.
+ */
+async function readInviter(
+  table: Reader,
+  accountId: string,
+  { inviter, inviter_groups }: StoredInvitation,
+  now: Date,
+): Promise<Inviter> {
+  const principal: Principal = {
+    type: inviter.type,
+    id: inviter.id,
+    email: "",
+    groups: inviter_groups.map((id) => idpNameOf(accountId, id)),
+  };
+  const key = accessKey(accountId, principal);
+  // Read before the permissions: what changes in between makes the transaction fail.
+  const [record, groups, roles, user] = await Promise.all([
+    table.get(key, AccessRecord),
+    table.get(groupsKey(accountId), GroupsRecord),
+    table.get(rolesKey(accountId), RolesRecord),
+    principal.type === "user" ? table.get(userKey(principal.id), Versioned) : undefined,
+  ]);
+  const own = await standingOf(table, principal, accountId, false, now);
+  const { permissions } = await asSuperAdmin(table, principal, accountId, own, now);
+  const usesGroups = inviter_groups.length > 0 || (record?.groups.length ?? 0) > 0;
+  const usesRoles = own.permissions.grants.some(({ custom_role }) => custom_role !== undefined);
+  const usesRank = permissions.superAdmin;
+  const unchanged: Write[] = [
+    { check: key, if: record ? { version: record.version } : "absent" },
+    ...(usesGroups
+      ? [{ check: groupsKey(accountId), if: groups ? { version: groups.version } : ("absent" as const) }]
+      : []),
+    ...(usesRoles
+      ? [{ check: rolesKey(accountId), if: roles ? { version: roles.version } : ("absent" as const) }]
+      : []),
+    ...(usesRank ? [{ check: userKey(principal.id), if: user ? { version: user.version } : ("absent" as const) }] : []),
+  ];
+  return { principal, permissions, roles: roles ?? noRoles, now: () => now, unchanged };
+}
+
+const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== undefined;
+
+/**
+ * What an invitation gives now: what the inviter still holds, for as long, and what has not ended, on resources and by
+ * roles that still exist. `unchanged` makes a transaction fail if a resource or a role is deleted meanwhile.
+ */
+async function whatIsGiven(
+  table: Reader,
+  accountId: string,
+  { access }: StoredInvitation,
+  { principal, permissions, roles: own, now }: Inviter,
+): Promise<{ access: StoredAccess[]; given: Grantable[]; unchanged: Write[] }> {
+  const mayManage = covers(permissions, "auth.manage", []);
+  const giver = { permissions, principal, table, now };
+  const checked = await Promise.all(
+    access.map(async (one) => {
+      const grantable = grantableOf(one);
+      const located = one.scope ? await locate(table, accountId, one.scope) : { scopes: [] };
+      const exists = located !== undefined && (!isCustom(one) || Object.hasOwn(own.roles, one.custom_role ?? ""));
+      const isGiven =
+        mayManage &&
+        exists &&
+        isLive(one.expires_at, now().toISOString()) &&
+        (await isHeld(giver, accountId, permissionOf(grantable)));
+      return { one: { ...one, is_given: isGiven }, grantable, isGiven, present: located?.present };
+    }),
+  );
+  const given = checked.filter(({ isGiven }) => isGiven);
+  return {
+    access: checked.map(({ one }) => one),
+    given: given.map(({ grantable }) => grantable),
+    unchanged: [
+      ...given.flatMap(({ present }) => (present ? [present] : [])),
+      // A role is deleted only if nobody has been given it since the deletion has begun.
+      ...(given.some(({ one }) => isCustom(one)) ? [rolesWrite(accountId, own, own.roles)] : []),
+    ],
+  };
+}
+
+/**
+ * Plans what a subject is given and does not hold without an end already. An ownership that would end gets no end.
+ */
+async function planGiven(
+  table: Reader,
+  accountId: string,
+  subject: Subject,
+  given: readonly Grantable[],
+  { author, profile }: { author: { by: string; now: Date }; profile: Profile },
+): Promise<{ writes: Write[]; changes: Change[] }> {
+  const held = await readHeld(table, accountId, subject);
+  if (given.some(({ kind }) => kind === "account_owner") && held?.owner_grant_id !== undefined) {
+    const [ownership] = await getAssignments(table, accountId, [held.owner_grant_id]);
+    if (ownership && ownership.expires_at === undefined) return { writes: [], changes: [] };
+    if (ownership && isLive(ownership.expires_at, author.now.toISOString())) {
+      return planNewEnd(table, accountId, ownership, undefined);
+    }
+  }
+  const isNew = (grantable: Grantable) =>
+    !held?.grants.some((grant) => grant.expires_at === undefined && grantMatches(grant, grantable));
+  return planAssignments(table, accountId, subject, given.filter(isNew), author, profile);
+}

@@ -1,0 +1,286 @@
+import { createHash, randomBytes } from "node:crypto";
+
+import * as z from "zod";
+
+import { AccountParams } from "../../accounts/account.ts";
+import { Capability, RoleKey } from "../../auth/capabilities.ts";
+import { ResourceType, Scope } from "../../auth/permissions.ts";
+import { defineKind } from "../../changes/kind.ts";
+import { Id, ordinalOf } from "../../core/ids.ts";
+import { lines, orNothing } from "../../core/text.ts";
+import { dayMs, later, Timestamp } from "../../core/time.ts";
+import type { Grantable } from "../../grants/assignments.ts";
+import { TargetEmail } from "../../mail/forwarding/target.ts";
+import { rowKey, type List } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
+import { checkResource, GrantEnd, resourceMembers, roleOf, scopeOf } from "../authorizations.ts";
+
+/*
+ * The worker that sends the mail of an invitation generates the token of its link. Only the hash is stored.
+ *
+ * Access patterns
+ *   invitations of an account, oldest first, and one by its id   ACCOUNT#<id> / LIST#invitations
+ *   the last invitation of an address                            ACCOUNT#<id> / INVITED#<address>
+ *   the invitation that a link belongs to                        INVITATION#<SHA-256 of its token> / TOKEN
+ */
+export const invitationsOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "invitations" });
+export const invitationKey = (accountId: string, id: string): Key =>
+  rowKey(invitationsOf(accountId), ordinalOf(id) ?? 2 ** 40);
+export const invitedKey = (accountId: string, email: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `INVITED#${email}`,
+});
+export const tokenKey = (tokenHash: string): Key => ({ PK: `INVITATION#${tokenHash}`, SK: "TOKEN" });
+
+export const hashOfToken = (token: string): string => createHash("sha256").update(token).digest("hex");
+/** Generates the token of a link: 128 random bits. */
+export const newToken = (): string => randomBytes(16).toString("base64url");
+
+const validDays = 7;
+
+/** How long a link that has ended is recognised, so that its page can say why it does not work. */
+const recognisedMs = 30 * dayMs;
+/** The `ttl` of a link's token, in seconds since 1970. */
+export const ttlOf = (expiresAt: string): number => Math.ceil((Date.parse(expiresAt) + recognisedMs) / 1_000);
+
+export const InvitationParams = AccountParams.extend({
+  invitation_id: Id.meta({ description: "The invitation's id." }),
+});
+
+/** The most roles and grants of an invitation: its acceptance is one transaction. */
+const mostAccess = 10;
+
+const RoleName = z
+  .string()
+  .min(1)
+  .max(64)
+  .meta({ description: "The role: a key of `auth.roles.list`, such as `viewer`." });
+
+const InvitedRole = z
+  .strictObject({ role_key: RoleName, ...resourceMembers, expires_at: GrantEnd })
+  .superRefine(checkResource);
+const InvitedGrant = z
+  .strictObject({
+    capability_key: Capability.meta({ description: "The capability." }),
+    ...resourceMembers,
+    expires_at: GrantEnd,
+  })
+  .superRefine(checkResource);
+
+export const NewInvitation = z
+  .strictObject({
+    email: TargetEmail.meta({ description: "The address of the person, who has to sign in with it." }),
+    account_owner: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whether the person becomes an owner of the account. Owners need no roles and grants." }),
+    roles: z.array(InvitedRole).max(mostAccess).default([]).meta({ description: "The roles that the person gets." }),
+    grants: z
+      .array(InvitedGrant)
+      .max(mostAccess)
+      .default([])
+      .meta({
+        description: `The capabilities that the person gets. Roles and capabilities together are ${mostAccess} at most.`,
+      }),
+    message: orNothing(lines({ most: 300, description: "A message to the person, which is in the mail." })),
+  })
+  .superRefine(({ account_owner, roles, grants }, context) => {
+    const complain = (name: string, message: string) => context.addIssue({ code: "custom", path: [name], message });
+    const count = roles.length + grants.length;
+    if (account_owner && count > 0) complain("account_owner", "An owner needs no roles and grants. Leave them out");
+    if (!account_owner && count === 0) complain("roles", "Give a role, a grant, or account_owner");
+    if (count > mostAccess) complain("grants", `Give ${mostAccess} roles and grants at most`);
+  })
+  .meta({
+    id: "InvitationCreate",
+    description: "A person to invite, and what the person gets.",
+    examples: [{ email: "ada@example.com", roles: [{ role_key: "editor" }] }],
+  });
+export type NewInvitation = z.output<typeof NewInvitation>;
+
+export const StoredAccess = z.object({
+  kind: z.enum(["account_owner", "capability", "role", "custom_role"]),
+  capability: Capability.optional(),
+  role: RoleKey.optional(),
+  /** The key of a role that the account has made. */
+  custom_role: z.string().optional(),
+  scope: Scope.optional(),
+  expires_at: z.string().optional(),
+  /** Whether it was given; absent until the invitation is accepted. */
+  is_given: z.boolean().optional(),
+});
+export type StoredAccess = z.output<typeof StoredAccess>;
+
+/** An invitation as it is stored. */
+export const StoredInvitation = z.object({
+  id: z.string(),
+  email: z.string(),
+  /** A pending invitation has expired when `expires_at` is over. */
+  state: z.enum(["pending", "accepted", "revoked"]),
+  access: z.array(StoredAccess),
+  message: z.string().nullable(),
+  inviter: z.object({ type: z.enum(["user", "service_account"]), id: z.string(), email: z.string().nullable() }),
+  /** The ids of the groups of the account that the inviter's token named. */
+  inviter_groups: z.array(z.string()),
+  created_at: z.string(),
+  expires_at: z.string(),
+  /**
+   * The progress of the mail.
+   * - `asked`: the mail has to be sent.
+   * - `sending`: a worker is sending the mail.
+   * - `mailed`: a server accepted the mail for delivery.
+   * - `refused`: a server refused the mail permanently.
+   */
+  mail: z.enum(["asked", "sending", "mailed", "refused"]),
+  /** No other worker sends the mail before this time. */
+  lease_until: z.string(),
+  /** SHA-256 of the token of the last mail, in hex. */
+  token_hash: z.string().optional(),
+  accepted_at: z.string().nullable(),
+  accepted_by: z.string().nullable(),
+  revoked_at: z.string().nullable(),
+  version: z.int(),
+});
+export type StoredInvitation = z.output<typeof StoredInvitation>;
+
+/** The state of an invitation that is made now: its mail has to be sent. */
+export const newInvitation = (id: string, now: Date) => ({
+  id,
+  state: "pending" as const,
+  expires_at: later(now, validDays * dayMs),
+  mail: "asked" as const,
+  lease_until: "",
+  accepted_at: null,
+  accepted_by: null,
+  revoked_at: null,
+});
+
+/** The invitation that a link belongs to. The invitation says whether the link is still valid. */
+export const StoredToken = z.object({ account_id: z.string(), invitation_id: z.string() });
+
+const Status = z.enum(["pending", "accepted", "revoked", "expired"]);
+type Status = z.output<typeof Status>;
+
+export const InvitedAccess = z
+  .object({
+    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "What the person gets." }),
+    capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
+    role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
+    resource_type: ResourceType.nullable().meta({
+      description: "The type of the resource to which it is narrowed. Null for the whole account.",
+    }),
+    resource_id: z.string().nullable().meta({
+      description: "The id of the resource to which it is narrowed. Null for the whole account.",
+    }),
+    expires_at: Timestamp.nullable().meta({ description: "When it ends by itself. Null if it does not end." }),
+    is_given: z.boolean().nullable().meta({
+      description:
+        "Whether the person got it. False if the inviter no longer held it when the invitation was accepted, or if it has ended, or if the resource or the role was deleted. Null until the invitation is accepted.",
+    }),
+  })
+  .meta({ id: "InvitedAccess", description: "A role, a capability or the ownership that an invitation gives." });
+
+export const Invitation = z
+  .object({
+    id: Id.meta({ description: "The invitation's id." }),
+    email: z.string().meta({ description: "The address of the invited person." }),
+    status: Status.meta({ description: "A pending invitation can be accepted until `expires_at`." }),
+    access: z.array(InvitedAccess).meta({ description: "What the person gets." }),
+    message: z.string().nullable().meta({ description: "The message to the person." }),
+    mail_status: z.enum(["queued", "sent", "refused"]).meta({
+      description:
+        "`queued`: the mail has not been sent yet. `sent`: a server accepted it for delivery. `refused`: the recipient's server does not accept mail to this address.",
+    }),
+    invited_by_id: Id.meta({ description: "The user or service account that invited the person." }),
+    invited_by_email: z.string().nullable().meta({ description: "The address of the inviter, if it is known." }),
+    created_at: Timestamp.meta({ description: "When the person was first invited." }),
+    expires_at: Timestamp.meta({ description: "Until when the invitation can be accepted." }),
+    accepted_at: Timestamp.nullable().meta({ description: "When the invitation was accepted." }),
+    accepted_by_user_id: Id.nullable().meta({ description: "The user who accepted the invitation." }),
+    revoked_at: Timestamp.nullable().meta({ description: "When the invitation was revoked." }),
+  })
+  .meta({ id: "Invitation", description: "An invitation of a person to an account." });
+export type Invitation = z.output<typeof Invitation>;
+
+export const invitationKind = defineKind({
+  name: "auth.invitation",
+  verbs: ["created", "replaced", "accepted", "revoked"],
+  view: Invitation,
+  seenWith: "auth.manage",
+});
+
+export const invitationStatus = (
+  { state, expires_at }: Pick<StoredInvitation, "state" | "expires_at">,
+  now: Date,
+): Status => (state === "pending" && expires_at <= now.toISOString() ? "expired" : state);
+
+export const accessView = (access: readonly StoredAccess[]): z.output<typeof InvitedAccess>[] =>
+  access.map(({ kind, capability, role, custom_role, scope, expires_at, is_given }) => ({
+    kind: kind === "custom_role" ? "role" : kind,
+    capability_key: capability ?? null,
+    role_key: role ?? custom_role ?? null,
+    resource_type: scope?.type ?? null,
+    resource_id: scope?.id ?? null,
+    expires_at: expires_at ?? null,
+    is_given: is_given ?? null,
+  }));
+
+const mailStatus = { asked: "queued", sending: "queued", mailed: "sent", refused: "refused" } as const;
+
+export const invitationView = (stored: StoredInvitation, now: Date): Invitation => ({
+  id: stored.id,
+  email: stored.email,
+  status: invitationStatus(stored, now),
+  access: accessView(stored.access),
+  message: stored.message,
+  mail_status: mailStatus[stored.mail],
+  invited_by_id: stored.inviter.id,
+  invited_by_email: stored.inviter.email,
+  created_at: stored.created_at,
+  expires_at: stored.expires_at,
+  accepted_at: stored.accepted_at,
+  accepted_by_user_id: stored.accepted_by,
+  revoked_at: stored.revoked_at,
+});
+
+/** What a person is invited to, with the path to each in the body. */
+export function invitedAccess(
+  accountId: string,
+  { account_owner, roles, grants }: NewInvitation,
+): { access: Grantable; path: (string | number)[] }[] {
+  if (account_owner) return [{ access: { kind: "account_owner" }, path: ["account_owner"] }];
+  return [
+    ...roles.map(({ role_key, expires_at, ...resource }, index) => ({
+      access: { ...roleOf(role_key), scope: scopeOf(accountId, resource), expires_at: expires_at ?? undefined },
+      path: ["roles", index],
+    })),
+    ...grants.map(({ capability_key: capability, expires_at, ...resource }, index) => ({
+      access: {
+        kind: "capability" as const,
+        capability,
+        scope: scopeOf(accountId, resource),
+        expires_at: expires_at ?? undefined,
+      },
+      path: ["grants", index],
+    })),
+  ];
+}
+
+/** The permission that a stored invitation gives. */
+export function grantableOf({ kind, capability, role, custom_role, scope, expires_at }: StoredAccess): Grantable {
+  if (kind === "role" && role !== undefined) return { kind, role, scope, expires_at };
+  if (kind === "custom_role" && custom_role !== undefined) return { kind, custom_role, scope, expires_at };
+  if (kind === "capability" && capability !== undefined) return { kind, capability, scope, expires_at };
+  return { kind: "account_owner" };
+}
+
+/** An invitation by its id; undefined if the account does not have it. */
+export async function findInvitation(
+  table: Reader,
+  accountId: string,
+  id: string,
+): Promise<StoredInvitation | undefined> {
+  const stored = await table.get(invitationKey(accountId, id), StoredInvitation);
+  return stored?.id === id ? stored : undefined;
+}

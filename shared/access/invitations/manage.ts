@@ -1,0 +1,178 @@
+import * as z from "zod";
+
+import { claimedGroups, noRoles, type RolesRecord } from "../../accounts/standing.ts";
+import { emailOf } from "../../auth/principal.ts";
+import { change } from "../../changes/kind.ts";
+import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { idWithOrdinal } from "../../core/ids.ts";
+import { type OrderedPage, spanOf } from "../../core/page.ts";
+import { capabilitiesGiven, requireEffect, type Grantable } from "../../grants/assignments.ts";
+import type { Context, Expected } from "../../http/route.ts";
+import { planMail, aheadOfMails } from "../../mail/forwarding/request.ts";
+import { aheadOfList, aheadOfRows, appendRows, readList, readRows } from "../../table/ranked-list.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { permissionOf } from "../authorizations.ts";
+import { requireToHold } from "../escalation.ts";
+import { readRoles } from "../roles.ts";
+import { aheadOfScope, locate } from "../scopes.ts";
+import {
+  findInvitation,
+  type Invitation,
+  invitationKey,
+  invitationKind,
+  invitationsOf,
+  invitationView,
+  invitedAccess,
+  invitedKey,
+  newInvitation,
+  type NewInvitation,
+  invitationStatus,
+  StoredAccess,
+  StoredInvitation,
+} from "./invitation.ts";
+
+const LastInvited = z.object({ id: z.string() });
+
+/** Runs a check of a part of the body, and puts the path of the part before the location of its errors. */
+function at(path: readonly (string | number)[], check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    if (!(error instanceof InvalidInput)) throw error;
+    throw new InvalidInput(error.errors.map((one) => ({ ...one, loc: ["body", ...path, ...one.loc.slice(1)] })));
+  }
+}
+
+/** The items that `createInvitation` reads. */
+export function aheadOfInvitation(accountId: string, body: NewInvitation, expected: Expected, now: Date): Ahead {
+  const scopes = invitedAccess(accountId, body).flatMap(({ access }) => {
+    const scope = "scope" in access ? access.scope : undefined;
+    return scope ? aheadOfScope(accountId, scope, expected) : [];
+  });
+  const mails = aheadOfMails(accountId, [body.email], now);
+  return aheadOfList(invitationsOf(accountId), [], [invitedKey(accountId, body.email), ...mails, ...scopes]);
+}
+
+const readRolesNamed = async (
+  table: Reader,
+  accountId: string,
+  invited: readonly { access: Grantable }[],
+): Promise<RolesRecord> =>
+  invited.some(({ access }) => access.kind === "custom_role") ? readRoles(table, accountId) : noRoles;
+
+/** Checks that the caller may give what the body promises, and that it has an effect. Returns it as it is stored. */
+async function checkAccess(accountId: string, body: NewInvitation, context: Context): Promise<StoredAccess[]> {
+  const invited = invitedAccess(accountId, body);
+  const own = await readRolesNamed(context.table, accountId, invited);
+  for (const { access, path } of invited) {
+    if (access.kind === "custom_role" && !Object.hasOwn(own.roles, access.custom_role)) {
+      const msg = "There is no such role in this account (auth.roles.list shows the roles)";
+      throw new InvalidInput([{ loc: ["body", ...path, "role_key"], msg, type: "not_found" }]);
+    }
+    at(path, () => requireEffect(access, capabilitiesGiven(access, own)));
+    const scope = "scope" in access ? access.scope : undefined;
+    if (scope && !(await locate(context.table, accountId, scope))) {
+      const msg = `There is no such ${scope.type} in this account`;
+      throw new InvalidInput([{ loc: ["body", ...path, "resource_id"], msg, type: "not_found" }]);
+    }
+  }
+  const permissions = invited.map(({ access }) => permissionOf(access));
+  await requireToHold(context, accountId, permissions);
+  return invited.map(({ access }) => StoredAccess.parse(access));
+}
+
+/**
+ * Invites a person by e-mail. A worker sends the mail when it gets the event. An address has one pending invitation:
+ * another one replaces it, and the link of its mail no longer works. Throws:
+ * - 403 `would_escalate` if the caller does not hold what the person would get;
+ * - 422 for a resource that the account does not have, and for a capability or role that has no effect on it;
+ * - 429 if a limit on mails to strangers is reached.
+ */
+export async function createInvitation(accountId: string, body: NewInvitation, context: Context): Promise<Invitation> {
+  const { table, commit, principal, now } = context;
+  const access = await checkAccess(accountId, body, context);
+  const inviter = { type: principal.type, id: principal.id, email: emailOf(principal) ?? null };
+  const inviter_groups = claimedGroups(principal, accountId);
+  return commit(async () => {
+    const invitedAt = now();
+    const pointerKey = invitedKey(accountId, body.email);
+    const [{ state, others }, notes] = await Promise.all([
+      readList(table, invitationsOf(accountId), [], [pointerKey]),
+      planMail(table, accountId, body.email, invitedAt),
+    ]);
+    const pointer = others[0] && LastInvited.parse(others[0]);
+    const last = pointer && (await findInvitation(table, accountId, pointer.id));
+    const before = last && invitationStatus(last, invitedAt) === "pending" ? last : undefined;
+    const invitation: StoredInvitation = {
+      ...newInvitation(before?.id ?? idWithOrdinal(state.next), invitedAt),
+      email: body.email,
+      access,
+      message: body.message ?? null,
+      inviter,
+      inviter_groups,
+      created_at: before?.created_at ?? invitedAt.toISOString(),
+      version: (before?.version ?? 0) + 1,
+    };
+    const after = invitationView(invitation, invitedAt);
+    if (before) {
+      const { id, version } = before;
+      const views = { before: invitationView(before, invitedAt), after };
+      const put: Write = { put: { ...invitationKey(accountId, id), ...invitation }, if: { id, version } };
+      return { value: after, writes: [put, ...notes], changes: [change(invitationKind, "replaced", id, views)] };
+    }
+    const { id } = invitation;
+    const pointed: Write = { put: { ...pointerKey, id }, if: pointer ? { id: pointer.id } : "absent" };
+    const writes = [...appendRows(state, [invitation]), pointed, ...notes];
+    return { value: after, writes, changes: [change(invitationKind, "created", id, { after })] };
+  });
+}
+
+/** The items that `listInvitations` reads. */
+export const aheadOfInvitations = (accountId: string, page: OrderedPage): Ahead =>
+  aheadOfRows(invitationsOf(accountId), spanOf(page));
+
+/** A page of the invitations of an account, in the order of the page. */
+export async function listInvitations(
+  accountId: string,
+  page: OrderedPage,
+  { table, now }: Pick<Context, "table" | "now">,
+): Promise<{ items: Invitation[]; total: number }> {
+  const { rows, total } = await readRows(table, invitationsOf(accountId), spanOf(page));
+  return { items: rows.map((row) => invitationView(StoredInvitation.parse(row), now())), total };
+}
+
+export const invitationUsed = (detail: string): Problem => new Problem("invitation_used", detail);
+
+/** The items that `revokeInvitation` reads. */
+export const aheadOfInvitationById = (accountId: string, id: string): Ahead => ({
+  keys: [invitationKey(accountId, id)],
+});
+
+/**
+ * Revokes an invitation, so that its link no longer works. An invitation that was revoked before stays as it is. Throws 404,
+ * and 409 `invitation_used` for an invitation that was accepted.
+ */
+export function revokeInvitation(accountId: string, id: string, { table, commit, now }: Context): Promise<void> {
+  return commit(async () => {
+    const before = await findInvitation(table, accountId, id);
+    if (!before) throw notFound();
+    if (before.state === "accepted") {
+      throw invitationUsed("The invitation was accepted. Revoke the grants and roles of its user.");
+    }
+    if (before.state === "revoked") return { value: undefined, writes: [], changes: [] };
+    const revokedAt = now();
+    const set = { state: "revoked" as const, revoked_at: revokedAt.toISOString() };
+    const { version } = before;
+    const views = {
+      before: invitationView(before, revokedAt),
+      after: invitationView({ ...before, ...set }, revokedAt),
+    };
+    return {
+      value: undefined,
+      writes: [{ update: invitationKey(accountId, id), set, add: { version: 1 }, if: { id, version } }],
+      changes: [change(invitationKind, "revoked", id, views)],
+    };
+  });
+}

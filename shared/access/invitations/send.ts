@@ -1,0 +1,83 @@
+import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import type { Log } from "../../core/log.ts";
+import { later } from "../../core/time.ts";
+import { MailRefused, type Mail } from "../../providers/mail/mail.ts";
+import type { Table } from "../../table/table.ts";
+import {
+  findInvitation,
+  hashOfToken,
+  invitationKey,
+  newToken,
+  invitationStatus,
+  type StoredInvitation,
+  tokenKey,
+  ttlOf,
+} from "./invitation.ts";
+import { invitationLetter } from "./letter.ts";
+
+export type SendWork = { table: Table; mail: Mail; publicUrl: string; now: () => Date; log: Log };
+
+/** The lease of a worker, in milliseconds: longer than one invocation lasts. */
+const leaseMs = 60_000;
+
+/**
+ * Sends the mail of an invitation, if it is due. The token of its link is new, and exists only in the mail.
+ * - A repeated call sends no second mail, unless the first call failed before it stored that the mail was accepted. The link
+ *   of the second mail then replaces the first.
+ * - Throws 503 if the mail server does not answer, and an Error while another worker sends the mail. The caller has to call
+ *   again.
+ */
+export async function sendInvitation(accountId: string, id: string, work: SendWork): Promise<void> {
+  const { table, mail, publicUrl, log } = work;
+  const account = await table.get(accountKey(accountId), StoredAccount);
+  if (account?.status !== "active" && account?.status !== "past_due") return;
+  const token = newToken();
+  const leased = await takeLease(accountId, id, token, work);
+  if (!leased) return;
+  const { version } = leased;
+  const settle = (state: StoredInvitation["mail"]) =>
+    table.attempt({ update: invitationKey(accountId, id), set: { mail: state, lease_until: "" }, if: { id, version } });
+  const letter = invitationLetter(leased, { accountName: account.name, link: `${publicUrl}/invitation#${token}` });
+  try {
+    await mail.send({ id: `${id}.${version}`, to: leased.email, ...letter });
+  } catch (error) {
+    if (!(error instanceof MailRefused)) {
+      await settle("asked").catch(() => undefined);
+      throw error;
+    }
+    log.info("mail refused", { account_id: accountId, invitation_id: id });
+    await settle("refused");
+    return;
+  }
+  await settle("mailed");
+}
+
+/**
+ * Takes the lease of a due mail, and stores the hash of the new token in place of the former one. Returns the invitation as
+ * it is then; undefined if no mail is due. Throws while another worker is sending.
+ */
+async function takeLease(
+  accountId: string,
+  id: string,
+  token: string,
+  { table, now }: SendWork,
+): Promise<StoredInvitation | undefined> {
+  const token_hash = hashOfToken(token);
+  return table.commit(async () => {
+    const invitation = await findInvitation(table, accountId, id);
+    const at = now();
+    const isDue =
+      invitation && invitationStatus(invitation, at) === "pending" && ["asked", "sending"].includes(invitation.mail);
+    if (!isDue) return { value: undefined, writes: [] };
+    const { version, mail, lease_until, expires_at } = invitation;
+    if (mail === "sending" && lease_until > at.toISOString()) throw new Error("Another worker is sending this mail.");
+    const set = { mail: "sending" as const, lease_until: later(at, leaseMs), token_hash };
+    return {
+      value: { ...invitation, ...set, version: version + 1 },
+      writes: [
+        { update: invitationKey(accountId, id), set, add: { version: 1 }, if: { id, version } },
+        { put: { ...tokenKey(token_hash), account_id: accountId, invitation_id: id, ttl: ttlOf(expires_at) } },
+      ],
+    };
+  });
+}

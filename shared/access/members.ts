@@ -1,0 +1,321 @@
+import * as z from "zod";
+
+import {
+  AccessRecord,
+  accessKey,
+  claimedGroups,
+  type GrantHolder,
+  groupsKey,
+  GroupsRecord,
+  isSuperAdmin,
+  noGroups,
+  userKey,
+  withAncestors,
+} from "../accounts/standing.ts";
+import { capabilities, Capability } from "../auth/capabilities.ts";
+import { covers, isLive, type Permissions, ResourceType, type Scope } from "../auth/permissions.ts";
+import { Id } from "../core/ids.ts";
+import { type PageQuery, spanOf } from "../core/page.ts";
+import { Timestamp } from "../core/time.ts";
+import type { Subject } from "../grants/holders.ts";
+import type { Context, Expected } from "../http/route.ts";
+import { rangeOfRows } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+import type { Reader } from "../table/table.ts";
+import type { Item } from "../table/writes.ts";
+import { groupsOf } from "./groups/group.ts";
+import { serviceAccountKey, serviceAccountRange } from "./service-account.ts";
+
+/*
+ * Access patterns
+ *   all users and service accounts with an access record   ACCOUNT#<id> / ACCESS#
+ *   the names of groups and service accounts               LIST#groups, SERVICE_ACCOUNT#
+ */
+const MemberType = z.enum(["user", "service_account"]);
+
+const HeldAccess = z
+  .object({
+    id: Id.meta({ description: "The id of the grant or of the role assignment." }),
+    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "What it gives." }),
+    capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
+    role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
+    resource_type: ResourceType.nullable().meta({
+      description: "The type of the resource to which it is narrowed. Null for the whole account.",
+    }),
+    resource_id: z.string().nullable().meta({
+      description: "The id of the resource to which it is narrowed. Null for the whole account.",
+    }),
+    expires_at: Timestamp.nullable().meta({ description: "When it ends by itself. Null if it does not end." }),
+    group_id: Id.nullable().meta({
+      description: "The group that holds it. Null if the member holds it without a group.",
+    }),
+    group_name: z.string().nullable().meta({ description: "The name of the group." }),
+  })
+  .meta({ id: "HeldAccess", description: "A grant or an assigned role that a member holds." });
+type HeldAccess = z.output<typeof HeldAccess>;
+
+export const AccountMember = z
+  .object({
+    subject_id: Id.meta({ description: "The id of the user or service account." }),
+    subject_type: MemberType.meta({ description: "The type of the member." }),
+    email: z.string().nullable().meta({
+      description: "The user's e-mail address. Null for a service account, and until the user's token has told it.",
+    }),
+    name: z.string().nullable().meta({
+      description: "The user's full name if it is known, or the service account's name.",
+    }),
+    is_owner: z.boolean().meta({ description: "Whether the member owns the account, directly or by a group." }),
+    access: z.array(HeldAccess).meta({
+      description: "What the member holds, first without a group and then by each group. Owners hold everything.",
+    }),
+  })
+  .meta({ id: "AccountMember", description: "A user or service account with access to the account." });
+type AccountMember = z.output<typeof AccountMember>;
+
+export const MyPermissions = z
+  .object({
+    account_id: Id.meta({ description: "The account." }),
+    is_owner: z.boolean().meta({ description: "Whether you own the account, directly or by a group." }),
+    is_super_admin: z.boolean().meta({ description: "Whether you may do everything in every account." }),
+    capability_keys: z.array(Capability).meta({ description: "The capabilities that you hold on the whole account." }),
+    scopes: z
+      .array(
+        z.object({
+          resource_type: ResourceType.meta({ description: "The type of the resource." }),
+          resource_id: z.string().meta({ description: "The id of the resource." }),
+          capability_keys: z.array(Capability).meta({
+            description: "The capabilities that you hold on this resource, and those on the whole account.",
+          }),
+        }),
+      )
+      .meta({ description: "The resources to which some of your access is narrowed." }),
+    access: z.array(HeldAccess).meta({ description: "The grants and roles from which you have your permissions." }),
+  })
+  .meta({ id: "MyPermissions", description: "What the owner of the token may do in an account." });
+
+/** The members by which lists name subjects besides their ids. */
+export const subjectMembers = {
+  subject_email: z.string().nullable().meta({
+    description: "The e-mail address of a user. Null if it is not known, and for other subjects.",
+  }),
+  subject_name: z.string().nullable().meta({
+    description: "The user's full name if it is known, or the name of the group or service account.",
+  }),
+};
+
+type NameOf = (subject: { type: string; id: string }) => { email: string | null; name: string | null };
+
+/** Adds the names of their subjects to items. */
+export const withSubjects = <T extends { subject_id: string; subject_type: string }>(
+  items: readonly T[],
+  nameOf: NameOf,
+): (T & { subject_email: string | null; subject_name: string | null })[] =>
+  items.map((item) => {
+    const { email, name } = nameOf({ type: item.subject_type, id: item.subject_id });
+    return { ...item, subject_email: email, subject_name: name };
+  });
+
+/** The names of an account's people, service accounts and groups. */
+type Directory = {
+  records: readonly { subject: Subject & { type: "user" | "service_account" }; record: AccessRecord }[];
+  /** The name and the e-mail address of a subject; null for what is not known. */
+  of: NameOf;
+};
+
+const recordsRange = (accountId: string) => {
+  const { PK: partition } = accessKey(accountId, { type: "", id: "" });
+  return { partition, from: "ACCESS#", to: "ACCESS#~" };
+};
+const groupRange = (accountId: string) => rangeOfRows(groupsOf(accountId));
+
+/** The items that `readDirectory` reads. */
+const aheadOfDirectory = (accountId: string): Required<Pick<Ahead, "ranges">> => ({
+  ranges: [recordsRange(accountId), groupRange(accountId), serviceAccountRange(accountId)],
+});
+
+/** The items that a list reads, with those that name its subjects. */
+export const aheadWithNames = (accountId: string, { ranges = [], ...rest }: Ahead): Ahead => ({
+  ...rest,
+  ranges: [...ranges, ...aheadOfDirectory(accountId).ranges],
+});
+
+const Named = z.object({ id: z.string(), name: z.string() });
+
+const namesById = (items: readonly Item[]): [string, string][] =>
+  items.map((item) => {
+    const { id, name } = Named.parse(item);
+    return [id, name];
+  });
+
+const fullName = ({ first_name, last_name }: AccessRecord): string | null =>
+  [first_name, last_name].filter((part) => part !== undefined).join(" ") || null;
+
+const memberSubject = ({ SK }: Item): Directory["records"][number]["subject"] => {
+  const [, type, id = ""] = SK.split("#");
+  return { type: MemberType.parse(type), id };
+};
+
+/** Reads who has an access record in an account, and the names of users, groups and service accounts. */
+export async function readDirectory(table: Reader, accountId: string): Promise<Directory> {
+  const [people, groups, programs] = await Promise.all(
+    aheadOfDirectory(accountId).ranges.map(({ partition, from, to }) => table.between(partition, from, to)),
+  );
+  const records = (people ?? []).map((item) => ({ subject: memberSubject(item), record: AccessRecord.parse(item) }));
+  const names = new Map([...namesById(groups ?? []), ...namesById(programs ?? [])]);
+  const users = new Map(
+    records.flatMap(({ subject: { type, id }, record }) => (type === "user" ? [[id, record]] : [])),
+  );
+  return {
+    records,
+    of: ({ type, id }) => {
+      if (type !== "user") return { email: null, name: names.get(id) ?? null };
+      const record = users.get(id);
+      return { email: record?.email ?? null, name: record ? fullName(record) : null };
+    },
+  };
+}
+
+/** The names of some users and service accounts, for a page of them. */
+export async function readNames(
+  table: Reader,
+  accountId: string,
+  subjects: readonly { subject_id: string; subject_type: string }[],
+): Promise<NameOf> {
+  const ids = (type: string) => subjects.flatMap((one) => (one.subject_type === type ? [one.subject_id] : []));
+  const [userIds, programIds] = [ids("user"), ids("service_account")];
+  const items = await table.getMany([
+    ...userIds.map((id) => accessKey(accountId, { type: "user", id })),
+    ...programIds.map((id) => serviceAccountKey(accountId, id)),
+  ]);
+  const users = new Map(
+    userIds.flatMap((id, index) => (items[index] ? [[id, AccessRecord.parse(items[index])] as const] : [])),
+  );
+  const programs = new Map(namesById(items.slice(userIds.length).filter((item) => item !== undefined)));
+  return ({ type, id }) => {
+    const record = type === "user" ? users.get(id) : undefined;
+    return { email: record?.email ?? null, name: record ? fullName(record) : (programs.get(id) ?? null) };
+  };
+}
+
+/** What a holder holds at a time. */
+function accessIn(
+  { owner_grant_id, owner_expires_at, grants }: GrantHolder,
+  group: { id: string; name: string | null } | undefined,
+  at: string,
+): HeldAccess[] {
+  const common = { group_id: group?.id ?? null, group_name: group?.name ?? null };
+  const isOwning = owner_grant_id !== undefined && isLive(owner_expires_at, at);
+  const ended = owner_expires_at ?? null;
+  const owned: HeldAccess[] = isOwning
+    ? [{ ...nothingNarrower, id: owner_grant_id, kind: "account_owner", expires_at: ended, ...common }]
+    : [];
+  const live = grants.filter(({ expires_at }) => isLive(expires_at, at));
+  const granted = live.map(({ id, capability, role, custom_role, scope, expires_at }): HeldAccess => ({
+    id,
+    kind: capability === undefined ? "role" : "capability",
+    capability_key: capability ?? null,
+    role_key: role ?? custom_role ?? null,
+    resource_type: scope?.type ?? null,
+    resource_id: scope?.id ?? null,
+    expires_at: expires_at ?? null,
+    ...common,
+  }));
+  return [...owned, ...granted];
+}
+
+const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
+
+/** What somebody holds at a time: directly, and by some groups and the groups above them. */
+function accessOf(
+  record: AccessRecord | undefined,
+  groups: GroupsRecord,
+  groupIds: readonly string[],
+  { nameOf, now }: { nameOf: (groupId: string) => string | null; now: Date },
+): HeldAccess[] {
+  const at = now.toISOString();
+  const inGroups = withAncestors(groups, groupIds).flatMap((id) => {
+    const holder = groups.groups[id];
+    return holder ? accessIn(holder, { id, name: nameOf(id) }, at) : [];
+  });
+  return [...(record ? accessIn(record, undefined, at) : []), ...inGroups];
+}
+
+const isOwned = (access: readonly HeldAccess[]): boolean => access.some(({ kind }) => kind === "account_owner");
+
+/** The items that `listMembers` reads. */
+export const aheadOfAccountMembers = (accountId: string): Ahead => ({
+  ...aheadOfDirectory(accountId),
+  keys: [groupsKey(accountId)],
+});
+
+/**
+ * A page of the members of an account: first the users and then the service accounts, each by their ids. Without users
+ * who are members only by the `groups` claim of their token, and without service accounts that hold nothing.
+ */
+export async function accountMembers(
+  accountId: string,
+  page: PageQuery,
+  { table, now }: Pick<Context, "table" | "now">,
+): Promise<{ items: AccountMember[]; total: number }> {
+  const [directory, stored] = await Promise.all([
+    readDirectory(table, accountId),
+    table.get(groupsKey(accountId), GroupsRecord),
+  ]);
+  const groups = stored ?? noGroups;
+  const nameOf = (id: string) => directory.of({ type: "group", id }).name;
+  const members = directory.records.flatMap(({ subject, record }): AccountMember[] => {
+    const access = accessOf(record, groups, record.groups, { nameOf, now: now() });
+    if (access.length === 0 && withAncestors(groups, record.groups).length === 0) return [];
+    const { type: subject_type, id: subject_id } = subject;
+    return [{ subject_id, subject_type, ...directory.of(subject), is_owner: isOwned(access), access }];
+  });
+  const [users, programs] = [members.filter(isUser), members.filter((member) => !isUser(member))];
+  const { skip, take } = spanOf(page);
+  return { items: [...users, ...programs].slice(skip, skip + take), total: members.length };
+}
+
+const isUser = ({ subject_type }: AccountMember): boolean => subject_type === "user";
+
+/** The items that authorization and `myPermissions` read. */
+export function aheadOfMyPermissions(accountId: string, { principal }: Expected): Ahead {
+  const record = accessKey(accountId, principal);
+  const keys = [record, record, groupsKey(accountId), ...(principal.type === "user" ? [userKey(principal.id)] : [])];
+  return { keys, ranges: [groupRange(accountId)] };
+}
+
+/** What the caller may do in an account, and by which grants, roles and groups. The caller is a member of the account. */
+export async function myPermissions(
+  accountId: string,
+  { table, principal, permissions: own, now }: Pick<Context, "table" | "principal" | "permissions" | "now">,
+): Promise<z.output<typeof MyPermissions>> {
+  const { partition, from, to } = groupRange(accountId);
+  const [record, stored, groupRows, isSuper] = await Promise.all([
+    table.get(accessKey(accountId, principal), AccessRecord),
+    table.get(groupsKey(accountId), GroupsRecord),
+    table.between(partition, from, to),
+    isSuperAdmin(table, principal, now()),
+  ]);
+  const names = new Map(namesById(groupRows));
+  const groupIds = [...(record?.groups ?? []), ...claimedGroups(principal, accountId)];
+  const access = accessOf(record, stored ?? noGroups, groupIds, {
+    nameOf: (id) => names.get(id) ?? null,
+    now: now(),
+  });
+  const permissions: Permissions = isSuper ? { ...own, everything: true } : own;
+  const scopes = new Map(
+    permissions.grants.flatMap(({ scope }) => (scope ? [[`${scope.type}#${scope.id}`, scope]] : [])),
+  );
+  const heldOn = (on: readonly Scope[]) => capabilities.filter((capability) => covers(permissions, capability, on));
+  return {
+    account_id: accountId,
+    is_owner: isOwned(access),
+    is_super_admin: isSuper,
+    capability_keys: heldOn([]),
+    scopes: [...scopes.values()].map((scope) => ({
+      resource_type: scope.type,
+      resource_id: scope.id,
+      capability_keys: heldOn([scope]),
+    })),
+    access,
+  };
+}

@@ -1,0 +1,41 @@
+import type { Principal } from "../auth/principal.ts";
+import { profileOf, type Profile } from "../auth/principal.ts";
+import type { Log } from "../core/log.ts";
+import type { Table } from "../table/table.ts";
+import { accessKey } from "./standing.ts";
+
+/** A profile is stored again an hour after the last time at the earliest, so that tokens that differ cost little. */
+const refreshMs = 3_600_000;
+
+/** A user's profile as an account stores it, and when it was stored. */
+export type StoredProfile = Profile & { profile_at?: string | undefined };
+
+/** The members of a user's token that the stored profile lacks or has otherwise; undefined if there are none. */
+function profileChange(principal: Principal, stored: Profile): Profile | undefined {
+  const changed = Object.entries(profileOf(principal)).filter(
+    ([name, value]) => stored[name as keyof Profile] !== value,
+  );
+  return changed.length === 0 ? undefined : Object.fromEntries(changed);
+}
+
+/**
+ * Stores the name and the e-mail address of a member as the member's token has them, if they have changed. Does nothing
+ * for somebody without an access record. Never throws: a later request tries again.
+ */
+export async function refreshProfile(
+  table: Pick<Table, "attempt">,
+  accountId: string,
+  principal: Principal,
+  stored: StoredProfile,
+  { now, log }: { now: () => Date; log: Log },
+): Promise<void> {
+  const changed = profileChange(principal, stored);
+  const at = now();
+  if (!changed || Date.parse(stored.profile_at ?? "") > at.getTime() - refreshMs) return;
+  try {
+    const set = { ...changed, profile_at: at.toISOString() };
+    await table.attempt({ update: accessKey(accountId, principal), set, if: "present" });
+  } catch (error) {
+    log.info("profile not stored", { account_id: accountId, error: String(error) });
+  }
+}

@@ -1,0 +1,109 @@
+import * as z from "zod";
+
+import type { Issuer } from "../core/environment.ts";
+import { Problem } from "../core/errors.ts";
+
+const issuerTimeoutMs = 5_000;
+
+const Metadata = z.object({
+  issuer: z.string(),
+  authorization_endpoint: z.url({ protocol: /^https$/ }).optional(),
+  token_endpoint: z.url({ protocol: /^https$/ }).optional(),
+  userinfo_endpoint: z.url({ protocol: /^https$/ }).optional(),
+});
+type Metadata = z.output<typeof Metadata>;
+
+const noAnswer = (): Problem =>
+  new Problem("upstream_unavailable", "The sign-in service does not answer. Try again.", { retry_after: 5 });
+
+/** Fetches JSON from an issuer. Throws 503 if there is no answer; undefined for another status than 200. */
+async function fetchJson(url: string, headers: Record<string, string> = {}): Promise<unknown> {
+  try {
+    const response = await fetch(url, {
+      headers: { accept: "application/json", ...headers },
+      redirect: "error",
+      signal: AbortSignal.timeout(issuerTimeoutMs),
+    });
+    if (response.status >= 500) throw new Error(`status ${response.status}`);
+    return response.status === 200 ? await response.json() : undefined;
+  } catch {
+    throw noAnswer();
+  }
+}
+
+/** How long a failure is remembered, so that an issuer that is down is not asked, and waited for, by every request. */
+const failureKeptMs = 5_000;
+
+const known = new Map<string, Promise<Metadata>>();
+const failed = new Map<string, number>();
+
+/** An issuer's metadata (OpenID Connect Discovery §4). Fetched once in a process; a failure is tried again after five seconds. */
+async function metadataOf({ issuer }: Issuer): Promise<Metadata> {
+  if (performance.now() - (failed.get(issuer) ?? -Infinity) < failureKeptMs) throw noAnswer();
+  const found = known.get(issuer) ?? readMetadata(issuer);
+  known.set(issuer, found);
+  try {
+    return await found;
+  } catch (error) {
+    known.delete(issuer);
+    failed.set(issuer, performance.now());
+    throw error;
+  }
+}
+
+async function readMetadata(issuer: string): Promise<Metadata> {
+  const url = `${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`;
+  const { data } = Metadata.safeParse(await fetchJson(url));
+  if (data?.issuer !== issuer) throw noAnswer();
+  return data;
+}
+
+/** How people sign in: the endpoints of the authorization code flow (RFC 6749 §4.1) and the parameters of the request. */
+export const SignIn = z
+  .object({
+    authorization_endpoint: z.string().meta({ description: "Where the browser is sent to sign in." }),
+    token_endpoint: z.string().meta({ description: "Where the page gets the token for the code." }),
+    client_id: z.string().meta({ description: "The public client. PKCE (RFC 7636) is required." }),
+    scope: z.string().meta({ description: "The scope of the request." }),
+    parameters: z.record(z.string(), z.string()).meta({ description: "Further parameters of the request." }),
+  })
+  .meta({ id: "SignIn", description: "How a person signs in at the issuer of access tokens." });
+export type SignIn = z.output<typeof SignIn>;
+
+/** How people sign in at the first issuer that lets them; null if none does. Throws 503 if its metadata cannot be read. */
+export async function signInAt(issuers: readonly Issuer[]): Promise<SignIn | null> {
+  const issuer = issuers.find(({ signIn }) => signIn !== undefined);
+  if (!issuer?.signIn) return null;
+  const { clientId, authorizationEndpoint, tokenEndpoint, scope, parameters } = issuer.signIn;
+  const isComplete = authorizationEndpoint !== undefined && tokenEndpoint !== undefined;
+  const metadata = isComplete ? undefined : await metadataOf(issuer);
+  const authorization_endpoint = authorizationEndpoint ?? metadata?.authorization_endpoint;
+  const token_endpoint = tokenEndpoint ?? metadata?.token_endpoint;
+  if (authorization_endpoint === undefined || token_endpoint === undefined) return null;
+  return { authorization_endpoint, token_endpoint, client_id: clientId, scope, parameters };
+}
+
+const UserInfo = z.object({
+  sub: z.string(),
+  email: z.string().min(1).max(320).optional(),
+  email_verified: z.union([z.boolean(), z.literal("true"), z.literal("false")]).optional(),
+});
+
+const Claims = z.object({ iss: z.string(), sub: z.string() });
+
+/**
+ * The verified e-mail address of a user, from the userinfo endpoint of the user's issuer (OpenID Connect Core §5.3).
+ * `token` is an access token that was verified before. Undefined if the issuer tells no address, does not say that the
+ * address is verified (without the claim, its setting says it), or answers about another subject. Throws 503 if the issuer does not answer.
+ */
+export async function emailAtIssuer(token: string, issuers: readonly Issuer[]): Promise<string | undefined> {
+  const payload = token.split(".")[1] ?? "";
+  const { iss, sub } = Claims.parse(JSON.parse(Buffer.from(payload, "base64url").toString()));
+  const issuer = issuers.find((one) => one.issuer === iss);
+  if (!issuer) return undefined;
+  const endpoint = issuer.userinfoEndpoint ?? (issuer.jwks ? undefined : (await metadataOf(issuer)).userinfo_endpoint);
+  if (endpoint === undefined) return undefined;
+  const { data } = UserInfo.safeParse(await fetchJson(endpoint, { authorization: `Bearer ${token}` }));
+  if (data?.sub !== sub) return undefined;
+  return String(data.email_verified ?? issuer.emailsAreVerified) === "true" ? data.email : undefined;
+}

@@ -1,0 +1,82 @@
+import { ordinalOf } from "../core/ids.ts";
+import { dayOf, startOf, type Day } from "../core/time.ts";
+import { readBalance, readEntries, movementKey } from "../ledger/ledger.ts";
+import { StoredMovement, type Entry } from "../ledger/movement.ts";
+import { rowKey } from "../table/ranked-list.ts";
+import type { Reader } from "../table/table.ts";
+import type { BillingState } from "../wallet/state.ts";
+import { StoredTransaction, transactionsOf } from "../wallet/transaction.ts";
+import { noVat, type ChargedVat } from "../wallet/vat.ts";
+import { walletOf } from "../wallet/wallet.ts";
+
+/** A purchase that the wallet has paid: its day, its price without VAT, and its VAT. Minor units. */
+export type Captured = { day: Day; description: string; net: number; vat: ChargedVat };
+
+/** The most purchases on one invoice, so that the invoice fits into one item of the table. */
+const mostPurchases = 300;
+
+const pageSize = 100;
+
+/**
+ * The captured purchases that are on no invoice yet, up to a day, oldest first. Every purchase is an entry of the ledger
+ * account `revenue`, and the entries are numbered without gaps. `next` is the first entry that the next invoice looks at,
+ * so that each purchase is on one invoice. `isMore` tells that one invoice cannot have them all.
+ */
+export async function uninvoicedPurchases(
+  table: Reader,
+  accountId: string,
+  state: BillingState,
+  last: Day,
+): Promise<{ purchases: Captured[]; next: number; isMore: boolean }> {
+  const ledger = walletOf(accountId);
+  const { entries: end } = await readBalance(table, ledger, "revenue");
+  let next = state.revenue_entries ?? (await firstEntryOf(table, accountId, end, state.settle_from));
+  const found: Entry[] = [];
+  while (next < end) {
+    const page = await readEntries(table, ledger, "revenue", next, Math.min(next + pageSize, end) - 1);
+    for (const entry of page) {
+      if (dayOf(new Date(entry.at)) > last)
+        return { purchases: await detailsOf(table, accountId, found), next, isMore: false };
+      if (isPurchase(entry) && found.length === mostPurchases)
+        return { purchases: await detailsOf(table, accountId, found), next, isMore: true };
+      if (isPurchase(entry)) found.push(entry);
+      next += 1;
+    }
+  }
+  return { purchases: await detailsOf(table, accountId, found), next, isMore: false };
+}
+
+/** The money of an invoice or a credit note is no purchase. */
+const isPurchase = ({ direction, code }: Entry): boolean =>
+  direction === "credit" && !["invoice", "vat", "credit_note"].includes(code);
+
+/**
+ * The first entry of an account whose state is of an earlier version, which put no purchases on invoices: the first one
+ * of the days that are on no invoice.
+ */
+async function firstEntryOf(table: Reader, accountId: string, end: number, from: Day): Promise<number> {
+  let first = end;
+  while (first > 0) {
+    const start = Math.max(0, first - pageSize);
+    const page = await readEntries(table, walletOf(accountId), "revenue", start, first - 1);
+    const older = page.findLastIndex(({ at }) => new Date(at) < startOf(from));
+    if (older >= 0) return start + older + 1;
+    first = start;
+  }
+  return 0;
+}
+
+async function detailsOf(table: Reader, accountId: string, entries: readonly Entry[]): Promise<Captured[]> {
+  const movements = await table.getMany(
+    entries.map(({ movement_id }) => movementKey(walletOf(accountId), movement_id)),
+  );
+  const rows = await table.getMany(
+    movements.map((item) =>
+      rowKey(transactionsOf(accountId), ordinalOf(StoredMovement.parse(item).reference ?? "") ?? 2 ** 40),
+    ),
+  );
+  return entries.map(({ at, amount }, index) => {
+    const { description, charged_vat = { ...noVat, amount: 0 } } = StoredTransaction.parse(rows[index]);
+    return { day: dayOf(new Date(at)), description, net: amount - charged_vat.amount, vat: charged_vat };
+  });
+}

@@ -1,0 +1,49 @@
+import { randomUUID } from "node:crypto";
+
+import { operatorCommit } from "../changes/recorder.ts";
+import { money } from "../core/money.ts";
+import { dayOf, plusDays } from "../core/time.ts";
+import type { Table } from "../table/table.ts";
+import { readWallet } from "../wallet/wallet.ts";
+import { openAccountBilling, planBilling } from "./book.ts";
+import { settleNow } from "./plan.ts";
+import { runAccount } from "./run.ts";
+
+/** What a closed account owes, and what its wallet still has. Amounts are decimal, such as `12.50`. */
+export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_balance: string; held: string };
+
+/**
+ * Closes an account for good, in one transaction with its final invoices: the usage up to the end of today is invoiced,
+ * and paid from the wallet. An invoice that the wallet cannot pay stays open. What remains in the wallet stays there:
+ * nothing is paid out. Closing a closed account changes nothing. Throws 404.
+ */
+export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
+  const today = dayOf(now);
+  // Days of earlier months take a transaction for each month.
+  await runAccount(accountId, plusDays(today, -1), { table, now: () => now, requestId: randomUUID() });
+  await operatorCommit(
+    table,
+    accountId,
+    "account closed",
+    now,
+  )(async () => {
+    const { book: _, ...plan } = await planBilling(table, accountId, now, async (book) => {
+      if (book.status === "closed") return;
+      await settleNow(table, book, today);
+      book.status = "closed";
+    });
+    return plan;
+  });
+  return statementOf(table, accountId, now);
+}
+
+async function statementOf(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
+  const { open } = await openAccountBilling(table, accountId, now);
+  const { posted, available } = await readWallet(table, accountId);
+  return {
+    open_invoices: open.map(({ number }) => number),
+    owed: money(open.reduce((sum, { total }) => sum + total, 0)),
+    wallet_balance: money(posted),
+    held: money(posted - available),
+  };
+}

@@ -1,0 +1,37 @@
+import type { StoredAccount } from "../accounts/account.ts";
+import { type Day, minuteMs, later, plusDays, startOf } from "../core/time.ts";
+import { dueWrite, moveDue, type Queue } from "../table/due.ts";
+import type { Write } from "../table/writes.ts";
+import { type BillingState, firstState } from "../wallet/state.ts";
+
+/**
+ * The queue of the accounts by the next day to close. The transaction that closes an account's days also moves the
+ * account in the queue, so a run that dies goes on where it was.
+ *
+ * Access patterns
+ *   the accounts whose next day can be closed by a time     BILLING_DUE#<shard> / <time>#<account id>
+ */
+export const billingQueue: Queue = { name: "BILLING_DUE", shards: 16 };
+
+/** A day can be closed this long after its end, so that everything that happened on the day is stored. */
+const closingDelayMs = 20 * minuteMs;
+
+/** When a day can be closed: at 00:20 UTC of the next day. */
+export const closableAt = (day: Day): string => later(startOf(plusDays(day, 1)), closingDelayMs);
+
+/** The last day that can be closed at a time. */
+export const lastClosable = (at: Date): Day => plusDays(later(at, -closingDelayMs).slice(0, 10), -1);
+
+/** When the next day of an account can be closed; null for a closed account, which has no further days. */
+export const nextClosing = (
+  { status, created_at }: Pick<StoredAccount, "status" | "created_at">,
+  state: Pick<BillingState, "accrue_from"> | undefined,
+): string | null => (status === "closed" ? null : closableAt((state ?? firstState(created_at)).accrue_from));
+
+/** The write that puts a new account into the queue. */
+export const firstClosing = (accountId: string, created: Day): Write =>
+  dueWrite(billingQueue, [accountId], closableAt(created));
+
+/** The writes that move an account in the queue after its days up to `to` were recorded; null removes the account. */
+export const moveClosing = (accountId: string, from: Day, to: Day | null): Write[] =>
+  moveDue(billingQueue, [accountId], closableAt(from), to === null ? null : closableAt(to));

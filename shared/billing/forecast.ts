@@ -1,0 +1,69 @@
+import * as z from "zod";
+
+import { money, MoneyText } from "../core/money.ts";
+import { Day, dayOf, daysBetween, nextMonth, plusDays } from "../core/time.ts";
+import { readSent } from "../mail/usage/sent.ts";
+import type { Reader } from "../table/table.ts";
+import { vatOn, vatRule } from "../wallet/vat.ts";
+import type { AccountBilling } from "./book.ts";
+import { linesOf, lineView, LineView, totalAmount, type Accrual } from "./charges.ts";
+import { usageOfDays } from "./usage.ts";
+
+/** The number of days before today whose mails are the measure for the days to come. */
+const sampleDays = 7;
+
+/** How many mails an account sends on a day: the mean of the last seven days, or of all its days if there are fewer. */
+async function mailsPerDay(table: Reader, { accountId, account, now }: AccountBilling): Promise<number> {
+  const today = dayOf(now);
+  const [created, earliest] = [dayOf(new Date(account.created_at)), plusDays(today, -sampleDays)];
+  const yesterday = plusDays(today, -1);
+  const days = daysBetween(created > earliest ? created : earliest, yesterday);
+  if (days[0] === undefined) return 0;
+  const sent = await readSent(table, accountId, days[0], yesterday);
+  return Math.round([...sent.values()].reduce((sum, count) => sum + count, 0) / days.length);
+}
+
+/** The days of one month up to `last` that are on no invoice yet. Days to come are estimated as in `usageOfDays`. */
+export async function daysToInvoice(
+  table: Reader,
+  book: AccountBilling,
+  { month, last, mails = 0 }: { month: Day; last: Day; mails?: number },
+): Promise<Accrual[]> {
+  const { settle_from, accrue_from } = book.state;
+  const first = month > settle_from ? month : settle_from;
+  const unrecorded = accrue_from > first ? accrue_from : first;
+  const recorded = book.accruals.filter(({ day }) => day >= first && day <= last && day < unrecorded);
+  return [...recorded, ...(await usageOfDays(table, book, unrecorded, last, mails))];
+}
+
+export const PeriodCost = z
+  .object({
+    period_start: Day.meta({ description: "The first day of the period." }),
+    period_end: Day.meta({ description: "The last day of the period." }),
+    lines: z.array(LineView).meta({ description: "The lines of the invoice for the period." }),
+    vat: MoneyText.meta({ description: "The VAT on the lines, by the present billing profile." }),
+    total: MoneyText.meta({
+      description: "What the wallet will pay: the lines and their VAT, without purchases, which it has paid before.",
+    }),
+  })
+  .meta({ id: "PeriodCost", description: "What a billing period costs." });
+export type PeriodCost = z.output<typeof PeriodCost>;
+
+/**
+ * What the next invoice for a month will be if the account goes on as it is: with its present mailboxes, its dedicated
+ * IPs, and on each day as many mails as `mailsPerDay`. Days of the month that are on an invoice already are left out.
+ */
+export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
+  const last = plusDays(nextMonth(month), -1);
+  const lines = linesOf(await daysToInvoice(table, book, { month, last, mails: await mailsPerDay(table, book) }));
+  const { settle_from } = book.state;
+  const net = totalAmount(lines);
+  const vat = vatOn(net, vatRule(book.profile));
+  return {
+    period_start: settle_from > month && settle_from <= last ? settle_from : month,
+    period_end: last,
+    lines: lines.map(lineView),
+    vat: money(vat),
+    total: money(net + vat),
+  };
+}

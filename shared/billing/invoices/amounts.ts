@@ -1,0 +1,82 @@
+import * as z from "zod";
+
+import { divideHalfUp, money, MoneyText } from "../../core/money.ts";
+import { ChargedVat, vatOn, vatSettings, VatTreatment, type VatRule } from "../../wallet/vat.ts";
+import type { Captured } from "../captured.ts";
+import type { Line } from "../charges.ts";
+
+/** The VAT of one rate on an invoice: the amount without VAT (`net`), and the VAT (`amount`). Minor units. */
+export const VatRow = ChargedVat.extend({ net: z.int().min(0) });
+export type VatRow = z.output<typeof VatRow>;
+
+export const VatView = z
+  .object({
+    treatment: VatTreatment.meta({
+      description:
+        "`domestic`: the VAT of the seller's country. `oss`: the VAT of the customer's country. `reverse_charge`: the customer accounts for the VAT. `outside_eu`: no VAT of the EU. `none`: charged before there was VAT.",
+    }),
+    country: z.string().nullable().meta({ description: "The country of the VAT, as an ISO 3166-1 code." }),
+    rate: z.number().meta({ description: "The rate, in percent." }),
+    net: MoneyText.meta({ description: "The amount without VAT." }),
+    vat: MoneyText.meta({ description: "The VAT on it." }),
+  })
+  .meta({ id: "InvoiceVat", description: "The VAT of one rate." });
+
+/** A row of VAT as callers see it. */
+export const vatView = ({ rate, net, amount, ...row }: VatRow): z.output<typeof VatView> => ({
+  ...row,
+  rate: rate / 100,
+  net: money(net),
+  vat: money(amount),
+});
+
+/** The lines of an invoice and what they add up to, in minor units. `prepaid` is the part that purchases have paid. */
+export type InvoiceAmounts = { lines: Line[]; vat?: VatRow[]; prepaid: number; total: number };
+
+const keyOf = ({ treatment, country, rate }: VatRule): string => [treatment, country, rate].join();
+
+/**
+ * Adds up the usage of a period and the purchases that the wallet has paid.
+ * - The VAT on usage is rounded once, for the whole invoice. The VAT on a purchase is what was charged with it.
+ * - Amounts with the same treatment, country and rate are one row of VAT. If no amount has VAT, there are no rows.
+ */
+export function invoiceAmounts(usage: readonly Line[], purchases: readonly Captured[], rule: VatRule): InvoiceAmounts {
+  const rows = new Map<string, VatRow>();
+  const add = (vatRule: VatRule, net: number, amount: number): number => {
+    const key = keyOf(vatRule);
+    const { treatment, country, rate } = vatRule;
+    const row = rows.get(key) ?? { treatment, country, rate, net: 0, amount: 0 };
+    rows.set(key, { ...row, net: row.net + net, amount: row.amount + amount });
+    return [...rows.keys()].indexOf(key);
+  };
+  const net = usage.reduce((sum, { amount }) => sum + amount, 0);
+  const usageRow = net > 0 ? add(rule, net, vatOn(net, rule)) : 0;
+  const bought = purchases.map(({ day, description, net: price, vat }): Line & { vat_row: number } => ({
+    description,
+    quantity: "1",
+    unit_price: price,
+    amount: price,
+    supplied_on: day,
+    vat_row: add(vat, price, vat.amount),
+  }));
+  const vat = [...rows.values()];
+  const prepaid = purchases.reduce((sum, one) => sum + one.net + one.vat.amount, 0);
+  const lines = [...usage.map((line) => ({ ...line, vat_row: usageRow })), ...bought];
+  const total = vat.reduce((sum, row) => sum + row.net + row.amount, 0);
+  const hasVat = vat.some(({ treatment }) => treatment !== "none");
+  if (hasVat) return { lines, vat, prepaid, total };
+  return { lines: lines.map(({ vat_row: _, ...line }) => line), prepaid, total };
+}
+
+/** The VAT in the currency of the seller's country, as an invoice stores it; nothing if prices are in that currency. */
+export function nationalVat(vat: readonly VatRow[] = []): {
+  national_vat?: { currency: string; rate: string; amount: number };
+} {
+  const national = vatSettings()?.national_currency;
+  const amount = vat.reduce((sum, row) => sum + row.amount, 0);
+  if (national === undefined || amount === 0) return {};
+  const { code, rate } = national;
+  const [whole = "0", fraction = ""] = rate.split(".");
+  const converted = divideHalfUp(amount * Number(whole + fraction), 10 ** fraction.length);
+  return { national_vat: { currency: code, rate, amount: converted } };
+}

@@ -1,0 +1,275 @@
+import * as z from "zod";
+
+import { AccountParams } from "../../accounts/account.ts";
+import { change, defineKind } from "../../changes/kind.ts";
+import type { ChangePlan } from "../../changes/recorder.ts";
+import { Id, idWithOrdinal, ordinalOf } from "../../core/ids.ts";
+import { divideHalfUp, money, MoneyText, Currency, currency } from "../../core/money.ts";
+import { Day, dayOf, plusDays, Timestamp } from "../../core/time.ts";
+import { appendRows, readList, rowKey, type List } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import { noVat } from "../../wallet/vat.ts";
+import { planBilling, type AccountBilling } from "../book.ts";
+import { Line, LineView } from "../charges.ts";
+import { payOpen } from "../settle.ts";
+import { nationalVat, VatRow, VatView } from "./amounts.ts";
+import { newDownloadKey } from "./download-key.ts";
+import { customerOf, documentLine, documentVat, invoiceKey, newSeries, notesOf, StoredInvoice } from "./invoice.ts";
+import { Party, PartyView, presentSeller } from "./parties.ts";
+import type { InvoiceDocument } from "./pdf.ts";
+
+/*
+ * Access patterns
+ *   credit notes of an account, newest first, and one by the ordinal in its id   ACCOUNT#<id> / LIST#credit_notes
+ *   the credit note of an operator's id                                          ACCOUNT#<id> / CREDIT_NOTE#<id>
+ */
+export const creditNotesOf = (accountId: string): List => ({ partition: `ACCOUNT#${accountId}`, name: "credit_notes" });
+
+/** The key of the credit note with this id. An id without an ordinal gets a key that no credit note has. */
+export const creditNoteKey = (accountId: string, id: string): Key =>
+  rowKey(creditNotesOf(accountId), ordinalOf(id) ?? 2 ** 40);
+
+const operatorKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `CREDIT_NOTE#${id}` });
+
+const Base = z.object({
+  id: Id.meta({ description: "The credit note's id." }),
+  number: z.string().meta({ description: "The credit note's number. The numbers of an account have no gaps." }),
+  date: Timestamp.meta({ description: "When the credit note was made." }),
+  invoice_id: Id.meta({ description: "The id of the invoice that it corrects." }),
+  invoice_number: z.string().meta({ description: "The number of the invoice that it corrects." }),
+  reason: z.string().meta({ description: "Why it was made." }),
+  amount: MoneyText.meta({ description: "What the wallet got back, with VAT." }),
+  currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+});
+
+export const CreditNote = Base.extend({
+  download_url: z.string().meta({
+    description: "The address of the credit note's PDF, which works for an hour without a credential.",
+  }),
+}).meta({ id: "CreditNote", description: "A correction of an invoice, which gave money back to the wallet." });
+
+export const CreditNoteDetail = CreditNote.extend({
+  lines: z.array(LineView).meta({ description: "What is credited." }),
+  vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
+  seller: PartyView.meta({ description: "Who issued the credit note." }),
+  buyer: PartyView.meta({ description: "Who the credit note is addressed to." }),
+  notes: z.array(z.string()).meta({ description: "What tax law wants the credit note to say." }),
+}).meta({ id: "CreditNoteDetail", description: "A credit note with its lines." });
+
+export const CreditNoteParams = AccountParams.extend({
+  credit_note_id: Id.meta({ description: "The credit note's id." }),
+});
+
+export const StoredCreditNote = Base.extend({
+  account_id: z.string(),
+  customer_name: z.string(),
+  lines: z.array(Line),
+  vat: z.array(VatRow).optional(),
+  /** `amount` in minor units. */
+  total: z.int(),
+  invoice_date: Day,
+  seller: Party,
+  buyer: Party.optional(),
+  national_vat: StoredInvoice.shape.national_vat,
+  download_key: z.string(),
+  version: z.int(),
+});
+export type StoredCreditNote = z.output<typeof StoredCreditNote>;
+
+export const creditNoteKind = defineKind({
+  name: "billing.credit_note",
+  verbs: ["created"],
+  view: Base,
+  seenWith: "billing.view",
+});
+
+/** What to credit of an invoice: an amount with VAT, some lines by their numbers from 1 on, or all that is left. */
+export type Credit = { amount?: number; lines?: readonly number[] };
+
+const rowsOf = ({ vat, total }: StoredInvoice): VatRow[] => vat ?? [{ ...noVat, net: total, amount: 0 }];
+
+/** What no credit note has credited yet, by rate. */
+const leftOf = (invoice: StoredInvoice): VatRow[] =>
+  rowsOf(invoice).map((row, index) => {
+    const credited = invoice.credited?.vat[index] ?? { net: 0, amount: 0 };
+    return { ...row, net: row.net - credited.net, amount: row.amount - credited.amount };
+  });
+
+const grossOf = (rows: readonly VatRow[]): number => rows.reduce((sum, { net, amount }) => sum + net + amount, 0);
+
+/**
+ * Divides an amount with VAT over the rows, in proportion to what is left of each. The last cent of a row takes all VAT
+ * that is left. Throws if less is left.
+ */
+function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
+  const all = grossOf(left);
+  if (gross <= 0 || gross > all) throw new Error(`At most ${money(all)} of the invoice is left to credit.`);
+  let before = 0;
+  return left.map((row) => {
+    const own = row.net + row.amount;
+    const share = divideHalfUp(gross * (before + own), all) - divideHalfUp(gross * before, all);
+    before += own;
+    const vat = own === 0 ? 0 : divideHalfUp(share * row.amount, own);
+    return { ...row, net: share - vat, amount: vat };
+  });
+}
+
+/** The rows of some lines of an invoice. Throws for a line that there is not, or that is credited already. */
+function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow[] {
+  const left = leftOf(invoice);
+  const chosen = numbers.map((number) => {
+    const line = invoice.lines[number - 1];
+    if (!line) throw new Error(`Invoice ${invoice.number} has no line ${number}.`);
+    if (invoice.credited?.lines.includes(number)) throw new Error(`Line ${number} is credited already.`);
+    return line;
+  });
+  return left.map((row, index) => {
+    const net = chosen.reduce((sum, line) => sum + ((line.vat_row ?? 0) === index ? line.amount : 0), 0);
+    if (net > row.net) throw new Error(`Less than these lines is left to credit: ${money(row.net)} without VAT.`);
+    const vat = net === row.net ? row.amount : Math.min(row.amount, divideHalfUp(net * row.rate, 10_000));
+    return { ...row, net, amount: vat };
+  });
+}
+
+const creditedBy = (invoice: StoredInvoice, { amount, lines }: Credit): VatRow[] =>
+  lines ? rowsOfLines(invoice, lines) : creditedRows(leftOf(invoice), amount ?? grossOf(leftOf(invoice)));
+
+/** The invoice after a credit. */
+function withCredit(invoice: StoredInvoice, rows: readonly VatRow[], lines: readonly number[] = []): StoredInvoice {
+  const before = invoice.credited ?? { lines: [], vat: [] };
+  const vat = rows.map(({ net, amount }, index) => {
+    const earlier = before.vat[index] ?? { net: 0, amount: 0 };
+    return { net: earlier.net + net, amount: earlier.amount + amount };
+  });
+  return { ...invoice, credited: { lines: [...before.lines, ...lines], vat } };
+}
+
+function newCreditNote(
+  { accountId, state, now }: AccountBilling,
+  invoice: StoredInvoice,
+  { lines }: Credit,
+  rows: readonly VatRow[],
+  reason: string,
+): StoredCreditNote {
+  const kept = rows.filter(({ net, amount }) => net + amount > 0);
+  const total = grossOf(kept);
+  const position = state.credit_notes ?? 0;
+  const credited = kept.map((row, vat_row): Line => ({
+    description: `Credit for invoice ${invoice.number}`,
+    quantity: "1",
+    unit_price: row.net,
+    amount: row.net,
+    vat_row,
+  }));
+  const places = rows.map((row) => kept.indexOf(row));
+  const chosen = (lines ?? []).flatMap((number) => invoice.lines[number - 1] ?? []);
+  const ofLines = chosen.map((line) => ({ ...line, vat_row: places[line.vat_row ?? 0] ?? 0 }));
+  const hasVat = invoice.vat !== undefined;
+  const noteLines = lines ? ofLines : credited;
+  return {
+    id: idWithOrdinal(position),
+    account_id: accountId,
+    customer_name: invoice.customer_name,
+    number: `${state.series ?? newSeries(accountId)}-C${String(position + 1).padStart(6, "0")}`,
+    date: now.toISOString(),
+    invoice_id: invoice.id,
+    invoice_number: invoice.number,
+    invoice_date: dayOf(new Date(invoice.date)),
+    reason,
+    amount: money(total),
+    currency,
+    lines: hasVat ? noteLines : noteLines.map(({ vat_row: _, ...line }) => line),
+    ...(hasVat ? { vat: kept, ...nationalVat(kept) } : {}),
+    total,
+    seller: invoice.seller ?? presentSeller(),
+    ...(invoice.buyer ? { buyer: invoice.buyer } : {}),
+    download_key: newDownloadKey(),
+    version: 1,
+  };
+}
+
+const NotePointer = z.object({ id: z.string(), invoice_id: z.string() });
+
+/**
+ * Plans a credit note on an invoice: the wallet gets the amount with its VAT, and pays open invoices from it. The same
+ * `id` of the operator makes one credit note. Throws if the id belongs to another invoice, if the account has no such
+ * invoice, and if less is left to credit.
+ */
+export async function planCreditNote(
+  table: Reader,
+  accountId: string,
+  { id, invoiceId, reason, ...credit }: Credit & { id: string; invoiceId: string; reason: string },
+  now: Date,
+): Promise<ChangePlan<StoredCreditNote>> {
+  const pointer = await table.get(operatorKey(accountId, id), NotePointer);
+  if (pointer) {
+    const made = await table.get(creditNoteKey(accountId, pointer.id), StoredCreditNote);
+    if (!made || pointer.invoice_id !== invoiceId) throw new Error(`The id ${id} belongs to another credit note.`);
+    return { value: made, writes: [], changes: [] };
+  }
+  const key = invoiceKey(accountId, invoiceId);
+  const stored = await table.get(key, StoredInvoice);
+  if (stored?.id !== invoiceId) throw new Error("The account has no such invoice.");
+  const rows = creditedBy(stored, credit);
+  const invoice = withCredit(stored, rows, credit.lines);
+  let note: StoredCreditNote | undefined;
+  const { book, writes, changes } = await planBilling(table, accountId, now, (opened) => {
+    note = newCreditNote(opened, stored, credit, rows, reason);
+    addCredit(opened, note);
+    opened.open = opened.open.map((one) => (one.id === invoice.id ? { ...invoice, version: one.version } : one));
+    payOpen(opened);
+  });
+  if (!note) throw new Error("nothing was planned");
+  const isWritten = book.paid.some((one) => one.id === invoice.id);
+  const { version } = stored;
+  const invoiceWrite: Write = { put: { ...key, ...invoice, version: version + 1 }, if: { version } };
+  const { state } = await readList(table, creditNotesOf(accountId));
+  return {
+    value: note,
+    writes: [
+      ...writes,
+      ...(isWritten ? [] : [invoiceWrite]),
+      ...appendRows(state, [note]),
+      { put: { ...operatorKey(accountId, id), id: note.id, invoice_id: invoiceId }, if: "absent" },
+    ],
+    changes: [...changes, change(creditNoteKind, "created", note.id, { after: note })],
+  };
+}
+
+function addCredit(book: AccountBilling, { number, invoice_number, total, vat = [] }: StoredCreditNote): void {
+  const tax = vat.reduce((sum, { amount }) => sum + amount, 0);
+  book.state = { ...book.state, credit_notes: (book.state.credit_notes ?? 0) + 1 };
+  book.available += total;
+  book.postings.push({
+    kind: "transfer",
+    id: `credit-note/${number}`,
+    debit: "revenue",
+    credit: "wallet",
+    amount: total,
+    code: "credit_note",
+    type: "refund",
+    description: `Credit note ${number} for invoice ${invoice_number}`,
+  });
+  if (tax === 0) return;
+  const sides = { debit: "vat", credit: "revenue", code: "vat" };
+  book.postings.push({ kind: "transfer", id: `vat/${number}`, amount: tax, ...sides });
+}
+
+/** The document of a credit note. */
+export const creditNoteDocument = (note: StoredCreditNote): InvoiceDocument => ({
+  title: "Credit note",
+  number: note.number,
+  refersTo: `${note.invoice_number} of ${note.invoice_date}`,
+  issuedAt: note.date,
+  periodStart: dayOf(new Date(note.date)),
+  periodEnd: plusDays(dayOf(new Date(note.date)), 1),
+  seller: note.seller,
+  customer: customerOf(note),
+  lines: note.lines.map((line) => documentLine(line, note.vat)),
+  vat: documentVat(note.vat),
+  total: note.total,
+  prepaid: 0,
+  notes: [`Reason: ${note.reason}`, ...notesOf(note)],
+  currency: note.currency,
+});

@@ -1,0 +1,73 @@
+import type { AccountBilling } from "./book.ts";
+
+/*
+ * A wallet is never overdrawn. If the provider takes a payment back and the wallet does not have the amount, the rest is
+ * lent to the wallet by the ledger account `owed`, whose debit balance is what the customer owes us. The account is past
+ * due until the wallet has paid it back.
+ */
+
+/** A payment that the provider takes back: the id of the movement, the amount in minor units, and texts for people. */
+type TakenBack = { id: string; amount: number; type: "refund" | "adjustment"; description: string };
+
+/** Takes an amount out of the wallet. What the wallet does not have available is owed from now on. */
+export function takeBack(book: AccountBilling, { id, amount, type, description }: TakenBack): void {
+  const missing = Math.max(0, amount - Math.max(0, book.available));
+  if (missing > 0) {
+    book.postings.push({
+      kind: "transfer",
+      id: `${id}/owed`,
+      debit: "owed",
+      credit: "wallet",
+      amount: missing,
+      code: "owed",
+      type: "adjustment",
+      description: `Owed: ${description}`,
+    });
+    book.state = { ...book.state, owed: book.state.owed + missing };
+  }
+  book.postings.push({
+    kind: "transfer",
+    id,
+    debit: "wallet",
+    credit: "payments",
+    amount,
+    code: type,
+    type,
+    description,
+  });
+  book.available += missing - amount;
+}
+
+/** Puts an amount into the wallet that was taken back before. */
+export function giveBack(book: AccountBilling, id: string, amount: number, description: string): void {
+  book.postings.push({
+    kind: "transfer",
+    id,
+    debit: "payments",
+    credit: "wallet",
+    amount,
+    code: "adjustment",
+    type: "adjustment",
+    description,
+  });
+  book.available += amount;
+}
+
+/** Pays what is owed from the wallet, as far as it goes. */
+export function payOwedAmount(book: AccountBilling): void {
+  const { owed, owed_payments } = book.state;
+  const amount = Math.min(owed, book.available);
+  if (amount <= 0) return;
+  book.postings.push({
+    kind: "transfer",
+    id: `owed/${owed_payments + 1}`,
+    debit: "wallet",
+    credit: "owed",
+    amount,
+    code: "owed",
+    type: "adjustment",
+    description: "Paid back: owed for a payment that was taken back",
+  });
+  book.available -= amount;
+  book.state = { ...book.state, owed: owed - amount, owed_payments: owed_payments + 1 };
+}

@@ -1,0 +1,29 @@
+import { change } from "../changes/kind.ts";
+import { dayOf, plusDays } from "../core/time.ts";
+import { leavingDays } from "../wallet/catalogue.ts";
+import { planKind, planOn, planToday, withoutEnd, type BillingState } from "../wallet/state.ts";
+import type { AccountBilling } from "./book.ts";
+
+/**
+ * Notes in a book that the account has no plan today, with an event, and `leavingDays` later that its mail is closed, with
+ * another. So mail is never closed earlier than that after the members were told. A plan ends both notes as soon as
+ * yesterday, a day with a plan, is recorded. So a plan that is cancelled on its first day does not begin the 30 days again.
+ */
+export function notePlanEnd(book: AccountBilling): void {
+  const today = dayOf(book.now);
+  if (planToday(book.state, today) !== null) {
+    const yesterday = plusDays(today, -1);
+    if (book.state.accrue_from === today && planOn(book.state, yesterday) !== null) book.state = withoutEnd(book.state);
+    return;
+  }
+  const { ended_on, lapsed_on } = book.state;
+  if (ended_on === undefined) note(book, "ended", { ended_on: today });
+  else if (lapsed_on === undefined && plusDays(ended_on, leavingDays) <= today)
+    note(book, "lapsed", { lapsed_on: today });
+}
+
+function note(book: AccountBilling, verb: "ended" | "lapsed", members: Partial<BillingState>): void {
+  book.state = { ...book.state, ...members };
+  const after = { plan_id: null, from: dayOf(book.now) };
+  book.changes.push(change(planKind, verb, book.accountId, { after }));
+}

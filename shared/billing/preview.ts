@@ -1,0 +1,83 @@
+import * as z from "zod";
+
+import { covers, type Permissions } from "../auth/permissions.ts";
+import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { dayOf, monthOf, nextMonth } from "../core/time.ts";
+import type { Context } from "../http/route.ts";
+import type { Reader } from "../table/table.ts";
+import { openAccountBilling, type AccountBilling } from "./book.ts";
+import { forecastMonth, PeriodCost } from "./forecast.ts";
+
+/** The request member of a dry run. */
+export const DryRun = z.boolean().optional().meta({
+  description:
+    "Whether to change nothing and only answer what the call would do and cost, in `preview`. The problems of the real call are answered too. Only too little money is none: `missing` tells it. The default is false.",
+});
+
+export const CostPreview = z
+  .object({
+    charged_now: MoneyText.meta({ description: "What the call takes from the wallet at once, with VAT." }),
+    held_now: MoneyText.meta({
+      description:
+        "What the call holds in the wallet, with VAT. It is taken once the call has had its effect, and else voided.",
+    }),
+    available: MoneyText.nullable().meta({
+      description:
+        "The part of the wallet's balance that is not held, before the call. Null for callers without `billing.view`.",
+    }),
+    missing: MoneyText.meta({
+      description: "What the wallet lacks for `charged_now` and `held_now`. `0.00` if it lacks nothing.",
+    }),
+    this_period: PeriodCost.nullable().meta({
+      description:
+        "The invoice for the days of this month that are on no invoice yet, after the call, if the account goes on as it is. Null for callers without `billing.view`.",
+    }),
+    next_period: PeriodCost.nullable().meta({
+      description:
+        "The invoice for the next month, after the call, if the account goes on as it is. Null for callers without `billing.view`.",
+    }),
+    currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+  })
+  .meta({ id: "CostPreview", description: "What a call would cost." });
+export type CostPreview = z.output<typeof CostPreview>;
+
+/** The preview in the answer of a dry run. */
+export const Preview = CostPreview.optional().meta({
+  description: "What the call would cost. Only in the answer of a dry run, which has changed nothing.",
+});
+
+/** What a call charges and holds at once, in minor units. */
+export type CostsNow = { charged?: number; held?: number };
+
+/** What a call costs at once, and in the periods after the changes that were made to `book`. */
+export async function previewOf(
+  table: Reader,
+  book: AccountBilling,
+  { charged = 0, held = 0 }: CostsNow,
+  permissions: Permissions,
+): Promise<CostPreview> {
+  const month = monthOf(dayOf(book.now));
+  const maySee = covers(permissions, "billing.view", []);
+  const months = maySee ? [month, nextMonth(month)] : [];
+  const [this_period = null, next_period = null] = await Promise.all(
+    months.map((first) => forecastMonth(table, book, first)),
+  );
+  return {
+    charged_now: money(charged),
+    held_now: money(held),
+    available: maySee ? money(book.available) : null,
+    missing: money(Math.max(0, charged + held - book.available)),
+    this_period,
+    next_period,
+    currency,
+  };
+}
+
+/** What a call costs that changes nothing in the account's plan and usage. */
+export async function previewCosts(
+  accountId: string,
+  costs: CostsNow,
+  { table, now, permissions }: Pick<Context, "table" | "now" | "permissions">,
+): Promise<CostPreview> {
+  return previewOf(table, await openAccountBilling(table, accountId, now()), costs, permissions);
+}

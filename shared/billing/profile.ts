@@ -1,0 +1,118 @@
+import * as z from "zod";
+
+import { change } from "../changes/kind.ts";
+import type { ChangePlan, Commit } from "../changes/recorder.ts";
+import { InvalidInput } from "../core/errors.ts";
+import { dayMs } from "../core/time.ts";
+import type { Context } from "../http/route.ts";
+import type { VatAnswer, VatRegister } from "../providers/vat/vat.ts";
+import type { Reader } from "../table/table.ts";
+import {
+  type BillingProfile,
+  profileKey,
+  profileKind,
+  ProfileMembers,
+  readProfile,
+  type StoredProfile,
+} from "../wallet/profile.ts";
+import { vatIdFault } from "../wallet/vat-id.ts";
+import { euCountries } from "../wallet/vat.ts";
+
+export const ProfileUpdate = z
+  .strictObject(ProfileMembers.partial().shape)
+  .meta({ id: "BillingProfileUpdate", description: "The changes to a billing profile. Null removes a member." });
+type ProfileUpdate = z.output<typeof ProfileUpdate>;
+
+/** The billing profile of an account. */
+export const getProfile = (accountId: string, { table }: Pick<Context, "table">): Promise<BillingProfile> =>
+  readProfile(table, accountId);
+
+const invalid = (member: string, msg: string): InvalidInput =>
+  new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
+
+/** The profile after a change. Throws 422 for a VAT id that is not of the profile's country, or without an address. */
+function merged(profile: StoredProfile, update: ProfileUpdate): StoredProfile {
+  const given = Object.fromEntries(Object.entries(update).filter(([, value]) => value !== undefined));
+  const next: StoredProfile = { ...profile, ...given };
+  const { vat_id, country } = next;
+  if (vat_id === null) return { ...next, vat_id_status: null, vat_id_checked_at: null };
+  for (const member of ["country", "name", "city"] as const) {
+    if (next[member] === null)
+      throw invalid(member, "A VAT id needs the name and the address of its holder. Write this too");
+  }
+  const fault = vatIdFault(vat_id, country ?? "");
+  if (fault !== undefined) throw invalid("vat_id", fault);
+  if (vat_id === profile.vat_id && country === profile.country) return next;
+  return { ...next, vat_id_status: "unchecked", vat_id_checked_at: null };
+}
+
+/** Whether the register of the EU knows ids of this kind. */
+const isOfEu = (vatId: string): boolean =>
+  [...euCountries, "EL", "XI"].includes(vatId.slice(0, 2)) && !vatId.startsWith("GR");
+
+/** The profile with the answer of the register about its VAT id. */
+function withAnswer(profile: StoredProfile, answer: VatAnswer, now: Date): StoredProfile {
+  if (answer !== "unavailable") return { ...profile, vat_id_status: answer, vat_id_checked_at: now.toISOString() };
+  // What the register said before stands until it says something else.
+  return profile.vat_id_status === "unchecked" ? { ...profile, vat_id_status: "unverified" } : profile;
+}
+
+/** Plans to store a changed profile. */
+function planProfile(accountId: string, before: StoredProfile, next: StoredProfile): ChangePlan<BillingProfile> {
+  // A profile that stays as it is keeps its entity tag.
+  if (JSON.stringify(next) === JSON.stringify(before))
+    return { value: before, writes: [], changes: [], current: before };
+  const after = { ...next, version: before.version + 1 };
+  const { version } = before;
+  return {
+    value: after,
+    writes: [{ put: { ...profileKey(accountId), ...after }, if: version === 0 ? "absent" : { version } }],
+    changes: [change(profileKind, "updated", accountId, { before, after })],
+  };
+}
+
+/**
+ * Changes the billing profile. If the stage asks a register about VAT ids, a new VAT id of the EU that the register does
+ * not know is a 422. If the register does not answer, the VAT id is `unverified`. Charges use the profile from then on;
+ * invoices that exist do not change.
+ */
+export async function updateProfile(
+  accountId: string,
+  update: ProfileUpdate,
+  { table, commit, now }: Context,
+  register: VatRegister | undefined,
+): Promise<BillingProfile> {
+  const { vat_id, vat_id_status } = merged(await readProfile(table, accountId), update);
+  const asked = register && vat_id !== null && isOfEu(vat_id) && vat_id_status !== "valid" ? vat_id : undefined;
+  const answer = asked === undefined ? undefined : await register?.ask(asked);
+  if (answer === "invalid") throw invalid("vat_id", "VIES does not know this VAT id. Is there a typing mistake?");
+  return commit(async () => {
+    const before = await readProfile(table, accountId);
+    const next = merged(before, update);
+    return planProfile(accountId, before, next.vat_id === asked && answer ? withAnswer(next, answer, now()) : next);
+  });
+}
+
+/** How long an answer of the register is good. */
+const answerMs = 30 * dayMs;
+
+/**
+ * Asks the register again about a VAT id that it has not answered about, or last answered about 30 days ago. A change is
+ * told by an event.
+ */
+export async function refreshVatId(
+  accountId: string,
+  { table, commit, now }: { table: Reader; commit: Commit; now: () => Date },
+  register: VatRegister | undefined,
+): Promise<void> {
+  if (register === undefined) return;
+  const { vat_id, vat_id_checked_at } = await readProfile(table, accountId);
+  const isFresh = vat_id_checked_at !== null && now().getTime() - Date.parse(vat_id_checked_at) < answerMs;
+  if (vat_id === null || !isOfEu(vat_id) || isFresh) return;
+  const answer = await register.ask(vat_id);
+  await commit(async (): Promise<ChangePlan<unknown>> => {
+    const before = await readProfile(table, accountId);
+    const next = before.vat_id === vat_id ? withAnswer(before, answer, now()) : before;
+    return next === before ? { value: undefined, writes: [], changes: [] } : planProfile(accountId, before, next);
+  });
+}

@@ -1,0 +1,174 @@
+import * as z from "zod";
+
+import { change, defineKind } from "../../changes/kind.ts";
+import { Currency, currency, minorUnits, money, moneyUpTo, MoneyText } from "../../core/money.ts";
+import { clock, dayOf, daysInMonth, monthOf, plusDays, type Day } from "../../core/time.ts";
+import type { Context } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import { lowBalanceDays, planAt, topupLimit } from "../../wallet/catalogue.ts";
+import { planOn } from "../../wallet/state.ts";
+import { aheadOfBillingView, openAccountBilling, type AccountBilling } from "../book.ts";
+import { Accrual, accrualKey, linesOf, totalAmount } from "../charges.ts";
+import { forecastMonth } from "../forecast.ts";
+
+/*
+ * When a customer is told that the wallet is low, and what was told already.
+ *
+ * Access patterns
+ *   the alerts of an account   ACCOUNT#<id> / ALERTS
+ */
+const alertsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "ALERTS" });
+
+export const StoredAlerts = z.object({
+  /** The customer's threshold in minor units; null for the default. */
+  low_balance_threshold: z.int().min(0).nullable(),
+  /** Whether the wallet was below the threshold when it was last looked at. */
+  is_low: z.boolean(),
+  /** The last notices of a coming date: the date and the days before it. */
+  past_due_notice: z.string().optional(),
+  suspension_notice: z.string().optional(),
+  version: z.int(),
+});
+export type StoredAlerts = z.output<typeof StoredAlerts>;
+
+const firstAlerts: StoredAlerts = { low_balance_threshold: null, is_low: false, version: 0 };
+
+export const readAlerts = async (table: Reader, accountId: string): Promise<StoredAlerts> =>
+  (await table.get(alertsKey(accountId), StoredAlerts)) ?? firstAlerts;
+
+/** The write that replaces alerts, which must still have the version that was read. */
+export const alertsWrite = (accountId: string, { version, ...alerts }: StoredAlerts): Write => ({
+  put: { ...alertsKey(accountId), ...alerts, version: version + 1 },
+  if: version === 0 ? "absent" : { version },
+});
+
+const AlertSettings = z.object({
+  low_balance_threshold: MoneyText.nullable().meta({
+    description: `The event \`billing.wallet.low_balance\` comes when less than this is left of the wallet after all charges so far. Null for the usage of ${lowBalanceDays} days.`,
+  }),
+});
+
+export const Alerts = AlertSettings.extend({
+  effective_low_balance_threshold: MoneyText.meta({ description: "The threshold that applies now." }),
+  left: MoneyText.meta({
+    description: "What is left of the wallet: the balance without held amounts, less all charges so far.",
+  }),
+  is_low: z.boolean().meta({ description: "Whether less is left than the threshold." }),
+  currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+}).meta({ id: "BillingAlerts", description: "When the account is told that the wallet is low." });
+
+export const AlertsUpdate = z
+  .strictObject({
+    low_balance_threshold: moneyUpTo(topupLimit)
+      .nullable()
+      .optional()
+      .meta({ description: `The threshold. Null for the usage of ${lowBalanceDays} days.` }),
+  })
+  .meta({ id: "BillingAlertsUpdate", description: "The alerts to change." });
+
+export const alertsKind = defineKind({
+  name: "billing.alerts",
+  verbs: ["updated"],
+  view: AlertSettings,
+  seenWith: "billing.view",
+});
+
+const settingsOf = ({ low_balance_threshold: threshold }: StoredAlerts): z.input<typeof AlertSettings> => ({
+  low_balance_threshold: threshold === null ? null : money(threshold),
+});
+
+/** The keys of the accruals of the last seven days before a day. */
+const lastWeek = (accountId: string, today: Day): [first: Key, last: Key] => [
+  accrualKey(accountId, plusDays(today, -7)),
+  accrualKey(accountId, today),
+];
+
+/** The items and ranges that `getAlerts` reads. */
+export function aheadOfAlerts(accountId: string): Ahead {
+  const { keys, ranges = [] } = aheadOfBillingView(accountId);
+  const [{ PK: partition, SK: from }, { SK: to }] = lastWeek(accountId, dayOf(clock()));
+  return { keys: [alertsKey(accountId), ...keys], ranges: [...ranges, { partition, from, to }] };
+}
+
+/** What is left of the wallet in minor units: what is available, less the recorded days, open invoices, and what is owed. */
+export function leftOf({ available, accruals, open, state }: AccountBilling): number {
+  const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
+  const used = [...months.values()].reduce((sum, days) => sum + totalAmount(linesOf(days)), 0);
+  return available - used - dueOf({ open, state });
+}
+
+/** What has to be paid at once, in minor units: open invoices, and what is owed for payments that were taken back. */
+export const dueOf = ({ open, state }: Pick<AccountBilling, "open" | "state">): number =>
+  open.reduce((sum, { total }) => sum + total, state.owed);
+
+/** What the usage of some days costs in minor units, by the last recorded week; by the plan's minimum before the first day. */
+async function usageOf(table: Reader, { accountId, state }: AccountBilling, today: Day, days: number): Promise<number> {
+  const [from, to] = lastWeek(accountId, today);
+  const recorded = (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
+  if (recorded.length > 0) {
+    const months = [...Map.groupBy(recorded, ({ day }) => monthOf(day)).values()];
+    const cost = months.reduce((sum, month) => sum + totalAmount(linesOf(month)), 0);
+    return Math.ceil((cost * days) / recorded.length);
+  }
+  const plan = planOn(state, today);
+  return plan === null ? 0 : Math.ceil((planAt(plan, today).minimum * days) / daysInMonth(today));
+}
+
+/** The threshold of the low balance in minor units: the customer's own, or the usage of a week. */
+export const thresholdOf = async (
+  table: Reader,
+  book: AccountBilling,
+  { low_balance_threshold }: StoredAlerts,
+): Promise<number> => low_balance_threshold ?? (await usageOf(table, book, dayOf(book.now), lowBalanceDays));
+
+/** What will have to be paid on the first day of the next month in minor units, if the account goes on as it is. */
+export async function expectedCharge(table: Reader, book: AccountBilling): Promise<number> {
+  const month = monthOf(dayOf(book.now));
+  const { total } = await forecastMonth(table, book, month);
+  const earlier = book.accruals.filter(({ day }) => day < month);
+  return (minorUnits(total) ?? 0) + totalAmount(linesOf(earlier)) + dueOf(book);
+}
+
+async function alertsView(
+  table: Reader,
+  accountId: string,
+  alerts: StoredAlerts,
+  now: Date,
+): Promise<z.input<typeof Alerts>> {
+  const book = await openAccountBilling(table, accountId, now);
+  const threshold = await thresholdOf(table, book, alerts);
+  const left = leftOf(book);
+  return {
+    ...settingsOf(alerts),
+    effective_low_balance_threshold: money(threshold),
+    left: money(left),
+    is_low: left < threshold,
+    currency,
+  };
+}
+
+export const getAlerts = async (
+  accountId: string,
+  { table, now }: Pick<Context, "table" | "now">,
+): Promise<z.input<typeof Alerts>> => alertsView(table, accountId, await readAlerts(table, accountId), now());
+
+export function updateAlerts(
+  accountId: string,
+  { low_balance_threshold: given }: z.output<typeof AlertsUpdate>,
+  { table, now, commit }: Context,
+): Promise<z.input<typeof Alerts>> {
+  return commit(async () => {
+    const before = await readAlerts(table, accountId);
+    const threshold = given === null ? null : (minorUnits(given ?? "") ?? before.low_balance_threshold);
+    const after = { ...before, low_balance_threshold: threshold };
+    const value = await alertsView(table, accountId, after, now());
+    if (threshold === before.low_balance_threshold) return { value, writes: [], changes: [] };
+    return {
+      value,
+      writes: [alertsWrite(accountId, after)],
+      changes: [change(alertsKind, "updated", accountId, { before: settingsOf(before), after: settingsOf(after) })],
+    };
+  });
+}

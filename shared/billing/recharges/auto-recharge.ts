@@ -1,0 +1,289 @@
+import * as z from "zod";
+
+import { change, defineKind, type Change } from "../../changes/kind.ts";
+import { InvalidInput, Problem } from "../../core/errors.ts";
+import { Id } from "../../core/ids.ts";
+import { Currency, currency, minorUnits, money, moneyUpTo, MoneyText } from "../../core/money.ts";
+import { dayOf, monthOf, plusDays, startOf, Timestamp, type Day } from "../../core/time.ts";
+import type { Context } from "../../http/route.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import { rechargeDefaults, rechargeLimits } from "../../wallet/catalogue.ts";
+import { planRemoval, readMethod, unchangedMethod, type CardServices } from "./payment-method.ts";
+import { readRecharge, rechargeChange, rechargeView, RechargeView } from "./stored-recharge.ts";
+
+/*
+ * When and how far an account's wallet is recharged from the saved card.
+ *
+ * Access patterns
+ *   the automatic recharges of an account   ACCOUNT#<id> / AUTO_RECHARGE
+ */
+const settingsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "AUTO_RECHARGE" });
+
+const MinorUnits = z.int().min(0);
+
+/** The settings of an account, and its recharges of this month. Amounts are in minor units. */
+export const StoredSettings = z.object({
+  enabled: z.boolean(),
+  threshold: MinorUnits,
+  amount: MinorUnits,
+  monthly_cap: MinorUnits,
+  max_per_month: z.int(),
+  /** The month of `count` and `charged`: its first day. */
+  month: z.string(),
+  /** How many recharges began in the month and did not fail. */
+  count: z.int(),
+  /** What these recharges take. */
+  charged: MinorUnits,
+  /** The recharge that is running. There is one at most. */
+  current: Id.optional(),
+  /** The recharge that began last. */
+  last: Id.optional(),
+  /** How many recharges have failed since the last one that succeeded. */
+  failures: z.int(),
+  /** No recharge begins before this time. */
+  retry_at: Timestamp.optional(),
+  /** The recharges that began on the day (UTC) of the last one, however they ended. */
+  attempts: z.object({ day: z.string(), count: z.int() }).optional(),
+  version: z.int(),
+});
+export type StoredSettings = z.output<typeof StoredSettings>;
+
+const firstSettings: StoredSettings = {
+  enabled: false,
+  threshold: rechargeDefaults.threshold,
+  amount: rechargeDefaults.amount,
+  monthly_cap: rechargeDefaults.monthlyCap,
+  max_per_month: rechargeDefaults.maxPerMonth,
+  month: "",
+  count: 0,
+  charged: 0,
+  failures: 0,
+  version: 0,
+};
+
+/** The settings of an account, with the recharges of the month of a day. */
+export async function readSettings(table: Reader, accountId: string, day: Day): Promise<StoredSettings> {
+  const stored = (await table.get(settingsKey(accountId), StoredSettings)) ?? firstSettings;
+  const month = monthOf(day);
+  // A clock that is behind must not count a month anew.
+  return stored.month >= month ? stored : { ...stored, month, count: 0, charged: 0 };
+}
+
+/** The most recharges that begin on a day (UTC), however they end, and whatever card or setting is changed between them. */
+const attemptsPerDay = 4;
+
+/** The attempts of the day of a time, with one more. */
+export function withAttempt({ attempts }: StoredSettings, now: Date): NonNullable<StoredSettings["attempts"]> {
+  const day = dayOf(now);
+  return { day, count: (attempts?.day === day ? attempts.count : 0) + 1 };
+}
+
+/** No recharge begins before this time. Undefined if one may begin now. */
+export function waitsUntil(settings: StoredSettings, now: Date): string | undefined {
+  const tomorrow = startOf(plusDays(dayOf(now), 1)).toISOString();
+  const ends = [settings.retry_at ?? "", withAttempt(settings, now).count > attemptsPerDay ? tomorrow : ""];
+  const last = ends.toSorted().at(-1) ?? "";
+  return last > now.toISOString() ? last : undefined;
+}
+
+/** The write that replaces settings, which must still have the version that was read. */
+export const settingsWrite = (accountId: string, { version, ...settings }: StoredSettings): Write => ({
+  put: { ...settingsKey(accountId), ...settings, version: version + 1 },
+  if: version === 0 ? "absent" : { version },
+});
+
+const RechargeSettings = z.object({
+  enabled: z.boolean().meta({ description: "Whether the wallet is recharged automatically." }),
+  threshold: MoneyText.meta({
+    description: "The wallet is recharged when less than this is left of it after all charges so far.",
+  }),
+  amount: MoneyText.meta({ description: "The amount of one recharge. More if an invoice needs more." }),
+  monthly_cap: MoneyText.meta({ description: "The most that the recharges of a calendar month (UTC) take." }),
+  max_per_month: z.int().meta({ description: "The most recharges in a calendar month (UTC)." }),
+});
+
+export const AutoRecharge = RechargeSettings.extend({
+  currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
+  state: z.enum(["off", "ready", "running", "waiting", "cap_reached"]).meta({
+    description:
+      "`ready`: recharges when the wallet is below the threshold. `running`: a recharge is on its way. `waiting`: a recharge failed, or four began today, and the next attempt is at `retry_at`. `cap_reached`: no further recharge this month.",
+  }),
+  retry_at: Timestamp.nullable().meta({
+    description: "When the next attempt is made after a failed recharge, or after the fourth recharge of a day (UTC).",
+  }),
+  month_amount: MoneyText.meta({ description: "What the recharges of this month take, the running one included." }),
+  month_count: z.int().meta({ description: "The number of these recharges." }),
+  last_recharge: RechargeView.nullable().meta({ description: "The recharge that began last. Null if there was none." }),
+}).meta({ id: "AutoRecharge", description: "The automatic recharges of an account's wallet." });
+type AutoRecharge = z.input<typeof AutoRecharge>;
+
+export const AutoRechargeUpdate = z
+  .strictObject({
+    enabled: RechargeSettings.shape.enabled,
+    threshold: moneyUpTo(rechargeLimits.amount).meta({
+      description: `The wallet is recharged when less than this is left of it. At most ${money(rechargeLimits.amount)}.`,
+    }),
+    amount: moneyUpTo(rechargeLimits.amount).meta({
+      description: `The amount of one recharge. At most ${money(rechargeLimits.amount)}.`,
+    }),
+    monthly_cap: moneyUpTo(rechargeLimits.monthlyCap).meta({
+      description: `The most that the recharges of a month take: at least \`amount\`, at most ${money(rechargeLimits.monthlyCap)}.`,
+    }),
+    max_per_month: z
+      .int()
+      .min(1)
+      .max(rechargeLimits.maxPerMonth)
+      .meta({ description: `The most recharges in a month, from 1 to ${rechargeLimits.maxPerMonth}.` }),
+  })
+  .partial()
+  .meta({ id: "AutoRechargeUpdate", description: "The settings to change." });
+
+export const autoRechargeKind = defineKind({
+  name: "billing.auto_recharge",
+  verbs: ["updated"],
+  view: RechargeSettings,
+  seenWith: "billing.view",
+});
+
+const settingsView = ({ enabled, threshold, amount, monthly_cap, max_per_month }: StoredSettings) => ({
+  enabled,
+  threshold: money(threshold),
+  amount: money(amount),
+  monthly_cap: money(monthly_cap),
+  max_per_month,
+});
+
+/** The change of an account's settings. */
+export const settingsChange = (accountId: string, before: StoredSettings, after: StoredSettings): Change =>
+  change(autoRechargeKind, "updated", accountId, { before: settingsView(before), after: settingsView(after) });
+
+function stateOf(settings: StoredSettings, now: Date): AutoRecharge["state"] {
+  const { enabled, current, count, max_per_month, charged, amount, monthly_cap } = settings;
+  if (current !== undefined) return "running";
+  if (!enabled) return "off";
+  if (waitsUntil(settings, now) !== undefined) return "waiting";
+  return count >= max_per_month || charged + amount > monthly_cap ? "cap_reached" : "ready";
+}
+
+export const aheadOfSettings = (accountId: string): { keys: Key[] } => ({ keys: [settingsKey(accountId)] });
+
+export async function getAutoRecharge(
+  accountId: string,
+  { table, now }: Pick<Context, "table" | "now">,
+): Promise<AutoRecharge> {
+  return autoRechargeView(table, accountId, await readSettings(table, accountId, dayOf(now())), now());
+}
+
+async function autoRechargeView(
+  table: Reader,
+  accountId: string,
+  settings: StoredSettings,
+  now: Date,
+): Promise<AutoRecharge> {
+  const last = settings.last === undefined ? undefined : await readRecharge(table, accountId, settings.last);
+  return {
+    ...settingsView(settings),
+    currency,
+    state: stateOf(settings, now),
+    retry_at: (settings.enabled ? waitsUntil(settings, now) : undefined) ?? null,
+    month_amount: money(settings.charged),
+    month_count: settings.count,
+    last_recharge: last ? rechargeView(last) : null,
+  };
+}
+
+/** A given amount in minor units, or the present one. */
+const minor = (given: string | number | undefined, present: number): number =>
+  given === undefined ? present : (minorUnits(given) ?? present);
+
+/**
+ * Changes the settings. Switching off and on does not bring the next attempt forward. Throws 409 `payment_method_required` to switch on
+ * without a saved card, and 422 for an amount above the monthly cap.
+ */
+export function updateAutoRecharge(
+  accountId: string,
+  body: z.output<typeof AutoRechargeUpdate>,
+  { table, now, commit }: Context,
+): Promise<AutoRecharge> {
+  return commit(async () => {
+    const before = await readSettings(table, accountId, dayOf(now()));
+    const isSwitchedOn = body.enabled === true && !before.enabled;
+    const after: StoredSettings = {
+      ...before,
+      enabled: body.enabled ?? before.enabled,
+      threshold: minor(body.threshold, before.threshold),
+      amount: minor(body.amount, before.amount),
+      monthly_cap: minor(body.monthly_cap, before.monthly_cap),
+      max_per_month: body.max_per_month ?? before.max_per_month,
+    };
+    requireBelowCap(after, body.amount === undefined ? "monthly_cap" : "amount");
+    const method = after.enabled ? await readMethod(table, accountId) : undefined;
+    if (isSwitchedOn && !method?.card) throw methodRequired();
+    const value = await autoRechargeView(table, accountId, { ...after, version: before.version + 1 }, now());
+    const isSame = JSON.stringify(settingsView(before)) === JSON.stringify(settingsView(after));
+    if (isSame) return { value, writes: [], changes: [] };
+    return {
+      value,
+      writes: [
+        settingsWrite(accountId, after),
+        ...(isSwitchedOn && method ? [unchangedMethod(accountId, method)] : []),
+      ],
+      changes: [settingsChange(accountId, before, after)],
+    };
+  });
+}
+
+function requireBelowCap({ amount, monthly_cap }: StoredSettings, member: "amount" | "monthly_cap"): void {
+  if (amount <= monthly_cap) return;
+  const msg =
+    member === "amount"
+      ? `The amount is above the monthly cap of ${money(monthly_cap)}. Write a smaller amount, or a monthly_cap too`
+      : `The monthly cap is below the amount of one recharge, ${money(amount)}`;
+  throw new InvalidInput([{ loc: ["body", member], msg, type: "value_error" }]);
+}
+
+const methodRequired = (): Problem =>
+  new Problem("payment_method_required", "Save a card first, with billing.payment_method_session.create.");
+
+/** Switches off automatic recharges, with an event that says why. Plans nothing if they are off. */
+export async function planSwitchOff(
+  table: Reader,
+  accountId: string,
+  reason: string,
+  now: Date,
+): Promise<{ writes: Write[]; changes: Change[] }> {
+  const before = await readSettings(table, accountId, dayOf(now));
+  if (!before.enabled) return { writes: [], changes: [] };
+  const after = { ...before, enabled: false };
+  return {
+    writes: [settingsWrite(accountId, after)],
+    changes: [
+      settingsChange(accountId, before, after),
+      rechargeChange("disabled", { id: before.last ?? accountId, amount: before.amount, status: "disabled", reason }),
+    ],
+  };
+}
+
+/** What the switch-off after a removed card says. */
+export const cardRemoved = "The saved card was removed.";
+
+/** Removes the saved card, if there is one, here and at the provider, and switches off automatic recharges. */
+export async function deletePaymentMethod(
+  accountId: string,
+  { table, now, commit }: Context,
+  { removeCard }: Pick<CardServices, "removeCard">,
+): Promise<void> {
+  const cardId = (await readMethod(table, accountId))?.card?.id;
+  if (cardId === undefined) return;
+  await removeCard(cardId);
+  await commit(async () => {
+    const removal = await planRemoval(table, accountId, cardId);
+    const off = await planSwitchOff(table, accountId, cardRemoved, now());
+    return {
+      value: undefined,
+      writes: removal.writes.length === 0 ? [] : [...removal.writes, ...off.writes],
+      changes: removal.writes.length === 0 ? [] : [...removal.changes, ...off.changes],
+    };
+  });
+}

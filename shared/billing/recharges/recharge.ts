@@ -1,0 +1,361 @@
+import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import { recorder, type ChangePlan, type Commit } from "../../changes/recorder.ts";
+import { timeOrderedId } from "../../core/ids.ts";
+import type { Log } from "../../core/log.ts";
+import { currency } from "../../core/money.ts";
+import { dayMs, dayOf, hourMs, later, minuteMs, monthOf } from "../../core/time.ts";
+import { MovementConflict } from "../../ledger/movement.ts";
+import type { ChargeState } from "../../providers/payments/payments.ts";
+import { dueKey, dueWrite, moveDue } from "../../table/due.ts";
+import type { Reader, Table } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { rechargeRetryDays, topupLimit } from "../../wallet/catalogue.ts";
+import { openTopup, type Checkouts } from "../../wallet/topup.ts";
+import { planWallet, unchangedWallet } from "../../wallet/wallet.ts";
+import { openAccountBilling, type AccountBilling } from "../book.ts";
+import { payOwed } from "../payments.ts";
+import { dueOf, leftOf } from "./alerts.ts";
+import {
+  readSettings,
+  settingsChange,
+  settingsWrite,
+  waitsUntil,
+  withAttempt,
+  type StoredSettings,
+} from "./auto-recharge.ts";
+import { readMethod, rechargeQueue, unchangedMethod } from "./payment-method.ts";
+import { readRecharge, rechargeChange, rechargeKey, type StoredRecharge } from "./stored-recharge.ts";
+
+/*
+ * A recharge is a saga: a transaction claims its amount of the month and queues it, the provider charges the card under
+ * the recharge's id, and a transaction settles it. Whatever tells of the charge first settles it: the provider's answer,
+ * its webhook, or asking. All credit the wallet by the movement `recharge/<id>`.
+ */
+
+export type WatchContext = { table: Table; now: () => Date };
+export type RechargeContext = WatchContext & Checkouts & { log: Log };
+
+const committer = (accountId: string, requestId: string, { table, now }: WatchContext): Commit =>
+  recorder({
+    table,
+    accountId,
+    author: { action: "system: automatic recharge", actor: { type: "system", id: "recharges" }, requestId },
+    now,
+  });
+
+/** Whether billing, and not the operator, has the account in its status. */
+const isOurs = ({ account, state }: AccountBilling): boolean =>
+  account.status === "active" ||
+  account.status === "past_due" ||
+  (account.status === "suspended" && state.suspended_version === account.version);
+
+/**
+ * The amount to recharge, in minor units; 0 if the wallet has enough. It is the customer's amount, or what has to be
+ * paid at once if that is more.
+ */
+function neededAmount(book: AccountBilling, { threshold, amount, charged, monthly_cap }: StoredSettings): number {
+  const due = dueOf(book);
+  const missing = Math.max(0, due - book.available);
+  if (leftOf(book) >= threshold && missing === 0) return 0;
+  const wanted = Math.min(topupLimit, Math.max(amount, missing));
+  return charged + wanted <= monthly_cap ? wanted : amount;
+}
+
+/**
+ * Begins a recharge if the wallet needs one and the customer's settings allow one. The amount counts for the month in
+ * the same transaction, so that two processes cannot pass the cap. The worker of the queue charges the card.
+ */
+export async function beginRecharge(accountId: string, context: WatchContext): Promise<string | undefined> {
+  const { table, now } = context;
+  return committer(accountId, timeOrderedId(now()), context)(async () => planBeginning(table, accountId, now()));
+}
+
+async function planBeginning(table: Reader, accountId: string, now: Date): Promise<ChangePlan<string | undefined>> {
+  const nothing = { value: undefined, writes: [], changes: [] };
+  const settings = await readSettings(table, accountId, dayOf(now));
+  if (!settings.enabled || settings.current !== undefined) return nothing;
+  const book = await openAccountBilling(table, accountId, now);
+  const amount = neededAmount(book, settings);
+  const unchanged = unchangedWallet(accountId, book.walletVersion);
+  if (amount === 0) {
+    if (settings.failures === 0) return nothing;
+    // The customer has paid meanwhile. The failed attempts are over.
+    const { retry_at, ...rest } = settings;
+    const writes = [settingsWrite(accountId, { ...rest, failures: 0 }), unchanged];
+    return { value: undefined, writes, changes: [], housekeeping: true };
+  }
+  const { count, charged, max_per_month, monthly_cap } = settings;
+  const isAllowed = count < max_per_month && charged + amount <= monthly_cap && waitsUntil(settings, now) === undefined;
+  const method = await readMethod(table, accountId);
+  if (!isAllowed || !isOurs(book) || !method?.card) return nothing;
+  const id = timeOrderedId(now);
+  const at = now.toISOString();
+  const recharge: StoredRecharge = {
+    id,
+    amount,
+    status: "charging",
+    customer_id: method.customer_id,
+    card_id: method.card.id,
+    created_at: at,
+    due_at: at,
+    version: 1,
+  };
+  const attempts = withAttempt(settings, now);
+  const after = { ...settings, count: count + 1, charged: charged + amount, current: id, last: id, attempts };
+  const nextDay = waitsUntil(after, now);
+  return {
+    value: id,
+    writes: [
+      settingsWrite(accountId, after),
+      { put: { ...rechargeKey(accountId, id), ...recharge }, if: "absent" },
+      dueWrite(rechargeQueue, [accountId, `recharge/${id}`], at),
+      // After the last recharge of a day, the wallet is looked at again on the next one.
+      ...(nextDay === undefined ? [] : [dueWrite(rechargeQueue, [accountId, `retry/${id}`], nextDay)]),
+      unchanged,
+      unchangedMethod(accountId, method),
+    ],
+    changes: [],
+    housekeeping: true,
+  };
+}
+
+export const isOver = ({ due_at }: StoredRecharge): boolean => due_at === null;
+
+/** What a recharge says that was given up before its charge. */
+const givenUp = "Automatic recharges were switched off, or the account was closed, before the card was charged.";
+
+/**
+ * Ends a recharge whose charge is not known if the account is closed or its recharges are off. Returns whether it did.
+ * If a charge was made after all, and its answer lost, the provider's event of it credits the wallet.
+ */
+const giveUp = (accountId: string, id: string, context: WatchContext): Promise<boolean> =>
+  context.table.commit(async () => {
+    const { table } = context;
+    const now = context.now();
+    const [recharge, settings, account] = await Promise.all([
+      readRecharge(table, accountId, id),
+      readSettings(table, accountId, dayOf(now)),
+      table.get(accountKey(accountId), StoredAccount),
+    ]);
+    const goesOn = settings.enabled && account?.status !== "closed";
+    if (!recharge || isOver(recharge) || recharge.charge_id !== undefined || goesOn)
+      return { value: false, writes: [] };
+    const ended = { status: "failed" as const, reason: givenUp, due_at: null, settled_at: now.toISOString() };
+    const next = withoutRecharge(settings, recharge);
+    return {
+      value: true,
+      writes: [...rechargeWrites(accountId, recharge, { ...recharge, ...ended }), settingsWrite(accountId, next)],
+    };
+  });
+
+/**
+ * Charges the card of a recharge, or asks about the charge, and settles the recharge by the answer. Charges nothing for a
+ * closed account, or after recharges were switched off.
+ */
+export async function advanceRecharge(accountId: string, id: string, context: RechargeContext): Promise<void> {
+  const { table, payments } = context;
+  const recharge = await readRecharge(table, accountId, id);
+  if (!recharge || isOver(recharge) || (await giveUp(accountId, id, context))) return;
+  const state =
+    recharge.charge_id === undefined
+      ? await payments.charge({
+          reference: id,
+          accountId,
+          customerId: recharge.customer_id,
+          cardId: recharge.card_id,
+          amount: recharge.amount,
+          currency,
+          description: "Automatic top-up",
+          startedAt: new Date(recharge.created_at),
+        })
+      : await payments.getCharge(recharge.charge_id);
+  await settleRecharge(state, context);
+}
+
+/** Settles a recharge by the state of its charge. A repeat changes nothing. Then the wallet pays what is due. */
+export async function settleRecharge(state: ChargeState, context: RechargeContext): Promise<void> {
+  const { table, now, log } = context;
+  const { accountId, reference, status } = state;
+  const recharge = await readRecharge(table, accountId, reference);
+  if (state.currency !== currency || (recharge && recharge.amount !== state.amount)) {
+    log.error("a charge is not of the recharge's amount", { account_id: accountId, charge_id: state.id });
+  }
+  if (state.currency !== currency) return;
+  // The charge is cancelled, and the customer pays the same amount on a page, with the bank's confirmation.
+  const requestId = `recharge/${reference}`;
+  const isFirst = recharge !== undefined && !isOver(recharge);
+  const page =
+    status === "action_required" && isFirst
+      ? await openTopup(accountId, recharge.amount, { now, requestId }, context, { description: "Automatic top-up" })
+      : undefined;
+  const settle = committer(
+    accountId,
+    requestId,
+    context,
+  )(async () => {
+    const planned = await planSettlement(table, state, page?.session.hosted_page.url, now());
+    const isOpened = page !== undefined && planned.value;
+    return {
+      ...planned,
+      value: undefined,
+      writes: [...planned.writes, ...(isOpened ? page.writes : [])],
+      changes: [...planned.changes, ...(isOpened ? page.changes : [])],
+    };
+  });
+  await settle.catch((error: unknown) => {
+    if (!(error instanceof MovementConflict)) throw error;
+    log.error("a charge was reported with two amounts", { account_id: accountId, charge_id: state.id });
+  });
+  // If the process dies here, the watch of the new transaction finds the open invoices and lets them be paid.
+  if (status === "succeeded") await payOwed(accountId, requestId, context);
+}
+
+/** Plans the end of a recharge, or that it goes on. The value tells whether the recharge ends without success now. */
+async function planSettlement(
+  table: Reader,
+  state: ChargeState,
+  action_url: string | undefined,
+  now: Date,
+): Promise<ChangePlan<boolean>> {
+  const { accountId, reference, status } = state;
+  const recharge = await readRecharge(table, accountId, reference);
+  const settings = await readSettings(table, accountId, dayOf(now));
+  if (status === "succeeded") return planSuccess(table, state, recharge, settings, now);
+  if (!recharge || isOver(recharge)) return { value: false, writes: [], changes: [] };
+  const charge_id = state.id ?? recharge.charge_id;
+  const known = charge_id === undefined ? {} : { charge_id };
+  if (status === "processing") {
+    const after: StoredRecharge = { ...recharge, ...known, status, due_at: nextAsk(recharge, now) };
+    return { value: false, writes: rechargeWrites(accountId, recharge, after), changes: [], housekeeping: true };
+  }
+  const after: StoredRecharge = {
+    ...recharge,
+    ...known,
+    status,
+    reason: state.reason ?? "The bank declined the payment.",
+    ...(action_url === undefined ? {} : { action_url }),
+    due_at: null,
+    settled_at: now.toISOString(),
+  };
+  const next = afterFailure(settings, recharge, now);
+  const retry =
+    next.enabled && next.retry_at !== undefined
+      ? [dueWrite(rechargeQueue, [accountId, `retry/${recharge.id}`], next.retry_at)]
+      : [];
+  const isSwitchedOff = settings.enabled && !next.enabled;
+  const reason = `The last ${rechargeRetryDays.length + 1} recharges failed: ${after.reason ?? ""}`;
+  return {
+    value: true,
+    writes: [...rechargeWrites(accountId, recharge, after), settingsWrite(accountId, next), ...retry],
+    changes: [
+      rechargeChange(status, after),
+      ...(isSwitchedOff
+        ? [
+            settingsChange(accountId, settings, next),
+            rechargeChange("disabled", { id: recharge.id, amount: recharge.amount, status: "disabled", reason }),
+          ]
+        : []),
+    ],
+  };
+}
+
+const rechargeWrites = (accountId: string, before: StoredRecharge, after: StoredRecharge): Write[] => [
+  {
+    put: { ...rechargeKey(accountId, before.id), ...after, version: before.version + 1 },
+    if: { version: before.version },
+  },
+  ...moveDue(rechargeQueue, [accountId, `recharge/${before.id}`], before.due_at, after.due_at),
+];
+
+/** When to ask about a charge again: the older it is, the less often. */
+const nextAsk = ({ created_at }: Pick<StoredRecharge, "created_at">, now: Date): string =>
+  later(now, Math.min(dayMs / 2, Math.max(2 * minuteMs, (now.getTime() - Date.parse(created_at)) / 2)));
+
+/** The settings after a recharge that took no money, which does not count for the month. */
+function withoutRecharge(settings: StoredSettings, recharge: StoredRecharge): StoredSettings {
+  const { current, ...rest } = settings;
+  const isOfMonth = monthOf(dayOf(new Date(recharge.created_at))) === settings.month;
+  return {
+    ...rest,
+    ...(current === undefined || current === recharge.id ? {} : { current }),
+    ...(isOfMonth ? { count: settings.count - 1, charged: settings.charged - recharge.amount } : {}),
+  };
+}
+
+/** The settings after a recharge that failed: the next attempt waits. */
+function afterFailure(settings: StoredSettings, recharge: StoredRecharge, now: Date): StoredSettings {
+  const { retry_at, ...rest } = withoutRecharge(settings, recharge);
+  const failures = settings.failures + 1;
+  const wait = rechargeRetryDays[failures - 1];
+  return {
+    ...rest,
+    failures: wait === undefined ? 0 : failures,
+    enabled: wait !== undefined && settings.enabled,
+    ...(wait === undefined ? {} : { retry_at: later(now, wait * dayMs) }),
+  };
+}
+
+async function planSuccess(
+  table: Reader,
+  { id: charge_id, accountId, reference, amount }: ChargeState,
+  recharge: StoredRecharge | undefined,
+  settings: StoredSettings,
+  now: Date,
+): Promise<ChangePlan<boolean>> {
+  const wallet = await planWallet(
+    table,
+    accountId,
+    [
+      {
+        kind: "transfer",
+        id: `recharge/${reference}`,
+        debit: "payments",
+        credit: "wallet",
+        amount,
+        code: "topup",
+        type: "topup",
+        description: "Automatic top-up",
+      },
+    ],
+    now,
+  );
+  const credited = { value: false, writes: wallet.writes, changes: wallet.changes };
+  // The money was taken, so it is credited even if the recharge is not known.
+  if (!recharge || recharge.status === "succeeded") return credited;
+  const { reason, action_url, ...rest } = recharge;
+  const after: StoredRecharge = {
+    ...rest,
+    ...(charge_id === undefined ? {} : { charge_id }),
+    status: "succeeded",
+    due_at: null,
+    settled_at: now.toISOString(),
+  };
+  const { current, retry_at, ...kept } = settings;
+  // A charge that was over takes no money any more, so the provider has broken its promise; the money counts again.
+  const isCounted = !isOver(recharge) || monthOf(dayOf(new Date(recharge.created_at))) !== settings.month;
+  const next: StoredSettings = {
+    ...kept,
+    ...(isCounted ? {} : { count: settings.count + 1, charged: settings.charged + recharge.amount }),
+    ...(current === undefined || current === reference ? {} : { current }),
+    failures: 0,
+  };
+  return {
+    value: false,
+    writes: [...wallet.writes, ...rechargeWrites(accountId, recharge, after), settingsWrite(accountId, next)],
+    changes: [...wallet.changes, rechargeChange("succeeded", after)],
+  };
+}
+
+/** Moves the task of a recharge whose charge could not be asked about. */
+export async function postponeRecharge(accountId: string, id: string, { table, now }: WatchContext): Promise<void> {
+  await table.commit(async () => {
+    const recharge = await readRecharge(table, accountId, id);
+    if (!recharge || isOver(recharge)) return { value: undefined, writes: [] };
+    const due_at = later(now(), Math.min(hourMs, Date.parse(nextAsk(recharge, now())) - now().getTime()));
+    return { value: undefined, writes: rechargeWrites(accountId, recharge, { ...recharge, due_at }) };
+  });
+}
+
+/** Removes a task from the queue that has nothing to do any more. */
+export const forgetTask = async (accountId: string, task: string, at: string, table: Table): Promise<void> =>
+  void (await table.attempt({ delete: dueKey(rechargeQueue, [accountId, task], at) }));

@@ -1,0 +1,128 @@
+import { change } from "../../changes/kind.ts";
+import { recorder, type ChangePlan } from "../../changes/recorder.ts";
+import { timeOrderedId } from "../../core/ids.ts";
+import { currency, money } from "../../core/money.ts";
+import { dayOf, daysBetween, nextMonth, plusDays, type Day } from "../../core/time.ts";
+import type { Reader } from "../../table/table.ts";
+import { graceDays } from "../../wallet/catalogue.ts";
+import { unchangedWallet, walletKind } from "../../wallet/wallet.ts";
+import { openAccountBilling, type AccountBilling } from "../book.ts";
+import { alertsWrite, dueOf, expectedCharge, leftOf, readAlerts, thresholdOf, type StoredAlerts } from "./alerts.ts";
+import { readSettings } from "./auto-recharge.ts";
+import { beginRecharge, type WatchContext } from "./recharge.ts";
+
+/** The events after which a wallet is looked at. */
+export const watchedTypes = [
+  "billing.transaction.created",
+  "billing.transaction.updated",
+  "billing.invoice.created",
+  "billing.auto_recharge.updated",
+  "billing.alerts.updated",
+  "billing.payment_method.saved",
+] as const;
+
+/**
+ * Looks at a wallet: tells once when it falls below the threshold, and begins a recharge if it needs one. It may run at
+ * any time and any number of times. A wallet that was above the threshold meanwhile is told of again.
+ */
+export async function watchWallet(accountId: string, context: WatchContext): Promise<void> {
+  await record(accountId, context, planLowBalance);
+  await beginRecharge(accountId, context);
+}
+
+/**
+ * The daily look at an account: at its wallet, and 7 days and 1 day before it becomes past due or is suspended, an event
+ * that says so. Each of these is told once, however often this runs.
+ */
+export async function giveBillingNotices(accountId: string, context: WatchContext): Promise<void> {
+  await watchWallet(accountId, context);
+  await record(accountId, context, planPastDueNotice);
+  await record(accountId, context, planSuspensionNotice);
+}
+
+type Notice = (table: Reader, book: AccountBilling, alerts: StoredAlerts) => Promise<ChangePlan<void>>;
+
+const nothing: ChangePlan<void> = { value: undefined, writes: [], changes: [] };
+
+async function record(accountId: string, { table, now }: WatchContext, plan: Notice): Promise<void> {
+  const actor = { type: "system" as const, id: "billing" };
+  const author = { action: "system: billing notice", actor, requestId: timeOrderedId(now()) };
+  const commit = recorder({ table, accountId, author, now });
+  await commit(async () => {
+    const alerts = await readAlerts(table, accountId);
+    const book = await openAccountBilling(table, accountId, now());
+    return book.account.status === "closed" ? nothing : plan(table, book, alerts);
+  });
+}
+
+async function planLowBalance(table: Reader, book: AccountBilling, alerts: StoredAlerts): Promise<ChangePlan<void>> {
+  const { accountId, posted, available, walletVersion } = book;
+  const threshold = await thresholdOf(table, book, alerts);
+  const is_low = leftOf(book) < threshold;
+  if (is_low === alerts.is_low) return nothing;
+  const after = { balance: money(posted), available: money(available), currency, threshold: money(threshold) };
+  return {
+    value: undefined,
+    writes: [alertsWrite(accountId, { ...alerts, is_low }), unchangedWallet(accountId, walletVersion)],
+    changes: is_low ? [change(walletKind, "low_balance", accountId, { after })] : [],
+    housekeeping: true,
+  };
+}
+
+/** The notices before a day: 7 if it is 2 to 7 days away, 1 if it is tomorrow or today; undefined if it is further away. */
+function noticeBefore(date: Day, today: Day): 7 | 1 | undefined {
+  const days = daysBetween(today, date).length - 1;
+  if (days < 0 || days > 7) return undefined;
+  return days <= 1 ? 1 : 7;
+}
+
+/** Whether automatic recharges will pay an amount: they are on, none has failed, and the month's cap allows it. */
+async function isCovered(table: Reader, { accountId, now }: AccountBilling, missing: number): Promise<boolean> {
+  const { enabled, failures, charged, monthly_cap, count, max_per_month } = await readSettings(
+    table,
+    accountId,
+    dayOf(now),
+  );
+  return enabled && failures === 0 && count < max_per_month && charged + missing <= monthly_cap;
+}
+
+async function planPastDueNotice(table: Reader, book: AccountBilling, alerts: StoredAlerts): Promise<ChangePlan<void>> {
+  const { accountId, account, available, now } = book;
+  const due_on = nextMonth(dayOf(now));
+  const days = noticeBefore(due_on, dayOf(now));
+  if (days === undefined || account.status !== "active") return nothing;
+  const expected = await expectedCharge(table, book);
+  const missing = expected - available;
+  const past_due_notice = `${due_on}/${days}`;
+  if (missing <= 0 || alerts.past_due_notice === past_due_notice) return nothing;
+  if (await isCovered(table, book, missing)) return nothing;
+  const after = {
+    days,
+    expected_charge: money(expected),
+    available: money(available),
+    missing: money(missing),
+    due_on,
+    currency,
+  };
+  return {
+    value: undefined,
+    writes: [alertsWrite(accountId, { ...alerts, past_due_notice })],
+    changes: [change(walletKind, "past_due_soon", accountId, { after })],
+  };
+}
+
+async function planSuspensionNotice(_: Reader, book: AccountBilling, alerts: StoredAlerts): Promise<ChangePlan<void>> {
+  const { accountId, account, available, now, state } = book;
+  if (account.status !== "past_due" || state.due_since === undefined) return nothing;
+  const suspends_on = plusDays(state.due_since, graceDays);
+  const days = noticeBefore(suspends_on, dayOf(now));
+  const missing = dueOf(book) - available;
+  const suspension_notice = `${suspends_on}/${days}`;
+  if (days === undefined || missing <= 0 || alerts.suspension_notice === suspension_notice) return nothing;
+  const after = { days, missing: money(missing), suspends_on, currency };
+  return {
+    value: undefined,
+    writes: [alertsWrite(accountId, { ...alerts, suspension_notice })],
+    changes: [change(walletKind, "suspension_soon", accountId, { after })],
+  };
+}

@@ -1,0 +1,213 @@
+import * as z from "zod";
+
+import { accountKey, accountsMatching, AccountPointer, StoredAccount } from "../accounts/account.ts";
+import { getAccount } from "../accounts/visible.ts";
+import { mapConcurrently } from "../core/concurrency.ts";
+import type { Log } from "../core/log.ts";
+import { dayMs, hourMs, later, minuteMs } from "../core/time.ts";
+import { dueKey, dueWrite, readShard, type DueItem } from "../table/due.ts";
+import { readRows } from "../table/ranked-list.ts";
+import type { Reader, Table } from "../table/table.ts";
+import type { Item, Key, Write } from "../table/writes.ts";
+import { BillingState, stateKey } from "../wallet/state.ts";
+import { billingQueue, lastClosable, nextClosing } from "./due.ts";
+import { closeDay, indexAccount, type RunContext } from "./run.ts";
+
+/*
+ * The daily run: closes the days of the accounts in the queue, one shard of the queue after the other. Several processes
+ * can run it. A process claims a shard, so that two do not work on the same accounts.
+ *
+ * Access patterns
+ *   the claim of a shard                         BILLING_DUE#<shard> / ~CLAIM
+ *   how many accounts have been put into it      BILLING_DUE#0 / ~QUEUED
+ */
+const claimKey = (shard: number): Key => ({ PK: `${billingQueue.name}#${shard}`, SK: "~CLAIM" });
+const queuedKey: Key = { PK: `${billingQueue.name}#0`, SK: "~QUEUED" };
+
+export type SweepContext = RunContext & { log: Log };
+type SweepBounds = { atOnce?: number; budgetMs?: number; pageSize?: number };
+
+/**
+ * The result of a run over one shard: the accounts that were closed, those that failed, and those that wait for
+ * their turn or for another try. `behind` are the accounts that wait for more than a day. `is_done` is whether the run
+ * came to the end of the shard.
+ */
+export type ShardResult = { closed: number; failed: number; waiting: number; behind: number; is_done: boolean };
+
+/** A task of the queue. `failures` and `retry_at` are there after a try that failed. */
+const Closing = z.object({ failures: z.int().default(0), retry_at: z.string().default("") });
+
+/** The time until an account that failed is tried again: 5 minutes, doubled with each failure up to 6 hours. */
+const retryAfterMs = (failures: number): number => Math.min(6 * hourMs, 5 * minuteMs * 2 ** Math.min(failures - 1, 10));
+
+/**
+ * Closes all days that can be closed, of all accounts in the queue, until `budgetMs` is over.
+ * - Takes the shards that no other process has claimed, in turn. Begins with another shard each minute.
+ * - First puts accounts into the queue that are not in it yet (`queueAccounts`).
+ * - An account that fails is logged and tried again later. Other accounts do not wait for it.
+ * - A process may die at any time: its claim ends after `claimMs`, and another process goes on.
+ */
+export async function sweepBilling(context: SweepContext, bounds: SweepBounds = {}): Promise<ShardResult[]> {
+  const { budgetMs = 240_000 } = bounds;
+  const { log, now } = context;
+  const startedMs = performance.now();
+  const isOver = (): boolean => performance.now() - startedMs > budgetMs;
+  const queued = await queueAccounts(context, isOver);
+  if (queued > 0) log.info("accounts queued for billing", { queued });
+  const results: ShardResult[] = [];
+  const first = Math.floor(now().getTime() / minuteMs);
+  for (let turn = 0; turn < billingQueue.shards && !isOver(); turn++) {
+    const shard = (first + turn) % billingQueue.shards;
+    const result = await claimAndClose(shard, context, { ...bounds, isOver });
+    if (!result) continue;
+    results.push(result);
+    log.info("billing shard closed", { shard, ...result });
+  }
+  return results;
+}
+
+type ShardBounds = Pick<SweepBounds, "atOnce" | "pageSize"> & { isOver: () => boolean };
+
+/** Longer than a worker runs, so that a living process keeps its claim. */
+const claimMs = 6 * minuteMs;
+
+/** Sweeps a shard; undefined if no account of the shard is due, or if another process has claimed the shard. */
+async function claimAndClose(
+  shard: number,
+  context: SweepContext,
+  bounds: ShardBounds,
+): Promise<ShardResult | undefined> {
+  const { table, now, requestId } = context;
+  const [earliest] = await readShard(table, billingQueue, shard, now(), { limit: 1 });
+  if (!earliest) return undefined;
+  const claim = { ...claimKey(shard), by: requestId, until: later(now(), claimMs) };
+  const isFree = { absentOr: { until: { atMost: now().toISOString() } } };
+  const { done } = await table.attempt({ put: claim, if: isFree });
+  if (!done) return undefined;
+  try {
+    return await closeShard(shard, context, bounds);
+  } finally {
+    await table.attempt({ delete: claimKey(shard), if: { by: requestId } });
+  }
+}
+
+/** Closes the accounts of a shard that are due, the earliest first. */
+async function closeShard(
+  shard: number,
+  context: SweepContext,
+  { atOnce = 8, pageSize = 500, isOver }: ShardBounds,
+): Promise<ShardResult> {
+  const { table, now } = context;
+  const result: ShardResult = { closed: 0, failed: 0, waiting: 0, behind: 0, is_done: false };
+  const limit = new Date(now().getTime() - dayMs).toISOString();
+  for (let after: string | undefined; !result.is_done && !isOver();) {
+    const page = await readShard(table, billingQueue, shard, now(), { limit: pageSize, after });
+    const ready = page.filter(({ item }) => Closing.parse(item).retry_at <= now().toISOString());
+    const closed = new Set<DueItem>();
+    const tried = await mapConcurrently(
+      ready,
+      atOnce,
+      async (task) => {
+        if (await closeOne(task, context)) closed.add(task);
+      },
+      isOver,
+    );
+    result.closed += closed.size;
+    result.failed += tried.length - closed.size;
+    result.waiting += page.length - tried.length;
+    result.behind += page.filter((task) => task.at < limit && !closed.has(task)).length;
+    result.is_done = page.length < pageSize;
+    after = page.at(-1)?.item.SK;
+  }
+  return result;
+}
+
+/** Closes the days of one account, and moves the account in the queue. Returns false after a failure. */
+async function closeOne({ at, subject: [accountId = ""], item }: DueItem, context: SweepContext): Promise<boolean> {
+  const { table, now, log } = context;
+  try {
+    await closeDay(accountId, lastClosable(now()), context);
+    await requireMoved(accountId, at, table);
+  } catch (error) {
+    const failures = Closing.parse(item).failures + 1;
+    log.error("billing day failed", { account_id: accountId, due_since: at, failures, error: String(error) });
+    const set = { failures, retry_at: later(now(), retryAfterMs(failures)) };
+    await table.attempt({ update: dueKey(billingQueue, [accountId], at), set, if: "present" });
+    return false;
+  }
+  await indexAccount(accountId, context);
+  return true;
+}
+
+/**
+ * Makes sure that a task which was done is not in the queue any more. The transaction that closes the days has moved it,
+ * unless the task was for another day than the account's next one: an earlier version may have closed that day.
+ */
+async function requireMoved(accountId: string, at: string, table: Table): Promise<void> {
+  const due = dueKey(billingQueue, [accountId], at);
+  if ((await table.get(due, Closing)) === undefined) return;
+  await table.commit(async () => {
+    const { next, unchanged } = await readNext(accountId, table);
+    if (next === at) throw new Error("The day was not closed.");
+    const moved = next === null ? [] : [dueWrite(billingQueue, [accountId], next)];
+    return { value: undefined, writes: [{ delete: due }, ...moved, unchanged] };
+  });
+}
+
+/** The time of an account's next task, and the write that makes a transaction fail if a day was closed meanwhile. */
+async function readNext(accountId: string, table: Reader): Promise<{ next: string | null; unchanged: Write }> {
+  const [account, state] = await Promise.all([
+    getAccount(table, accountId),
+    table.get(stateKey(accountId), BillingState),
+  ]);
+  const unchanged: Write = { check: stateKey(accountId), if: state ? { version: state.version } : "absent" };
+  return { next: nextClosing(account, state), unchanged };
+}
+
+const Queued = z.object({ count: z.int(), version: z.int() });
+
+/** How many accounts one transaction queues. */
+const queuedAtOnce = 50;
+
+/**
+ * Puts the accounts of earlier versions into the queue, oldest first, until `isOver`. The number of queued accounts is
+ * stored with them, so that a later call goes on there. An account that is queued already stays at its place.
+ */
+export async function queueAccounts(
+  { table, now }: Pick<SweepContext, "table" | "now">,
+  isOver: () => boolean = () => false,
+): Promise<number> {
+  let queued = 0;
+  for (let isMore = true; isMore && !isOver();) {
+    const count = await table.commit(async () => {
+      const { count, version } = (await table.get(queuedKey, Queued)) ?? { count: 0, version: 0 };
+      const { rows } = await readRows(table, accountsMatching({}), { skip: count, take: queuedAtOnce });
+      if (rows.length === 0) return { value: 0, writes: [] };
+      const ids = rows.map((row) => AccountPointer.parse(row).account_id);
+      const accounts = await table.getMany(ids.map(accountKey));
+      const states = await table.getMany(ids.map(stateKey));
+      const due = ids.map((id, index) => ({ id, next: firstTask(accounts[index], states[index], now()) }));
+      const cursor = { ...queuedKey, count: count + ids.length, version: version + 1 };
+      return {
+        value: ids.length,
+        writes: [
+          { put: cursor, if: version === 0 ? "absent" : { version } },
+          ...due.flatMap(({ id, next }) => (next === null ? [] : [dueWrite(billingQueue, [id], next)])),
+        ],
+      };
+    });
+    queued += count;
+    isMore = count === queuedAtOnce;
+  }
+  return queued;
+}
+
+/**
+ * The time of the first task of an account, or null. An account whose items cannot be read is due at once: its task fails
+ * and is logged, and the others are queued all the same.
+ */
+function firstTask(account: Item | undefined, state: Item | undefined, now: Date): string | null {
+  const read = StoredAccount.pick({ status: true, created_at: true }).safeParse(account);
+  const days = BillingState.pick({ accrue_from: true }).optional().safeParse(state);
+  return read.success && days.success ? nextClosing(read.data, days.data) : now.toISOString();
+}

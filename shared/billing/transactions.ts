@@ -1,0 +1,167 @@
+import * as z from "zod";
+
+import { csvOf } from "../core/csv.ts";
+import { InvalidInput } from "../core/errors.ts";
+import { orderQuery, pageQuery, spanOf, type OrderedPage } from "../core/page.ts";
+import type { Context } from "../http/route.ts";
+import { movementKey } from "../ledger/ledger.ts";
+import { StoredMovement } from "../ledger/movement.ts";
+import { aheadOfRows, readHeads, readRows, rowKey } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+import type { Reader } from "../table/table.ts";
+import { StoredTransaction, transactionsOf, TransactionType, type Transaction } from "../wallet/transaction.ts";
+import { walletOf } from "../wallet/wallet.ts";
+
+const instant = z.iso.datetime({ offset: true }).optional();
+
+/** The query of the list of transactions. */
+export const TransactionQuery = z
+  .strictObject({
+    ...pageQuery,
+    ...orderQuery("desc"),
+    type: TransactionType.optional().meta({ description: "Only transactions of this type." }),
+    since: instant.meta({ description: "Only transactions whose `effective_at` is this time or later (RFC 3339)." }),
+    until: instant.meta({ description: "Only transactions whose `effective_at` is before this time (RFC 3339)." }),
+  })
+  .refine(({ since, until }) => since === undefined || until === undefined || new Date(since) < new Date(until), {
+    error: "Write a time after `since`",
+    path: ["until"],
+  });
+type TransactionFilter = { [Name in "type" | "since" | "until"]?: z.output<typeof TransactionQuery>[Name] };
+
+/** The most transactions that are searched for a type. */
+const mostSearched = 20_000;
+
+/** The most transactions in one CSV file. */
+const mostInFile = 10_000;
+
+/** The items that `listTransactions` reads first. */
+export const aheadOfTransactions = (accountId: string, page: OrderedPage): Ahead =>
+  aheadOfRows(transactionsOf(accountId), spanOf(page));
+
+type Found = { items: StoredTransaction[]; total: number };
+
+/**
+ * A page of the wallet's transactions, sorted by the time of their creation. Throws 422 if more than 20,000 transactions
+ * would have to be searched for a type.
+ */
+export async function listTransactions(
+  accountId: string,
+  { type, since, until, ...page }: OrderedPage & TransactionFilter,
+  { table }: Pick<Context, "table">,
+): Promise<Found> {
+  const { skip, take, order } = spanOf(page);
+  if (type === undefined && since === undefined && until === undefined) {
+    return readTransactions(table, accountId, { skip, take, order });
+  }
+  const { first, count } = await rangeOf(table, accountId, since, until);
+  const sorted = (items: StoredTransaction[]) => (order === "asc" ? items : items.toReversed());
+  if (type === undefined) {
+    const size = Math.max(0, Math.min(take, count - skip));
+    const start = first + (order === "asc" ? skip : count - skip - size);
+    if (size === 0) return { items: [], total: count };
+    const { items } = await readTransactions(table, accountId, { skip: start, take: size });
+    return { items: sorted(items), total: count };
+  }
+  if (count > mostSearched) throw tooMany("type", `${count} transactions would have to be searched`, mostSearched);
+  const { items } = await readTransactions(table, accountId, { skip: first, take: count });
+  const found = sorted(items.filter((item) => item.type === type));
+  return { items: found.slice(skip, skip + take), total: found.length };
+}
+
+/** All transactions that match, for a file. Throws 422 if there are more than 10,000. */
+export async function transactionsForFile(
+  accountId: string,
+  query: OrderedPage & TransactionFilter,
+  context: Pick<Context, "table">,
+): Promise<Found> {
+  const { count } = await rangeOf(context.table, accountId, query.since, query.until);
+  if (query.type === undefined && count > mostInFile) throw tooMany("since", `${count} transactions match`, mostInFile);
+  const found = await listTransactions(accountId, { ...query, page: 1, page_size: mostInFile }, context);
+  if (found.total > mostInFile) throw tooMany("since", `${found.total} transactions match`, mostInFile);
+  return found;
+}
+
+const tooMany = (member: string, problem: string, most: number): InvalidInput =>
+  new InvalidInput([
+    {
+      loc: ["query", member],
+      msg: `${problem}, and at most ${most} are possible. Write a shorter time from \`since\` to \`until\``,
+      type: "too_many",
+    },
+  ]);
+
+/** The position of the first transaction in a range of time, and the number of transactions in the range. */
+async function rangeOf(
+  table: Reader,
+  accountId: string,
+  since: string | undefined,
+  until: string | undefined,
+): Promise<{ first: number; count: number }> {
+  const [head] = await readHeads(table, [transactionsOf(accountId)]);
+  const total = head?.live ?? 0;
+  const [first, end] = await Promise.all([
+    since === undefined ? 0 : firstAt(table, accountId, new Date(since).toISOString(), total),
+    until === undefined ? total : firstAt(table, accountId, new Date(until).toISOString(), total),
+  ]);
+  return { first, count: Math.max(0, end - first) };
+}
+
+/** Finds the first of `total` transactions that is not before a time, by halves: no transaction is deleted or moved. */
+async function firstAt(table: Reader, accountId: string, time: string, total: number): Promise<number> {
+  let [low, high] = [0, total];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const row = await table.get(rowKey(transactionsOf(accountId), middle), StoredTransaction);
+    if (!row) throw new Error(`There is no transaction ${middle}.`);
+    const [item] = await withHoldTimes(table, accountId, [row]);
+    if ((item?.effective_at ?? "") < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+async function readTransactions(
+  table: Reader,
+  accountId: string,
+  span: Parameters<typeof readRows>[2],
+): Promise<Found> {
+  const { rows, total } = await readRows(table, transactionsOf(accountId), span);
+  const items = rows.map((row) => StoredTransaction.parse(row));
+  return { items: await withHoldTimes(table, accountId, items), total };
+}
+
+/** Whether the first version of the product resolved the hold of this row, and so overwrote the time of the hold. */
+const isResolvedByFirstVersion = ({ version, resolved_at }: StoredTransaction): boolean =>
+  version > 1 && resolved_at === undefined;
+
+/** Transactions with the times of their holds, which are read from the ledger if their rows have lost them. */
+async function withHoldTimes(
+  table: Reader,
+  accountId: string,
+  items: readonly StoredTransaction[],
+): Promise<StoredTransaction[]> {
+  const overwritten = items.filter(isResolvedByFirstVersion);
+  const keys = overwritten.map(({ movement_id }) => movementKey(walletOf(accountId), movement_id));
+  const movements = await table.getMany(keys);
+  const times = new Map(overwritten.map((item, index) => [item, StoredMovement.parse(movements[index]).at]));
+  return items.map((item) => ({ ...item, effective_at: times.get(item) ?? item.effective_at }));
+}
+
+const columns = [
+  "transaction_id",
+  "effective_at",
+  "type",
+  "direction",
+  "status",
+  "amount",
+  "currency",
+  "balance_after",
+  "description",
+] as const satisfies (keyof Transaction)[];
+
+/** Transactions as a CSV file, with the names of the members in its first line. */
+export const transactionsFile = (items: readonly Transaction[]): { name: string; text: string } => ({
+  name: "transactions.csv",
+  text: csvOf([columns, ...items.map((item) => columns.map((column) => item[column]))]),
+});

@@ -1,0 +1,112 @@
+import { randomUUID } from "node:crypto";
+
+import { Problem } from "../core/errors.ts";
+import { dayMs } from "../core/time.ts";
+import { domainKey, type StoredDomain } from "../domains/domain.ts";
+import { domainById } from "../domains/find.ts";
+import { domainUpdate, systemMover, type DomainWork, type Mover } from "../domains/setup/work.ts";
+import { everything, getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
+import { type Dns, ZoneExists } from "../providers/dns/dns.ts";
+import type { Write } from "../table/writes.ts";
+
+/**
+ * Removes the zone of a domain from the nameservers permanently. The provider may have made a zone whose id a process
+ * could not store. To find such a zone, this asks the provider to create the zone with the same reference again. Throws
+ * 503 when the provider does not answer, and while another process syncs the zone.
+ */
+export async function removeZone(domain: StoredDomain, mover: Mover, dns: Dns): Promise<void> {
+  const { account_id, id, name, nameservers, verified_at, dns_mode, handover } = domain;
+  if (dns_mode === "external" && handover === null) return;
+  const marked = await markUnwanted(domain, mover);
+  const zone = marked ?? (await getZone(mover.table, account_id, id));
+  if (zone?.zone_id !== undefined) return dns.deleteZone(zone.zone_id);
+  if (!zone || verified_at === null) return;
+  try {
+    const { zoneId } = await dns.createZone({ name, reference: zone.reference ?? id, nameservers });
+    await dns.deleteZone(zoneId);
+  } catch (error) {
+    // The name belongs to another account, and so does its zone.
+    if (!(error instanceof ZoneExists)) throw error;
+  }
+}
+
+/**
+ * Marks the zone as not wanted, so that no sync creates the zone again or writes to it. Returns the zone if an earlier
+ * call has marked it, and undefined if this call did or there is none: another process may have changed the zone then.
+ * Throws 503 `busy` while another process syncs the zone.
+ */
+async function markUnwanted(
+  { account_id, id }: StoredDomain,
+  { table, commit, now }: Mover,
+): Promise<StoredZone | undefined> {
+  let marked: StoredZone | undefined;
+  const isBusy = await commit(async () => {
+    const zone = await getZone(table, account_id, id);
+    const value = zone !== undefined && zone.lease_until > now().toISOString();
+    marked = zone?.wanted === true ? undefined : zone;
+    if (!zone?.wanted) return { value, writes: [], changes: [] };
+    const { revision, lease_until } = zone;
+    return {
+      value,
+      writes: [{ update: zoneKey(account_id, id), set: { wanted: false }, if: { revision, lease_until } }],
+      changes: [],
+      housekeeping: true,
+      partial: true,
+    };
+  });
+  if (isBusy) throw new Problem("busy", "The domain's zone is being updated. Try again.", { retry_after: 1 });
+  return marked;
+}
+
+/**
+ * The writes that record that the provider has no zone of this domain any more. They give the stored zone a new reference,
+ * so that the provider makes a different zone the next time.
+ */
+export function zoneRemoved(zone: StoredZone): Write[] {
+  const { account_id, domain_id, revision, due_at } = zone;
+  return [
+    {
+      update: zoneKey(account_id, domain_id),
+      set: { reference: randomUUID(), dirty: [everything], held: [], due_at: null },
+      remove: ["zone_id", "change"],
+      if: { revision, wanted: false },
+    },
+    ...(due_at === null ? [] : [{ delete: zoneDueKey(zone, due_at) }]),
+  ];
+}
+
+/**
+ * How long resolvers may ask our nameservers after the parent zone delegates a name elsewhere, in milliseconds. This is
+ * longer than the usual TTL of a delegation, two days.
+ */
+const delegationKeptMs = 3 * dayMs;
+
+/**
+ * Removes the zone of an external domain from our nameservers, three days after the parent zone was first seen to delegate
+ * the name elsewhere. Before that, resolvers may still ask our nameservers, and nothing changes. Returns the new state of
+ * the domain, or undefined if another process has changed the domain. Throws 503 as `removeZone` does.
+ */
+export async function retireZone(domain: StoredDomain, work: DomainWork): Promise<StoredDomain | undefined> {
+  const { account_id, id, version, handover } = domain;
+  const goneAt = handover?.gone_at ?? null;
+  if (goneAt === null || work.now().getTime() - Date.parse(goneAt) < delegationKeptMs) return domain;
+  const mover = systemMover(work, account_id);
+  const { table, commit } = mover;
+  // After this, `dns_mode` cannot become `hosted` again until the zone is removed.
+  const isClosed = await commit(async () => {
+    const [current, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
+    if (current?.version !== version || !zone) return { value: false, writes: [], changes: [] };
+    if (!zone.wanted) return { value: true, writes: [], changes: [] };
+    const unchanged: Write = { check: domainKey(account_id, id), if: { id, version } };
+    const closing = { update: zoneKey(account_id, id), set: { wanted: false }, if: { revision: zone.revision } };
+    return { value: true, writes: [unchanged, closing], changes: [], housekeeping: true };
+  });
+  if (!isClosed) return undefined;
+  await removeZone(domain, mover, work.dns);
+  return commit(async () => {
+    const [current, zone] = await Promise.all([domainById(table, account_id, id), getZone(table, account_id, id)]);
+    if (!current || !zone) return { value: undefined, writes: [], changes: [] };
+    const { after, writes } = domainUpdate(current, { handover: null });
+    return { value: after, writes: [...writes, ...zoneRemoved(zone)], changes: [], housekeeping: true };
+  });
+}

@@ -1,0 +1,130 @@
+import { change } from "../../changes/kind.ts";
+import type { ChangePlan } from "../../changes/recorder.ts";
+import { notFound, Problem } from "../../core/errors.ts";
+import { later, minuteMs, monthsAfter } from "../../core/time.ts";
+import type { Context } from "../../http/route.ts";
+import type { Secrets } from "../../providers/secrets/secrets.ts";
+import { dueWrite } from "../../table/due.ts";
+import type { Reader } from "../../table/table.ts";
+import { type DkimState, dkimQueue, domainKind, notReady, isInUse, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import { Dkim, dkimKey, type KeyPair, newDkim, otherSelector, signingOf } from "../records/dkim-keys.ts";
+import { planRecords } from "../records/plan.ts";
+import { recordsIn } from "../records/stored-record.ts";
+import { syncZone } from "../records/sync.ts";
+import { dkimNameOf, dkimRecord } from "../records/system-records.ts";
+import { type DomainDetail, domainDetail } from "../setup/detail.ts";
+import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainViews } from "../view.ts";
+import { getZone } from "../zone.ts";
+
+/**
+ * Begins to rotate the DKIM key of a domain: makes a new key, and adds its record beside the record of the old key, if our
+ * nameservers have the domain's records. The old key signs until the worker sees the new record in the DNS. `isServed` says
+ * whether the nameservers should have the new record. Throws 404, and 409 `domain_not_ready`, `rotation_running` or
+ * `record_conflict`.
+ */
+export async function rotateDkim(
+  found: StoredDomain,
+  context: Context,
+  secrets: Secrets,
+): Promise<{ value: DomainDetail; isServed: boolean }> {
+  const { table, commit, now } = context;
+  requireRotatable(found);
+  const next = await newDkim(found, secrets, now(), otherSelector(signingOf(found).selector));
+  let isServed = false;
+  const value = await commit(async () => {
+    const domain = await domainById(table, found.account_id, found.id);
+    if (!domain) throw notFound();
+    requireRotatable(domain);
+    const plan = await planRotation(table, domain, next, now());
+    isServed = plan.isServed;
+    return { ...plan.planned, value: await domainDetail(plan.planned.value, context) };
+  });
+  return { value, isServed };
+}
+
+function requireRotatable(domain: StoredDomain): void {
+  const { name, status, dkim } = domain;
+  if (!isInUse(domain)) throw notReady(status, `${name} is ${status}. Its DKIM key cannot be rotated.`);
+  if (dkim?.next) {
+    const detail = `The key ${dkim.next.selector} of ${name} waits until its record is seen in the DNS.`;
+    throw new Problem("rotation_running", detail);
+  }
+  if (!dkim?.former) return;
+  const { selector, removes_at } = dkim.former;
+  const detail = `The record of the key ${selector} of ${name} is still there, for the mail that it signed. Rotate again after ${removes_at}.`;
+  throw new Problem("rotation_running", detail, { removes_at });
+}
+
+/** How long after the beginning of a rotation the new record is first looked for in the DNS, in milliseconds. */
+const firstLookMs = minuteMs;
+
+type Rotation = { planned: ChangePlan<StoredDomain>; isServed: boolean };
+
+/** Plans the beginning of a rotation. The new key is made before, because a transaction must not wait. */
+async function planRotation(table: Reader, domain: StoredDomain, next: KeyPair, now: Date): Promise<Rotation> {
+  const { account_id, id, name } = domain;
+  const record = dkimRecord(next);
+  const key = dkimKey(account_id, id);
+  const signing = signingOf(domain);
+  const [keys, zone, around, published] = await Promise.all([
+    table.get(key, Dkim),
+    getZone(table, account_id, id),
+    recordsIn(table, account_id, id, record.name),
+    recordsIn(table, account_id, id, dkimNameOf(signing.selector), record.type),
+  ]);
+  if (!keys || !zone) throw notFound();
+  const [inTheWay] = around;
+  if (inTheWay) {
+    const detail = `The name ${record.name} of ${name} has the record ${inTheWay.id}. The new key needs this name. Delete the record first.`;
+    throw new Problem("record_conflict", detail, { conflicts_with: inTheWay.id });
+  }
+  const isHosted = published.some(({ is_system_managed }) => is_system_managed);
+  const edits = isHosted ? [{ zone, added: [record], isSystem: true }] : [];
+  const { sole, changes } = await planRecords(table, account_id, edits, now);
+  const at = now.toISOString();
+  const due_at = later(now, firstLookMs);
+  const dkim: DkimState = {
+    selector: signing.selector,
+    since: signing.since,
+    next: { selector: next.selector, since: at },
+    due_at,
+    looks: 0,
+  };
+  const record_count = domain.record_count + (isHosted ? 1 : 0);
+  const { after, writes } = domainUpdate(domain, { dkim, record_count, updated_at: at });
+  const [before, shown] = (await domainViews(table, account_id, [domain, after])) as [object, object];
+  const planned = {
+    value: after,
+    writes: [
+      ...writes,
+      { update: key, set: { next }, if: { public_key: keys.public_key } },
+      dueWrite(dkimQueue, [account_id, id], due_at),
+    ],
+    sole,
+    changes: [change(domainKind, "dkim_rotation_started", id, { before, after: shown }), ...changes],
+  };
+  return { planned, isServed: isHosted && zone.wanted };
+}
+
+/** Begins to rotate the key of an active domain that is older than `dkim_rotation_months` allows. */
+export async function rotateWhenDue({ account_id, id }: StoredDomain, work: DomainWork): Promise<void> {
+  const { table, commit, now } = systemMover(work, account_id);
+  const found = await domainById(table, account_id, id);
+  if (!found || !isDue(found, now())) return;
+  const next = await newDkim(found, work.secrets, now(), otherSelector(signingOf(found).selector));
+  await commit(async (): Promise<ChangePlan<undefined>> => {
+    const domain = await domainById(table, account_id, id);
+    if (!domain || !isDue(domain, now())) return { value: undefined, writes: [], changes: [] };
+    const { planned } = await planRotation(table, domain, next, now());
+    return { ...planned, value: undefined };
+  });
+  await syncZone(account_id, id, work);
+}
+
+function isDue(domain: StoredDomain, now: Date): boolean {
+  const { status, dkim, dkim_rotation_months: months } = domain;
+  if (months === null || status !== "active" || dkim?.next || dkim?.former) return false;
+  return monthsAfter(new Date(signingOf(domain).since), months) <= now;
+}

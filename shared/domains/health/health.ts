@@ -1,0 +1,200 @@
+import * as z from "zod";
+
+import { Timestamp } from "../../core/time.ts";
+import type { Resolver } from "../../dns/answer.ts";
+import { RecordType } from "../../dns/rrset.ts";
+import type { StoredDomain } from "../domain.ts";
+import { dmarcFault, publicKeyIn } from "../records/mail-policies.ts";
+import type { SystemRecord } from "../records/system-records.ts";
+import {
+  checkBlocklists,
+  checkMx,
+  checkSpf,
+  checkText,
+  checkTlsRpt,
+  type Check,
+  type HealthQuestion,
+} from "./mail-checks.ts";
+import { checkMtaSts } from "./mta-sts.ts";
+import { proofRecord, proofState, type ProofState } from "./proof.ts";
+
+const MissingRecord = z
+  .object({
+    name: z.string().meta({ description: "The record's name in the domain. `@` is the domain itself." }),
+    type: RecordType.meta({ description: "The record's type." }),
+    value: z.string().meta({ description: "The record's value." }),
+    ttl: z.int().meta({ description: "How long resolvers keep the record, in seconds." }),
+    priority: z.int().optional().meta({ description: "The priority of an MX record. Other records do not have it." }),
+  })
+  .meta({
+    id: "MissingDnsRecord",
+    description: "A record to add where the domain's DNS is hosted, in the form of `dns_records.add`.",
+  });
+
+const HealthCheck = z
+  .object({
+    name: z
+      .enum(["ns", "proof", "mx", "spf", "dkim", "dmarc", "mta_sts", "tls_rpt", "blocklist"])
+      .meta({ description: "What was checked. `ns` is of hosted domains, `proof` of external ones." }),
+    status: z.enum(["pass", "warn", "fail", "unknown"]).meta({
+      description:
+        "`warn` is advice. With `unknown` the check could not be completed, and says nothing about the domain.",
+    }),
+    expected: z.array(z.string()).nullable().meta({ description: "The expected values." }),
+    observed: z.array(z.string()).nullable().meta({ description: "The values that were found." }),
+    message: z.string().meta({ description: "What the result means, or what to do, for people." }),
+    missing_record: MissingRecord.nullable().meta({ description: "The record to add, if one is missing." }),
+  })
+  .meta({ id: "DomainHealthCheck", description: "One check of a domain." });
+
+export const Health = z
+  .object({
+    domain: z.string().meta({ description: "The domain's name." }),
+    status: z.enum(["healthy", "degraded", "failing", "unknown"]).meta({
+      description:
+        "`failing` if mail does not arrive, `degraded` if something else is wrong. A domain with warnings only is `healthy`.",
+    }),
+    checked_at: Timestamp.meta({ description: "When the DNS was queried." }),
+    checks: z.array(HealthCheck).meta({ description: "The checks and their results." }),
+  })
+  .meta({ id: "DomainHealth", description: "The state of a domain in the public DNS." });
+type Health = z.output<typeof Health>;
+
+export const HealthEnvironment = z.object({
+  /**
+   * Blocklists of spam senders to look up domains in, separated by commas, such as `dbl.example.org`. Some require
+   * payment.
+   */
+  BLOCKLIST_ZONES: z
+    .string()
+    .default("")
+    .transform((text) => text.split(",").filter((part) => part !== "")),
+});
+
+const waiting = (name: Check["name"]): Check => ({
+  name,
+  status: "unknown",
+  message: "The domain gets this record once it is delegated to us.",
+});
+
+/** The check of the name's proof: its delegation to us, or the TXT record of an external domain. */
+export function proofCheck(domain: StoredDomain, { verified, message, delegation, record }: ProofState): Check {
+  const missing = proofRecord(domain);
+  const isHosted = domain.dns_mode === "hosted";
+  const about = isHosted
+    ? { name: "ns" as const, expected: [...domain.nameservers], message }
+    : { name: "proof" as const, expected: [missing.value], message };
+  if (verified === undefined) return { ...about, status: "unknown" };
+  const observed = (isHosted ? delegation : record)?.observed ?? [];
+  if (verified) return { ...about, observed, status: "pass" };
+  return { ...about, observed, status: "fail", ...(isHosted ? {} : { missing }) };
+}
+
+const policyOf = (text: string): string => /;\s*p=(\w+)/i.exec(text)?.[1]?.toLowerCase() ?? "";
+
+/** Checks the record of the key that signs. During a rotation, the owner may have replaced it by the next key's record. */
+async function checkDkim(asked: HealthQuestion, signing: SystemRecord, next: SystemRecord | undefined): Promise<Check> {
+  const [check, nextCheck] = await Promise.all([checkKey(asked, signing), next && checkKey(asked, next)]);
+  if (check.status !== "fail" || nextCheck?.status !== "pass") return check;
+  const { missing: _, ...about } = check;
+  return { ...about, status: "warn", message: "Only the new key is in the DNS. It will sign in a few minutes." };
+}
+
+const checkKey = (asked: HealthQuestion, record: SystemRecord): Promise<Check> =>
+  checkText("dkim", asked, record, {
+    begins: /^v=DKIM1|(?:^|;)\s*p=/i,
+    isRight: (text) => publicKeyIn(text) === publicKeyIn(record.value),
+    wrong: "fail",
+  });
+
+/** Whether a check found no fault. */
+export const isRight = ({ status }: Check): boolean => status === "pass" || status === "warn";
+
+/** Whether the checks of SPF and DKIM found no fault. */
+export const isSendingRight = (checks: readonly Check[]): boolean =>
+  checks.filter((check) => (check.name === "spf" || check.name === "dkim") && isRight(check)).length === 2;
+
+/**
+ * Checks the MX, SPF, DKIM and DMARC records of a domain, all at the same time. An external domain may have a DMARC policy
+ * that differs from its settings. Without `expected`, the checks are `unknown`.
+ */
+export async function mailChecks(
+  { resolver, domain }: { resolver: Resolver; domain: Pick<StoredDomain, "name" | "dns_mode" | "spf_includes"> },
+  expected: readonly SystemRecord[] | undefined,
+): Promise<Check[]> {
+  const asked = { resolver, domain: domain.name };
+  const isHosted = domain.dns_mode === "hosted";
+  if (!expected) return [waiting("mx"), waiting("spf"), waiting("dkim"), waiting("dmarc")];
+  const mx = expected.filter(({ purpose }) => purpose === "mx");
+  const [spf, dkim, dmarc] = (["spf", "dkim", "dmarc"] as const).map((one) =>
+    expected.find(({ purpose }) => purpose === one),
+  );
+  if (!spf || !dkim || !dmarc) throw new Error("a system record for mail is missing");
+  return Promise.all([
+    checkMx(asked, mx),
+    checkSpf(asked, spf, domain),
+    checkDkim(
+      asked,
+      dkim,
+      expected.find(({ purpose }) => purpose === "dkim_next"),
+    ),
+    checkText("dmarc", asked, dmarc, {
+      begins: /^v=DMARC1/i,
+      isRight: (text) => (isHosted ? policyOf(text) === policyOf(dmarc.value) : dmarcFault(text) === undefined),
+      wrong: isHosted ? "fail" : "warn",
+    }),
+  ]);
+}
+
+/**
+ * Checks a domain in the public DNS, and fetches its MTA-STS policy. All checks run at the same time, and take ten seconds
+ * at most.
+ */
+export async function healthOf(
+  domain: StoredDomain,
+  expected: readonly SystemRecord[] | undefined,
+  { resolver, now }: { resolver: Resolver; now: Date },
+): Promise<Health> {
+  const { BLOCKLIST_ZONES: zones } = HealthEnvironment.parse(process.env);
+  const asked = { resolver, domain: domain.name };
+  const [proof, mail, sts, tls, listed] = await Promise.all([
+    proofState(resolver, domain),
+    mailChecks({ resolver, domain }, expected),
+    checkMtaSts(asked, domain, expected),
+    checkTlsRpt(asked, expected),
+    checkBlocklists(asked, zones),
+  ]);
+  const checks = [proofCheck(domain, proof), ...mail, sts, tls, listed];
+  return {
+    domain: domain.name,
+    status: overallStatus(checks),
+    checked_at: now.toISOString(),
+    checks: checks.map(checkView),
+  };
+}
+
+/** The overall status of the checks. It is `failing` without the delegation or the MX record: then no mail arrives. */
+export function overallStatus(checks: readonly Check[]): Health["status"] {
+  const failed = checks.filter(({ status }) => status === "fail").map(({ name }) => name);
+  if (failed.includes("ns") || failed.includes("mx")) return "failing";
+  if (failed.length > 0) return "degraded";
+  const vital = checks.filter(({ name }) => name === "ns" || name === "mx");
+  return vital.some(({ status }) => status === "unknown") ? "unknown" : "healthy";
+}
+
+const checkView = ({ name, status, expected, observed, message, missing }: Check): Health["checks"][number] => ({
+  name,
+  status,
+  expected: expected ?? null,
+  observed: observed ?? null,
+  message,
+  missing_record: missing
+    ? {
+        name: missing.name,
+        type: missing.type,
+        value: missing.value,
+        ttl: missing.ttl,
+        ...(missing.priority === undefined ? {} : { priority: missing.priority }),
+      }
+    : null,
+});

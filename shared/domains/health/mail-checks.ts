@@ -1,0 +1,213 @@
+import { platform } from "../../core/platform.ts";
+import { sendersOf } from "../../dedicated-ips/spf.ts";
+import type { DnsAnswer, AnsweredRecord, Resolver } from "../../dns/answer.ts";
+import type { Expected } from "../../http/route.ts";
+import type { Ahead } from "../../table/read-ahead.ts";
+import type { Reader } from "../../table/table.ts";
+import type { StoredDomain } from "../domain.ts";
+import { aheadOfDomain, expectedDomainId } from "../find.ts";
+import { Dkim, dkimKey } from "../records/dkim-keys.ts";
+import type { ParsedRecord } from "../records/record.ts";
+import { countLookups } from "../records/spf-lookups.ts";
+import { isSpf, mostLookups } from "../records/spf.ts";
+import { systemRecords, type SystemRecord } from "../records/system-records.ts";
+
+type CheckName = "ns" | "proof" | "mx" | "spf" | "dkim" | "dmarc" | "mta_sts" | "tls_rpt" | "blocklist";
+
+/**
+ * The result of a check. `unknown` means that the check could not be completed, so it says nothing about the domain.
+ */
+export type Check = {
+  name: CheckName;
+  status: "pass" | "warn" | "fail" | "unknown";
+  expected?: string[];
+  observed?: string[];
+  message: string;
+  missing?: ParsedRecord;
+};
+
+export type HealthQuestion = { resolver: Resolver; domain: string };
+
+/** The records of an answer, or the result of the check if there is no answer. */
+function recordsOf(
+  name: CheckName,
+  answer: DnsAnswer,
+  expected: string[],
+): { records: readonly AnsweredRecord[] } | { check: Check } {
+  if (answer.status === "unknown") {
+    return {
+      check: { name, status: "unknown", expected, message: `The record could not be checked: ${answer.reason}.` },
+    };
+  }
+  return { records: answer.status === "found" ? answer.records : [] };
+}
+
+const texts = (records: readonly AnsweredRecord[]): string[] =>
+  records.flatMap((record) => (record.type === "TXT" ? [record.text] : []));
+
+/** Checks that mail for the domain goes to the wanted hosts, and to no others. */
+export async function checkMx({ resolver, domain }: HealthQuestion, wanted: readonly ParsedRecord[]): Promise<Check> {
+  const expected = wanted.map(({ priority, value }) => `${priority} ${value}`);
+  const read = recordsOf("mx", await resolver.resolve(domain, "MX"), expected);
+  if ("check" in read) return read.check;
+  const found = read.records.flatMap((record) => (record.type === "MX" ? [record] : []));
+  const observed = found.map(({ priority, host }) => `${priority} ${host}`).toSorted();
+  const hosts = new Set(found.map(({ host }) => host));
+  const missing = wanted.find(({ value }) => !hosts.has(value));
+  const strangers = [...hosts].filter((host) => wanted.every(({ value }) => value !== host));
+  if (missing) {
+    return {
+      name: "mx",
+      status: "fail",
+      expected,
+      observed,
+      message: `Mail does not go to ${missing.value}.`,
+      missing,
+    };
+  }
+  if (strangers.length > 0) {
+    return { name: "mx", status: "warn", expected, observed, message: `Mail also goes to ${strangers.join(", ")}.` };
+  }
+  return { name: "mx", status: "pass", expected, observed, message: "Mail goes to us." };
+}
+
+/** The terms of our SPF record that allow mail from us. */
+export const spfTerms = (record: string): string[] =>
+  record.split(" ").filter((term) => /^(?:include|ip4|ip6):/.test(term));
+
+/**
+ * Checks that the domain has one SPF record, which allows mail from us (RFC 7208). An external domain whose record lacks
+ * only some of its `spf_includes` gets a warning, because mail from us passes.
+ */
+export async function checkSpf(
+  { resolver, domain }: HealthQuestion,
+  wanted: ParsedRecord,
+  { dns_mode, spf_includes }: Pick<StoredDomain, "dns_mode" | "spf_includes">,
+): Promise<Check> {
+  const expected = [wanted.value];
+  const read = recordsOf("spf", await resolver.resolve(domain, "TXT"), expected);
+  if ("check" in read) return read.check;
+  const observed = texts(read.records).filter(isSpf);
+  const [only] = observed;
+  const about = { name: "spf" as const, expected, observed };
+  if (only === undefined) return { ...about, status: "fail", message: "There is no SPF record.", missing: wanted };
+  if (observed.length > 1) {
+    return { ...about, status: "fail", message: "There are several SPF records, so receivers accept none. Keep one." };
+  }
+  const terms = new Set(
+    only
+      .toLowerCase()
+      .split(/\s+/)
+      .map((term) => term.replace(/^\+/, "")),
+  );
+  const lacking = spfTerms(wanted.value).filter((term) => !terms.has(term));
+  if (lacking.length === 0) {
+    return { ...about, ...(await spfCost(only, { resolver, domain })) };
+  }
+  const others = new Set(spf_includes.map((name) => `include:${name}`));
+  if (dns_mode === "external" && lacking.every((term) => others.has(term))) {
+    const message = `The SPF record allows mail from us. It lacks ${lacking.join(" ")} of the domain's spf_includes.`;
+    return { ...about, status: "warn", message, missing: wanted };
+  }
+  return {
+    ...about,
+    status: "fail",
+    message: `The SPF record does not allow mail from us. Add ${lacking.join(" ")} to it.`,
+    missing: wanted,
+  };
+}
+
+/** The result for an SPF record that allows mail from us: receivers reject it if it needs too many look-ups. */
+async function spfCost(text: string, { resolver, domain }: HealthQuestion): Promise<Pick<Check, "status" | "message">> {
+  const counted = await countLookups({ domain, text, own: platform().spfInclude }, resolver);
+  if ("fault" in counted) return { status: "fail", message: counted.fault.message };
+  const allows = "The SPF record allows mail from us";
+  if ("unknown" in counted) {
+    return { status: "warn", message: `${allows}. Its DNS look-ups could not be counted: ${counted.unknown}.` };
+  }
+  return { status: "pass", message: `${allows}, with ${counted.lookups} of at most ${mostLookups} DNS look-ups.` };
+}
+
+/** Checks that a name has exactly one text with the right beginning, and that the text is right. */
+export async function checkText(
+  name: CheckName,
+  { resolver, domain }: HealthQuestion,
+  wanted: ParsedRecord,
+  { begins, isRight, wrong }: { begins: RegExp; isRight: (text: string) => boolean; wrong: "warn" | "fail" },
+): Promise<Check> {
+  const expected = [wanted.value];
+  const read = recordsOf(name, await resolver.resolve(`${wanted.name}.${domain}`, "TXT"), expected);
+  if ("check" in read) return read.check;
+  const observed = texts(read.records).filter((text) => begins.test(text));
+  const [only] = observed;
+  const about = { name, expected, observed };
+  if (only === undefined) {
+    return { ...about, status: wrong, message: `There is no such record at ${wanted.name}.`, missing: wanted };
+  }
+  if (observed.length > 1)
+    return { ...about, status: wrong, message: `There are several such records at ${wanted.name}. Keep one.` };
+  if (isRight(only)) return { ...about, status: "pass", message: "The record is correct." };
+  return { ...about, status: wrong, message: "The record has another value.", missing: wanted };
+}
+
+/**
+ * Checks the record for reports on TLS connections (RFC 8460). A domain without the setting may have a record of its own. A
+ * domain without any record gets a warning.
+ */
+export async function checkTlsRpt(
+  asked: HealthQuestion,
+  expected: readonly SystemRecord[] | undefined,
+): Promise<Check> {
+  const name = "tls_rpt";
+  const begins = /^v=TLSRPTv1/i;
+  const wanted = expected?.find(({ purpose }) => purpose === name);
+  if (wanted) {
+    return checkText(name, asked, wanted, { begins, isRight: (text) => text === wanted.value, wrong: "fail" });
+  }
+  const record: ParsedRecord = { name: "_smtp._tls", type: "TXT", value: "", ttl: 0 };
+  const {
+    missing: _,
+    expected: __,
+    ...check
+  } = await checkText(name, asked, record, {
+    begins,
+    isRight: () => true,
+    wrong: "warn",
+  });
+  if (check.status !== "warn" || check.observed?.length !== 0) return check;
+  return { ...check, message: "Nobody gets reports on failed TLS connections. To get them, set tls_report_email." };
+}
+
+/** An answer of 127.255.255.x means that the list refuses the question. */
+const isListed = (answer: DnsAnswer): boolean =>
+  answer.status === "found" &&
+  answer.records.some((record) => record.type === "A" && /^127\.(?!255\.255\.)/.test(record.address));
+
+/** Checks whether blocklists of spam senders have the domain (RFC 5782). */
+export async function checkBlocklists({ resolver, domain }: HealthQuestion, zones: readonly string[]): Promise<Check> {
+  const name = "blocklist";
+  if (zones.length === 0) return { name, status: "unknown", message: "No blocklist is configured." };
+  const answers = await Promise.all(zones.map((zone) => resolver.resolve(`${domain}.${zone}`, "A")));
+  const on = zones.filter((_, index) => answers[index] && isListed(answers[index]));
+  if (on.length > 0) return { name, status: "fail", observed: on, message: `The domain is on ${on.join(", ")}.` };
+  const isClear = answers.every(({ status }) => status === "absent" || status === "none");
+  if (isClear) return { name, status: "pass", message: "The domain is on no blocklist." };
+  return { name, status: "unknown", message: "A blocklist does not answer." };
+}
+
+/** The items that `domainInPath` and `expectedRecords` read. */
+export function aheadOfHealth(accountId: string, name: string, expected: Expected): Ahead {
+  const { keys, ...ahead } = aheadOfDomain(expected, accountId, name);
+  const id = expectedDomainId(expected.seen, accountId, name);
+  if (id === undefined) return { ...ahead, keys };
+  return { ...ahead, keys: [...keys, dkimKey(accountId, id)] };
+}
+
+/** The records that a domain needs for its mail; undefined before it has a DKIM key. */
+export async function expectedRecords(table: Reader, domain: StoredDomain): Promise<SystemRecord[] | undefined> {
+  const [dkim, senders] = await Promise.all([
+    table.get(dkimKey(domain.account_id, domain.id), Dkim),
+    sendersOf(table, domain),
+  ]);
+  return dkim && systemRecords(domain, dkim, senders);
+}

@@ -1,0 +1,153 @@
+import { createHash } from "node:crypto";
+
+import * as z from "zod";
+
+import type { Resolver } from "../../dns/answer.ts";
+import type { StoredDomain } from "../domain.ts";
+import type { ParsedRecord } from "../records/record.ts";
+
+/** Why a name is not delegated to us, or `not_checked`. */
+const delegationFaults = ["not_checked", "not_registered", "not_delegated", "other_nameservers"] as const;
+
+/** The result of checking how the parent zone delegates a name. */
+type DelegationState = {
+  /** Whether the name is delegated to our nameservers only; undefined if the check failed. */
+  verified: boolean | undefined;
+  observed: string[];
+  fault: (typeof delegationFaults)[number] | null;
+  message: string;
+};
+
+const joinNames = (names: readonly string[]): string => names.join(" and ");
+
+/** Asks the parent zone whether a name is delegated to exactly these nameservers. */
+async function delegationState(
+  resolver: Resolver,
+  name: string,
+  expected: readonly string[],
+): Promise<DelegationState> {
+  const found = await resolver.delegation(name);
+  if (found.status === "unknown") {
+    const message = `The delegation could not be checked: ${found.reason}.`;
+    return { verified: undefined, observed: [], fault: "not_checked", message };
+  }
+  if (found.status === "absent") {
+    const message = `${name} is not registered. Register it, and then delegate it.`;
+    return { verified: false, observed: [], fault: "not_registered", message };
+  }
+  if (found.status === "none") {
+    const message = `${name} is not delegated. Set its nameservers to ${joinNames(expected)}.`;
+    return { verified: false, observed: [], fault: "not_delegated", message };
+  }
+  const observed = [...found.nameservers];
+  const missing = expected.filter((host) => !observed.includes(host));
+  const unexpected = observed.filter((host) => !expected.includes(host));
+  if (missing.length === 0 && unexpected.length === 0)
+    return { verified: true, observed, fault: null, message: "The domain is delegated to us." };
+  const messages = [
+    ...(missing.length === 0 ? [] : [`add ${joinNames(missing)}`]),
+    ...(unexpected.length === 0 ? [] : [`remove ${joinNames(unexpected)}`]),
+  ];
+  const message = `At the registrar of ${name}, ${messages.join(" and ")}.`;
+  return { verified: false, observed, fault: "other_nameservers", message };
+}
+
+const prefix = "hosted-mail-verification=";
+
+/** The TXT record that proves a name without a delegation. Its value belongs to this account and this name alone. */
+export function proofRecord({ account_id, name }: Pick<StoredDomain, "account_id" | "name">): ParsedRecord {
+  const token = createHash("sha256").update(`${account_id} ${name}`).digest("hex").slice(0, 32);
+  return { name: "_hosted-mail", type: "TXT", value: `${prefix}${token}`, ttl: 3_600 };
+}
+
+/** Why a name is not proved. */
+export const ProofFault = z.enum([...delegationFaults, "proof_missing", "proof_of_another_account", "proof_is_alias"]);
+type ProofFault = z.output<typeof ProofFault>;
+
+/** The result of looking for the record that proves a name. */
+type RecordState = {
+  /** Whether the record is there; undefined if the check failed. */
+  verified: boolean | undefined;
+  /** The texts at the record's name. */
+  observed: string[];
+  fault: ProofFault | null;
+  message: string;
+};
+
+/** Asks the public DNS for the record that proves a name. */
+async function recordState(
+  resolver: Resolver,
+  domain: Pick<StoredDomain, "account_id" | "name">,
+): Promise<RecordState> {
+  const { name, value } = proofRecord(domain);
+  const host = `${name}.${domain.name}`;
+  const answer = await resolver.resolve(host, "TXT");
+  if (answer.status === "unknown") {
+    const message = `The record at ${host} could not be checked: ${answer.reason}.`;
+    return { verified: undefined, observed: [], fault: "not_checked", message };
+  }
+  const records = answer.status === "found" ? answer.records : [];
+  // Whoever owns the target of an alias can write its texts. A wildcard makes such an alias by itself.
+  const alias = records.find((record) => record.name !== host);
+  if (alias) {
+    const message = `${host} is an alias (CNAME) of ${alias.name}, so what is there proves nothing. Put a TXT record with the value ${value} at ${host} itself`;
+    return { verified: false, observed: [], fault: "proof_is_alias", message };
+  }
+  const observed = records.flatMap((record) => (record.type === "TXT" ? [record.text.trim()] : []));
+  if (observed.includes(value)) return { verified: true, observed, fault: null, message: "The name is proved." };
+  if (observed.some((text) => text.startsWith(prefix))) {
+    const message = `The TXT record at ${host} belongs to another account or another name. Replace its value by ${value}`;
+    return { verified: false, observed, fault: "proof_of_another_account", message };
+  }
+  const message = `There is no proof at ${host}. Add a TXT record with the value ${value}`;
+  return { verified: false, observed, fault: "proof_missing", message };
+}
+
+/** Whether the proof was seen that a name belongs to an account, and what was found in the DNS. */
+export type ProofState = Pick<RecordState, "verified" | "fault" | "message"> & {
+  /** Absent where the delegation proves nothing. */
+  delegation?: DelegationState;
+  /** Absent where the record proves nothing. */
+  record?: RecordState;
+};
+
+type Proving = Pick<StoredDomain, "account_id" | "name" | "dns_mode" | "nameservers" | "handover">;
+
+/**
+ * Asks the public DNS whether a name is proved to belong to its account.
+ * - The proof of a hosted domain is its delegation to the account's nameservers.
+ * - The proof of an external domain is its TXT record. While our nameservers still serve the zone of the domain, the
+ *   delegation to them is a proof too.
+ */
+export async function proofState(resolver: Resolver, domain: Proving): Promise<ProofState> {
+  const { name, nameservers, dns_mode, handover } = domain;
+  if (dns_mode === "hosted") {
+    const delegation = await delegationState(resolver, name, nameservers);
+    return { ...delegation, delegation };
+  }
+  const [record, delegation] = await Promise.all([
+    recordState(resolver, domain),
+    handover === null ? undefined : delegationState(resolver, name, nameservers),
+  ]);
+  if (record.verified !== true && delegation?.verified === true) {
+    const message = `The name is delegated to us still. Before you change that, add the TXT record of \`dns_setup\`.`;
+    return { verified: true, fault: null, message, record, delegation };
+  }
+  // A delegation that could not be checked may be the proof.
+  const isOpen = record.verified === false && delegation?.verified === undefined;
+  const { verified, fault, message } = (isOpen ? delegation : undefined) ?? record;
+  return { verified, fault, message, record, ...(delegation ? { delegation } : {}) };
+}
+
+/** The proof by which an account can take a name over now; undefined if there is none. */
+export async function provesName(
+  resolver: Resolver,
+  domain: Pick<StoredDomain, "account_id" | "name" | "nameservers">,
+): Promise<"delegation" | "record" | undefined> {
+  const [delegation, record] = await Promise.all([
+    delegationState(resolver, domain.name, domain.nameservers),
+    recordState(resolver, domain),
+  ]);
+  if (delegation.verified === true) return "delegation";
+  return record.verified === true ? "record" : undefined;
+}

@@ -1,0 +1,107 @@
+import { change } from "../../changes/kind.ts";
+import type { Planned } from "../../changes/recorder.ts";
+import type { Registration } from "../../providers/registrar/registrar.ts";
+import { planWallet } from "../../wallet/wallet.ts";
+import { domainKind, registrationOf, unregistered, type Purchase, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
+import { domainUpdate, systemMover, type DomainWork } from "../setup/work.ts";
+import { domainViews } from "../view.ts";
+import { getBatch } from "./batch.ts";
+import { planGivenUp, planHolder } from "./claims.ts";
+import { advanceRested } from "./rest.ts";
+
+/** A domain whose registration is running. */
+type Registering = StoredDomain & { purchase: Purchase };
+
+const isRegistering = (domain: StoredDomain | undefined): domain is Registering =>
+  domain?.status === "pending_registration" && domain.purchase !== undefined;
+
+/** The request to register a name that was bought. */
+const registering: RequestKind<Registering> = {
+  operation: "register",
+  isOpen: isRegistering,
+  progress: ({ failures: looks, purchase }) => ({ ...purchase, looks }),
+  members: ({ purchase }, { looks: failures = 0, ...progress }, due_at) => ({
+    purchase: { ...purchase, ...progress },
+    failures,
+    due_at,
+  }),
+  send: async ({ account_id, name, purchase }, work) => {
+    const batch = await getBatch(work.table, account_id, purchase.batch_id);
+    if (!batch) throw new Error(`The purchase of ${name} has no contact any more.`);
+    return work.registrar.register({ name, contact: batch.contact });
+  },
+  // Without an operation, the registration is looked for 10 minutes after the request. By then the registrar does not
+  // show a former registration that was released just before this purchase.
+  effect: ({ name }, work) => work.registrar.registration(name),
+  conclude,
+};
+
+/** Advances the registration of a name by all steps that are possible at once. The rest stays due. */
+export const advanceRegistration = (domain: StoredDomain, work: DomainWork): Promise<void> =>
+  advanceRested(registering, domain, work);
+
+/**
+ * Ends a purchase: captures the money and marks the name as registered, or releases the money and marks the registration
+ * as failed. Returns the new state of the domain. Undefined if the purchase was over before, or if it failed but another
+ * process has changed the domain meanwhile.
+ */
+function conclude(domain: Registering, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
+  const { table, commit, now } = systemMover(work, domain.account_id);
+  const isFailed = "failed" in conclusion;
+  return commit(async () => {
+    const current = await domainById(table, domain.account_id, domain.id);
+    // A success always counts. A failure counts only if no other process has changed the domain meanwhile, because that
+    // process may know of a success.
+    const isStale = isFailed && current?.version !== domain.version;
+    if (!isRegistering(current) || isStale) return { value: undefined, writes: [], changes: [] };
+    const planned = isFailed ? failure(current, conclusion, now()) : success(current, conclusion.registration, now());
+    const claims = isFailed ? await planGivenUp(table, current) : await planHolder(table, current, now());
+    const kind = isFailed ? ("void" as const) : ("capture" as const);
+    const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.purchase.hold_id }], now());
+    const [before, after] = (await domainViews(table, domain.account_id, [current, planned.after])) as [object, object];
+    return {
+      value: planned.after,
+      writes: [...planned.writes, ...claims, ...wallet.writes],
+      changes: [
+        change(domainKind, isFailed ? "registration_failed" : "registered", domain.id, { before, after }),
+        ...wallet.changes,
+      ],
+    };
+  });
+}
+
+type Failed = Extract<Conclusion, { failed: string }>;
+type Ended = Omit<Planned, "changes"> & { after: StoredDomain };
+
+function success(domain: Registering, found: Registration, now: Date): Ended {
+  return domainUpdate(domain, {
+    status: "pending_delegation",
+    registration: registrationOf(found),
+    purchase: { ...domain.purchase, stage: "captured" },
+    failures: 0,
+    due_at: now.toISOString(),
+    updated_at: now.toISOString(),
+  });
+}
+
+/**
+ * Marks the registration as failed. After this anybody can try to register the name, also this account. A domain that had
+ * lost the name before the purchase is kept until the same time as before.
+ */
+function failure(domain: Registering, { failed, operation }: Failed, now: Date): Ended {
+  const { kept_until: until = null } = domain.purchase;
+  const { after, writes } = domainUpdate(domain, {
+    status: until === null ? "failed" : "releasing",
+    deletes_at: until,
+    status_reason: failed,
+    is_open: false,
+    registration: unregistered("failed"),
+    purchase: { ...domain.purchase, stage: "voided" },
+    failures: 0,
+    due_at: until,
+    updated_at: now.toISOString(),
+  });
+  return { after, writes: [...writes, ...(operation ? [operationWrite(domain.name, operation, now)] : [])] };
+}

@@ -1,0 +1,146 @@
+import { isDeepStrictEqual } from "node:util";
+
+import { change } from "../../changes/kind.ts";
+import { Problem } from "../../core/errors.ts";
+import type { Registration } from "../../providers/registrar/registrar.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Write } from "../../table/writes.ts";
+import { planWallet } from "../../wallet/wallet.ts";
+import {
+  buyerKey,
+  domainKind,
+  isTransferring,
+  registrationOf,
+  unregistered,
+  type StoredDomain,
+  type Transfer,
+  type Transferring,
+} from "../domain.ts";
+import { domainById } from "../find.ts";
+import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
+import { isDetached } from "../setup/releasing.ts";
+import { domainUpdate, systemMover, type ChangedMembers, type DomainWork } from "../setup/work.ts";
+import { domainViews } from "../view.ts";
+import { getBatch } from "./batch.ts";
+import { planGivenUp, planHolder } from "./claims.ts";
+import { advanceRested } from "./rest.ts";
+import { sealContext } from "./transfer.ts";
+
+/** The request to transfer a name to us. */
+const transferring: RequestKind<Transferring> = {
+  operation: "transfer",
+  isOpen: isTransferring,
+  progress: ({ transfer }) => transfer,
+  members: ({ transfer }, progress, due_at) => ({ transfer: { ...transfer, ...progress, due_at } }),
+  send: async ({ account_id, name, transfer }, work) => {
+    const batch = await getBatch(work.table, account_id, transfer.batch_id);
+    if (!batch) throw new Error(`The transfer of ${name} has no contact any more.`);
+    const authCode = await work.secrets.open(transfer.sealed_auth_code ?? "", sealContext(account_id, name));
+    return work.registrar.transfer({ name, authCode, contact: batch.contact });
+  },
+  effect: ({ name }, work) => work.registrar.registration(name),
+  conclude,
+};
+
+/** Advances the transfer of a domain's name to us by all steps that are possible at once. The rest stays due. */
+export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise<void> =>
+  advanceRested(transferring, domain, work);
+
+/**
+ * Ends a transfer: captures the money and marks the name as registered here, or releases the money and marks the transfer
+ * as failed. Returns the new state of the domain. Undefined if the transfer was over before, or if it failed but another
+ * process has advanced it meanwhile. Throws 503 while the zone of a domain that had lost its name is being removed.
+ */
+function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
+  const { table, commit, now } = systemMover(work, domain.account_id);
+  const isFailed = "failed" in conclusion;
+  return commit(async () => {
+    const current = await domainById(table, domain.account_id, domain.id);
+    const isSame = isTransferring(current) && current.transfer.id === domain.transfer.id;
+    // A success always counts. A failure counts only if no other process has advanced the transfer meanwhile, because
+    // that process may know of a success.
+    if (!isSame || (isFailed && !isDeepStrictEqual(current.transfer, domain.transfer))) {
+      return { value: undefined, writes: [], changes: [] };
+    }
+    const at = now();
+    const members = isFailed
+      ? membersAfterFailure(current, conclusion.failed)
+      : membersAfterSuccess(current, conclusion.registration, at);
+    const { after, writes } = domainUpdate(current, { ...members, updated_at: at.toISOString() });
+    const claims = isFailed ? await planFailed(table, current) : await planHolder(table, after, at);
+    const kind = isFailed ? ("void" as const) : ("capture" as const);
+    const wallet = await planWallet(table, domain.account_id, [{ kind, id: current.transfer.hold_id }], at);
+    const [before, shown] = (await domainViews(table, domain.account_id, [current, after])) as [object, object];
+    const { operation } = conclusion;
+    return {
+      value: after,
+      writes: [
+        ...writes,
+        ...claims,
+        ...wallet.writes,
+        ...(operation ? [operationWrite(domain.name, operation, at)] : []),
+      ],
+      changes: [
+        change(domainKind, isFailed ? "transfer_failed" : "transferred", domain.id, { before, after: shown }),
+        ...wallet.changes,
+      ],
+    };
+  });
+}
+
+/** The writes that end the claim of a failed transfer. A domain that was connected keeps its name. */
+const planFailed = async (table: Reader, domain: StoredDomain): Promise<Write[]> =>
+  domain.status === "pending_transfer"
+    ? planGivenUp(table, domain)
+    : [{ delete: buyerKey(domain.name), if: { domain_id: domain.id } }];
+
+/** The state of a transfer that is over, without its auth code. */
+function ended(
+  { sealed_auth_code: _, ...transfer }: Transfer,
+  stage: "captured" | "voided",
+  reason: string | null,
+): Transfer {
+  return { ...transfer, stage, reason, looks: 0, due_at: null };
+}
+
+/**
+ * The members of a domain whose transfer succeeded. A new domain, or a domain that has lost its name meanwhile, waits
+ * until the name is proved. All others keep their status.
+ */
+function membersAfterSuccess(domain: Transferring, found: Registration, now: Date): ChangedMembers {
+  const isLost = isDetached(domain);
+  if (isLost && domain.due_at !== domain.deletes_at) {
+    throw new Problem("busy", `The zone of ${domain.name} is being removed.`);
+  }
+  const begins = {
+    status: "pending_delegation",
+    status_reason: null,
+    deletes_at: null,
+    is_open: true,
+    failures: 0,
+  } as const;
+  return {
+    ...(isLost || domain.status === "pending_transfer" ? begins : {}),
+    // Others may have received mail at the name meanwhile.
+    ...(isLost ? { verified_at: null } : {}),
+    source: "purchased",
+    registration: registrationOf(found),
+    transfer: ended(domain.transfer, "captured", null),
+    due_at: now.toISOString(),
+  };
+}
+
+/** The members of a domain whose transfer failed. A new domain is `failed` then. All others keep their status. */
+function membersAfterFailure(domain: Transferring, reason: string): ChangedMembers {
+  const transfer = ended(domain.transfer, "voided", reason);
+  if (domain.status !== "pending_transfer") return { transfer, auto_renew: false };
+  return {
+    transfer,
+    status: "failed",
+    status_reason: reason,
+    is_open: false,
+    registration: unregistered("failed"),
+    failures: 0,
+    due_at: null,
+  };
+}

@@ -1,0 +1,55 @@
+import * as z from "zod";
+
+import { later, Timestamp } from "../../core/time.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key, Write } from "../../table/writes.ts";
+import type { StoredDomain } from "../domain.ts";
+import { advanceRequest, skewMs, storeProgress, type RequestKind } from "../setup/registrar-request.ts";
+import type { DomainWork } from "../setup/work.ts";
+
+/*
+ * A released name rests before it is registered or transferred again.
+ *
+ * Access patterns
+ *   the end of the last registration of a name through us      DOMAIN#<name> / RELEASED
+ */
+const releasedKey = (name: string): Key => ({ PK: `DOMAIN#${name}`, SK: "RELEASED" });
+
+const Released = z.object({ at: Timestamp });
+
+/** How long the end of a registration is stored, in seconds. It is read for a few minutes only. */
+const releaseKeptSeconds = 86_400;
+
+/** The write that notes that a registration has been released and deleted. */
+export const releasedWrite = (name: string, now: Date): Write => ({
+  put: { ...releasedKey(name), at: now.toISOString(), ttl: Math.ceil(now.getTime() / 1_000) + releaseKeptSeconds },
+});
+
+/**
+ * How long a released name rests, in milliseconds. By then, the requests that were made for the former registration have
+ * arrived: a second request to release the name would give up the new registration. The registrar's records of the former
+ * registration are then older than the period that is searched.
+ */
+const restMs = skewMs + 60_000;
+
+/** When the rest of a name ends (RFC 3339): a past time if the name was not released lately. */
+async function restsUntil(table: Reader, name: string): Promise<string> {
+  const released = await table.get(releasedKey(name), Released);
+  return later(new Date(released?.at ?? 0), restMs);
+}
+
+/**
+ * Advances the registration or the transfer of a name as `advanceRequest` does. While the name rests, the registrar is
+ * not asked, and the request is due at the end of the rest.
+ */
+export async function advanceRested<D extends StoredDomain>(
+  kind: RequestKind<D>,
+  domain: StoredDomain,
+  work: DomainWork,
+): Promise<void> {
+  if (kind.isOpen(domain) && kind.progress(domain).stage === "held") {
+    const due_at = await restsUntil(work.table, domain.name);
+    if (due_at > work.now().toISOString()) return void (await storeProgress(kind, domain, { due_at }, work));
+  }
+  await advanceRequest(kind, domain, work);
+}

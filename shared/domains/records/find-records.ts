@@ -1,0 +1,189 @@
+import { randomBytes } from "node:crypto";
+
+import { mapConcurrently } from "../../core/concurrency.ts";
+import type { AnsweredRecord, DnsAnswer, ZoneResolver } from "../../dns/answer.ts";
+import { type Budget, openBudget } from "../../dns/budget.ts";
+import type { WireRecord } from "../../dns/message.ts";
+import { foundOf, RecordType } from "../../dns/rrset.ts";
+import { readServiceWire } from "../../dns/svcb.ts";
+import { isWithin } from "../../dns/wire-name.ts";
+import { absoluteName } from "./names.ts";
+import type { ParsedRecord } from "./record.ts";
+import { usualNames } from "./usual-names.ts";
+
+/** The records that a zone has in the public DNS, and how they were found. */
+export type FoundRecords = {
+  method: "transfer" | "lookups";
+  /** Names are absolute in values, and relative to the zone in `name`. */
+  records: ParsedRecord[];
+  /** The records that zones here cannot have, as texts, with the reasons. */
+  skipped: { text: string; reason: string }[];
+  /** How many questions got no answer. Each may hide records. */
+  unanswered: number;
+};
+
+/**
+ * Finds the records of a zone in the public DNS. If one of its nameservers transfers the zone, these are all records.
+ * Otherwise they are the records at the usual names, and at the names in the zone to which these records lead. Records of
+ * DNSSEC are left out, because they belong to the former nameservers. Takes some 15 seconds at most.
+ */
+export async function findRecords(resolver: ZoneResolver, zone: string): Promise<FoundRecords> {
+  const transferred = await resolver.transfer(zone);
+  if (!transferred) return lookUpRecords(resolver, zone);
+  const records: ParsedRecord[] = [];
+  const skipped = transferred.odd.map(({ name, type }) => ({ text: `${name}. ${type}`, reason: oddName }));
+  for (const wire of transferred.records) {
+    const record = transferredRecord(wire, zone);
+    const reason = reasonAgainst(wire, record);
+    if (reason !== undefined) skipped.push({ text: `${wire.name}. ${wire.type}`, reason });
+    else if (record) records.push(record);
+  }
+  return { method: "transfer", records, skipped, unanswered: 0 };
+}
+
+const oddName = "The name has characters that names here cannot have. Use letters, digits, hyphens and underscores";
+
+const isRecordType = (type: string): boolean => RecordType.safeParse(type).success;
+
+/** The reason why a zone here cannot have a transferred record; undefined for a type that is left out, such as SOA. */
+function reasonAgainst(wire: WireRecord, record: ParsedRecord | undefined): string | undefined {
+  if (!record) return isRecordType(wire.type) ? "The data of the record cannot be read" : undefined;
+  // A label `@` is not the zone itself, and backslashes and quotation marks would be read as escapes.
+  if (!/^[a-z0-9_*.-]*$/.test(wire.name)) return oddName;
+  return isLossy(record) ? notUtf8 : undefined;
+}
+
+const notUtf8 = "The text is not UTF-8";
+
+/** Whether a part of a text was not UTF-8, and was replaced by this character. */
+const isLossy = ({ type, value }: ParsedRecord): boolean => type === "TXT" && value.includes("\ufffd");
+
+const relativeName = (name: string, zone: string): string => (name === zone ? "@" : name.slice(0, -zone.length - 1));
+
+/** A record of an answer in the form in which zones are stored; undefined for a type that zones cannot have. */
+function parsedRecord(found: AnsweredRecord, zone: string): ParsedRecord | undefined {
+  const { ttl } = found;
+  const name = relativeName(found.name, zone);
+  switch (found.type) {
+    case "A":
+    case "AAAA":
+      return { name, type: found.type, value: found.address, ttl };
+    case "CNAME":
+    case "NS":
+      return { name, type: found.type, value: found.host, ttl };
+    case "MX":
+      return { name, type: "MX", value: found.host === "" ? "." : found.host, ttl, priority: found.priority };
+    case "TXT":
+      return { name, type: "TXT", value: found.text, ttl };
+    case "SRV": {
+      const { host, priority, weight, port } = found;
+      return { name, type: "SRV", value: host === "" ? "." : host, ttl, priority, weight, port };
+    }
+    case "CAA": {
+      const { flags, tag, value } = found;
+      return { name, type: "CAA", value, ttl, flags, tag };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** A transferred record; undefined for a type that our zones cannot have, such as SOA and those of DNSSEC. */
+function transferredRecord(record: WireRecord, zone: string): ParsedRecord | undefined {
+  const found = foundOf(record);
+  if (found) return parsedRecord(found, zone);
+  const name = relativeName(record.name, zone);
+  const ttl = "ttl" in record ? (record.ttl ?? 0) : 0;
+  if (record.type === "TLSA") {
+    const { usage, selector, matchingType, certificate } = record.data;
+    return { name, type: "TLSA", value: `${usage} ${selector} ${matchingType} ${certificate.toString("hex")}`, ttl };
+  }
+  if (record.type === "SSHFP") {
+    const { algorithm, hash, fingerprint } = record.data;
+    return { name, type: "SSHFP", value: `${algorithm} ${hash} ${fingerprint}`, ttl };
+  }
+  return serviceRecord(record, name, ttl);
+}
+
+/** The types that `dns-packet` knows only by their number. */
+const serviceTypes = new Map<string, "HTTPS" | "SVCB">([
+  ["UNKNOWN_64", "SVCB"],
+  ["UNKNOWN_65", "HTTPS"],
+]);
+
+function serviceRecord({ type, data }: { type: string; data: unknown }, name: string, ttl: number) {
+  const kind = serviceTypes.get(type);
+  const read = kind && Buffer.isBuffer(data) ? readServiceWire(data) : undefined;
+  return kind && read && { name, type: kind, ttl, ...read };
+}
+
+const timeoutMs = 10_000;
+const maxQueries = 2_000;
+const atOnce = 24;
+
+type Asked = AnsweredRecord["type"];
+type Lookup = { resolver: ZoneResolver; zone: string; budget: Budget };
+
+/** The records at one name, and how many questions about the name got no answer. */
+type Answers = { records: ParsedRecord[]; unanswered: number };
+
+const typesOf = (name: string): readonly Asked[] => {
+  if (name === "@") return ["A", "AAAA", "MX", "TXT", "CAA"];
+  if (/^_[^.]+\._(?:tcp|udp|tls)$/.test(name)) return ["SRV"];
+  return name.startsWith("_") || name.includes("._") ? ["TXT"] : ["A", "AAAA", "MX", "TXT"];
+};
+
+async function askFor(name: string, type: Asked, { resolver, zone, budget }: Lookup): Promise<DnsAnswer> {
+  return resolver.resolve(absoluteName(name, zone), type, budget);
+}
+
+/** All records at a name: its CNAME, or else those of the types that such names have. */
+async function recordsAt(name: string, lookup: Lookup): Promise<Answers> {
+  const { zone } = lookup;
+  const alias = name === "@" ? ({ status: "none" } as const) : await askFor(name, "CNAME", lookup);
+  if (alias.status === "absent") return { records: [], unanswered: 0 };
+  const answers =
+    alias.status === "none" ? await Promise.all(typesOf(name).map((type) => askFor(name, type, lookup))) : [alias];
+  const found = answers.flatMap((answer) => (answer.status === "found" ? answer.records : []));
+  return {
+    records: found.flatMap((record) => parsedRecord({ ...record, name: absoluteName(name, zone) }, zone) ?? []),
+    unanswered: answers.filter(({ status }) => status === "unknown").length,
+  };
+}
+
+/** The names in the zone to which records lead. */
+const targetsIn = (records: readonly ParsedRecord[], zone: string): string[] =>
+  records.flatMap(({ type, value }) =>
+    ["CNAME", "MX", "SRV"].includes(type) && value !== zone && isWithin(value, zone) ? [relativeName(value, zone)] : [],
+  );
+
+const contentOf = ({ type, value, priority = 0 }: ParsedRecord): string => `${type} ${priority} ${value}`;
+
+/** Looks up the records of a zone at the usual names. Leaves out the answers of a wildcard. */
+async function lookUpRecords(resolver: ZoneResolver, zone: string): Promise<FoundRecords> {
+  const lookup = { resolver, zone, budget: openBudget(timeoutMs, maxQueries) };
+  const wildcard = await recordsAt(randomBytes(10).toString("hex"), lookup);
+  const ofWildcard = new Set(wildcard.records.map(contentOf));
+  const seen = new Set<string>();
+  const records = wildcard.records.map((record) => ({ ...record, name: "*" }));
+  let { unanswered } = wildcard;
+  let names = ["@", ...usualNames.hosts, ...usualNames.texts, ...usualNames.services];
+  while (names.length > 0) {
+    for (const name of names) seen.add(name);
+    const settled = await mapConcurrently(names, atOnce, (name) => recordsAt(name, lookup));
+    const answers = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    const found = answers
+      .flatMap((answer) => answer.records)
+      .filter((record) => record.name === "@" || !ofWildcard.has(contentOf(record)));
+    records.push(...found);
+    unanswered += answers.reduce((sum, answer) => sum + answer.unanswered, 0);
+    names = [...new Set(targetsIn(found, zone))].filter((name) => !seen.has(name));
+  }
+  const lossy = records.filter(isLossy);
+  return {
+    method: "lookups",
+    records: records.filter((record) => !isLossy(record)),
+    skipped: lossy.map(({ name, type }) => ({ text: `${name} ${type}`, reason: notUtf8 })),
+    unanswered,
+  };
+}

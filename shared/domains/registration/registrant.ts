@@ -1,0 +1,222 @@
+import * as z from "zod";
+
+import { change } from "../../changes/kind.ts";
+import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { isSame } from "../../core/fields.ts";
+import { dayMs, later, Timestamp } from "../../core/time.ts";
+import type { Context } from "../../http/route.ts";
+import { Refused, type Contact, type Registrar, type RegistrarOperation } from "../../providers/registrar/registrar.ts";
+import { domainKind, isRegistered, notReady, type StoredDomain } from "../domain.ts";
+import { domainById } from "../find.ts";
+import { ContactMembers, missingForNames, missingInCountry } from "../purchase/contact.ts";
+import { domainUpdate } from "../setup/work.ts";
+import { domainViews } from "../view.ts";
+
+const shown = (member: z.ZodType) => z.string().meta({ description: member.description ?? "" });
+
+const { shape } = ContactMembers;
+
+const ContactChange = z
+  .object({
+    status: z.enum(["running", "succeeded", "failed"]).meta({
+      description: "While the change is `running`, the registrar may still show the former contact.",
+    }),
+    reason: z.string().nullable().meta({ description: "Why the change failed, for people." }),
+    started_at: Timestamp.meta({ description: "When the change was requested." }),
+  })
+  .meta({ id: "DomainContactChange", description: "A change of a domain's contact, at the registrar." });
+
+export const Registrant = z
+  .object({
+    first_name: shown(shape.first_name),
+    last_name: shown(shape.last_name),
+    organization: shown(shape.organization).nullable(),
+    email: shown(shape.email),
+    phone: shown(shape.phone),
+    address_1: shown(shape.address_1),
+    address_2: shown(shape.address_2).nullable(),
+    city: shown(shape.city),
+    state: shown(shape.state).nullable(),
+    zip: shown(shape.zip).nullable(),
+    country: shown(shape.country),
+    change: ContactChange.nullable().meta({
+      description: "The latest change by `domains.contact.update`, for a week after its request. Else null.",
+    }),
+  })
+  .meta({ id: "DomainRegistrant", description: "The person or company for whom a name is registered." });
+type Registrant = z.output<typeof Registrant>;
+
+export const RegistrantUpdate = ContactMembers.partial().meta({
+  id: "DomainContactUpdate",
+  description: "The members of the contact to change.",
+});
+type RegistrantUpdate = z.output<typeof RegistrantUpdate>;
+
+/** For how long the result of a change is shown, in milliseconds. Registrars delete their operations after some time. */
+const changeShownMs = 7 * dayMs;
+
+/**
+ * Reads the contact of a name from the registrar. Throws 409 `not_registered_here` or `domain_not_ready`, and 503 if the
+ * registrar does not answer.
+ */
+export async function readRegistrant(
+  domain: StoredDomain,
+  context: Pick<Context, "now">,
+  registrar: Registrar,
+): Promise<Registrant> {
+  requireRegistered(domain);
+  const { name, contact_update: latest } = domain;
+  const [contact, operation] = await Promise.all([registrar.contact(name), latestChange(domain, context, registrar)]);
+  return viewOf(requireContact(domain, contact), operation && latest && { operation, ...latest });
+}
+
+/**
+ * Changes members of a name's contact at the registrar, and records the change. The registrar takes whole contacts, so
+ * changes run one after the other: a change that began from an older contact would undo another. Throws:
+ * - 409 `domain_not_ready` while another change runs;
+ * - 422 at each member that the country or the registry requires, or if the registrar refuses the contact;
+ * - 404, and 409 `not_registered_here` or `domain_not_ready`;
+ * - 503 if the registrar does not answer.
+ */
+export async function updateRegistrant(
+  found: StoredDomain,
+  given: RegistrantUpdate,
+  context: Context,
+  registrar: Registrar,
+): Promise<Registrant> {
+  requireRegistered(found);
+  const { table, commit, now } = context;
+  const [known, latestOperation] = await Promise.all([
+    registrar.contact(found.name),
+    latestChange(found, context, registrar),
+  ]);
+  const before = requireContact(found, known);
+  if (latestOperation?.state === "running") throw changing(found);
+  if (isSame(before, given)) {
+    const value = await readRegistrant(found, context, registrar);
+    return commit(async () => ({ value, writes: [], changes: [] }));
+  }
+  const contact = { ...before, ...given } as Contact;
+  requireComplete(found.name, contact);
+  const started_at = now().toISOString();
+  const until = later(now(), claimMs);
+  const recordChange = (operation: RegistrarOperation): Promise<Registrant> =>
+    commit(async () => {
+      const domain = await domainById(table, found.account_id, found.id);
+      if (!domain) throw notFound();
+      const latest = { operation_id: operation.id, started_at };
+      const { after, writes } = domainUpdate(domain, { contact_update: latest, contact_claimed_until: started_at });
+      const [view] = (await domainViews(table, domain.account_id, [after])) as [object];
+      return {
+        value: viewOf(contact, { operation, ...latest }),
+        writes,
+        // The contact is personal data, which the audit log does not keep.
+        changes: [change(domainKind, "contact_updated", domain.id, { before: view, after: view })],
+      };
+    });
+  const send = async (): Promise<Registrant> => {
+    await claimChange(found, until, context);
+    const operation = await sendContact(found.name, contact, registrar);
+    return recordChange(operation);
+  };
+  return send().catch(async (error: unknown) => {
+    await endClaim(found, until, context);
+    throw error;
+  });
+}
+
+/** No request runs this long, in milliseconds. The claim of a request that died ends then. */
+const claimMs = 60_000;
+
+const changing = ({ name, status }: StoredDomain): Problem =>
+  notReady(status, `The contact of ${name} is being changed. Try again once that change is complete.`);
+
+/** Claims the contact for one change. 409 if another call has claimed or changed it since the domain was read. */
+function claimChange(
+  found: StoredDomain,
+  contact_claimed_until: string,
+  { table, commit, now }: Context,
+): Promise<void> {
+  return commit(async () => {
+    const domain = await domainById(table, found.account_id, found.id);
+    if (!domain) throw notFound();
+    const isClaimed = (domain.contact_claimed_until ?? "") > now().toISOString();
+    const isOlder = domain.contact_update?.operation_id !== found.contact_update?.operation_id;
+    if (isClaimed || isOlder) throw changing(domain);
+    const { writes } = domainUpdate(domain, { contact_claimed_until });
+    return { value: undefined, writes, changes: [], housekeeping: true, partial: true };
+  });
+}
+
+/** Ends the claim `until` of a change that was not sent, so that the next one need not wait. Leaves the claim of another. */
+function endClaim(found: StoredDomain, until: string, { table, commit, now }: Context): Promise<void> {
+  return commit(async () => {
+    const domain = await domainById(table, found.account_id, found.id);
+    if (domain?.contact_claimed_until !== until) {
+      return { value: undefined, writes: [], changes: [], partial: true };
+    }
+    const { writes } = domainUpdate(domain, { contact_claimed_until: now().toISOString() });
+    return { value: undefined, writes, changes: [], housekeeping: true, partial: true };
+  });
+}
+
+/** The registrar's operation of the latest change, for a week after its request; undefined if there is none. */
+async function latestChange(
+  { contact_update: latest }: StoredDomain,
+  { now }: Pick<Context, "now">,
+  registrar: Registrar,
+): Promise<RegistrarOperation | undefined> {
+  const isShown = latest !== undefined && later(new Date(latest.started_at), changeShownMs) > now().toISOString();
+  return isShown ? registrar.operation(latest.operation_id) : undefined;
+}
+
+function requireRegistered(domain: StoredDomain): void {
+  const { name, status, registration } = domain;
+  if (!registration) {
+    throw new Problem("not_registered_here", `${name} was not purchased here. Its registrar has its contact.`);
+  }
+  if (isRegistered(domain)) return;
+  throw notReady(status, `${name} is not registered at present, so it has no contact.`);
+}
+
+function requireContact({ name, status }: StoredDomain, contact: Contact | undefined): Contact {
+  if (contact) return contact;
+  throw notReady(status, `The registrar has no contact of ${name}.`);
+}
+
+function requireComplete(name: string, contact: Contact): void {
+  const missing = [...missingInCountry(contact), ...missingForNames([name], contact)];
+  if (missing.length === 0) return;
+  throw new InvalidInput(missing.map(({ member, message: msg }) => ({ loc: ["body", member], msg, type: "missing" })));
+}
+
+/** Sends a contact to the registrar. Throws 422 if the registrar refuses the contact. */
+async function sendContact(name: string, contact: Contact, registrar: Registrar): Promise<RegistrarOperation> {
+  try {
+    return await registrar.setContact(name, contact);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    throw new InvalidInput([{ loc: ["body"], msg: error.message, type: "contact_refused" }]);
+  }
+}
+
+function viewOf(
+  contact: Contact,
+  latest: { operation: RegistrarOperation; started_at: string } | undefined,
+): Registrant {
+  const { organization = null, address_2 = null, state = null, zip = null } = contact;
+  return {
+    ...contact,
+    organization,
+    address_2,
+    state,
+    zip,
+    change: latest
+      ? {
+          status: latest.operation.state,
+          reason: latest.operation.reason ?? null,
+          started_at: latest.started_at,
+        }
+      : null,
+  };
+}

@@ -1,0 +1,75 @@
+import { InvalidInput, Problem } from "../../core/errors.ts";
+import { later } from "../../core/time.ts";
+import type { Context } from "../../http/route.ts";
+import { isLocked, type Registrar, type Registration } from "../../providers/registrar/registrar.ts";
+import { isRegistered, isRenewing, notReady, type Protection, type StoredDomain } from "../domain.ts";
+import type { ChangedMembers } from "./work.ts";
+
+/** How long after a change the worker corrects the registrar, in case the request could not, in milliseconds. */
+const graceMs = 120_000;
+
+type Given = { [M in keyof Protection]?: Protection[M] | undefined };
+
+/** Whether a change has a setting of the registration. */
+export const hasProtection = ({ locked, privacy }: Given): boolean => locked !== undefined || privacy !== undefined;
+
+/**
+ * The members of a domain that store its new lock and privacy, and make the worker correct the registrar soon. Throws 422
+ * if the domain was not purchased here, and 409 `domain_not_ready` while its name is not registered.
+ */
+export function protectionMembers(domain: StoredDomain, given: Given, now: Date): ChangedMembers {
+  if (!hasProtection(given)) return {};
+  const { name, status, registration } = domain;
+  const { locked = registration?.locked, privacy = registration?.privacy } = given;
+  if (!registration || locked === undefined || privacy === undefined) throw notHere(given);
+  if (!isRegistered(domain)) {
+    throw notReady(status, `${name} is not registered at present. Its lock and its privacy cannot be changed.`);
+  }
+  if (registration.locked === locked && registration.privacy === privacy) return {};
+  return {
+    registration: { ...registration, locked, privacy },
+    // After a renewal the registration is checked at once.
+    due_at: isRenewing(domain) ? domain.due_at : later(now, graceMs),
+  };
+}
+
+const notHere = (given: Given): InvalidInput =>
+  new InvalidInput(
+    Object.entries(given).flatMap(([member, value]) =>
+      value === undefined
+        ? []
+        : [
+            {
+              loc: ["body", member],
+              msg: "The domain was not purchased here. Set this at its registrar",
+              type: "value_error",
+            },
+          ],
+    ),
+  );
+
+/** Sets the lock and the privacy of a registration at the registrar where they differ. Throws 503. */
+export async function correctProtection(
+  found: Registration,
+  { locked, privacy }: Protection,
+  name: string,
+  registrar: Registrar,
+): Promise<void> {
+  if (isLocked(found) !== locked) await registrar.setLock(name, locked);
+  if (found.privacy !== privacy) await registrar.setPrivacy(name, privacy);
+}
+
+/** Sets the lock and the privacy of a domain at the registrar. If the registrar does not answer, the worker does it later. */
+export async function applyProtection(
+  { id, name, registration }: StoredDomain,
+  { log }: Pick<Context, "log">,
+  registrar: Registrar,
+): Promise<void> {
+  try {
+    const found = await registrar.registration(name);
+    if (found && registration) await correctProtection(found, registration, name, registrar);
+  } catch (error) {
+    if (!(error instanceof Problem) || error.status !== 503) throw error;
+    log.info("lock and privacy left to the worker", { domain_id: id, reason: error.message });
+  }
+}

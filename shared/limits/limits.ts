@@ -1,0 +1,232 @@
+import * as z from "zod";
+
+import { groupsOf, maxDepth } from "../access/groups/group.ts";
+import { readRoles, roleLimit } from "../access/roles.ts";
+import { liveLimit } from "../access/service-account.ts";
+import { rolesKey } from "../accounts/standing.ts";
+import { largestPage } from "../core/page.ts";
+import { clock } from "../core/time.ts";
+import { accountLimit as ipLimit, ipsOf } from "../dedicated-ips/dedicated-ip.ts";
+import { domainsOf } from "../domains/domain.ts";
+import { rrsetLimits } from "../domains/records/record.ts";
+import { recordLimit } from "../domains/records/stored-record.ts";
+import { grantLimit } from "../grants/holders.ts";
+import { bodyLimitBytes } from "../http/json-body.ts";
+import type { Context } from "../http/route.ts";
+import { appPasswordLimit } from "../mail/app-passwords/app-password.ts";
+import { credentials } from "../mail/credentials/credential.ts";
+import { Letters, lettersKey, perAccount as lettersPerDay } from "../mail/forwarding/request.ts";
+import { rules } from "../mail/forwarding/rule.ts";
+import { targetLimit } from "../mail/forwarding/target.ts";
+import { aliasLimit, mailboxesOf } from "../mail/mailboxes/mailbox.ts";
+import { searchLimit } from "../mail/mailboxes/search.ts";
+import { limitClasses, limitClassNames, type LimitClass } from "../rate-limits/classes.ts";
+import { AccountLimits, limitsKey } from "../rate-limits/limiter.ts";
+import { aheadOfLists, type List, readHeads } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+import { tagLimit, tagsOf } from "../tags/tag.ts";
+import { webhookLimit, webhooksOf } from "../webhooks/webhook.ts";
+import { workspacesOf } from "../workspaces/workspace.ts";
+
+/** The part of an account, or the request, that has a limit of its own. */
+const Per = z.enum([
+  "account",
+  "account_and_day",
+  "domain",
+  "mailbox",
+  "scope",
+  "rule",
+  "member",
+  "service_account",
+  "request",
+]);
+
+/** A limit. `list` holds what counts, for a limit of the whole account. A `most` of null means that there is no limit. */
+type Declared = {
+  name: string;
+  per: z.output<typeof Per>;
+  most: number | null;
+  unit: "items" | "bytes";
+  description: string;
+  list?: (accountId: string) => List;
+};
+
+/** Every limit on what an account can have, and on what one request can ask for. docs/limits.md has the same table. */
+export const declaredLimits: readonly Declared[] = [
+  { name: "workspaces", per: "account", most: null, unit: "items", description: "Workspaces.", list: workspacesOf },
+  { name: "domains", per: "account", most: null, unit: "items", description: "Domains.", list: domainsOf },
+  { name: "mailboxes", per: "account", most: null, unit: "items", description: "Mailboxes.", list: mailboxesOf },
+  { name: "groups", per: "account", most: null, unit: "items", description: "Groups.", list: groupsOf },
+  { name: "tags", per: "account", most: tagLimit, unit: "items", description: "Tags.", list: tagsOf },
+  { name: "webhooks", per: "account", most: webhookLimit, unit: "items", description: "Webhooks.", list: webhooksOf },
+  { name: "dedicated_ips", per: "account", most: ipLimit, unit: "items", description: "Dedicated IPs.", list: ipsOf },
+  {
+    name: "master_passwords",
+    per: "account",
+    most: credentials.perAccount,
+    unit: "items",
+    description: "Master passwords, those of all scopes together.",
+    list: credentials.list,
+  },
+  {
+    name: "master_passwords_per_scope",
+    per: "scope",
+    most: credentials.perScope,
+    unit: "items",
+    description: "Master passwords of one domain, of one workspace, or of the account as a whole.",
+  },
+  {
+    name: "forwarding_rules",
+    per: "account",
+    most: rules.perAccount,
+    unit: "items",
+    description: "Forwarding rules, those of all scopes together.",
+    list: rules.list,
+  },
+  {
+    name: "forwarding_rules_per_scope",
+    per: "scope",
+    most: rules.perScope,
+    unit: "items",
+    description: "Forwarding rules of one mailbox, address, domain or workspace, or of the account as a whole.",
+  },
+  { name: "forwarding_targets", per: "rule", most: targetLimit, unit: "items", description: "Targets of a rule." },
+  {
+    name: "forwarding_mails",
+    per: "account_and_day",
+    most: lettersPerDay,
+    unit: "items",
+    description: "Mails that ask recipients whether copies may go to them.",
+  },
+  { name: "aliases", per: "mailbox", most: aliasLimit, unit: "items", description: "Aliases of a mailbox." },
+  {
+    name: "app_passwords",
+    per: "mailbox",
+    most: appPasswordLimit,
+    unit: "items",
+    description: "App passwords of a mailbox.",
+  },
+  { name: "dns_records", per: "domain", most: recordLimit, unit: "items", description: "DNS records of a domain." },
+  {
+    name: "dns_records_per_name",
+    per: "domain",
+    most: rrsetLimits.records,
+    unit: "items",
+    description: "DNS records of one name and type.",
+  },
+  {
+    name: "grants",
+    per: "member",
+    most: grantLimit,
+    unit: "items",
+    description: "Grants and roles of a user, a group or a service account; also the groups that a member is in.",
+  },
+  { name: "roles", per: "account", most: roleLimit, unit: "items", description: "Roles that the account has made." },
+  { name: "group_levels", per: "account", most: maxDepth, unit: "items", description: "Levels of nested groups." },
+  {
+    name: "service_account_tokens",
+    per: "service_account",
+    most: liveLimit,
+    unit: "items",
+    description: "Tokens that work at the same time, while you rotate them.",
+  },
+  { name: "page_size", per: "request", most: largestPage, unit: "items", description: "Items on a page of a list." },
+  {
+    name: "searched_items",
+    per: "request",
+    most: searchLimit,
+    unit: "items",
+    description: "Items that a search or a filter looks through. Narrow the search if there are more.",
+  },
+  { name: "request_body", per: "request", most: bodyLimitBytes, unit: "bytes", description: "The body of a request." },
+];
+
+const RequestLimit = z.object({
+  class: z
+    .enum(limitClassNames)
+    .meta({ description: "The class of the limit. The reference names it for each route." }),
+  description: z.string().meta({ description: "The requests that the limit counts." }),
+  per_minute: z.number().meta({ description: "The number of requests per minute over a longer time." }),
+  burst: z.int().meta({ description: "The number of requests that can be sent at once after a pause." }),
+  is_own: z.boolean().meta({ description: "Whether the limit was set for this account." }),
+});
+
+const AccountLimit = z.object({
+  name: z.string().meta({ description: "The name of the limit." }),
+  per: Per.meta({ description: "What has the limit, such as each mailbox." }),
+  limit: z.int().nullable().meta({ description: "The limit. Null if there is none." }),
+  used: z
+    .int()
+    .nullable()
+    .meta({ description: "How much of a limit of the whole account is used. Null for other limits." }),
+  unit: z.enum(["items", "bytes"]).meta({ description: "What is counted." }),
+  description: z.string().meta({ description: "What the limit is about." }),
+});
+
+export const Limits = z
+  .object({
+    requests: z
+      .array(RequestLimit)
+      .meta({ description: "How many requests you can send. Each user and service account has its own." }),
+    limits: z
+      .array(AccountLimit)
+      .meta({ description: "How much the account can have, and what a request can ask for." }),
+  })
+  .meta({ id: "Limits", description: "The limits that hold in an account, with what is used." });
+
+/** The classes of the limits on requests that callers send, and what they count. Others count log-ins to mail servers. */
+export const requestClasses = {
+  default: "All requests that are in no other class.",
+  sensitive: "Requests that make or show a secret.",
+  search: "Requests that read much for a short answer.",
+  outbound:
+    "Requests that make us send mail or requests to others, change many things at once, make work for our staff, or use a stock that all accounts share.",
+} as const satisfies Partial<Record<LimitClass, string>>;
+
+/** The items that `accountLimits` reads. */
+export const aheadOfLimits = (accountId: string): Ahead => ({
+  keys: [
+    limitsKey(accountId),
+    lettersKey(accountId, clock()),
+    rolesKey(accountId),
+    ...(aheadOfLists(listsOf(accountId).map(({ list }) => list)).keys ?? []),
+  ],
+});
+
+const listsOf = (accountId: string): { name: string; list: List }[] =>
+  declaredLimits.flatMap(({ name, list }) => (list ? [{ name, list: list(accountId) }] : []));
+
+/** The limits that hold in an account, with what is used of those that the account as a whole has. */
+export async function accountLimits(accountId: string, { table, now }: Context): Promise<z.output<typeof Limits>> {
+  const lists = listsOf(accountId);
+  const [own, letters, { roles }, heads] = await Promise.all([
+    table.get(limitsKey(accountId), AccountLimits),
+    table.get(lettersKey(accountId, now()), Letters),
+    readRoles(table, accountId),
+    readHeads(
+      table,
+      lists.map(({ list }) => list),
+    ),
+  ]);
+  const used = new Map<string, number>([
+    ...lists.map(({ name }, index) => [name, heads[index]?.live ?? 0] as const),
+    ["forwarding_mails", letters?.count ?? 0],
+    ["roles", Object.keys(roles).length],
+  ]);
+  const names = Object.keys(requestClasses) as (keyof typeof requestClasses)[];
+  return {
+    requests: names.map((name) => {
+      const { perMinute, burst } = own?.classes[name] ?? limitClasses[name];
+      const is_own = own?.classes[name] !== undefined;
+      return { class: name, description: requestClasses[name], per_minute: perMinute, burst, is_own };
+    }),
+    limits: declaredLimits.map(({ name, per, most, unit, description }) => ({
+      name,
+      per,
+      limit: most,
+      used: used.get(name) ?? null,
+      unit,
+      description,
+    })),
+  };
+}

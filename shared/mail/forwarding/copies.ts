@@ -1,0 +1,160 @@
+import { readHeads } from "../../table/ranked-list.ts";
+import type { Reader } from "../../table/table.ts";
+import type { FoundMailbox } from "../mailboxes/find.ts";
+import type { MailScope } from "../scoped/family.ts";
+import { destinationsOf, type Destination } from "./destinations.ts";
+import { isSameScope, scopesOfMail, targetRowsOf } from "./loops.ts";
+import { patternsFor } from "./pattern.ts";
+import { targetsInRow, rules, type StoredTargets } from "./rule.ts";
+
+/** A copy of a mail: to a mailbox of the account, with its id, or to an address elsewhere. */
+export type MailCopy = { address: string; mailbox_id: string | null };
+
+/** The most times that a copy is forwarded between mailboxes of the account. */
+const longestChain = 4;
+/** The most copies of one mail. */
+const mostCopies = 100;
+
+/**
+ * A mailbox that a mail reaches after a number of steps. `isKept`: the mailbox keeps the mail. A rule that keeps no copy
+ * takes the mail from a mailbox only if it hands the mail to an address elsewhere, or to a mailbox that is one step
+ * further. So a mail is always kept somewhere, whatever the rules are.
+ */
+type Reached = FoundMailbox & { steps: number; isKept: boolean };
+
+/** A rule that sends on the mail of a mailbox, or of an address without one. */
+type Sending = { from: Reached | undefined; by: MailScope; rule: StoredTargets };
+
+/** Whether an account has a rule. Takes one read, so that mail to the many accounts without rules costs no more. */
+export async function hasRules(table: Reader, accountId: string): Promise<boolean> {
+  const [all] = await readHeads(table, [rules.list(accountId)]);
+  return all?.live !== 0;
+}
+
+/** The copies of a mail that arrives at a mailbox, and whether the mailbox itself keeps the mail. */
+export async function copiesOfMailbox(
+  table: Reader,
+  accountId: string,
+  found: FoundMailbox,
+): Promise<{ copies: MailCopy[]; isKept: boolean }> {
+  const first: Reached = { ...found, steps: 0, isKept: true };
+  const sendings = await sendingsFrom(table, accountId, [{ reached: first, by: undefined }]);
+  return { copies: await spread(table, accountId, sendings, first), isKept: first.isKept };
+}
+
+/**
+ * The copies of a mail that arrives at an address without a mailbox. The rules of the address itself come before those
+ * of a pattern, and a longer pattern before a shorter one. Rules that can send to nobody at present are passed over.
+ * Empty if no rule sends the mail on.
+ */
+export async function copiesOfAddress(
+  table: Reader,
+  accountId: string,
+  domainId: string,
+  local: string,
+): Promise<MailCopy[]> {
+  const scope = (text: string): MailScope => ({ type: "address", id: domainId, local: text });
+  const [own, ofPatterns] = await Promise.all([
+    // The local part of arriving mail may be a star, which is no pattern.
+    local.includes("*") ? [] : targetRowsOf(table, accountId, scope(local)),
+    targetRowsOf(table, accountId, scope("*")),
+  ]);
+  const patterns = ofPatterns.flatMap(({ address }) => address ?? []);
+  const candidates = [
+    { by: scope(local), sent: own },
+    ...patternsFor(local, patterns).map((pattern) => ({
+      by: scope(pattern),
+      sent: ofPatterns.filter(({ address }) => address === pattern),
+    })),
+  ];
+  for (const { by, sent } of candidates) {
+    const sendings = sent.map((rule) => ({ from: undefined, by, rule }));
+    const copies = await spread(table, accountId, sendings, undefined);
+    if (copies.length > 0) return copies;
+  }
+  return [];
+}
+
+/** Follows rules from their first mail on, and returns the copies to all but the mailbox `first`. */
+async function spread(
+  table: Reader,
+  accountId: string,
+  from: readonly Sending[],
+  first: Reached | undefined,
+): Promise<MailCopy[]> {
+  const mailboxes = new Map<string, Reached>();
+  const external = new Set<string>();
+  const isFull = (): boolean => mailboxes.size + external.size >= mostCopies;
+  let sendings = from;
+  for (let steps = 1; steps <= longestChain && sendings.length > 0; steps += 1) {
+    const targets = sendings.flatMap((sending) =>
+      targetsInRow(sending.rule).flatMap((target) => (target.flows ? [{ ...sending, target }] : [])),
+    );
+    const addresses = targets.map(({ target }) => target.target_email);
+    const here = await destinationsOf(table, accountId, addresses);
+    const next: { reached: Reached; by: MailScope }[] = [];
+    for (const { from: sender, by, rule, target } of targets) {
+      const address = target.target_email;
+      const destination = destinationOf(target.target_domain_id, here.get(address));
+      if (destination === "nowhere") continue;
+      if (destination === "external") {
+        if (!external.has(address) && isFull()) continue;
+        external.add(address);
+        handOver(sender, rule);
+        continue;
+      }
+      const { id } = destination.mailbox;
+      const before = id === first?.mailbox.id ? first : mailboxes.get(id);
+      if (!before && isFull()) continue;
+      const reached = before ?? { ...destination, steps, isKept: true };
+      if (!before) {
+        mailboxes.set(id, reached);
+        next.push({ reached, by });
+      }
+      if (reached.steps === steps) handOver(sender, rule);
+    }
+    sendings = steps < longestChain ? await sendingsFrom(table, accountId, next) : [];
+  }
+  return [
+    ...[...mailboxes.values()]
+      .filter(({ isKept }) => isKept)
+      .map(({ mailbox, domain }) => ({ address: `${mailbox.local_part}@${domain.name}`, mailbox_id: mailbox.id })),
+    ...[...external].map((address) => ({ address, mailbox_id: null })),
+  ];
+}
+
+/** Notes that a mailbox does not keep the mail that a rule sends on, if the rule keeps no copy. */
+function handOver(from: Reached | undefined, { keep_copy }: StoredTargets): void {
+  if (from && !keep_copy) from.isKept = false;
+}
+
+/**
+ * The destination of a copy.
+ * - An `internal` target gets copies only while it is a mailbox in the domain that the rule was created for.
+ * - The address of a recipient who agreed counts as external until the account proves that it owns the domain.
+ */
+function destinationOf(
+  homeId: string | undefined,
+  place: Destination | undefined,
+): FoundMailbox | "external" | "nowhere" {
+  if (homeId !== undefined) return (place?.domain.id === homeId && place.mailbox) || "nowhere";
+  if (!place?.isProved) return "external";
+  return place.mailbox ?? "nowhere";
+}
+
+/** The rules that send on the mail of some mailboxes, except the rules of the scope by which a mailbox got the mail. */
+async function sendingsFrom(
+  table: Reader,
+  accountId: string,
+  arrived: readonly { reached: Reached; by: MailScope | undefined }[],
+): Promise<Sending[]> {
+  const wanted = arrived.flatMap(({ reached, by }) =>
+    scopesOfMail(accountId, reached)
+      .filter((scope) => by === undefined || !isSameScope(scope, by))
+      .map((scope) => ({ from: reached, by: scope, key: `${scope.type}#${scope.id}` })),
+  );
+  const scopes = new Map(wanted.map(({ key, by }) => [key, by]));
+  const rows = await Promise.all([...scopes.values()].map((scope) => targetRowsOf(table, accountId, scope)));
+  const found = new Map([...scopes.keys()].map((key, index) => [key, rows[index] ?? []]));
+  return wanted.flatMap(({ from, by, key }) => (found.get(key) ?? []).map((rule) => ({ from, by, rule })));
+}

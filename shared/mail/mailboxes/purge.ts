@@ -1,0 +1,70 @@
+import { randomUUID } from "node:crypto";
+
+import { change } from "../../changes/kind.ts";
+import { type Commit, recorder } from "../../changes/recorder.ts";
+import type { Log } from "../../core/log.ts";
+import { domainById } from "../../domains/find.ts";
+import { planPurge } from "../../grants/assignments.ts";
+import { type Bounds, dueKey, dueTasks, type SweepResult, sweepTasks } from "../../table/due.ts";
+import type { Reader, Table } from "../../table/table.ts";
+import { appPasswordsKey } from "../app-passwords/app-password.ts";
+import { planRulePurge } from "../forwarding/remove.ts";
+import { deletedById, deletedRemovals, mailboxQueue } from "./deleted.ts";
+import { mailboxKind } from "./mailbox.ts";
+import { mailboxCore } from "./view.ts";
+
+/**
+ * Purges a deleted mailbox: revokes the grants on the mailbox and deletes its forwarding rules, a few in each transaction.
+ * Then deletes the rows and the app passwords of the mailbox. Does nothing if there is no such mailbox.
+ */
+export async function purgeMailbox(
+  accountId: string,
+  id: string,
+  { table, commit, now }: { table: Reader; commit: Commit; now: () => Date },
+): Promise<void> {
+  for (let isMore = true; isMore;) {
+    isMore = await commit(async () => {
+      const deleted = await deletedById(table, accountId, id);
+      if (!deleted) return { value: false, writes: [], changes: [] };
+      const { isAll, ...grants } = await planPurge(table, accountId, { type: "mailbox", id }, now());
+      if (!isAll) return { value: true, ...grants, partial: true };
+      const place = { table, accountId, now: now() };
+      const forwarding = await planRulePurge(place, { type: "mailbox", id });
+      // In transactions of their own, because grants on the mailbox and on a rule may be of the same holder.
+      if (forwarding.writes.length > 0) {
+        return { value: true, writes: forwarding.writes, changes: forwarding.changes, partial: true };
+      }
+      const { mailbox } = deleted;
+      const domain = await domainById(table, accountId, mailbox.domain_id);
+      const before = mailboxCore(mailbox, domain ?? { id: mailbox.domain_id, name: "" });
+      return {
+        value: false,
+        writes: [
+          ...grants.writes,
+          ...(await deletedRemovals(table, accountId, deleted)),
+          { delete: appPasswordsKey(accountId, id) },
+        ],
+        changes: [...grants.changes, change(mailboxKind, "purged", id, { before })],
+        partial: true,
+      };
+    });
+  }
+}
+
+export type PurgeWork = { table: Table; now: () => Date; log: Log };
+
+/** Purges a mailbox that is due, or removes its task if the mailbox was restored. */
+async function purgeDue(accountId: string, id: string, at: string, { table, now }: PurgeWork): Promise<void> {
+  const deleted = await deletedById(table, accountId, id);
+  if (deleted?.mailbox.restorable_until !== at) {
+    await table.attempt({ delete: dueKey(mailboxQueue, [accountId, id], at) });
+    return;
+  }
+  const actor = { type: "system" as const, id: "mailboxes" };
+  const author = { action: "system: mailbox purge", actor, requestId: randomUUID() };
+  await purgeMailbox(accountId, id, { table, now, commit: recorder({ table, accountId, author, now }) });
+}
+
+/** Purges the mailboxes that are due, through `sweepTasks`. */
+export const sweepMailboxes = async (work: PurgeWork, bounds: Bounds = {}): Promise<SweepResult> =>
+  sweepTasks(await dueTasks(mailboxQueue, purgeDue, work), work.log, bounds);

@@ -1,0 +1,49 @@
+import * as z from "zod";
+
+import { InvalidInput } from "../../core/errors.ts";
+import { dayOf } from "../../core/time.ts";
+import type { Reader } from "../../table/table.ts";
+import type { Key } from "../../table/writes.ts";
+import { defaultPlan, plans } from "../../wallet/catalogue.ts";
+import { BillingState, planOn, stateKey } from "../../wallet/state.ts";
+import { defaultQuotaBytes } from "./mailbox.ts";
+
+/** The smallest quota: one mebibyte. Mail servers take a quota of 0 for no limit. */
+const leastBytes = 2 ** 20;
+
+/** The documentation of a quota in an input. */
+export const quotaMeta = {
+  description:
+    "The space that the mailbox may use, in bytes: at least 1 MiB, and at most what the plan allows. Below the space that it uses, the mailbox is full until mail is deleted.",
+  examples: [21_474_836_480],
+};
+
+export const QuotaAllowed = z.int().min(leastBytes).meta(quotaMeta);
+
+/** The items that `requireQuota` reads if a quota is given. */
+export const aheadOfQuota = (accountId: string, quota: number | undefined): Key[] =>
+  quota === undefined ? [] : [stateKey(accountId)];
+
+/**
+ * A function that explains why a quota in bytes is not allowed by the account's plan of today; undefined if it is, and for
+ * the default quota. An account without a plan has the limit of the default plan.
+ */
+export async function quotaFaults(
+  table: Reader,
+  accountId: string,
+  now: Date,
+): Promise<(quota: number | undefined) => string | undefined> {
+  const state = await table.get(stateKey(accountId), BillingState);
+  const { name, mailboxBytes } = plans[(state && planOn(state, dayOf(now))) ?? defaultPlan];
+  return (quota = defaultQuotaBytes) => {
+    if (quota < leastBytes) return `A mailbox has a quota of ${leastBytes} bytes (1 MiB) at least`;
+    const most = `${mailboxBytes} bytes (${mailboxBytes / 2 ** 30} GiB)`;
+    return quota <= mailboxBytes ? undefined : `The plan ${name} allows a mailbox a quota of ${most} at most`;
+  };
+}
+
+/** Throws 422 if the account's plan of today does not allow the quota of a body. */
+export async function requireQuota(table: Reader, accountId: string, quota: number, now: Date): Promise<void> {
+  const msg = (await quotaFaults(table, accountId, now))(quota);
+  if (msg !== undefined) throw new InvalidInput([{ loc: ["body", "quota_allowed"], msg, type: "value_error" }]);
+}

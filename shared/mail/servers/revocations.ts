@@ -1,0 +1,226 @@
+import * as z from "zod";
+
+import { InvalidInput } from "../../core/errors.ts";
+import { dayMs, hourMs, minuteMs, Timestamp } from "../../core/time.ts";
+import type { Reader, Table } from "../../table/table.ts";
+import type { Item, Key } from "../../table/writes.ts";
+
+/*
+ * Mail servers keep sessions and mail. A revocation tells them to end the sessions of a mailbox, a domain or an account,
+ * or to purge the mail of a mailbox. A worker makes revocations from events, and mail servers read them since a cursor.
+ *
+ * Access patterns
+ *   the revocations that were stored in an hour, oldest first   REVOCATIONS#<hour> / <time>#<id of the event>
+ */
+const partitionOf = (at: Date): string => `REVOCATIONS#${at.toISOString().slice(0, 13)}`;
+const revocationKey = (at: Date, id: string): Key => ({ PK: partitionOf(at), SK: `${at.toISOString()}#${id}` });
+
+const Action = z.enum(["disconnect", "purge", "restore"]);
+const Scope = z.enum(["mailbox", "domain", "account"]);
+
+/** What mail servers have to do, and for which mailbox, domain or account. */
+export const Revocation = z.object({
+  /** The id of the event. A revocation that is stored twice has the same id. */
+  id: z.string(),
+  /** When the change happened. Sessions that began later are not concerned. */
+  at: Timestamp,
+  action: Action,
+  scope: Scope,
+  account_id: z.string(),
+  /** The id of the mailbox, the domain or the account. */
+  id_of_scope: z.string(),
+  /** The address of the mailbox. */
+  address: z.string().optional(),
+  /** The name of the domain of the mailbox, or of the domain. */
+  domain: z.string().optional(),
+  reason: z.string(),
+});
+export type Revocation = z.output<typeof Revocation>;
+
+/** The members of an event that revocations are made from. A truncated event has no `data`. */
+export const RevokingEvent = z.object({
+  id: z.string(),
+  type: z.string(),
+  timestamp: Timestamp,
+  account_id: z.string(),
+  resource: z.object({ id: z.string() }),
+  data: z.record(z.string(), z.unknown()).default({}),
+  previous_data: z.record(z.string(), z.unknown()).default({}),
+});
+export type RevokingEvent = z.output<typeof RevokingEvent>;
+
+/** The members of a revocation that depend on the kind of event. */
+type Effect = Omit<Revocation, "id" | "at" | "account_id">;
+
+const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+
+const ofMailbox =
+  (action: Revocation["action"], reason: string) =>
+  ({ resource: { id }, data }: RevokingEvent): Effect => ({
+    action,
+    scope: "mailbox",
+    id_of_scope: id,
+    address: text(data["primary_email"]),
+    domain: text(data["domain_name"]),
+    reason,
+  });
+
+/** The statuses of a domain in which nobody may send from it. */
+const endedDomain = new Set<unknown>(["expired", "suspended", "releasing", "failed"]);
+
+/** The statuses of an account whose mailboxes nobody may use. */
+const endedAccount = new Set<unknown>(["suspended", "closed"]);
+
+const ofDomain =
+  (reason: string) =>
+  ({ resource: { id }, data }: RevokingEvent): Effect => ({
+    action: "disconnect",
+    scope: "domain",
+    id_of_scope: id,
+    domain: text(data["name"]),
+    reason,
+  });
+
+const ofAccount = (accountId: string, reason: string): Effect => ({
+  action: "disconnect",
+  scope: "account",
+  id_of_scope: accountId,
+  reason,
+});
+
+/**
+ * Ends the sessions that a master password may have begun. Mail servers know no workspaces, so a master password of a
+ * workspace ends the sessions of the whole account.
+ */
+function ofMaster({ account_id, data }: RevokingEvent): Effect {
+  const reason = "master_password_ended";
+  const scopeId = text(data["scope_id"]);
+  if (data["scope_type"] !== "domain" || scopeId === undefined) return ofAccount(account_id, reason);
+  return { action: "disconnect", scope: "domain", id_of_scope: scopeId, reason };
+}
+
+/** Whether an event changed the member `name` to a value that fulfils a condition. */
+const became = ({ data, previous_data }: RevokingEvent, name: string, isWanted: (value: unknown) => boolean): boolean =>
+  isWanted(data[name]) && !isWanted(previous_data[name]);
+
+/** What an event revokes, by its type; undefined if this event revokes nothing. */
+const effects: Record<string, (event: RevokingEvent) => Effect | undefined> = {
+  "mailbox.paused": ofMailbox("disconnect", "mailbox_paused"),
+  "mailbox.deleted": ofMailbox("disconnect", "mailbox_deleted"),
+  "mailbox.password_rotated": ofMailbox("disconnect", "password_rotated"),
+  "mailbox.purged": ofMailbox("purge", "mailbox_purged"),
+  "mailbox.restored": ofMailbox("restore", "mailbox_restored"),
+  "app_password.deleted": ({ data }) => {
+    const id = text(data["mailbox_id"]);
+    const reason = "app_password_deleted";
+    return id === undefined ? undefined : { action: "disconnect", scope: "mailbox", id_of_scope: id, reason };
+  },
+  "credential.deleted": ofMaster,
+  "credential.updated": (event) => (became(event, "active", (value) => value === false) ? ofMaster(event) : undefined),
+  "domain.releasing": ofDomain("domain_deleted"),
+  "domain.deleted": ofDomain("domain_deleted"),
+  "domain.released": ofDomain("domain_expired"),
+  "domain.taken_over": ofDomain("domain_taken_over"),
+  "domain.updated": (event) => {
+    if (!became(event, "status", (value) => endedDomain.has(value))) return undefined;
+    const { status } = event.data;
+    return ofDomain(status === "releasing" ? "domain_deleted" : `domain_${String(status)}`)(event);
+  },
+  "billing.plan.lapsed": ({ account_id }) => ofAccount(account_id, "plan_lapsed"),
+  "account.updated": (event) => {
+    return became(event, "status", (value) => endedAccount.has(value))
+      ? ofAccount(event.account_id, `account_${String(event.data["status"])}`)
+      : undefined;
+  },
+};
+
+/** The types of events that can revoke something. */
+export const revokingTypes: readonly string[] = Object.keys(effects);
+
+/** The revocation that an event makes; undefined if it makes none. */
+function revocationOf(event: RevokingEvent): Revocation | undefined {
+  const { id, timestamp: at, account_id } = event;
+  const effect = effects[event.type]?.(event);
+  return effect && { id, at, account_id, ...effect };
+}
+
+/** How long a revocation is kept. */
+const keptMs = 30 * dayMs;
+
+/**
+ * Stores the revocation that an event makes, and returns it; undefined if the event makes none. If the same event comes
+ * again, its revocation is stored again.
+ */
+export async function noteRevocation(
+  table: Pick<Table, "attempt">,
+  event: RevokingEvent,
+  now: Date,
+): Promise<Revocation | undefined> {
+  const revocation = revocationOf(event);
+  if (!revocation) return undefined;
+  const ttl = Math.ceil((now.getTime() + keptMs) / 1_000);
+  await table.attempt({ put: { ...revocationKey(now, event.id), ...revocation, ttl } });
+  return revocation;
+}
+
+/**
+ * How far the cursor at the end goes back. Revocations of the same time are stored in any order, and the clocks of
+ * processes differ.
+ */
+const overlapMs = minuteMs;
+
+/** The most hours that one request reads. */
+const mostHours = 48;
+
+/** A cursor: the time from which to read, or the sort key of a revocation after which to read. */
+const cursorForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z(?:#[0-9a-f-]{36})?$/;
+
+const cursorTime = (cursor: string): Date => new Date(cursor.slice(0, 24));
+
+/** Whether a text is a cursor of `readRevocations`. */
+export const isCursor = (given: string): boolean =>
+  cursorForm.test(given) && !Number.isNaN(cursorTime(given).getTime());
+
+/** A page of revocations. `next` is the cursor of the next page. `has_more`: the next page can be read at once. */
+export type RevocationPage = { items: Revocation[]; next: string; has_more: boolean };
+
+/**
+ * Reads up to `limit` revocations since a cursor, oldest first. A reader without a cursor begins now.
+ * - At the end the next cursor goes back by a minute, so revocations of the last minute come again, with the same ids.
+ * - Throws 422 `cursor_expired` for a cursor from before the revocations that are kept.
+ */
+export async function readRevocations(
+  table: Reader,
+  { since, limit }: { since: string | undefined; limit: number },
+  now: Date,
+): Promise<RevocationPage> {
+  const caughtUp = new Date(now.getTime() - overlapMs).toISOString();
+  if (since === undefined) return { items: [], next: caughtUp, has_more: false };
+  const begun = cursorTime(since);
+  if (now.getTime() - begun.getTime() > keptMs) {
+    const msg =
+      "The cursor is older than 30 days, so revocations may be lost. End all sessions, and begin without a cursor";
+    throw new InvalidInput([{ loc: ["query", "since"], msg, type: "cursor_expired" }]);
+  }
+  const items: Item[] = [];
+  const lastHour = hourOf(now);
+  for (let hour = hourOf(begun), hours = 0; hour <= lastHour; hour += hourMs, hours += 1) {
+    if (hours === mostHours) return pageOf(items, new Date(hour).toISOString(), true);
+    const from = hours === 0 ? afterCursor(since) : "0";
+    items.push(...(await table.between(partitionOf(new Date(hour)), from, "~", { limit: limit - items.length })));
+    const last = items.at(-1);
+    if (last && items.length === limit) return pageOf(items, last.SK, true);
+  }
+  return pageOf(items, caughtUp, false);
+}
+
+const hourOf = (at: Date): number => Math.floor(at.getTime() / hourMs) * hourMs;
+
+/** The first sort key after a cursor: `!` sorts before everything that can follow an id. */
+const afterCursor = (cursor: string): string => (cursor.includes("#") ? `${cursor}!` : cursor);
+
+const pageOf = (items: readonly Item[], next: string, has_more: boolean): RevocationPage => ({
+  items: items.map((item) => Revocation.parse(item)),
+  next,
+  has_more,
+});

@@ -1,0 +1,132 @@
+import * as z from "zod";
+
+import { covers } from "../auth/permissions.ts";
+import { InvalidInput } from "../core/errors.ts";
+import { Id, idWithMessage } from "../core/ids.ts";
+import { clock, Day, dayOf, daysBetween } from "../core/time.ts";
+import { ipKey } from "../dedicated-ips/dedicated-ip.ts";
+import { findVisibleIp } from "../dedicated-ips/find.ts";
+import { domainKey, noSuchDomain } from "../domains/domain.ts";
+import { domainByRef, expectedDomainId, scopesOfDomain } from "../domains/find.ts";
+import { DomainRef } from "../domains/name.ts";
+import type { Context, Expected } from "../http/route.ts";
+import {
+  firstOfLast,
+  MailCounts,
+  noMail,
+  readStatistics,
+  statisticsDays,
+  statisticsRange,
+  type StatisticsSubject,
+  sumCounts,
+} from "../statistics/statistics.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+
+/** The days that are shown if the query does not say which, and the most days of one answer. */
+const usualDays = 30;
+const mostDays = 92;
+
+/** The days before it have no mail, and a range cannot begin before the year 0. */
+const earliestDay: Day = "2000-01-01";
+const AskedDay = Day.refine((day) => day >= earliestDay, { error: `Write ${earliestDay} or a later day` });
+
+export const StatisticsQuery = z.strictObject({
+  domain: DomainRef.optional().meta({
+    description: "The domain, by its name or id. Either this or `dedicated_ip_id`.",
+  }),
+  dedicated_ip_id: idWithMessage("Write the id of a dedicated IP")
+    .optional()
+    .meta({ description: "The dedicated IP. Either this or `domain`." }),
+  since: AskedDay.optional().meta({
+    description: `The first day, in UTC. Statistics are kept for ${statisticsDays} days. The default is the first of the ${usualDays} days up to \`until\`.`,
+  }),
+  until: AskedDay.optional().meta({
+    description: `The last day, in UTC; at most ${mostDays} days in all. The default is today.`,
+  }),
+});
+type StatisticsQuery = z.output<typeof StatisticsQuery>;
+
+const DayCounts = MailCounts.extend({ day: Day.meta({ description: "The day, in UTC." }) }).meta({
+  id: "MailStatisticsDay",
+  description: "What became of the mail of one day.",
+});
+
+export const Statistics = z
+  .object({
+    domain_id: Id.nullable().meta({ description: "The domain. Null for a dedicated IP." }),
+    dedicated_ip_id: Id.nullable().meta({ description: "The dedicated IP. Null for a domain." }),
+    since: Day.meta({ description: "The first day." }),
+    until: Day.meta({ description: "The last day." }),
+    total: MailCounts.meta({ id: "MailStatisticsTotal", description: "The sums of all days." }),
+    days: z.array(DayCounts).meta({ description: "Every day from `since` to `until`, also those without mail." }),
+  })
+  .meta({
+    id: "MailStatistics",
+    description: "What became of the mail of a domain or a dedicated IP. Each count is one for each recipient.",
+  });
+type Statistics = z.output<typeof Statistics>;
+
+const noSuchIp = "There is no such dedicated IP in this account, or you cannot see it";
+
+const refused = (name: string, msg: string, type = "value_error"): InvalidInput =>
+  new InvalidInput([{ loc: ["query", name], msg, type }]);
+
+/** The days of a query. Throws 422 if they are in the wrong order or too many. */
+function daysOf({ since, until }: StatisticsQuery, now: Date): Day[] {
+  const last = until ?? dayOf(now);
+  const first = since ?? firstOfLast(usualDays, last);
+  if (first > last) throw refused("since", "This is after `until`. Write an earlier day");
+  // Compared first, because the list of the days of a thousand years is long.
+  if (first < firstOfLast(mostDays, last)) throw refused("since", `Ask for ${mostDays} days at most`);
+  return daysBetween(first, last);
+}
+
+/** The domain or the dedicated IP that a query names. Throws 422 for a subject that the principal may not see. */
+async function subjectOf(
+  accountId: string,
+  { domain: ref, dedicated_ip_id }: StatisticsQuery,
+  context: Context,
+): Promise<StatisticsSubject> {
+  if (ref !== undefined && dedicated_ip_id !== undefined)
+    throw refused("dedicated_ip_id", "Write either `domain` or `dedicated_ip_id`, not both");
+  if (ref !== undefined) {
+    const domain = await domainByRef(context.table, accountId, ref);
+    if (domain && covers(context.permissions, "domain.view", scopesOfDomain(domain)))
+      return { type: "domain", id: domain.id };
+    throw refused("domain", noSuchDomain, "not_found");
+  }
+  if (dedicated_ip_id === undefined) throw refused("domain", "Write `domain` or `dedicated_ip_id`", "missing");
+  const ip = await findVisibleIp({ account_id: accountId, dedicated_ip_id }, ["domain.view"], context);
+  if (!ip) throw refused("dedicated_ip_id", noSuchIp, "not_found");
+  return { type: "dedicated_ip", id: dedicated_ip_id };
+}
+
+/** The items that `mailStatistics` reads for a dedicated IP, or for a domain that this process has seen. */
+export function aheadOfStatistics(accountId: string, query: StatisticsQuery, { seen }: Expected): Ahead {
+  const { domain, dedicated_ip_id: ipId, since, until } = query;
+  const last = until ?? dayOf(clock());
+  const domainId = domain === undefined ? undefined : expectedDomainId(seen, accountId, domain);
+  const id = domainId ?? ipId;
+  if (id === undefined) return {};
+  const subject: StatisticsSubject = { type: domainId === undefined ? "dedicated_ip" : "domain", id };
+  return {
+    keys: [domainId === undefined ? ipKey(accountId, id) : domainKey(accountId, id)],
+    ranges: [statisticsRange(accountId, subject, since ?? firstOfLast(usualDays, last), last)],
+  };
+}
+
+/** What became of the mail of a domain or a dedicated IP, by day. Throws 422. */
+export async function mailStatistics(accountId: string, query: StatisticsQuery, context: Context): Promise<Statistics> {
+  const days = daysOf(query, context.now());
+  const subject = await subjectOf(accountId, query, context);
+  const [since = "", until = ""] = [days[0], days.at(-1)];
+  const counts = await readStatistics(context.table, accountId, subject, since, until);
+  return {
+    domain_id: subject.type === "domain" ? subject.id : null,
+    dedicated_ip_id: subject.type === "dedicated_ip" ? subject.id : null,
+    since,
+    until,
+    total: sumCounts(counts.values()),
+    days: days.map((day) => ({ day, ...(counts.get(day) ?? noMail) })),
+  };
+}

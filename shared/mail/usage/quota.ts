@@ -1,0 +1,10 @@
+/** The shares of the quota, in per cent, at which the event `mailbox.quota_reached` is sent. */
+const quotaSteps = [80, 95, 100] as const;
+
+/** How much of a quota is used, in per cent, rounded down to one decimal. A quota of nothing is used up. */
+export const usedPercent = (used: number, allowed: number): number =>
+  allowed === 0 ? 100 : Math.floor((used / allowed) * 1_000) / 10;
+
+/** The highest step of the quota that the usage has reached, in per cent; 0 below the first. */
+export const quotaStep = (used: number, allowed: number): number =>
+  quotaSteps.findLast((step) => usedPercent(used, allowed) >= step) ?? 0;

@@ -1,0 +1,220 @@
+import * as z from "zod";
+
+import { Currency, currency as walletCurrency, MoneyText } from "../core/money.ts";
+import { Day } from "../core/time.ts";
+import { type Block, sentence } from "../letters/letter.ts";
+import { callOf, dateText, type NoticeEvent, type NoticeMaker, paragraph } from "./notice.ts";
+
+type Facts = Extract<Block, { facts: unknown }>["facts"];
+
+const CurrencyOfEvent = Currency.default(walletCurrency);
+
+const amountText = (amount: string, currency: string): string => `${amount} ${currency}`;
+
+/** The facts that an event has. */
+const knownFacts = (...facts: (readonly [string, string | undefined])[]): Facts =>
+  facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+
+/** How to top up the wallet, by at least an amount that is missing. */
+const topUp = (event: NoticeEvent, amount = "50.00"): Block[] => [
+  paragraph`Top up the wallet with this call. It answers the address of a page to pay on:`,
+  callOf(event, "POST", "/billing/topup-session", { amount }),
+];
+
+const EventBalance = z.object({
+  balance: MoneyText.optional(),
+  available: MoneyText.optional(),
+  threshold: MoneyText.optional(),
+  currency: CurrencyOfEvent,
+});
+
+/** A balance that goes up and down is one matter for a day. */
+const lowBalance: NoticeMaker = (event) => {
+  const { balance, available, threshold, currency } = EventBalance.parse(event.data);
+  return {
+    category: "wallet",
+    subject: sentence`Your wallet is running low`,
+    blocks: [
+      paragraph`The wallet pays your invoices and purchases. If it cannot pay an invoice, the account becomes past due.`,
+      {
+        facts: knownFacts(
+          ["Balance", balance && amountText(balance, currency)],
+          ["Available", available && amountText(available, currency)],
+          ["Warning below", threshold && amountText(threshold, currency)],
+        ),
+      },
+      ...topUp(event),
+    ],
+    matter: `billing.wallet.low_balance ${event.timestamp.slice(0, 10)}`,
+  };
+};
+
+const Shortage = z.object({
+  missing: MoneyText,
+  expected_charge: MoneyText.optional(),
+  available: MoneyText.optional(),
+  currency: CurrencyOfEvent,
+});
+const PastDueSoon = Shortage.extend({ due_on: Day });
+const SuspensionSoon = Shortage.extend({ suspends_on: Day });
+
+const shortageFacts = ({ expected_charge, available, missing, currency }: z.output<typeof Shortage>): Block => ({
+  facts: knownFacts(
+    ["Expected charge", expected_charge && amountText(expected_charge, currency)],
+    ["Available", available && amountText(available, currency)],
+    ["Missing", amountText(missing, currency)],
+  ),
+});
+
+const pastDueSoon: NoticeMaker = (event) => {
+  const shortage = PastDueSoon.parse(event.data);
+  return {
+    category: "wallet",
+    subject: sentence`Your wallet will not cover the invoice of ${dateText(shortage.due_on)}`,
+    blocks: [
+      paragraph`The next invoice is due on ${dateText(shortage.due_on)}, and the wallet has too little money for it. If it stays so, the account becomes past due.`,
+      shortageFacts(shortage),
+      ...topUp(event, shortage.missing),
+    ],
+  };
+};
+
+const suspensionSoon: NoticeMaker = (event) => {
+  const shortage = SuspensionSoon.parse(event.data);
+  return {
+    category: "account",
+    subject: sentence`Your account is suspended on ${dateText(shortage.suspends_on)}`,
+    blocks: [
+      paragraph`The wallet could not pay what is due. If it stays so, the account is suspended on ${dateText(shortage.suspends_on)}: then nothing can be sent or changed.`,
+      shortageFacts(shortage),
+      ...topUp(event, shortage.missing),
+    ],
+  };
+};
+
+const EventInvoice = z.object({
+  number: z.string(),
+  period_start: Day,
+  period_end: Day,
+  amount: MoneyText,
+  currency: Currency,
+  status: z.string(),
+});
+
+const invoiceCreated: NoticeMaker = (event) => {
+  const { number, period_start, period_end, amount, currency, status } = EventInvoice.parse(event.data);
+  const isPaid = status === "paid";
+  return {
+    category: "invoices",
+    subject: sentence`Invoice ${number}: ${amountText(amount, currency)}`,
+    blocks: [
+      isPaid
+        ? paragraph`There is a new invoice. The wallet has paid it, and you need to do nothing.`
+        : paragraph`There is a new invoice. It is paid from the wallet as soon as the wallet has the money.`,
+      {
+        facts: [
+          ["Invoice", number],
+          ["Period", `${dateText(period_start)} to ${dateText(period_end)}`],
+          ["Amount", amountText(amount, currency)],
+        ],
+      },
+      paragraph`This call lists the invoices, with the addresses of their PDFs:`,
+      callOf(event, "GET", "/billing/invoices"),
+    ],
+  };
+};
+
+const Payment = z.object({
+  amount: MoneyText.optional(),
+  /** What the account owes, because the wallet did not have the amount that was taken back. */
+  owed: MoneyText.optional(),
+  currency: CurrencyOfEvent,
+  reason: z.string().nullish(),
+  action_url: z.url({ protocol: /^https?$/ }).nullish(),
+});
+
+/** A recharge from the saved card that did not succeed. */
+const recharge =
+  (subject: string, happened: (amount: string) => Block, whatToDo: (event: NoticeEvent) => Block[]): NoticeMaker =>
+  (event) => {
+    const { amount, currency, reason, action_url } = Payment.parse(event.data);
+    const sum = amount === undefined ? "an amount" : amountText(amount, currency);
+    return {
+      category: "wallet",
+      subject: sentence`${subject}`,
+      blocks: [
+        happened(sum),
+        ...(reason ? [paragraph`The reason: ${reason}`] : []),
+        ...(action_url ? [{ button: "Pay now", link: action_url }] : whatToDo(event)),
+      ],
+    };
+  };
+
+/** A payment that was taken back, or that came back. What is owed makes the account past due. */
+const takenBack =
+  (subject: string, happened: (payment: string) => Block): NoticeMaker =>
+  (event) => {
+    const { amount, owed, currency } = Payment.parse(event.data);
+    const payment = amount === undefined ? "A payment" : `A payment of ${amountText(amount, currency)}`;
+    const isOwed = owed !== undefined && owed !== "0.00";
+    return {
+      category: isOwed ? "account" : "wallet",
+      subject: sentence`${subject}`,
+      blocks: [
+        happened(payment),
+        ...(isOwed
+          ? [
+              paragraph`The wallet does not have the amount. You owe ${amountText(owed, currency)}, and the account is past due until it is paid.`,
+              ...topUp(event, owed),
+            ]
+          : []),
+      ],
+    };
+  };
+
+/** The notices about money, by the type of their event. */
+export const billingNotices: Record<string, NoticeMaker> = {
+  "billing.wallet.low_balance": lowBalance,
+  "billing.wallet.past_due_soon": pastDueSoon,
+  "billing.wallet.suspension_soon": suspensionSoon,
+  "billing.invoice.created": invoiceCreated,
+  "billing.recharge.failed": recharge(
+    "The wallet could not be recharged",
+    (sum) =>
+      paragraph`We tried to take ${sum} from the saved card, to recharge the wallet. It did not work. We try again on another day.`,
+    topUp,
+  ),
+  "billing.recharge.action_required": recharge(
+    "Confirm the recharge of your wallet",
+    (sum) =>
+      paragraph`The bank wants you to confirm the payment of ${sum} that recharges the wallet. Until then it is not paid.`,
+    topUp,
+  ),
+  "billing.recharge.disabled": recharge(
+    "Automatic recharges are switched off",
+    () => paragraph`Several recharges of the wallet failed, so we do not try again.`,
+    (event) => [
+      paragraph`Save another card on the page that this call answers:`,
+      callOf(event, "POST", "/billing/payment-method-session"),
+      paragraph`Then switch automatic recharges on again:`,
+      callOf(event, "PATCH", "/billing/auto-recharge", { enabled: true }),
+      ...topUp(event),
+    ],
+  ),
+  "billing.dispute.opened": takenBack(
+    "A payment is disputed",
+    (payment) => paragraph`${payment} was disputed at the payer's bank, which has taken the money back.`,
+  ),
+  "billing.dispute.won": takenBack(
+    "A disputed payment is yours again",
+    (payment) => paragraph`${payment} that was disputed is in the wallet again.`,
+  ),
+  "billing.dispute.lost": takenBack(
+    "A disputed payment is lost",
+    (payment) => paragraph`${payment} that was disputed went back to the payer for good.`,
+  ),
+  "billing.refund.created": takenBack(
+    "A payment was refunded",
+    (payment) => paragraph`${payment} went back to the payer, out of the wallet.`,
+  ),
+};

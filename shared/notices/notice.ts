@@ -1,0 +1,82 @@
+import * as z from "zod";
+
+import { Timestamp } from "../core/time.ts";
+import { type Block, type Sentence, sentence } from "../letters/letter.ts";
+
+/**
+ * What a mail about an account is about. `account` and `security` cannot be muted: they say that the account ends or is
+ * suspended, or that somebody else may have got hold of it or of a name.
+ */
+export const NoticeCategory = z.enum(["account", "security", "wallet", "invoices", "domains", "domain_health"]);
+export type NoticeCategory = z.output<typeof NoticeCategory>;
+
+/** The members of an event that notices are made from. */
+export const NoticeEvent = z.object({
+  id: z.string(),
+  type: z.string(),
+  timestamp: Timestamp,
+  account_id: z.string(),
+  actor: z.object({ type: z.string(), id: z.string() }),
+  resource: z.object({ id: z.string() }),
+  data: z.record(z.string(), z.unknown()).default({}),
+  previous_data: z.record(z.string(), z.unknown()).default({}),
+});
+export type NoticeEvent = z.output<typeof NoticeEvent>;
+
+/** Somebody or something that an event names by its id. */
+export type PersonRef = { type: string; id: string };
+
+/** A mail about an event, without its foot. */
+export type Notice = {
+  category: NoticeCategory;
+  subject: Sentence;
+  blocks: readonly Block[];
+  /** Events with the same text here are one matter, and a recipient gets one mail about it in 30 days. */
+  matter?: string;
+  /** A user who gets the mail too, although they may not own the account. */
+  alsoTo?: string;
+};
+
+/**
+ * Makes the notice of an event; undefined if the event is no news for people. `nameOf` is the e-mail address of a user of
+ * the account, or else a text with the id.
+ */
+export type NoticeMaker = (event: NoticeEvent, nameOf: (person: PersonRef) => string) => Notice | undefined;
+
+const months = [
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
+];
+
+/** The day of a time, in UTC: `7 March 2027`. A day (`2027-03-07`) is a time too. */
+export function dateText(time: string): string {
+  const at = new Date(time);
+  return `${at.getUTCDate()} ${months[at.getUTCMonth()] ?? ""} ${at.getUTCFullYear()}`;
+}
+
+/** A time, to the minute: `7 March 2027, 14:05 UTC`. */
+export const timeText = (time: string): string =>
+  `${dateText(time)}, ${new Date(time).toISOString().slice(11, 16)} UTC`;
+
+/** A number of things: `1 day`, `7 days`. */
+export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+export const paragraph = (words: TemplateStringsArray, ...inserted: (string | number | Sentence)[]): Block => ({
+  paragraph: sentence(words, ...inserted),
+});
+
+/** A call of the API: its method, the path below the account, and its body. */
+export function callOf(event: Pick<NoticeEvent, "account_id">, method: string, path: string, body?: object): Block {
+  const url = `/v1/public/accounts/${event.account_id}${path}`;
+  return { command: [method, url, ...(body ? [JSON.stringify(body)] : [])].join(" ") };
+}

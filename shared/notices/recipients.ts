@@ -1,0 +1,70 @@
+import * as z from "zod";
+
+import { accessKey, AccessRecord, isOwner } from "../accounts/standing.ts";
+import { hasAccess, readOwners } from "../grants/holders.ts";
+import type { Reader } from "../table/table.ts";
+import type { Notice, PersonRef } from "./notice.ts";
+import { readNoticeSettings } from "./settings.ts";
+
+/** The most recipients of one notice. An account with more owners has the first ones told. */
+export const mostRecipients = 50;
+
+/** An address that our mail can be sent to. Mail is never sent to other texts. */
+const MailableAddress = z
+  .email()
+  .max(254)
+  .refine((address) => address.indexOf("@") <= 64);
+
+/** A user who has access to an account: the e-mail address, if it is known, and whether the user owns the account. */
+export type KnownMember = { email: string | undefined; owner: boolean };
+
+/** The users among `userIds` who have access to the account at a time, by their ids. */
+export async function membersAmong(
+  table: Reader,
+  accountId: string,
+  userIds: readonly string[],
+  now: Date,
+): Promise<Map<string, KnownMember>> {
+  const ids = [...new Set(userIds)];
+  const at = now.toISOString();
+  const items = await table.getMany(ids.map((id) => accessKey(accountId, { type: "user", id })));
+  return new Map(
+    ids.flatMap((id, index) => {
+      const record = items[index] && AccessRecord.parse(items[index]);
+      if (!record || !hasAccess(record, at)) return [];
+      return [[id, { email: MailableAddress.safeParse(record.email).data, owner: isOwner(record, at) }] as const];
+    }),
+  );
+}
+
+/** The e-mail address of a user, or else a text with the id. */
+export function nameOf({ type, id }: PersonRef, members: ReadonlyMap<string, KnownMember>): string {
+  const email = type === "user" ? members.get(id)?.email : undefined;
+  if (email !== undefined) return email;
+  if (type === "operator") return "The operator";
+  return type === "system" ? "Hosted Mail" : `The ${type.replaceAll("_", " ")} ${id}`;
+}
+
+/**
+ * The addresses that get a notice, each of them once: of the account's owners, of the users who the owners chose for its
+ * category, and of the user whom the notice is about. None if the category is muted.
+ */
+export async function recipientsOf(
+  table: Reader,
+  accountId: string,
+  { category, alsoTo }: Pick<Notice, "category" | "alsoTo">,
+  now: Date,
+): Promise<string[]> {
+  const [owners, { muted, readers }] = await Promise.all([
+    readOwners(table, accountId),
+    readNoticeSettings(table, accountId),
+  ]);
+  if (muted.some((one) => one === category)) return [];
+  const chosen = readers.flatMap(({ user_id, categories }) => (categories.includes(category) ? [user_id] : []));
+  const others = [...(alsoTo === undefined ? [] : [alsoTo]), ...chosen];
+  const members = await membersAmong(table, accountId, [...others, ...owners], now);
+  const told = [...members].filter(([id, { owner }]) => owner || others.includes(id));
+  const emails = told.flatMap(([, { email }]) => email ?? []);
+  const unique = new Map(emails.map((email) => [email.toLowerCase(), email]));
+  return [...unique.values()].slice(0, mostRecipients);
+}

@@ -1,0 +1,160 @@
+import { createHash } from "node:crypto";
+
+import * as z from "zod";
+
+import { accountKey, StoredAccount } from "../accounts/account.ts";
+import { mapConcurrently } from "../core/concurrency.ts";
+import type { Log } from "../core/log.ts";
+import { dayMs, later } from "../core/time.ts";
+import { letterOf, sentence, shortened } from "../letters/letter.ts";
+import { type Letter, type Mail, MailRefused } from "../providers/mail/mail.ts";
+import type { Table } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
+import { callOf, type Notice, type NoticeCategory, type NoticeEvent, paragraph } from "./notice.ts";
+import { noticeMakers } from "./notices.ts";
+import { membersAmong, nameOf, recipientsOf } from "./recipients.ts";
+
+/*
+ * Access patterns
+ *   whether a recipient got the mail about a matter    ACCOUNT#<id> / NOTICE#<hash of the matter>#<hash of the address>
+ *   the matters of which an account had mails on a day   ACCOUNT#<id> / NOTICES#<day>#<category>
+ */
+const sentKey = (accountId: string, matter: string, address: string): Key => ({
+  PK: `ACCOUNT#${accountId}`,
+  SK: `NOTICE#${matter}#${hashOf(address.toLowerCase())}`,
+});
+const dayKey = ({ account_id, timestamp }: NoticeEvent, category: NoticeCategory): Key => ({
+  PK: `ACCOUNT#${account_id}`,
+  SK: `NOTICES#${timestamp.slice(0, 10)}#${category}`,
+});
+
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 24);
+
+export type NoticeWork = { table: Table; mail: Mail; now: () => Date; log: Log };
+
+/** Older events are no news. The operator can replay events of any age. */
+const newsMs = 3 * dayMs;
+
+/** How long it is known that a recipient got a mail. */
+const sentKeptMs = 30 * dayMs;
+
+/** The lease of a mail, in milliseconds: longer than one invocation of the worker lasts. */
+const leaseMs = 60_000;
+
+/** The most matters of one category of which an account has mails on a day. The last mail says so. */
+const mattersPerDay = 30;
+
+/** The mails of one notice that are sent at the same time. */
+const mailsAtOnce = 5;
+
+const ttlAt = (now: Date): number => Math.ceil((now.getTime() + sentKeptMs) / 1_000);
+
+/**
+ * Sends the mails about an event to the people who should know of it. Does nothing for an event that is no news.
+ * - A repeated call sends no second mail to a recipient, unless the process died between sending the mail and storing
+ *   that it was sent. The second mail has the Message-ID of the first then.
+ * - An address that is refused for good gets no further try. Neither it nor an address that fails stops the others.
+ * - Throws 503 if the mail server does not answer, and an Error while another worker sends a mail. The caller has to call
+ *   again.
+ * - At most 30 mails of a category go out to a recipient on a day.
+ */
+export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<void> {
+  const { table, now, log } = work;
+  const maker = noticeMakers[event.type];
+  if (!maker || now().getTime() - Date.parse(event.timestamp) > newsMs) return;
+  const subject = z.object({ subject_id: z.string() }).safeParse(event.data).data?.subject_id;
+  const named = [event.actor.id, ...(subject === undefined ? [] : [subject])];
+  const [account, members] = await Promise.all([
+    table.get(accountKey(event.account_id), StoredAccount),
+    membersAmong(table, event.account_id, named, now()),
+  ]);
+  const notice = account && maker(event, (person) => nameOf(person, members));
+  // The domains of a closed account are of no use to it any more.
+  if (!notice || (account.status === "closed" && notice.category.startsWith("domain"))) return;
+  const recipients = await recipientsOf(table, account.id, notice, now());
+  if (recipients.length === 0) return;
+  const matter = hashOf(`${account.id} ${notice.matter ?? event.id}`);
+  const place = await admit(event, notice.category, matter, work);
+  if (place >= mattersPerDay) {
+    log.info("notice over the limit of the day", { account_id: account.id, event_id: event.id });
+    return;
+  }
+  const letter = noticeLetter(event, account, notice, place === mattersPerDay - 1);
+  const results = await mapConcurrently(recipients, mailsAtOnce, (address) =>
+    sendTo(address, { accountId: account.id, matter, letter }, work),
+  );
+  for (const result of results) if (result.status === "rejected") throw result.reason;
+}
+
+const DayMatters = z.object({ matters: z.array(z.string()), version: z.int() });
+
+/**
+ * Counts a matter among those of its day, once. Returns how many came before it, which is the limit or more if it came too
+ * late.
+ */
+const admit = (event: NoticeEvent, category: NoticeCategory, matter: string, { table, now }: NoticeWork) =>
+  table.commit(async () => {
+    const key = dayKey(event, category);
+    const { matters, version } = (await table.get(key, DayMatters)) ?? { matters: [], version: 0 };
+    const place = matters.indexOf(matter);
+    if (place >= 0 || matters.length >= mattersPerDay) {
+      return { value: place >= 0 ? place : mattersPerDay, writes: [] };
+    }
+    const put = { ...key, matters: [...matters, matter], version: version + 1, ttl: ttlAt(now()) };
+    return { value: matters.length, writes: [{ put, if: version === 0 ? "absent" : { version } }] };
+  });
+
+/** The letter of a notice. The last one of a day says that no more follow. */
+function noticeLetter(
+  event: NoticeEvent,
+  { id, name }: Pick<StoredAccount, "id" | "name">,
+  { category, subject, blocks }: Notice,
+  isLast: boolean,
+): Pick<Letter, "subject" | "text" | "html"> {
+  const last = [
+    paragraph`There were ${mattersPerDay} mails of this kind today, and this is the last one. This call lists everything that happened:`,
+    callOf(event, "GET", "/audit-log"),
+  ];
+  return letterOf({
+    subject,
+    blocks: [paragraph`This is about your account “${shortened(name)}”.`, ...blocks, ...(isLast ? last : [])],
+    foot: sentence`You get this mail because you own the account ${id} of Hosted Mail, or because an owner chose you. Its category is “${category}”. The function “notices.update” sets who gets which mails. Times are in UTC. This mail was sent automatically, and nobody reads replies to it.`,
+  });
+}
+
+/** Sends the mail about a matter to one recipient, who has not got it yet. */
+async function sendTo(
+  address: string,
+  {
+    accountId,
+    matter,
+    letter,
+  }: { accountId: string; matter: string; letter: Pick<Letter, "subject" | "text" | "html"> },
+  { table, mail, now, log }: NoticeWork,
+): Promise<void> {
+  const key = sentKey(accountId, matter, address);
+  const at = now();
+  const lease_until = later(at, leaseMs);
+  const taken = await table.attempt({
+    put: { ...key, state: "sending", lease_until, ttl: ttlAt(at) },
+    if: { absentOr: { state: "sending", lease_until: { atMost: at.toISOString() } } },
+  });
+  if (!taken.done) {
+    if (taken.found["state"] === "sending") throw new Error("Another worker is sending this notice.");
+    return;
+  }
+  const settle = (members: { state?: string; lease_until?: string }) =>
+    table.attempt({ update: key, set: members, if: { state: "sending", lease_until } });
+  try {
+    await mail.send({ id: `notice.${matter}.${hashOf(address.toLowerCase())}`, to: address, ...letter });
+  } catch (error) {
+    if (!(error instanceof MailRefused)) {
+      await settle({ lease_until: "" }).catch(() => undefined);
+      throw error;
+    }
+    log.info("notice refused", { account_id: accountId });
+    await settle({ state: "refused" });
+    return;
+  }
+  await settle({ state: "sent" });
+}

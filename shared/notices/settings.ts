@@ -1,0 +1,60 @@
+import * as z from "zod";
+
+import { defineKind } from "../changes/kind.ts";
+import { Id } from "../core/ids.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
+import { NoticeCategory } from "./notice.ts";
+
+/*
+ * Access patterns
+ *   who gets which mails about an account   ACCOUNT#<id> / NOTICE_SETTINGS
+ */
+export const noticeSettingsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "NOTICE_SETTINGS" });
+
+/** Removes repetitions, and sorts. */
+const unique = <T extends string>(given: readonly T[]): T[] => [...new Set(given)].toSorted();
+
+const Categories = z.array(NoticeCategory.meta({ description: "A category of mails." }));
+
+/** A user who gets mails about an account although they do not own it. */
+const NoticeReader = z
+  .strictObject({
+    user_id: Id.meta({ description: "The id of a user who has access to the account." }),
+    categories: Categories.min(1).max(20).overwrite(unique).meta({
+      description: "What the user gets mails about.",
+    }),
+  })
+  .meta({ id: "NoticeReader", description: "A user who gets mails about an account besides its owners." });
+
+const mostReaders = 20;
+
+export const NoticeSettings = z.object({
+  muted: z
+    .array(z.enum(["wallet", "invoices", "domains", "domain_health"]))
+    .max(20)
+    .overwrite(unique)
+    .meta({
+      description: "The categories of which nobody gets mails. `account` and `security` cannot be muted.",
+    }),
+  readers: z
+    .array(NoticeReader)
+    .max(mostReaders)
+    .meta({
+      description: `The users who get mails besides the owners, ${mostReaders} at most. A user without access to the account gets none.`,
+    }),
+});
+export type NoticeSettings = z.output<typeof NoticeSettings>;
+
+export const noticeSettingsKind = defineKind({
+  name: "notices",
+  verbs: ["updated"],
+  view: NoticeSettings,
+  seenWith: "auth.manage",
+});
+
+const StoredSettings = NoticeSettings.extend({ version: z.int() });
+
+/** Reads who gets which mails about an account. By default the owners get all of them. */
+export const readNoticeSettings = async (table: Reader, accountId: string): Promise<z.output<typeof StoredSettings>> =>
+  (await table.get(noticeSettingsKey(accountId), StoredSettings)) ?? { muted: [], readers: [], version: 0 };

@@ -1,0 +1,53 @@
+import * as z from "zod";
+
+import type { MailCounts } from "./statistics.ts";
+
+/** The days of mail that a reputation is about, today included. */
+export const reputationDays = 30;
+
+/** From these rates on the state is `watch` or `poor`. Large mailbox providers act on complaints from 0.1 % and 0.3 %. */
+const thresholds = {
+  watch: { bounces: 0.02, complaints: 0.001 },
+  poor: { bounces: 0.05, complaints: 0.003 },
+} as const;
+
+/** Rates of fewer mails say little. */
+const fewestMails = 100;
+
+const rate = (description: string) => z.number().min(0).max(1).meta({ description });
+
+export const Reputation = z
+  .object({
+    state: z.enum(["good", "watch", "poor"]).meta({
+      description: `\`watch\`: ${thresholds.watch.bounces * 100} % of the mails or more are hard bounces, or ${thresholds.watch.complaints * 100} % or more are complaints. \`poor\`: ${thresholds.poor.bounces * 100} % or ${thresholds.poor.complaints * 100} %. Otherwise, and with fewer than ${fewestMails} mails, \`good\`.`,
+    }),
+    days: z.int().meta({ description: "The number of days that the numbers are about, today included." }),
+    mails: z.int().min(0).meta({ description: "The mails that were sent, one for each recipient." }),
+    hard_bounced: z.int().min(0).meta({ description: "Mails that failed because the address cannot be reached." }),
+    complained: z.int().min(0).meta({ description: "Mails that their recipients reported as spam." }),
+    bounce_rate: rate("The share of hard bounces among the mails, from 0 to 1."),
+    complaint_rate: rate("The share of complaints among the mails, from 0 to 1."),
+  })
+  .meta({ id: "Reputation", description: "How receivers may judge a dedicated IP, by the mail of the last days." });
+type Reputation = z.output<typeof Reputation>;
+
+const fraction = (part: number, whole: number): number =>
+  whole === 0 ? 0 : Math.min(1, Math.round((part / whole) * 10_000) / 10_000);
+
+/** The reputation that follows from counts. A mail with a known end was sent, also if no server reported the sending. */
+export function reputationOf({ sent, delivered, soft_bounced, hard_bounced, complained }: MailCounts): Reputation {
+  const mails = Math.max(sent, delivered + soft_bounced + hard_bounced);
+  const [bounces, complaints] = [hard_bounced, complained].map((part) => (mails === 0 ? 0 : part / mails));
+  const exceeds = (state: keyof typeof thresholds): boolean =>
+    mails >= fewestMails &&
+    ((bounces ?? 0) >= thresholds[state].bounces || (complaints ?? 0) >= thresholds[state].complaints);
+  return {
+    state: exceeds("poor") ? "poor" : exceeds("watch") ? "watch" : "good",
+    days: reputationDays,
+    mails,
+    hard_bounced,
+    complained,
+    bounce_rate: fraction(hard_bounced, mails),
+    complaint_rate: fraction(complained, mails),
+  };
+}

@@ -1,0 +1,22 @@
+import { type Key, keyText, type Write } from "./writes.ts";
+
+/**
+ * The additions to counters of one transaction. A transaction can write an item only once, so additions to the same item
+ * become one write. The writes have no condition: concurrent transactions need no read of the counter.
+ */
+export class Counters {
+  readonly #items = new Map<string, { key: Key; ttl: number; add: Record<string, number> }>();
+
+  /** Adds numbers to attributes of an item. The table deletes the item some time after `expiresAt`. */
+  add(key: Key, amounts: Readonly<Record<string, number>>, expiresAt: Date): void {
+    const ttl = Math.ceil(expiresAt.getTime() / 1_000);
+    const item = this.#items.get(keyText(key)) ?? { key, ttl, add: {} };
+    for (const [name, amount] of Object.entries(amounts)) item.add[name] = (item.add[name] ?? 0) + amount;
+    this.#items.set(keyText(key), { ...item, ttl: Math.max(item.ttl, ttl) });
+  }
+
+  /** One write for each item. */
+  writes(): Write[] {
+    return [...this.#items.values()].map(({ key, ttl, add }) => ({ update: key, set: { ttl }, add }));
+  }
+}

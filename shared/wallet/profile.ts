@@ -1,0 +1,79 @@
+import * as z from "zod";
+
+import { defineKind } from "../changes/kind.ts";
+import { Country } from "../core/country.ts";
+import { line } from "../core/text.ts";
+import { Timestamp } from "../core/time.ts";
+import type { Reader } from "../table/table.ts";
+import type { Key } from "../table/writes.ts";
+import { normalVatId } from "./vat-id.ts";
+
+/*
+ * Access patterns
+ *   the billing profile of an account   ACCOUNT#<id> / BILLING_PROFILE
+ */
+export const profileKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "BILLING_PROFILE" });
+
+const VatIdStatus = z.enum(["unchecked", "unverified", "valid", "invalid"]);
+
+/** The members that a customer writes. */
+export const ProfileMembers = z.object({
+  name: line({ most: 200, description: "The company or the person that invoices are addressed to." }).nullable(),
+  address_lines: z
+    .array(line({ most: 100, description: "Street and number, and further lines." }))
+    .max(4)
+    .meta({ description: "The lines of the address above the city, at most 4." }),
+  postcode: line({ most: 20, description: "The postal code." }).nullable(),
+  city: line({ most: 100, description: "The city." }).nullable(),
+  country: Country.nullable(),
+  vat_id: z
+    .string()
+    .max(40)
+    .overwrite(normalVatId)
+    .nullable()
+    .meta({
+      description:
+        "The VAT id with its prefix, such as `IE6433435F`. It must be of the profile's country. The prefix of Greece is EL. Spaces, points and hyphens are removed.",
+      examples: ["IE6433435F"],
+    }),
+  email: z.email().max(254).nullable().meta({
+    description:
+      "The address of the people who pay, for us. No mail goes to it by itself: `notices.update` says who gets mails.",
+  }),
+});
+
+export const BillingProfile = ProfileMembers.extend({
+  vat_id_status: VatIdStatus.nullable().meta({
+    description:
+      "`valid`: VIES, the register of the EU, knows the VAT id. `unverified`: VIES has not answered yet, and is asked again each day. `invalid`: VIES did not know it when it was asked again. `unchecked`: only the form was checked. Null without a VAT id.",
+  }),
+  vat_id_checked_at: Timestamp.nullable().meta({ description: "When VIES last answered about the VAT id." }),
+}).meta({ id: "BillingProfile", description: "Who the invoices are addressed to. It decides about the VAT." });
+export type BillingProfile = z.output<typeof BillingProfile>;
+
+export const StoredProfile = BillingProfile.extend({ version: z.int() });
+export type StoredProfile = z.output<typeof StoredProfile>;
+
+/** The profile of an account that has not written one. */
+export const emptyProfile: StoredProfile = {
+  name: null,
+  address_lines: [],
+  postcode: null,
+  city: null,
+  country: null,
+  vat_id: null,
+  email: null,
+  vat_id_status: null,
+  vat_id_checked_at: null,
+  version: 0,
+};
+
+export const readProfile = async (table: Reader, accountId: string): Promise<StoredProfile> =>
+  (await table.get(profileKey(accountId), StoredProfile)) ?? emptyProfile;
+
+export const profileKind = defineKind({
+  name: "billing.profile",
+  verbs: ["updated"],
+  view: BillingProfile,
+  seenWith: "billing.view",
+});

@@ -1,0 +1,111 @@
+import * as z from "zod";
+
+import { divideHalfUp } from "../core/money.ts";
+import type { Reader } from "../table/table.ts";
+import { readProfile, type StoredProfile } from "./profile.ts";
+
+/** The countries of the EU. */
+export const euCountries = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT LU LV MT NL PL PT RO SE SI SK".split(
+  " ",
+) as [string, ...string[]];
+
+const EuCountry = z.enum(euCountries, { error: "a country of the EU, as an ISO 3166-1 code" });
+
+/** A rate in percent, with two decimals at most. */
+const Percent = z.number().min(0).max(50).multipleOf(0.01);
+
+/**
+ * The VAT of a stage. Rates are the standard rates of the EU's countries, in percent. A charge keeps the rate of its time,
+ * so a rate is changed on the day on which the new one applies.
+ */
+export const VatSettings = z.strictObject({
+  seller_country: EuCountry,
+  seller_vat_id: z.string().regex(/^[A-Z]{2}[A-Z0-9]{2,18}$/, "a VAT id, such as IE6433435F"),
+  /** The name and the address on invoices. The default is the seller of shared/wallet/catalogue.ts. */
+  seller_name: z.string().min(1).max(200).optional(),
+  seller_address: z.array(z.string().min(1).max(100)).max(6).optional(),
+  rates: z.record(EuCountry, Percent, { error: "a rate for each of the 27 countries of the EU" }),
+  /**
+   * The currency of the seller's country, if prices are in another one, and how much of it one unit of the prices'
+   * currency is worth. Invoices have the VAT in this currency too (Directive 2006/112/EC, Article 230).
+   */
+  national_currency: z
+    .strictObject({ code: z.string().regex(/^[A-Z]{3}$/), rate: z.string().regex(/^\d{1,6}(\.\d{1,6})?$/) })
+    .optional(),
+  /** The register that is asked about VAT ids of the EU: `vies` of the European Commission, or `embedded` for tests. */
+  register: z.enum(["none", "vies", "embedded"]).default("none"),
+});
+export type VatSettings = z.output<typeof VatSettings>;
+
+let parsedVat: { text: string; settings: VatSettings | undefined } = { text: "", settings: undefined };
+
+/** The VAT settings of this process, from the JSON in VAT; undefined if no VAT is charged. */
+export function vatSettings(): VatSettings | undefined {
+  const text = process.env["VAT"] ?? "";
+  if (text !== parsedVat.text)
+    parsedVat = { text, settings: text === "" ? undefined : VatSettings.parse(JSON.parse(text)) };
+  return parsedVat.settings;
+}
+
+export const VatTreatment = z.enum(["domestic", "oss", "reverse_charge", "outside_eu", "none"]);
+
+/**
+ * Which VAT applies to a customer. `rate` is in hundredths of a percent. `none` is the treatment of charges from before
+ * the stage had VAT.
+ */
+export const VatRule = z.object({ treatment: VatTreatment, country: z.string().nullable(), rate: z.int().min(0) });
+export type VatRule = z.output<typeof VatRule>;
+
+export const noVat: VatRule = { treatment: "none", country: null, rate: 0 };
+
+/** VAT that was charged, with its amount in minor units. */
+export const ChargedVat = VatRule.extend({ amount: z.int().min(0) });
+export type ChargedVat = z.output<typeof ChargedVat>;
+
+/** For VAT, Monaco belongs to France (Directive 2006/112/EC, Article 7). */
+const vatCountry = (country: string): string => (country === "MC" ? "FR" : country);
+
+/** Whether a customer's VAT id counts: its form is right, and the register knows it if one is asked. */
+const isBusiness = ({ vat_id, vat_id_status }: StoredProfile, { register }: VatSettings): boolean =>
+  vat_id !== null && (vat_id_status === "valid" || (register === "none" && vat_id_status === "unchecked"));
+
+/**
+ * Which VAT applies to what a customer buys now (Directive 2006/112/EC).
+ * - A customer in the seller's country, or without a country, pays that country's VAT.
+ * - A business in another country of the EU accounts for the VAT itself (Articles 44 and 196).
+ * - Another customer in the EU pays the VAT of their country (Article 58, One Stop Shop).
+ * - A customer outside the EU pays no VAT of the EU. Northern Ireland is outside for services.
+ */
+export function vatRule(profile: StoredProfile, settings = vatSettings()): VatRule {
+  if (settings === undefined) return noVat;
+  const { seller_country: seller, rates } = settings;
+  const rateOf = (country: string): number => Math.round((rates[country] ?? 0) * 100);
+  const country = profile.country === null ? seller : vatCountry(profile.country);
+  if (country === seller) return { treatment: "domestic", country, rate: rateOf(country) };
+  if (!euCountries.includes(country)) return { treatment: "outside_eu", country, rate: 0 };
+  if (isBusiness(profile, settings)) return { treatment: "reverse_charge", country, rate: 0 };
+  return { treatment: "oss", country, rate: rateOf(country) };
+}
+
+/** The VAT on a net amount, in minor units, rounded half up. */
+export const vatOn = (net: number, { rate }: VatRule): number => divideHalfUp(net * rate, 10_000);
+
+/** A net amount with its VAT. */
+export const withVat = (net: number, rule: VatRule): number => net + vatOn(net, rule);
+
+/** Which VAT applies to what an account buys now. */
+export const readVatRule = async (table: Reader, accountId: string): Promise<VatRule> =>
+  vatRule(await readProfile(table, accountId));
+
+/** A rate for people: 2350 → "23.5 %". */
+export const percentText = (rate: number): string => `${rate / 100} %`;
+
+/** The sentence that an invoice needs about a treatment; undefined if it needs none. */
+export function vatNote({ treatment, country }: VatRule): string | undefined {
+  if (treatment === "reverse_charge")
+    return "Reverse charge: the customer accounts for the VAT (Directive 2006/112/EC, Articles 44 and 196).";
+  if (treatment === "outside_eu")
+    return "No EU VAT: the place of supply is outside the EU (Directive 2006/112/EC, Articles 44 and 58).";
+  if (treatment === "oss") return `VAT of ${country ?? ""} (Directive 2006/112/EC, Article 58, One Stop Shop).`;
+  return undefined;
+}

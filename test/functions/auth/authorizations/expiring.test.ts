@@ -1,0 +1,288 @@
+import { afterEach, describe, expect, test } from "vitest";
+
+import { hourMs, setClockAhead } from "../../../../shared/core/time.ts";
+import {
+  asOwner,
+  capabilityFor,
+  claiming,
+  giveGroup,
+  isSuperAdmin,
+  join,
+  newGroup,
+  statusOf,
+} from "../../../support/auth.ts";
+import { doors, storedOf, through } from "../../../support/doors.ts";
+import { request } from "../../../support/request.ts";
+import {
+  newAccount,
+  newMember,
+  newServiceAccount,
+  newSuperAdmin,
+  newUser,
+  type Account,
+  type User,
+} from "../../../support/world.ts";
+
+afterEach(() => setClockAhead(0));
+
+const inHours = (hours: number): string => new Date(Date.now() + hours * hourMs).toISOString();
+const later = (hours: number): void => setClockAhead(hours * hourMs);
+
+const rest = through("REST");
+
+const owning = ({ id }: Account, subject_id: string, expires_at?: string | null) => ({
+  account_id: id,
+  grant_kind: "account_owner",
+  subject_id,
+  subject_type: "user",
+  expires_at,
+});
+
+const give = (account: Account, subject: string, key: string, expires_at?: string | null, caller = account.owner) =>
+  rest("auth.authorizations.grant", { ...capabilityFor(account, subject, key), expires_at }, caller);
+
+const accountsOf = async ({ token }: Pick<User, "token">): Promise<{ items: { id: string }[]; total: number }> =>
+  (await request("GET", "/v1/public/accounts", { token })).body;
+
+describe.each(doors)("by %s", (door) => {
+  const attempt = through(door);
+
+  test("a grant and a role end on the next request after their time, and the account is gone with the last of them", async () => {
+    const account = await newAccount();
+    const user = newUser();
+    const [first, second] = [inHours(1), inHours(2)];
+    const args = { ...capabilityFor(account, user.id, "auth.manage"), expires_at: first };
+    const { body } = await attempt("auth.authorizations.grant", args, account.owner);
+    expect(body).toMatchObject({ expires_at: first, revoked_at: null });
+    const role = { account_id: account.id, role_key: "viewer", subject_id: user.id, subject_type: "user" };
+    const assigned = await attempt("auth.role_assignments.assign", { ...role, expires_at: second }, account.owner);
+    expect(assigned.body).toMatchObject({ expires_at: second, revoked_at: null });
+    expect(await statusOf(account, user, "auth/authorizations")).toBe(200);
+    later(1.01);
+    expect(await statusOf(account, user, "auth/authorizations")).toBe(403);
+    expect(await statusOf(account, user)).toBe(200);
+    expect(await accountsOf(user)).toMatchObject({ items: [{ id: account.id }], total: 1 });
+    later(2.01);
+    expect(await statusOf(account, user)).toBe(404);
+    expect(await accountsOf(user)).toMatchObject({ items: [], total: 0 });
+    const list = (name: string, more: object) => attempt(name, { account_id: account.id, ...more }, account.owner);
+    expect((await list("auth.authorizations.list", { subject_id: user.id })).body).toEqual([]);
+    expect((await list("auth.role_assignments.list", {})).body).toEqual([]);
+    const all = { include_revoked: true, subject_id: user.id };
+    expect((await list("auth.authorizations.list", all)).body).toMatchObject([
+      { expires_at: first, revoked_at: first },
+    ]);
+    expect((await list("auth.role_assignments.list", all)).body).toMatchObject([
+      { expires_at: second, revoked_at: second },
+    ]);
+  });
+
+  test.each([
+    ["2020-01-01T00:00:00Z", /future/],
+    [new Date().toISOString(), /future/],
+    ["2999-01-01T00:00:00Z", /10 years/],
+    ["tomorrow", /./],
+  ])("the end %s is refused at its place, and nothing is given", async (expires_at, msg) => {
+    const account = await newAccount();
+    const before = await storedOf(account);
+    const subject = { subject_id: newUser().id, subject_type: "user", expires_at };
+    const granted = { ...subject, grant_kind: "capability", capability_key: "dns.view" };
+    for (const [name, body] of [
+      ["auth.authorizations.grant", granted],
+      ["auth.role_assignments.assign", { ...subject, role_key: "viewer" }],
+    ] as const) {
+      const { status, body: answer } = await attempt(name, { account_id: account.id, ...body }, account.owner);
+      expect(status).toBe(422);
+      expect(answer.detail).toMatchObject([{ loc: ["body", "expires_at"], msg: expect.stringMatching(msg) }]);
+    }
+    expect(await storedOf(account)).toEqual(before);
+  });
+
+  test("given again with another end, the same grant ends then, or never", async () => {
+    const account = await newAccount();
+    const user = newUser();
+    const again = async (expires_at: string | null) =>
+      (
+        await attempt(
+          "auth.authorizations.grant",
+          { ...capabilityFor(account, user.id, "workspace.view"), expires_at },
+          account.owner,
+        )
+      ).body;
+    const { id } = await again(inHours(1));
+    expect(await again(inHours(5))).toMatchObject({ id });
+    later(2);
+    expect(await statusOf(account, user)).toBe(200);
+    expect(await again(null)).toMatchObject({ id, expires_at: null });
+    later(6);
+    expect(await statusOf(account, user)).toBe(200);
+    expect(await again(inHours(7))).toMatchObject({ id });
+    later(8);
+    expect(await statusOf(account, user)).toBe(404);
+    // What has ended is not given on: this is another grant.
+    const other = await again(null);
+    expect(other.id).not.toBe(id);
+    expect(await statusOf(account, user)).toBe(200);
+  });
+});
+
+describe("what somebody holds until a time, they give until then at most", () => {
+  const giver = async (account: Account): Promise<User> => {
+    const user = newUser();
+    for (const key of ["auth.manage", "dns.view"]) await give(account, user.id, key, inHours(2));
+    return user;
+  };
+
+  test("to users", async () => {
+    const account = await newAccount();
+    const user = await giver(account);
+    const before = await storedOf(account);
+    for (const end of [undefined, null, inHours(3)]) {
+      const refused = await give(account, newUser().id, "dns.view", end, user);
+      expect(refused.body).toMatchObject({
+        code: "would_escalate",
+        missing: ["dns.view"],
+        detail: expect.stringContaining("ends sooner"),
+      });
+    }
+    expect(await storedOf(account)).toEqual(before);
+    expect((await give(account, newUser().id, "dns.view", inHours(1), user)).status).toBe(201);
+  });
+
+  test("not to themselves, nor longer than their own end by giving the same again", async () => {
+    const account = await newAccount();
+    const user = await giver(account);
+    expect((await give(account, user.id, "dns.view", null, user)).body).toMatchObject({ code: "would_escalate" });
+    expect((await give(account, user.id, "auth.manage", inHours(9), user)).body).toMatchObject({
+      code: "would_escalate",
+    });
+  });
+
+  test("not by a group, a role or a service account", async () => {
+    const account = await newAccount();
+    const user = await giver(account);
+    const group = await newGroup(account, "Lasting");
+    await giveGroup(account, group, "dns.view");
+    const [id, attempt] = [account.id, rest];
+    const member = { account_id: id, group_id: group.id, subject_id: user.id, subject_type: "user" };
+    const program = await newServiceAccount(account, { capability: "dns.view" });
+    const refused = [
+      await attempt("auth.groups.members.add", member, user),
+      await attempt(
+        "auth.roles.create",
+        { account_id: id, key: "mine", name: "M", capability_keys: ["dns.view"] },
+        user,
+      ),
+      await attempt("auth.service_accounts.rotate", { account_id: id, service_account_id: program.id }, user),
+    ];
+    for (const { body } of refused) expect(body).toMatchObject({ code: "would_escalate", missing: ["dns.view"] });
+  });
+
+  test("not even the view of the account that every member has", async () => {
+    const account = await newAccount();
+    const user = await giver(account);
+    expect((await give(account, newUser().id, "account.view", null, user)).body).toMatchObject({
+      code: "would_escalate",
+    });
+    expect((await give(account, newUser().id, "account.view", inHours(1), user)).status).toBe(201);
+  });
+
+  test("ownership too, and super admin", async () => {
+    const account = await newAccount();
+    const [owner, root, sub] = [newUser(), await newSuperAdmin(), newUser()];
+    await rest("auth.authorizations.grant", owning(account, owner.id, inHours(2)), account.owner);
+    const onto = (end?: string) => rest("auth.authorizations.grant", owning(account, newUser().id, end), owner);
+    expect((await onto()).body).toMatchObject({ code: "would_escalate", missing: ["account_owner"] });
+    expect((await onto(inHours(1))).status).toBe(201);
+    const supering = (subject_id: string, caller: User, expires_at?: string) =>
+      rest(
+        "auth.authorizations.grant",
+        { account_id: account.id, grant_kind: "super_admin", subject_id, subject_type: "user", expires_at },
+        caller,
+      );
+    expect((await supering(sub.id, root, inHours(2))).status).toBe(201);
+    expect((await supering(newUser().id, sub)).body).toMatchObject({ missing: ["super_admin"] });
+    expect((await rest("auth.authorizations.grant", owning(account, newUser().id), sub)).body).toMatchObject({
+      missing: ["account_owner"],
+    });
+    expect(await isSuperAdmin(sub.token)).toBe(true);
+    later(2.01);
+    expect(await isSuperAdmin(sub.token)).toBe(false);
+    expect(await statusOf(account, sub)).toBe(404);
+    expect(await statusOf(account, owner)).toBe(404);
+  });
+});
+
+test("an owner with an end is not the owner that an account must keep", async () => {
+  const account = await newAccount();
+  const guest = newUser();
+  const { body } = await rest("auth.authorizations.grant", owning(account, guest.id, inHours(1)), account.owner);
+  const listed = await asOwner(account, "GET", "authorizations?grant_kind=account_owner");
+  const [own] = listed as unknown as { id: string }[];
+  const revoke = (grant_id: string | undefined, caller: User) =>
+    rest("auth.authorizations.revoke", { account_id: account.id, grant_id }, caller);
+  expect((await revoke(own?.id, guest)).body).toMatchObject({ code: "last_owner" });
+  const ending = await rest("auth.authorizations.grant", owning(account, account.owner.id, inHours(0.5)), guest);
+  expect(ending.body).toMatchObject({ code: "last_owner" });
+  // Once the guest is an owner for good, either may go.
+  await rest("auth.authorizations.grant", owning(account, guest.id), account.owner);
+  expect((await revoke(own?.id, guest)).status).toBe(200);
+  expect((await revoke(body.id, guest)).body).toMatchObject({ code: "last_owner" });
+});
+
+test("a grant of a group ends for its members, who stay members of it", async () => {
+  const account = await newAccount();
+  const group = await newGroup(account, "Support");
+  const [added, claimer] = [newUser(), claiming(group)];
+  await join(account, group, added.id);
+  const args = { ...capabilityFor(account, group.id, "workspace.view", "group"), expires_at: inHours(1) };
+  await rest("auth.authorizations.grant", args, account.owner);
+  for (const user of [added, claimer]) expect(await statusOf(account, user)).toBe(200);
+  later(1.01);
+  for (const user of [added, claimer]) expect(await statusOf(account, user)).toBe(403);
+  const shown = await asOwner(account, "GET", `groups/${group.id}`);
+  expect(shown["permission_context"]).toMatchObject({ direct_capability_keys: [], resolved_capability_keys: [] });
+  // Only what lasts is handed on with the membership.
+  const manager = await newMember(account, { capability: "auth.manage" });
+  const member = { account_id: account.id, group_id: group.id, subject_id: newUser().id, subject_type: "user" };
+  expect((await rest("auth.groups.members.add", member, manager)).status).toBe(201);
+});
+
+describe("a stored answer of code mode is not shown again", () => {
+  const sent = (account: Account, { token }: Pick<User, "token">) =>
+    request("POST", "/v1/public/a2a", {
+      token,
+      headers: { "idempotency-key": "one" },
+      body: { request_id: "r", session_id: "s", code: `workspaces.list(account_id="${account.id}")` },
+    });
+
+  test("when a grant that it relied on has ended", async () => {
+    const account = await newAccount();
+    const user = newUser();
+    await give(account, user.id, "workspace.view", inHours(0.5));
+    await give(account, user.id, "dns.view");
+    expect((await sent(account, user)).body.status).toBe("completed");
+    expect((await sent(account, user)).headers["idempotency-replayed"]).toBe("true");
+    later(0.51);
+    const { body, headers } = await sent(account, user);
+    expect([headers["idempotency-replayed"], body.status, body.error.detail]).toMatchObject([
+      undefined,
+      "failed",
+      { required_capability: "workspace.view" },
+    ]);
+  });
+
+  test("when the role that it relied on gives less", async () => {
+    const account = await newAccount();
+    const user = newUser();
+    const role = { key: "support", name: "Support", capability_keys: ["workspace.view", "dns.view"] };
+    await asOwner(account, "POST", "roles", role);
+    const given = { role_key: "support", subject_id: user.id, subject_type: "user" };
+    await asOwner(account, "POST", "role-assignments", given);
+    expect((await sent(account, user)).body.status).toBe("completed");
+    expect((await sent(account, user)).headers["idempotency-replayed"]).toBe("true");
+    await asOwner(account, "PATCH", "roles/support", { capability_keys: ["dns.view"] });
+    const { body, headers } = await sent(account, user);
+    expect([headers["idempotency-replayed"], body.status]).toEqual([undefined, "failed"]);
+  });
+});

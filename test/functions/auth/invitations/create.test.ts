@@ -1,0 +1,144 @@
+import { randomUUID } from "node:crypto";
+
+import { describe, expect, test } from "vitest";
+
+import { sendInvitation } from "../../../../shared/access/invitations/send.ts";
+import { MailRefused } from "../../../../shared/providers/mail/mail.ts";
+import { asOwner } from "../../../support/auth.ts";
+import { sendWork, stranger } from "../../../support/forwarding.ts";
+import { invited, inviting, lastInvitation } from "../../../support/invitations.ts";
+import { request } from "../../../support/request.ts";
+import { newAccount, newMember } from "../../../support/world.ts";
+
+const viewing = { roles: [{ role_key: "viewer" }] };
+
+describe("the mail", () => {
+  test("names the account and the inviter, and has a link that only it has", async () => {
+    const account = await newAccount({ name: 'Acme <b>"Mail"</b>' });
+    const email = stranger();
+    const { id } = await invited(account, { email, ...viewing, message: "Come in & see http://evil.example" });
+    const mail = await lastInvitation(email);
+    expect(mail.subject).toBe("You are invited to an account at Hosted Mail");
+    expect(mail.text).toContain('Acme <b>"Mail"</b>');
+    expect(mail.text).toContain(account.owner.email);
+    expect(mail.html).not.toContain("<b>");
+    expect(mail.html).not.toContain('href="http://evil');
+    const list = await request("GET", `/v1/public/accounts/${account.id}/auth/invitations`, {
+      token: account.owner.token,
+    });
+    expect(list.text).not.toContain(mail.token);
+    expect(list.body.items[0]).toMatchObject({ id, mail_status: "sent", invited_by_email: account.owner.email });
+  });
+
+  test("is sent once, although its event comes more than once", async () => {
+    const account = await newAccount();
+    const email = stranger();
+    const { id, token } = await invited(account, { email, ...viewing });
+    await sendInvitation(account.id, id, sendWork());
+    expect((await lastInvitation(email)).token).toBe(token);
+  });
+
+  test("is not sent for an invitation that was revoked before", async () => {
+    const account = await newAccount();
+    const email = stranger();
+    const { body } = await inviting(account, email, viewing);
+    await asOwner(account, "DELETE", `invitations/${body.id}`);
+    await sendInvitation(account.id, body.id, sendWork());
+    await expect(lastInvitation(email)).rejects.toThrow("nothing was sent");
+  });
+
+  test("is limited to one a minute for an address", async () => {
+    const account = await newAccount();
+    const email = stranger();
+    await inviting(account, email, viewing);
+    const path = `/v1/public/accounts/${account.id}/auth/invitations`;
+    const again = await request("POST", path, { token: account.owner.token, body: { email, ...viewing } });
+    expect(again).toMatchObject({ status: 429, body: { code: "rate_limited" } });
+    expect((await asOwner(account, "GET", "invitations")).total).toBe(1);
+  });
+});
+
+describe("a worker that fails", () => {
+  const failing = (error: Error) => ({ mail: { send: () => Promise.reject(error) } });
+
+  test("leaves the mail to be sent by the next one", async () => {
+    const account = await newAccount();
+    const email = stranger();
+    const { body } = await inviting(account, email, viewing);
+    const dead = sendWork(new Date(), failing(new Error("no answer")));
+    await expect(sendInvitation(account.id, body.id, dead)).rejects.toThrow("no answer");
+    expect((await asOwner(account, "GET", "invitations")).items[0]).toMatchObject({ mail_status: "queued" });
+    await sendInvitation(account.id, body.id, sendWork());
+    expect((await asOwner(account, "GET", "invitations")).items[0]).toMatchObject({ mail_status: "sent" });
+  });
+
+  test("by death keeps others away for a minute, and no longer", async () => {
+    const account = await newAccount();
+    const email = stranger();
+    const { body } = await inviting(account, email, viewing);
+    const start = new Date();
+    await new Promise<void>((reached) => {
+      // This worker never goes on.
+      const send = (): Promise<void> => {
+        reached();
+        return new Promise(() => {});
+      };
+      void sendInvitation(account.id, body.id, sendWork(start, { mail: { send } }));
+    });
+    await expect(sendInvitation(account.id, body.id, sendWork(start))).rejects.toThrow("Another worker");
+    await sendInvitation(account.id, body.id, sendWork(new Date(start.getTime() + 61_000)));
+    expect((await lastInvitation(email)).token).not.toBe("");
+  });
+
+  test("says that the recipient's server refuses the mail", async () => {
+    const account = await newAccount();
+    const { body } = await inviting(account, stranger(), viewing);
+    await sendInvitation(account.id, body.id, sendWork(new Date(), failing(new MailRefused("no such user"))));
+    expect((await asOwner(account, "GET", "invitations")).items[0]).toMatchObject({ mail_status: "refused" });
+  });
+});
+
+test("nobody invites to what they do not hold", async () => {
+  const account = await newAccount();
+  const admin = await newMember(account, { capability: "auth.manage" }, { role: "viewer" });
+  const refused = [
+    { account_owner: true },
+    { roles: [{ role_key: "manager" }] },
+    { grants: [{ capability_key: "billing.manage" }] },
+  ];
+  for (const given of refused) {
+    const answer = await inviting(account, stranger(), given, admin);
+    expect(answer).toMatchObject({ status: 403, body: { code: "would_escalate" } });
+  }
+  expect((await inviting(account, stranger(), viewing, admin)).status).toBe(201);
+  const plain = await newMember(account, { role: "manager" });
+  expect((await inviting(account, stranger(), viewing, plain)).status).toBe(403);
+});
+
+describe("bad input changes nothing", () => {
+  const wrong: [string, Record<string, unknown>, (string | number)[]][] = [
+    ["no access", {}, ["body", "roles"]],
+    ["an owner with a role", { account_owner: true, ...viewing }, ["body", "account_owner"]],
+    ["no address", { email: "ada", ...viewing }, ["body", "email"]],
+    ["an unknown role", { roles: [{ role_key: "king" }] }, ["body", "roles", 0, "role_key"]],
+    [
+      "a resource that is not there",
+      {
+        roles: [{ role_key: "viewer" }, { role_key: "viewer", resource_type: "workspace", resource_id: randomUUID() }],
+      },
+      ["body", "roles", 1, "resource_id"],
+    ],
+    [
+      "a capability that means nothing there",
+      { grants: [{ capability_key: "billing.view", resource_type: "workspace", resource_id: randomUUID() }] },
+      ["body", "grants", 0, "capability_key"],
+    ],
+    ["too much", { roles: Array.from({ length: 11 }, () => ({ role_key: "viewer" })) }, ["body", "roles"]],
+  ];
+  test.each(wrong)("%s", async (_, given, loc) => {
+    const account = await newAccount();
+    const answer = await inviting(account, "ada@elsewhere.example.com", given);
+    expect(answer).toMatchObject({ status: 422, body: { detail: [{ loc }] } });
+    expect((await asOwner(account, "GET", "invitations")).total).toBe(0);
+  });
+});

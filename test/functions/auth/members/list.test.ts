@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+
+import { asOwner, giveGroup, join, makeOwner, newGroup } from "../../../support/auth.ts";
+import { request } from "../../../support/request.ts";
+import { newAccount, newMember, newServiceAccount, newUser } from "../../../support/world.ts";
+
+test("lists users and service accounts, what they hold, and by which group", async () => {
+  const account = await newAccount();
+  const staff = await newGroup(account, "Staff");
+  const support = await newGroup(account, "Support", staff);
+  await giveGroup(account, staff, "tag.manage");
+  const viewer = await newMember(account, { role: "viewer" });
+  const inGroup = newUser();
+  await join(account, support, inGroup.id);
+  const program = await newServiceAccount(account, { capability: "dns.view" });
+  await newServiceAccount(account);
+  const { items, total } = await asOwner(account, "GET", "members");
+  expect(total).toBe(4);
+  expect(items.at(-1)).toMatchObject({
+    subject_id: program.id,
+    subject_type: "service_account",
+    name: "Test program",
+    email: null,
+    access: [{ kind: "capability", capability_key: "dns.view", group_id: null }],
+  });
+  const of = (id: string) => items.find(({ subject_id }: { subject_id: string }) => subject_id === id);
+  expect(of(account.owner.id)).toMatchObject({
+    email: account.owner.email,
+    is_owner: true,
+    access: [{ kind: "account_owner" }],
+  });
+  expect(of(viewer.id)).toMatchObject({ email: viewer.email, is_owner: false, access: [{ role_key: "viewer" }] });
+  expect(of(inGroup.id)).toMatchObject({
+    access: [{ capability_key: "tag.manage", group_id: staff.id, group_name: "Staff" }],
+  });
+  const pages = await Promise.all([1, 2].map((page) => asOwner(account, "GET", `members?page_size=3&page=${page}`)));
+  expect(pages.flatMap((page) => page.items)).toEqual(items);
+});
+
+test("a member of an owning group is an owner, and somebody whose last role was revoked is no member", async () => {
+  const account = await newAccount();
+  const group = await newGroup(account, "Owners");
+  await makeOwner(account, group.id, "group");
+  const partner = newUser();
+  await join(account, group, partner.id);
+  const leaver = await newMember(account, { role: "viewer" });
+  const isListed = async (id: string) =>
+    (await asOwner(account, "GET", "members")).items.find(
+      ({ subject_id }: { subject_id: string }) => subject_id === id,
+    );
+  expect(await isListed(partner.id)).toMatchObject({ is_owner: true });
+  const { access } = await isListed(leaver.id);
+  await asOwner(account, "DELETE", `role-assignments/${access[0].id}`);
+  expect(await isListed(leaver.id)).toBeUndefined();
+});
+
+test("is for those who manage access", async () => {
+  const account = await newAccount();
+  const { token } = await newMember(account, { role: "manager" });
+  expect((await request("GET", `/v1/public/accounts/${account.id}/auth/members`, { token })).status).toBe(403);
+});

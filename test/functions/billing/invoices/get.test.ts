@@ -1,0 +1,48 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { dayOf, nextMonth, plusDays } from "../../../../shared/core/time.ts";
+import { addInvoice, billing, closeDays, fund, use } from "../../../support/billing.ts";
+import { newAccount, newMember } from "../../../support/world.ts";
+
+const endOfMonth = (): string => plusDays(nextMonth(dayOf(new Date())), -1);
+
+test("has all that the list has, the lines that make its amount, and when it was paid", async () => {
+  const account = await newAccount();
+  await use(account, 1_000);
+  await closeDays(account, endOfMonth());
+  const [listed] = (await billing(account, "GET", "invoices")).body.items;
+  const get = async () => (await billing(account, "GET", `invoices/${String(listed.id)}`)).body;
+  const open = await get();
+  const { download_url, ...rest } = listed;
+  expect(open).toMatchObject({ ...rest, status: "open", paid_at: null });
+  expect(open.download_url).toContain(new URL(download_url).pathname);
+  expect(open.lines).toEqual([
+    {
+      description: "Per mailbox: mailboxes",
+      quantity: expect.stringMatching(/^\d+ mailbox-days \/ \d+$/),
+      unit_price: "3.00",
+      amount: listed.amount,
+      supplied_on: null,
+    },
+  ]);
+  await fund(account, 1_000_000);
+  await closeDays(account, plusDays(endOfMonth(), 1));
+  expect(await get()).toMatchObject({ status: "paid", paid_at: expect.stringMatching(/Z$/) });
+});
+
+test("another account's invoice, and one that there is not, are 404", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  for (const id of [await addInvoice(other), randomUUID()]) {
+    expect((await billing(account, "GET", `invoices/${id}`)).status).toBe(404);
+  }
+  expect((await billing(account, "GET", "invoices/first")).status).toBe(422);
+});
+
+test("is for those who may see the billing", async () => {
+  const account = await newAccount();
+  const viewer = await newMember(account, { role: "viewer" });
+  const { body } = await billing(account, "GET", `invoices/${await addInvoice(account)}`, undefined, viewer);
+  expect(body).toMatchObject({ status: 403, required_capability: "billing.view" });
+});

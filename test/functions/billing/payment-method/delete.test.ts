@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+
+import { billing } from "../../../support/billing.ts";
+import { enterCard, saveTestCard, tellProduct } from "../../../support/saved-cards.ts";
+import { newAccount } from "../../../support/world.ts";
+
+test("removes the card and switches off automatic recharges; again changes nothing", async () => {
+  const account = await newAccount();
+  await saveTestCard(account);
+  await billing(account, "PATCH", "auto-recharge", { enabled: true });
+  for (let times = 0; times < 2; times++) {
+    expect((await billing(account, "DELETE", "payment-method")).status).toBe(200);
+    expect((await billing(account, "GET", "payment-method")).body).toEqual({ payment_method: null });
+    expect((await billing(account, "GET", "auto-recharge")).body).toMatchObject({ enabled: false, state: "off" });
+  }
+});
+
+test("a repeated report of the page does not bring back a deleted card", async () => {
+  const account = await newAccount();
+  const { webhook } = await enterCard(account);
+  await tellProduct(webhook);
+  await billing(account, "DELETE", "payment-method");
+  expect((await tellProduct(webhook)).body).toMatchObject({ outcome: "known" });
+  expect((await billing(account, "GET", "payment-method")).body).toEqual({ payment_method: null });
+});

@@ -1,0 +1,11 @@
+import { expect, test } from "vitest";
+
+import { billing } from "../../../support/billing.ts";
+import { newAccount } from "../../../support/world.ts";
+
+test("answers what was written to this account, and to no other", async () => {
+  const [account, other] = [await newAccount(), await newAccount()];
+  await billing(account, "PATCH", "profile", { name: "Example Ltd", country: "IE" });
+  expect((await billing(account, "GET", "profile")).body).toMatchObject({ name: "Example Ltd", country: "IE" });
+  expect((await billing(other, "GET", "profile")).body).toMatchObject({ name: null, country: null });
+});

@@ -1,0 +1,201 @@
+import { expect, test } from "vitest";
+
+import { advanceDkim } from "../../../../shared/domains/dkim/advance.ts";
+import type { RecordInput } from "../../../../shared/domains/records/record.ts";
+import { delegate } from "../../../../shared/providers/registrar/embedded-names.ts";
+import { quicklyActive, storedAs, workAt } from "../../../support/domain-work.ts";
+import { connected, delegated, domainsRequest, elsewhere, verify } from "../../../support/domains.ts";
+import { storedOf } from "../../../support/doors.ts";
+import { externalDomain, publish } from "../../../support/external.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
+
+type Shown = { purpose: string; value: string; status: string; observed: string[]; message: string };
+
+const setupOf = async (account: Account, name: string) => {
+  const { status, body } = await domainsRequest(account, "GET", `/${name}/dns-setup`);
+  expect(status).toBe(200);
+  return body as { is_complete: boolean; records: Shown[] };
+};
+
+/** The records of one purpose. */
+const purposeOf = async (account: Account, name: string, purpose: string): Promise<Shown[]> =>
+  (await setupOf(account, name)).records.filter((record) => record.purpose === purpose);
+
+const txt = (name: string, value: string): RecordInput => ({ name, type: "TXT", value });
+
+test("lists every record of an external domain before it is proved, and writes nothing", async () => {
+  const account = await newAccount();
+  const { name, records } = await externalDomain(account);
+  const before = await storedOf(account);
+  const { body } = await domainsRequest(account, "GET", `/${name}/dns-setup`);
+  expect(body).toMatchObject({ domain: name, dns_mode: "external", is_complete: false });
+  const missing = { status: "missing", observed: [], published_by: "customer" };
+  expect(body.records).toMatchObject([
+    {
+      purpose: "proof",
+      type: "TXT",
+      name: "_hosted-mail",
+      full_name: `_hosted-mail.${name}`,
+      required: true,
+      ...missing,
+    },
+    { purpose: "mx", name: "@", full_name: name, value: "mx1.hosted-mail.example", priority: 10, required: true },
+    { purpose: "mx", value: "mx2.hosted-mail.example", priority: 20, ...missing },
+    { purpose: "spf", value: records.spf[0]?.value, priority: null, required: true, ...missing },
+    { purpose: "dkim", name: "hm1._domainkey", value: records.dkim[0]?.value, required: true, ...missing },
+    { purpose: "dmarc", value: "v=DMARC1; p=none", required: false, ...missing },
+    { purpose: "autoconfig", type: "CNAME", value: "autoconfig.hosted-mail.example", required: false, ...missing },
+    { purpose: "autodiscover", value: "autodiscover.hosted-mail.example", required: false, ...missing },
+  ]);
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("finds each record right as it is published, and is complete with the required ones", async () => {
+  const account = await newAccount();
+  const { name, records } = await externalDomain(account);
+  const published: RecordInput[] = [];
+  for (const purpose of ["proof", "mx", "spf", "dkim"] as const) {
+    expect((await setupOf(account, name)).is_complete).toBe(false);
+    published.push(...records[purpose]);
+    await publish(name, published);
+    for (const { status } of await purposeOf(account, name, purpose)) expect(status).toBe("ok");
+  }
+  const { is_complete, records: shown } = await setupOf(account, name);
+  expect([is_complete, shown.filter(({ status }) => status === "missing").map(({ purpose }) => purpose)]).toEqual([
+    true,
+    ["dmarc", "autoconfig", "autodiscover"],
+  ]);
+});
+
+test.each([
+  ["v=spf1 include:_spf.google.com -all", "v=spf1 include:_spf.google.com include:_spf.hosted-mail.example -all"],
+  ["v=spf1 a mx", "v=spf1 a mx include:_spf.hosted-mail.example"],
+  ["v=spf1 -all", "v=spf1 include:_spf.hosted-mail.example -all"],
+  ["v=spf1 redirect=_spf.other.example", "v=spf1 include:_spf.hosted-mail.example redirect=_spf.other.example"],
+  ["V=SPF1  ip4:192.0.2.1 ?all", "V=SPF1 ip4:192.0.2.1 include:_spf.hosted-mail.example ?all"],
+])("adds our term to the SPF record that the name has: %s", async (present, value) => {
+  const account = await newAccount();
+  const { name } = await externalDomain(account);
+  await publish(name, [txt("@", present), txt("@", "google-site-verification=abc")]);
+  expect(await purposeOf(account, name, "spf")).toMatchObject([{ status: "different", observed: [present], value }]);
+  await publish(name, [txt("@", value)]);
+  const [{ status, value: same } = { status: "", value: "" }] = await purposeOf(account, name, "spf");
+  expect(status).not.toBe("missing");
+  expect(await purposeOf(account, name, "spf")).toMatchObject([{ observed: [value] }]);
+  expect(same).toBe(status === "ok" ? "v=spf1 include:_spf.hosted-mail.example ~all" : value);
+});
+
+test("makes one SPF record of several, and tells if receivers would stop before its end", async () => {
+  const account = await newAccount();
+  const { name } = await externalDomain(account);
+  const many = Array.from({ length: 10 }, (_, index) => `a:h${index}.${name}`).join(" ");
+  const hosts = Array.from({ length: 10 }, (_, index) => ({
+    name: `h${index}`,
+    type: "A" as const,
+    value: "192.0.2.1",
+  }));
+  await publish(name, [txt("@", "v=spf1 ip4:192.0.2.1 -all"), txt("@", `v=spf1 ${many} ~all`), ...hosts]);
+  const [spf] = await purposeOf(account, name, "spf");
+  expect(spf).toMatchObject({
+    status: "different",
+    value: `v=spf1 ip4:192.0.2.1 ${many} include:_spf.hosted-mail.example -all`,
+  });
+  expect(spf?.message).toContain("The SPF record needs more than 10 DNS look-ups");
+});
+
+test("shows what is in the way of a record, and takes a DMARC policy of the customer's", async () => {
+  const account = await newAccount();
+  const { name } = await externalDomain(account);
+  await publish(name, [
+    { name: "@", type: "MX", value: "mx.former.example", priority: 5 },
+    txt("_hosted-mail", "something else"),
+    txt("hm1._domainkey", "v=DKIM1; k=rsa; p="),
+    txt("_dmarc", "v=DMARC1; p=reject; rua=mailto:reports@example.net"),
+    { name: "autoconfig", type: "CNAME", value: "autoconfig.former.example" },
+  ]);
+  const { records } = await setupOf(account, name);
+  const seen = records.map(({ purpose, status, observed }) => [purpose, status, ...observed]);
+  expect(seen).toEqual([
+    ["proof", "different", "something else"],
+    ["mx", "different", "5 mx.former.example"],
+    ["mx", "different", "5 mx.former.example"],
+    ["spf", "missing"],
+    ["dkim", "different", "v=DKIM1; k=rsa; p="],
+    ["dmarc", "ok", "v=DMARC1; p=reject; rua=mailto:reports@example.net"],
+    ["autoconfig", "different", "autoconfig.former.example"],
+    ["autodiscover", "missing"],
+  ]);
+});
+
+test("is right about our MX beside others, and says that mail also goes there", async () => {
+  const account = await newAccount();
+  const { name, records } = await externalDomain(account);
+  const other = { name: "@", type: "MX", value: "mx.former.example", priority: 5 } as const;
+  await publish(name, [...records.mx, other]);
+  for (const { status, message } of await purposeOf(account, name, "mx")) {
+    expect([status, message]).toEqual(["ok", "Mail also goes to mx.former.example."]);
+  }
+});
+
+test("asks the customer of a hosted domain for its nameservers only", async () => {
+  const account = await newAccount();
+  const { name, nameservers } = await connected(account);
+  const [first, second] = nameservers;
+  const hostedBy = async () => {
+    const { records } = await setupOf(account, name);
+    return records.filter((record) => "published_by" in record && record.published_by === "customer");
+  };
+  expect(await hostedBy()).toMatchObject([
+    { purpose: "ns", type: "NS", value: first, required: true, status: "missing" },
+    { purpose: "ns", type: "NS", value: second, status: "missing" },
+  ]);
+  expect(await purposeOf(account, name, "dkim")).toMatchObject([{ value: null, status: "missing" }]);
+  await delegate(testTable(), name, elsewhere);
+  expect(await hostedBy()).toMatchObject([
+    { status: "different", observed: elsewhere },
+    { status: "different", observed: elsewhere },
+  ]);
+  await delegate(testTable(), name, [first ?? ""]);
+  expect(await hostedBy()).toMatchObject([{ status: "ok" }, { status: "different" }]);
+  await delegated(account, name);
+  expect(await hostedBy()).toMatchObject([{ status: "ok" }, { status: "ok" }]);
+});
+
+test("finds all records of an active hosted domain right", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const { is_complete, records } = await setupOf(account, name);
+  expect([is_complete, records.map(({ status }) => status)]).toEqual([true, Array(9).fill("ok")]);
+});
+
+test("knows nothing of records at a nameserver that does not answer", async () => {
+  const account = await newAccount();
+  const { name } = await externalDomain(account);
+  await delegate(testTable(), name, ["ns1.nowhere.example"]);
+  const { is_complete, records } = await setupOf(account, name);
+  expect(is_complete).toBe(false);
+  for (const { status, message } of records) {
+    expect(status).toBe("unknown");
+    expect(message).toContain("could not be checked");
+  }
+});
+
+test("lists the records of both keys while the key of an external domain is rotated", async () => {
+  const account = await newAccount();
+  const { name, records } = await externalDomain(account);
+  const { proof, spf, dkim } = records;
+  await publish(name, [...proof, ...spf, ...dkim]);
+  await verify(account, name);
+  await domainsRequest(account, "POST", `/${name}/dkim/rotate`);
+  const [next] = await purposeOf(account, name, "dkim_next");
+  expect(next).toMatchObject({ name: "hm2._domainkey", required: false, status: "missing" });
+  expect(await purposeOf(account, name, "dkim")).toMatchObject([{ status: "ok" }]);
+  await publish(name, [...proof, ...spf, ...dkim, txt("hm2._domainkey", next?.value ?? "")]);
+  expect(await purposeOf(account, name, "dkim_next")).toMatchObject([{ status: "ok" }]);
+  const { dkim: state } = await storedAs(account, name);
+  const { id } = await storedAs(account, name);
+  await advanceDkim(account.id, id, state?.due_at ?? "", workAt(new Date()));
+  expect(await purposeOf(account, name, "dkim_former")).toMatchObject([
+    { name: "hm1._domainkey", status: "ok", message: expect.stringContaining("on its way") },
+  ]);
+});

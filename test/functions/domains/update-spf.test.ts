@@ -1,0 +1,107 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { delegate } from "../../../shared/providers/registrar/embedded-names.ts";
+import { limitsKey } from "../../../shared/rate-limits/limiter.ts";
+import { addedRecord } from "../../support/dns-records.ts";
+import { dig, quicklyActive, setStored, write } from "../../support/domain-work.ts";
+import { delegated, domainsRequest, elsewhere, readDomain, uniqueName, connected } from "../../support/domains.ts";
+import { storedOf } from "../../support/doors.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+const update = (account: Account, name: string, spf_includes: unknown) =>
+  domainsRequest(account, "PATCH", `/${name}`, { spf_includes });
+
+/** A domain with a name that has an SPF record for others to include. */
+async function partner(account: Account, value: string): Promise<string> {
+  const { name } = await quicklyActive(account);
+  await addedRecord(account, { domain: name, name: "_spf", type: "TXT", value });
+  return `_spf.${name}`;
+}
+
+test("includes others' SPF records in the domain's own, in the zone at once, and takes them out again", async () => {
+  const account = await newAccount();
+  const [{ name }, other] = [await quicklyActive(account), await partner(account, "v=spf1 ip4:192.0.2.1 -all")];
+  const { status, body } = await update(account, name, [`${other.toUpperCase()}.`, other]);
+  expect([status, body.spf_includes]).toEqual([200, [other]]);
+  const ours = "include:_spf.hosted-mail.example";
+  expect(await dig(name, "TXT")).toEqual([`v=spf1 ${ours} include:${other} ~all`]);
+  const { body: health } = await domainsRequest(account, "GET", `/${name}/health`);
+  const spf = health.checks.find((check: { name: string }) => check.name === "spf");
+  expect(spf).toMatchObject({ status: "pass", message: expect.stringContaining("2 of at most 10 DNS look-ups") });
+  expect((await update(account, name, [])).body.spf_includes).toEqual([]);
+  expect(await dig(name, "TXT")).toEqual([`v=spf1 ${ours} ~all`]);
+});
+
+test("refuses an include that breaks the record, names it, and changes nothing", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const good = await partner(account, "v=spf1 ip4:192.0.2.1 -all");
+  const large = await partner(account, `v=spf1 ${"a ".repeat(9)}-all`);
+  const looping = await partner(account, `v=spf1 include:${name} -all`);
+  const before = await storedOf(account);
+  for (const [wrong, message] of [
+    [large, "more than 10 DNS look-ups"],
+    [looping, "is a circle"],
+    [`none.${name}`, "no SPF record"],
+  ] as const) {
+    const { status, body } = await update(account, name, [good, wrong]);
+    expect([status, body.detail]).toEqual([
+      422,
+      [{ loc: ["body", "spf_includes", 1], msg: expect.stringContaining(message), type: "value_error" }],
+    ]);
+    expect(body.detail[0].msg).toContain(wrong);
+  }
+  for (const wrong of ["*.example.com", "com", "http://example.com", "192.0.2.1", "a b.example.com"]) {
+    expect((await update(account, name, [wrong])).body.detail, wrong).toMatchObject([
+      { loc: ["body", "spf_includes", 0] },
+    ]);
+  }
+  expect(await storedOf(account)).toEqual(before);
+});
+
+test("asks to try again if the DNS does not answer, and does not ask about includes that are there already", async () => {
+  const account = await newAccount();
+  const { name } = await quicklyActive(account);
+  const silent = uniqueName();
+  await delegate(testTable(), silent, elsewhere);
+  expect(await update(account, name, [silent])).toMatchObject({ status: 503, body: { code: "upstream_unavailable" } });
+  expect((await readDomain(account, name)).spf_includes).toEqual([]);
+  await setStored(account, name, { spf_includes: ["a.example", silent] });
+  expect((await update(account, name, [silent])).body.spf_includes).toEqual([silent]);
+});
+
+test("counts a look at others' records as a request to others, and a change without one does not", async () => {
+  const account = await newAccount();
+  await write({ put: { ...limitsKey(account.id), classes: { outbound: { perMinute: 1, burst: 2 } } } });
+  const [{ name }, other] = [await connected(account), await partner(account, "v=spf1 -all")];
+  const limits = async (body: object) =>
+    (await domainsRequest(account, "PATCH", `/${name}`, body)).headers["ratelimit-policy"];
+  expect(await limits({ dmarc_policy: "none" })).toContain('"default"');
+  for (let count = 0; count < 2; count++) {
+    expect((await update(account, name, [other])).status).toBe(200);
+    expect((await update(account, name, [])).status).toBe(200);
+  }
+  const before = await storedOf(account);
+  const { status, body } = await update(account, name, [other]);
+  expect([status, body.code, body.limit_class]).toEqual([429, "rate_limited", "outbound"]);
+  expect(await storedOf(account)).toEqual(before);
+  expect((await update(account, name, [])).status).toBe(200);
+  const code = `domains.update(account_id=${JSON.stringify(account.id)}, domain=${JSON.stringify(name)}, spf_includes=${JSON.stringify([other])})`;
+  const { body: program } = await request("POST", "/v1/public/a2a", {
+    token: account.owner.token,
+    body: { request_id: randomUUID(), session_id: "s", code },
+  });
+  expect(JSON.stringify(program)).toContain("rate_limited");
+});
+
+test("includes given before the delegation are in the record that it brings", async () => {
+  const account = await newAccount();
+  const [{ name }, other] = [await connected(account), await partner(account, "v=spf1 -all")];
+  expect((await update(account, name, [other])).status).toBe(200);
+  await delegated(account, name);
+  await domainsRequest(account, "POST", `/${name}/verify`);
+  expect(await dig(name, "TXT")).toEqual([`v=spf1 include:_spf.hosted-mail.example include:${other} ~all`]);
+});

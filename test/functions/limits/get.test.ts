@@ -1,0 +1,103 @@
+import { globSync, readFileSync } from "node:fs";
+
+import { expect, test } from "vitest";
+
+import { declaredLimits, requestClasses } from "../../../shared/limits/limits.ts";
+import { limitClasses } from "../../../shared/rate-limits/classes.ts";
+import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
+import { newWorkspace } from "../../support/auth.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
+
+type Shown = { name: string; used: number | null; limit: number | null };
+type ShownRequests = { class: string; per_minute: number; burst: number; is_own: boolean };
+
+async function limitsOf({ id, owner }: Account, token = owner.token) {
+  const { status, body } = await request("GET", `/v1/public/accounts/${id}/limits`, { token });
+  expect(status).toBe(200);
+  return body as { limits: Shown[]; requests: ShownRequests[] };
+}
+
+const usedIn = ({ limits }: { limits: Shown[] }) =>
+  Object.fromEntries(limits.flatMap(({ name, used }) => (used === null ? [] : [[name, used]])));
+
+test("tells what is used of each limit that the account as a whole has", async () => {
+  const account = await newAccount();
+  const before = usedIn(await limitsOf(account));
+  expect(Object.keys(before)).toEqual(expect.arrayContaining(["tags", "webhooks", "domains", "master_passwords"]));
+  expect(new Set(Object.values(before))).toEqual(new Set([0]));
+  const workspace_id = await newWorkspace(account, "Sales");
+  const path = `/v1/public/accounts/${account.id}`;
+  const { token } = account.owner;
+  for (const name of ["red", "blue"]) await request("POST", `${path}/tags`, { token, body: { name } });
+  await request("POST", `${path}/credentials`, { token, body: { name: "Relay", generate: true, workspace_id } });
+  expect(usedIn(await limitsOf(account))).toEqual({ ...before, workspaces: 1, tags: 2, master_passwords: 1 });
+});
+
+test("tells every limit by its number, to every member of the account and to nobody else", async () => {
+  const account = await newAccount();
+  const viewer = await newMember(account, { role: "viewer" });
+  const { limits } = await limitsOf(account, viewer.token);
+  expect(limits.map(({ name, limit }) => [name, limit])).toEqual(declaredLimits.map(({ name, most }) => [name, most]));
+  const { owner } = await newAccount();
+  expect(await request("GET", `/v1/public/accounts/${account.id}/limits`, owner)).toMatchObject({ status: 404 });
+});
+
+test("tells the limits on requests, and which of them are the account's own", async () => {
+  const account = await newAccount();
+  await setOwnLimit(testTable(), account.id, "search", { perMinute: 7, burst: 5 });
+  const { requests } = await limitsOf(account);
+  expect(requests.map((one) => one.class)).toEqual(Object.keys(requestClasses));
+  const { search, sensitive } = Object.fromEntries(requests.map((one) => [one.class, one]));
+  expect(search).toMatchObject({ per_minute: 7, burst: 5, is_own: true });
+  const { perMinute: per_minute, burst } = limitClasses.sensitive;
+  expect(sensitive).toMatchObject({ per_minute, burst, is_own: false });
+});
+
+/** Files whose refusal has no number that a caller could count to. */
+const unnumbered = new Set([
+  // Groups that together hold too many grants for one item of the table.
+  "shared/grants/holders.ts",
+]);
+
+test("every limit that refuses with limit_reached is declared", () => {
+  const refusing = globSync("{functions,shared}/**/*.ts").filter((file) =>
+    /new Problem\(\s*"limit_reached"/.test(readFileSync(file, "utf8")),
+  );
+  expect(refusing.length).toBeGreaterThan(8);
+  const declared = readFileSync("shared/limits/limits.ts", "utf8");
+  const constants = (file: string): string[] =>
+    [...readFileSync(file, "utf8").matchAll(/"limit_reached",\s*`[^`]*?\$\{([\w.]+)/g)].map(([, name = ""]) => name);
+  for (const file of refusing.filter((one) => !unnumbered.has(one))) {
+    for (const name of constants(file)) expect([file, name, declared.includes(name)]).toEqual([file, name, true]);
+  }
+});
+
+const pers: Record<string, string> = { account_and_day: "account and day", service_account: "service account" };
+
+test("the page about limits has the same numbers", () => {
+  const page = readFileSync("docs/limits.md", "utf8");
+  const cells = (line: string): string[] =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+  const rows = page
+    .split("\n")
+    .filter((line) => line.startsWith("| `"))
+    .map(cells);
+  const count = (most: number | null, unit: string): string =>
+    most === null ? "none" : `${most.toLocaleString("en-US")}${unit === "bytes" ? " bytes" : ""}`;
+  expect(rows).toEqual([
+    ...Object.entries(requestClasses).map(([name, counts]) => {
+      const { perMinute, burst } = limitClasses[name as keyof typeof requestClasses];
+      return [`\`${name}\``, String(perMinute), String(burst), counts];
+    }),
+    ...declaredLimits.map(({ name, per, most, unit, description }) => [
+      `\`${name}\``,
+      pers[per] ?? per,
+      count(most, unit),
+      description,
+    ]),
+  ]);
+});

@@ -1,0 +1,35 @@
+import { afterEach, expect, test, vi } from "vitest";
+
+import { MailSecretEnvironment } from "../../../shared/providers/mail/secret.ts";
+import { askDoor } from "../../support/mail-door.ts";
+
+const [current, next] = ["the key of mail servers", "the next key of theirs"];
+
+afterEach(() => void vi.unstubAllEnvs());
+
+/** What the door answers to each key, while these are valid. */
+async function statuses(secret: string, keys: readonly string[]): Promise<number[]> {
+  vi.stubEnv("MAIL_SECRET", secret);
+  const answers = await Promise.all(
+    keys.map((key) => askDoor("recipient", "address=ada@example.org", { "x-mail-key": key })),
+  );
+  return answers.map(({ status }) => status ?? 0);
+}
+
+test("two keys are valid at once, each alone and neither in part or both together", async () => {
+  const both = `${current},${next}`;
+  expect(await statuses(both, [current, next, both, current.slice(1), `${current},`, ",", ""])).toEqual([
+    200, 200, 401, 401, 401, 401, 401,
+  ]);
+});
+
+test("a key that was replaced is not valid any more", async () => {
+  expect(await statuses(next, [current, next])).toEqual([401, 200]);
+});
+
+test.each([`${current},short`, `,${current}`, `${current},`, [current, next, "a third key of theirs"].join(",")])(
+  "MAIL_SECRET is one key or two, of 16 characters or more each: %s",
+  (MAIL_SECRET) => {
+    expect(MailSecretEnvironment.safeParse({ MAIL_SECRET }).success).toBe(false);
+  },
+);

@@ -1,0 +1,266 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { holderKey } from "../../../shared/domains/domain.ts";
+import { activeHost, activeIp, newOption, send as sendIp } from "../../support/dedicated-ips.ts";
+import { setStored, write } from "../../support/domain-work.ts";
+import { funded, uniqueName } from "../../support/domains.ts";
+import { withFault } from "../../support/faults.ts";
+import { askDoor, sendsAs } from "../../support/mail-door.ts";
+import { ago, reportUsage } from "../../support/mail-reports.ts";
+import { at, home, send, stocked } from "../../support/mailboxes.ts";
+import { publicIp } from "../../support/reverse-dns.ts";
+import { newAccount, testTable, type Account } from "../../support/world.ts";
+
+async function scene(options: { account?: Account; name?: string; status?: string } = {}) {
+  const { account = await newAccount(), ...rest } = options;
+  const domain = await home(account, rest);
+  const { name } = domain;
+  const [ada = "", bob = ""] = await stocked(account, name, ["ada", "bob"]);
+  const alias = (mailbox: string, text: string) => send(account, "POST", at(mailbox, "/aliases"), { alias: text });
+  return { account, domain, name, ada, bob, alias, login: `ada@${name}` };
+}
+
+const verdict = async (login: string, from: string) =>
+  (await askDoor("sender", new URLSearchParams({ login, from }).toString())).body;
+
+test("a mailbox sends from its address, its aliases and their tags, and from the null reverse-path", async () => {
+  const label = uniqueName("s", "example-x.com");
+  const { account, domain, name, ada, alias, login } = await scene({ name: `bücher-${label}` });
+  await alias(ada, "sales");
+  const locals = ["ada", "ADA", "ada+x", "ada+x+y", "sales", "Sales+lists"];
+  for (const from of [...locals.map((local) => `${local}@${name}`), `ada@BÜCHER-${label}.`, ""]) {
+    expect([from, await sendsAs(login, from)]).toEqual([from, "allowed"]);
+  }
+  expect(await sendsAs(`sales@${name}`, login)).toBe("allowed");
+  expect(await verdict(login.toUpperCase(), `sales@${name}`)).toEqual({
+    allowed: true,
+    mailbox_id: ada,
+    account_id: account.id,
+    domain_id: domain.id,
+    address: login,
+    dkim: { domain: name, selector: "hm1" },
+    route: { kind: "shared" },
+  });
+});
+
+test("it does not send from other mailboxes, addresses that nobody has, other domains, or what is no address", async () => {
+  const { account, name, ada, bob, alias, login } = await scene();
+  await alias(bob, "sales");
+  const [other, stranger] = [await scene({ account }), await scene()];
+  for (const from of [
+    `bob@${name}`,
+    `sales@${name}`,
+    `bob+ada@${name}`,
+    `nobody@${name}`,
+    `*@${name}`,
+    `+ada@${name}`,
+    `ada@${other.name}`,
+    `ada@${stranger.name}`,
+    `ada@www.${name}`,
+    "ada@example.org",
+    `"ada"@${name}`,
+    `ada@${name}@${name}`,
+    `Ada <ada@${name}>`,
+    `ada+x\r\nBcc:eve@${name}`,
+    `ada@${name}\r\n`,
+    `ada+\u0000@${name}`,
+    "ada",
+    "@",
+    "<>",
+  ]) {
+    expect([from, await sendsAs(login, from)]).toEqual([from, "not_yours"]);
+  }
+  const spaced = await askDoor("sender", `login=${login}&from=ada%2Bx%20y@${name}`);
+  expect(spaced.body).toMatchObject({ allowed: false, reason: { code: "not_yours" } });
+  expect(await verdict(login, `bob@${name}`)).toEqual({
+    allowed: false,
+    reason: { code: "not_yours", message: "This login may not send from this address." },
+    mailbox_id: ada,
+    account_id: account.id,
+    domain_id: expect.any(String),
+    address: login,
+  });
+});
+
+test("the mailbox with the catch-all sends from every address of the domain that nobody has", async () => {
+  const { account, name, ada, bob, alias } = await scene();
+  await alias(bob, "*");
+  await alias(ada, "sales");
+  const login = `bob@${name}`;
+  for (const local of ["bob", "nobody", "nobody+x", "*", "büro", "+x"]) {
+    expect([local, await sendsAs(login, `${local}@${name}`)]).toEqual([local, "allowed"]);
+  }
+  for (const local of ["ada", "ada+x", "sales"]) expect(await sendsAs(login, `${local}@${name}`)).toBe("not_yours");
+  expect(await sendsAs(login, `nobody@${(await home(account)).name}`)).toBe("not_yours");
+  expect(await sendsAs(`ada@${name}`, `nobody@${name}`)).toBe("not_yours");
+  expect(await sendsAs(`nobody@${name}`, `nobody@${name}`)).toBe("not_yours");
+  expect(await sendsAs(`*@${name}`, `*@${name}`)).toBe("not_yours");
+});
+
+test("a login that is no mailbox may send from nothing, and nothing is said of anybody", async () => {
+  const { account, name, ada, login } = await scene();
+  const refused = {
+    allowed: false,
+    reason: { code: "not_yours", message: "This login may not send from this address." },
+  };
+  for (const user of ["", "ada", `nobody@${name}`, `ada+x@${name}`, `ada@${uniqueName()}`]) {
+    expect(await verdict(user, login), user).toEqual(refused);
+    expect(await verdict(user, ""), user).toEqual(refused);
+  }
+  await send(account, "DELETE", at(ada));
+  expect(await verdict(login, login)).toEqual(refused);
+});
+
+test("says why: the mailbox is paused, the account suspended or closed, the domain not ready", async () => {
+  const { account, name, ada, login } = await scene();
+  await send(account, "PATCH", at(ada, "/active"), { active: false });
+  expect(await sendsAs(login, login)).toBe("mailbox_paused");
+  await send(account, "PATCH", at(ada, "/active"), { active: true });
+  const seen = [];
+  for (const status of ["degraded", "expired", "suspended", "pending_delegation", "active"]) {
+    await setStored(account, name, { status });
+    seen.push(await sendsAs(login, login));
+  }
+  for (const firm of [false, true]) {
+    await write({ update: holderKey(name), set: { firm } });
+    seen.push(await sendsAs(login, login));
+  }
+  for (const status of ["past_due", "suspended", "active", "closed"] as const) {
+    await setAccountStatus(testTable(), account.id, status, new Date());
+    seen.push(await sendsAs(login, login));
+  }
+  expect(seen).toEqual([
+    "allowed",
+    "domain_not_ready",
+    "domain_not_ready",
+    "domain_not_ready",
+    "allowed",
+    "domain_not_ready",
+    "allowed",
+    "allowed",
+    "account_suspended",
+    "allowed",
+    "account_suspended",
+  ]);
+});
+
+test("mail goes out by a dedicated IP of ours or by the customer's own host, while this is active", async () => {
+  const { option_id } = await newOption(1, { relay: "[fd00::7]:2526" });
+  const account = await funded(await newAccount());
+  const [managed, ips] = [await activeIp(account, option_id), [publicIp(), publicIp(6)]];
+  const own = await activeHost(account, ips);
+  const [one, two] = [await scene({ account }), await scene({ account })];
+  await sendIp(account, "POST", `/${managed.id}/domains/assign`, { domains: [one.name] });
+  await sendIp(account, "POST", `/${own.id}/domains/assign`, { domains: [two.name] });
+  expect((await verdict(one.login, one.login))["route"]).toEqual({
+    kind: "dedicated",
+    dedicated_ip_id: managed.id,
+    source_ips: managed.ip_addresses.map(({ ip }) => ip),
+    relay: "[fd00::7]:2526",
+  });
+  expect((await verdict(two.login, two.login))["route"]).toEqual({
+    kind: "own_host",
+    dedicated_ip_id: own.id,
+    source_ips: ips,
+    relay: `${ips[0]}:587`,
+    relay_name: own.ip_addresses[0]?.rdns,
+    relay_login: { user: own.id, password: expect.stringMatching(/^[0-9A-Za-z]{27}$/) },
+  });
+  await write({ update: ipKey(account.id, managed.id), set: { status: "degraded" } });
+  expect((await verdict(one.login, one.login))["route"]).toEqual({ kind: "shared" });
+});
+
+test("costs three reads, and one more where there is a dedicated IP", async () => {
+  const { login } = await scene();
+  const { calls } = await withFault(undefined, -1, () => sendsAs(login, login));
+  expect(calls).toEqual(["GetItem", "BatchGetItem", "GetItem"]);
+});
+
+test("a yes may be kept for half a minute, a no may not; both need both addresses, and the key of mail servers", async () => {
+  const { login } = await scene();
+  expect((await askDoor("sender", `login=${login}&from=bob`)).headers["cache-control"]).toBe("no-store");
+  expect((await askDoor("sender", `login=${login}&from=${login}`)).headers["cache-control"]).toBe(
+    "private, max-age=30",
+  );
+  for (const [query, missing] of [
+    [`from=${login}`, "login"],
+    [`login=${login}`, "from"],
+  ] as const) {
+    const { status, body } = await askDoor("sender", query);
+    expect([status, body]).toEqual([
+      422,
+      { detail: [{ loc: ["query", missing], msg: "This is required", type: "missing" }] },
+    ]);
+  }
+  const { value, calls } = await withFault(undefined, -1, () => askDoor("sender", `login=${login}&from=`, {}));
+  expect([value.status, calls]).toEqual([401, []]);
+});
+
+test("no mail goes to a recipient that the account has suppressed", async () => {
+  const { account, login } = await scene();
+  await send(account, "POST", "suppressions", { email: "bob@far.example" });
+  const ask = async (to: string) =>
+    (await askDoor("sender", new URLSearchParams({ login, from: login, to }).toString())).body;
+  expect(await ask("BOB@far.example")).toMatchObject({
+    allowed: false,
+    is_suppressed: true,
+    reason: { code: "suppressed" },
+    account_id: account.id,
+  });
+  for (const to of ["<Bob@far.example>", '"bob"@far.example', '<"b\\o\\b"@FAR.example.>']) {
+    expect(await ask(to), to).toMatchObject({ allowed: false, reason: { code: "suppressed" } });
+  }
+  for (const to of ["carl@far.example", "bob+x@far.example", '"bob smith"@far.example', ""]) {
+    expect(await ask(to), to).toMatchObject({ allowed: true, is_suppressed: false });
+  }
+  for (const to of [
+    "nobody",
+    "bo\\b@far.example",
+    "@x.example:bob@far.example",
+    "(x)bob@far.example",
+    '"bob@far.example',
+  ]) {
+    expect(await ask(to), to).toMatchObject({ allowed: false, reason: { code: "bad_recipient" } });
+  }
+  const { login: theirs } = await scene();
+  expect(await verdict(theirs, theirs)).not.toHaveProperty("is_suppressed");
+});
+
+test("a managed dedicated IP has a daily limit during its warm-up", async () => {
+  const { account, name, ada, login } = await scene();
+  await funded(account);
+  const { id } = await activeIp(account);
+  await sendIp(account, "POST", `/${id}/domains/assign`, { domains: [name] });
+  const sent = (recipients: number) =>
+    reportUsage({ sent: [{ account_id: account.id, mailbox_id: ada, address: login, at: ago(0), recipients }] });
+  await sent(49);
+  expect(await verdict(login, login)).toMatchObject({ allowed: true, limit: { per_day: 50, sent_today: 49 } });
+  await sent(1);
+  expect(await verdict(login, login)).toMatchObject({
+    allowed: false,
+    reason: { code: "warm_up_limit" },
+    limit: { per_day: 50, sent_today: 50 },
+  });
+  // The mail of a domain that has moved counts for the IP from which it left, and for no IP of another account.
+  await sendIp(account, "POST", `/${id}/domains/unassign`, { domains: [name] });
+  const { id: foreign } = await activeIp(await funded(await newAccount()));
+  const mine = { account_id: account.id, mailbox_id: ada, address: login, at: ago(0), recipients: 7 };
+  await reportUsage({
+    sent: [
+      { ...mine, dedicated_ip_id: id },
+      { ...mine, dedicated_ip_id: foreign },
+      { ...mine, dedicated_ip_id: randomUUID() },
+      mine,
+    ],
+  });
+  await sendIp(account, "POST", `/${id}/domains/assign`, { domains: [name] });
+  expect(await verdict(login, login)).toMatchObject({ limit: { per_day: 50, sent_today: 57 } });
+  const { body } = await send(account, "GET", `statistics?domain=${name}`);
+  expect(body.total.sent).toBe(78);
+  await write({ update: ipKey(account.id, id), remove: ["activated_at"] });
+  expect(await verdict(login, login)).toMatchObject({ allowed: true, route: { kind: "dedicated" } });
+});

@@ -1,0 +1,125 @@
+import { afterEach, beforeAll, expect, test } from "vitest";
+
+import { handler } from "../../../functions/workers/end-grants.ts";
+import { accessKey, userKey } from "../../../shared/accounts/standing.ts";
+import { hourMs, setClockAhead } from "../../../shared/core/time.ts";
+import { grantQueue } from "../../../shared/grants/assignments.ts";
+import { readDue } from "../../../shared/table/due.ts";
+import { asOwner, capabilityFor, giveGroup, newGroup, statusOf } from "../../support/auth.ts";
+import { storedOf, through } from "../../support/doors.ts";
+import { withFault } from "../../support/faults.ts";
+import { useOwnTable } from "../../support/own-table.ts";
+import { recorded } from "../../support/recorded.ts";
+import { newAccount, newServiceAccount, newUser, testTable, type Account } from "../../support/world.ts";
+
+beforeAll(useOwnTable);
+afterEach(() => setClockAhead(0));
+
+const inHours = (hours: number): string => new Date(Date.now() + hours * hourMs).toISOString();
+const attempt = through("REST");
+const give = async (account: Account, subject: string, expires_at: string | null, key = "dns.view", type = "user") => {
+  const args = { ...capabilityFor(account, subject, key, type), expires_at };
+  return (await attempt("auth.authorizations.grant", args, account.owner)).body;
+};
+const dueTasks = async (): Promise<number> =>
+  (await readDue(testTable(), grantQueue, new Date(Date.now() + 99 * hourMs))).flat().length;
+
+/** The live rows of an account that name somebody. */
+const leftOf = async (account: Account, id: string): Promise<string[]> =>
+  (await storedOf(account))
+    .filter((item) => !/^(?:JOURNAL|REVOKED)#/.test(item.SK) && JSON.stringify(item).includes(id))
+    .map(({ SK }) => SK);
+
+test("what has ended is moved to the history once, with an event of the time of its end, and nothing is left of it", async () => {
+  const account = await newAccount();
+  const user = newUser();
+  const end = inHours(1);
+  const { id } = await give(account, user.id, end);
+  await handler();
+  expect(await leftOf(account, user.id)).toContain(`ASSIGNMENT#${id}`);
+  setClockAhead(1.1 * hourMs);
+  await handler();
+  await handler();
+  expect(await leftOf(account, user.id)).toEqual([]);
+  const events = await recorded(account, "auth.grant.expired");
+  expect(events).toMatchObject([
+    { actor_type: "system", before: { id, revoked_at: null }, after: { id, expires_at: end, revoked_at: end } },
+  ]);
+  expect(await recorded(account, "auth.grant.revoked")).toEqual([]);
+  const [stored] = await testTable().getMany([userKey(user.id)]);
+  expect(stored?.["access_ends"]).toEqual({});
+  expect(await dueTasks()).toBe(0);
+});
+
+test("what has been given another end meanwhile, or has been revoked, only leaves the queue", async () => {
+  const account = await newAccount();
+  const [longer, lasting, revoked] = [newUser(), newUser(), newUser()];
+  for (const user of [longer, lasting]) await give(account, user.id, inHours(1));
+  const { id } = await give(account, revoked.id, inHours(1));
+  await give(account, longer.id, inHours(5));
+  await give(account, lasting.id, null);
+  await asOwner(account, "DELETE", `authorizations/${id}`);
+  setClockAhead(2 * hourMs);
+  await handler();
+  expect(await recorded(account, "auth.grant.expired")).toEqual([]);
+  expect(await dueTasks()).toBe(1);
+  const listed = (user: { id: string }) => asOwner(account, "GET", `authorizations?subject_id=${user.id}`);
+  expect([await listed(longer), await listed(lasting), await listed(revoked)]).toMatchObject([[{}], [{}], []]);
+});
+
+test("the end of a grant that was given anew takes nothing from the new one: grants, ownership, super admin", async () => {
+  const account = await newAccount();
+  const user = newUser();
+  const rank = (grant_kind: string, expires_at?: string) =>
+    asOwner(account, "POST", "authorizations", { grant_kind, subject_id: user.id, subject_type: "user", expires_at });
+  await give(account, user.id, inHours(1));
+  await rank("account_owner", inHours(1));
+  setClockAhead(1.5 * hourMs);
+  await give(account, user.id, null);
+  await rank("account_owner");
+  await handler();
+  const listed = await asOwner(account, "GET", `authorizations?subject_id=${user.id}`);
+  expect(listed).toMatchObject([{ expires_at: null }, { expires_at: null, grant_kind: "account_owner" }]);
+  expect(await statusOf(account, user, "auth/authorizations")).toBe(200);
+  const [record] = await testTable().getMany([accessKey(account.id, { type: "user", id: user.id })]);
+  expect(record?.["grants"]).toHaveLength(1);
+  // The owner who gave it may go: the new owner is one for good.
+  const [own] = (await asOwner(account, "GET", `authorizations?subject_id=${account.owner.id}`)) as unknown as [
+    { id: string },
+  ];
+  expect((await asOwner(account, "DELETE", `authorizations/${own.id}`)) ?? {}).toEqual({});
+});
+
+test("grants that have ended do not count towards the limit of a subject, and end for a group or a program that is gone", async () => {
+  const account = await newAccount();
+  const group = await newGroup(account, "Support");
+  const program = await newServiceAccount(account);
+  await give(account, group.id, inHours(1), "dns.view", "group");
+  await give(account, program.id, inHours(1), "dns.view", "service_account");
+  setClockAhead(2 * hourMs);
+  // A new grant forgets those that have ended, so the deletions below do not see them.
+  await giveGroup(account, group, "ip.view");
+  await give(account, program.id, null, "ip.view", "service_account");
+  await asOwner(account, "DELETE", `groups/${group.id}`);
+  await asOwner(account, "DELETE", `service-accounts/${program.id}`);
+  await handler();
+  expect(await recorded(account, "auth.grant.expired")).toHaveLength(2);
+  expect(await dueTasks()).toBe(1);
+  expect((await storedOf(account)).filter(({ SK }) => SK.startsWith("ASSIGNMENT#"))).toHaveLength(1);
+});
+
+test("a run that dies before any of its calls leaves what is due to the next", async () => {
+  for (let at = 0, calls = 1; at < calls; at++) {
+    setClockAhead(0);
+    const account = await newAccount();
+    const user = newUser();
+    await give(account, user.id, inHours(1));
+    setClockAhead(2 * hourMs);
+    // A run of which nothing is done throws or only logs it.
+    const died = await withFault("death", at, () => handler().catch(() => undefined));
+    calls = Math.max(calls, died.calls.length);
+    await handler();
+    expect([at, (await recorded(account, "auth.grant.expired")).length]).toEqual([at, 1]);
+    expect(await leftOf(account, user.id)).toEqual([]);
+  }
+});

@@ -1,0 +1,434 @@
+import { existsSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { dkimVerify } from "mailauth/lib/dkim/verify.js";
+import { createTransport } from "nodemailer";
+import type { SMTPServerOptions } from "smtp-server";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { handler as noteRevocation } from "../../../functions/workers/note-revocations.ts";
+import { handler as purgeMailboxes } from "../../../functions/workers/purge-mailboxes.ts";
+import { freePort } from "../../../infra/local/table/lock.ts";
+import { missingPackages } from "../../../infra/mail-server/launch.ts";
+import { eventOf } from "../../../shared/changes/record.ts";
+import { setClockAhead } from "../../../shared/core/time.ts";
+import { ipKey, type DedicatedIp } from "../../../shared/dedicated-ips/dedicated-ip.ts";
+import { revokingTypes } from "../../../shared/mail/servers/revocations.ts";
+import { certificateFor } from "../../shared/webhooks/certificate.ts";
+import { newWorkspace } from "../../support/auth.ts";
+import { activeIp, firstOf, newOption, readyHost, send as sendIp } from "../../support/dedicated-ips.ts";
+import { served } from "../../support/dns-records.ts";
+import { write } from "../../support/domain-work.ts";
+import { active, funded } from "../../support/domains.ts";
+import { agreedRule } from "../../support/forwarding.ts";
+import { imapLogin, popLogin } from "../../support/imap.ts";
+import {
+  serveDoors,
+  startOwnHost,
+  startPost,
+  slowly,
+  startSink,
+  type Letter,
+  type Post,
+} from "../../support/mail-server.ts";
+import { at, send } from "../../support/mailboxes.ts";
+import { useOwnTable } from "../../support/own-table.ts";
+import { recorded } from "../../support/recorded.ts";
+import { newAccount, type Account } from "../../support/world.ts";
+
+const missing = process.getuid?.() === 0 ? missingPackages() : ["the user root"];
+if (missing.length > 0) process.stdout.write(`skips: the mail server needs ${missing.join(", ")}\n`);
+
+const timeout = slowly;
+
+type Mailbox = { id: string; user: string; pass: string };
+
+describe.skipIf(missing.length > 0)("the mail server of infra/mail-server", { timeout: 120_000 }, () => {
+  let doors: Awaited<ReturnType<typeof serveDoors>>;
+  let internet: Awaited<ReturnType<typeof startSink>>;
+  let post: Post;
+  let account: Account;
+  let domain: string;
+  let ada: Mailbox;
+  let ip: DedicatedIp;
+  let own: DedicatedIp & { relay_login: { user: string; password: string } };
+  let host: typeof internet;
+  let folder: string;
+  let certificate: { key: string; cert: string };
+
+  /** A customer's own host: STARTTLS, and the relay login alone. */
+  const hostOptions = (shown: { key: string; cert: string }): SMTPServerOptions => ({
+    ...shown,
+    onAuth: ({ username, password }, _, done) => {
+      const { user, password: wanted } = own.relay_login;
+      if (username === user && password === wanted) done(null, { user });
+      else done(new Error("This is another login."));
+    },
+  });
+
+  const call = async (method: string, path: string, body?: unknown) => {
+    const answer = await send(account, method, path, body);
+    if (answer.status >= 300) throw new Error(answer.text);
+    return answer.body;
+  };
+
+  async function newMailbox(local: string, more: object = {}, name = domain): Promise<Mailbox> {
+    const person = { domain: name, local_part: local, first_name: "Ada", last_name: "Lovelace", ...more };
+    const { id } = await call("POST", "mailboxes", person);
+    const { email: user, password: pass } = await call("POST", at(id, "/reveal-credentials"));
+    return { id, user, pass };
+  }
+
+  /** The letter with this subject, once it has arrived at another provider. */
+  async function arrived(subject: string): Promise<Letter> {
+    const find = () => internet.letters.find(({ raw }) => raw.includes(`Subject: ${subject}`));
+    await expect.poll(find, { timeout, message: subject }).toBeDefined();
+    return find() as Letter;
+  }
+
+  const expectMail = async (mailbox: Mailbox, subject: string): Promise<void> =>
+    expect(await post.subjects(mailbox, subject)).toContain(subject);
+
+  /** The code with which a letter or a login is refused; 0 if it is not. */
+  const refusal = (work: () => Promise<unknown>): Promise<number> =>
+    work().then(
+      () => 0,
+      (error: { responseCode?: number }) => error.responseCode ?? -1,
+    );
+
+  const letter = (to: string | string[], subject: string, from = "bob@example.net") => ({
+    from,
+    to,
+    subject,
+    text: "Hello.",
+  });
+
+  beforeAll(async () => {
+    await useOwnTable();
+    process.env["MAIL_LOGIN_WAIT"] = "0";
+    doors = await serveDoors();
+    internet = await startSink();
+    account = await funded(await newAccount());
+    const relayPort = await freePort();
+    ip = await activeIp(account, (await newOption(1, { relay: `127.0.0.1:${relayPort}` })).option_id);
+    own = (await readyHost(account)) as typeof own;
+    await sendIp(account, "POST", `/${own.id}/authorize`, {});
+    certificate = certificateFor(firstOf(own).rdns ?? "");
+    host = await startSink(hostOptions(certificate));
+    await write({ update: ipKey(account.id, own.id), set: { relay: `127.0.0.1:${host.port}` } });
+    folder = await mkdtemp(join(tmpdir(), "own-host-"));
+    await writeFile(join(folder, "ca.pem"), certificate.cert);
+    post = await startPost(doors.base, {
+      CA_FILE: join(folder, "ca.pem"),
+      NEXT_HOP: `[127.0.0.1]:${internet.port}`,
+      PORT_RELAY: String(relayPort),
+      DEDICATED_IP: firstOf(ip).ip,
+      DEDICATED_IP_SOURCE: "127.0.0.2",
+    });
+    const workspaceId = await newWorkspace(account, "Mail");
+    ({ name: domain } = await active(account, { workspaceId }));
+    ada = await newMailbox("ada");
+  }, 120_000);
+
+  afterAll(async () => {
+    await post?.remove();
+    await doors?.stop();
+    await internet?.stop();
+    await host?.stop();
+    if (folder) await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  describe("incoming mail", () => {
+    test("arrives by SMTP and is read by IMAP, for an address, an alias and an address with a tag", async () => {
+      await call("POST", at(ada.id, "/aliases"), { alias: "countess" });
+      await post.deliver(letter(ada.user, "to the address"));
+      await post.deliver(letter(`Countess@${domain}`, "to the alias"));
+      await post.deliver(letter(`ada+lists@${domain}`, "to the tag"));
+      await expectMail(ada, "to the address");
+      await expectMail(ada, "to the alias");
+      expect(await post.subjects(ada, "to the tag")).toContain("to the tag");
+    });
+
+    test("comes once to a mailbox that has two of the recipients", async () => {
+      await post.deliver(letter([ada.user, `ada+again@${domain}`], "once"));
+      await post.deliver(letter(ada.user, "after once"));
+      await expectMail(ada, "after once");
+      expect((await post.subjects(ada)).filter((subject) => subject === "once")).toHaveLength(1);
+    });
+
+    test("is refused for an address that nobody has, and for a domain that is not here", async () => {
+      const refused = (to: string) => refusal(() => post.deliver(letter(to, "to nobody")));
+      expect(await refused(`nobody@${domain}`)).toBe(550);
+      expect(await refused("carol@example.org")).toBe(554);
+      expect(await refused(`${ada.id}@${account.id}`)).toBe(504);
+    });
+
+    test("goes to the catch-all for an address that nobody has", async () => {
+      const { name } = await active(account);
+      const all = await newMailbox("all", {}, name);
+      await call("POST", at(all.id, "/aliases"), { alias: `*@${name}` });
+      await post.deliver(letter(`whoever@${name}`, "to anybody"));
+      expect(await post.subjects(all, "to anybody")).toEqual(["to anybody"]);
+    });
+  });
+
+  /** What the DKIM signatures of a letter are, by the product's DNS: the result and the domain of each. */
+  async function signatures({ raw }: Letter): Promise<string[]> {
+    const resolver = async (name: string) => (await served(name, "TXT")).map((one) => [String(one)]);
+    const { results } = await dkimVerify(raw, { resolver });
+    return results.map(({ status, signingDomain }) => `${status.result} ${signingDomain}`);
+  }
+
+  describe("outgoing mail", () => {
+    test("is signed by the key in the product's DNS, for an address, an alias and an address with a tag", async () => {
+      for (const from of [ada.user, `countess@${domain}`, `ada+news@${domain}`]) {
+        await post.submit(ada, letter("carol@example.org", `signed ${from}`, from));
+        const got = await arrived(`signed ${from}`);
+        expect(got.from).toBe(from);
+        expect(await signatures(got)).toEqual([`pass ${domain}`]);
+      }
+    });
+
+    test("is refused with a forged sender, a forged From header or two of them, and without a login", async () => {
+      const bob = await newMailbox("bob");
+      const envelope = { from: bob.user, to: "carol@example.org" };
+      const forged = (more: object, login: Mailbox = bob) =>
+        refusal(() => post.submit(login, { ...letter(envelope.to, "forged", bob.user), ...more }));
+      expect(await forged({ from: ada.user })).toBe(553);
+      expect(await forged({ from: "ceo@example.org" })).toBe(553);
+      expect(await forged({ from: `Bob <${ada.user}>`, envelope })).toBe(554);
+      const raw = `From: ${bob.user}\r\nFrom: ${ada.user}\r\nSubject: forged\r\n\r\nHello.\r\n`;
+      expect(await forged({ raw, envelope })).toBe(554);
+      expect(await forged({}, { ...bob, pass: "wrong" })).toBe(535);
+      expect(internet.letters.filter(({ raw }) => raw.includes("Subject: forged"))).toEqual([]);
+    });
+
+    test("leaves from the address of a dedicated IP while the domain is assigned to it", async () => {
+      const { name } = await active(account);
+      const own = await newMailbox("own", {}, name);
+      await sendIp(account, "POST", `/${ip.id}/domains/assign`, { domains: [name] });
+      await post.submit(own, letter("carol@example.org", "from the dedicated IP", own.user));
+      await post.submit(ada, letter("carol@example.org", "from the shared address", ada.user));
+      expect((await arrived("from the dedicated IP")).source).toBe("127.0.0.2");
+      expect((await arrived("from the shared address")).source).toBe("127.0.0.1");
+    });
+
+    test("to a mailbox of ours arrives there", async () => {
+      await post.submit(ada, letter(ada.user, "to myself", ada.user));
+      expect(await post.subjects(ada, "to myself")).toContain("to myself");
+    });
+  });
+
+  describe("forwarding", () => {
+    test("sends a copy with a sender of our own (SRS), and brings its bounce back to the first sender", async () => {
+      const fay = await newMailbox("fay");
+      await agreedRule(account, "carol@elsewhere.example.org", { mailbox: fay.id });
+      await post.deliver(letter(fay.user, "a copy", "dan@example.net"));
+      await expectMail(fay, "a copy");
+      const copy = await arrived("a copy");
+      expect(copy.from).toMatch(/^SRS0[=+-].*@srs\.example\.test$/);
+      expect(copy.to).toEqual(["carol@elsewhere.example.org"]);
+      await post.deliver({
+        envelope: { from: "", to: copy.from },
+        ...letter(copy.from, "a bounce", "mailer@elsewhere.example.org"),
+      });
+      expect((await arrived("a bounce")).to).toEqual(["dan@example.net"]);
+      const forged = copy.from.replace(/^SRS0(.)..../, "SRS0$1aaaa");
+      await expect(
+        post.deliver({ envelope: { from: "", to: forged }, ...letter(forged, "relayed") }),
+      ).rejects.toMatchObject({ responseCode: 550 });
+    });
+
+    test("of an address that no mailbox has sends the letter on alone", async () => {
+      await agreedRule(account, "sal@elsewhere.example.org", { address: "sales", domain });
+      await post.deliver(letter(`sales@${domain}`, "to sales"));
+      expect((await arrived("to sales")).to).toEqual(["sal@elsewhere.example.org"]);
+    });
+  });
+
+  describe("a customer's own host", () => {
+    test("gets the mail of its domains signed, over TLS with its own certificate, and with our login only", async () => {
+      const { name } = await active(account);
+      const zoe = await newMailbox("zoe", {}, name);
+      await sendIp(account, "POST", `/${own.id}/domains/assign`, { domains: [name] });
+      await post.submit(zoe, letter("carol@example.org", "through the own host", zoe.user));
+      const find = () => host.letters.find(({ raw }) => raw.includes("Subject: through the own host"));
+      await expect.poll(find, { timeout }).toBeDefined();
+      expect(find()).toMatchObject({ from: zoe.user, user: own.id });
+      expect(await signatures(find() as Letter)).toEqual([`pass ${name}`]);
+      expect(internet.letters.filter(({ raw }) => raw.includes("through the own host"))).toEqual([]);
+    });
+
+    test("sends the mail, by the files in docs/dedicated-ips.md, and takes none without the login", async () => {
+      const name = firstOf(own).rdns ?? "";
+      const nextHop = `[127.0.0.1]:${internet.port}`;
+      const postfix = await startOwnHost({ name, login: own.relay_login, ...certificate, nextHop });
+      try {
+        await write({ update: ipKey(account.id, own.id), set: { relay: `127.0.0.1:${postfix.port}` } });
+        const { name: domainName } = await active(account);
+        const wim = await newMailbox("wim", {}, domainName);
+        await sendIp(account, "POST", `/${own.id}/domains/assign`, { domains: [domainName] });
+        await post.submit(wim, letter("carol@example.org", "sent by the host", wim.user));
+        const got = await arrived("sent by the host");
+        expect(got.raw.toString()).toContain(`by ${name} (Postfix) with ESMTPSA`);
+        expect(await signatures(got)).toEqual([`pass ${domainName}`]);
+        const tls = { ca: certificate.cert, servername: name };
+        const client = createTransport({ host: "127.0.0.1", port: postfix.port, requireTLS: true, tls });
+        expect(await refusal(() => client.sendMail(letter("carol@example.org", "relayed")))).toBe(554);
+      } finally {
+        await postfix.stop();
+      }
+    });
+
+    test("gets nothing while it shows a certificate of another name: the mail waits", async () => {
+      const impostor = await startSink(hostOptions(certificateFor("mail.impostor.example")));
+      await write({ update: ipKey(account.id, own.id), set: { relay: `127.0.0.1:${impostor.port}` } });
+      const { name } = await active(account);
+      const yan = await newMailbox("yan", {}, name);
+      await sendIp(account, "POST", `/${own.id}/domains/assign`, { domains: [name] });
+      await post.submit(yan, letter("carol@example.org", "to the impostor", yan.user));
+      await expect
+        .poll(() => post.log("postfix-out"), { timeout })
+        .toMatch(/own-host.*status=deferred \(Server certificate not/);
+      expect(impostor.letters).toEqual([]);
+      await impostor.stop();
+    });
+  });
+
+  /** Has the worker note what the changes of the account revoke, as the event bus does. */
+  async function publish(): Promise<void> {
+    for (const change of (await recorded(account)).toReversed()) {
+      if (revokingTypes.includes(change.type)) await noteRevocation({ detail: eventOf(change) });
+    }
+  }
+
+  /** Ends with the reply that a letter to or from a mailbox gets after a change. */
+  const becomes = (work: () => Promise<unknown>, code: number) =>
+    expect.poll(() => refusal(work), { timeout, interval: 300 }).toBe(code);
+
+  describe("the life of a mailbox", () => {
+    test("paused, it receives and does not send, and a session that was open may not send either", async () => {
+      const pat = await newMailbox("pat");
+      const session = post.session(pat);
+      await session.send(letter("carol@example.org", "before the pause", pat.user));
+      await call("PATCH", at(pat.id, "/active"), { active: false });
+      await publish();
+      expect(await refusal(() => post.submit(pat, letter("carol@example.org", "paused", pat.user)))).toBe(535);
+      await becomes(() => session.send(letter("carol@example.org", "paused", pat.user)), 535);
+      session.close();
+      expect(post.log("postfix-out")).toMatch(/reject: RCPT .* 421 4\.7\.0 .*Log in again/);
+      await post.deliver(letter(pat.user, "during the pause"));
+      await call("PATCH", at(pat.id, "/active"), { active: true });
+      await expectMail(pat, "during the pause");
+      await becomes(() => post.submit(pat, letter("carol@example.org", "after the pause", pat.user)), 0);
+    });
+
+    test("a session that a master password of the domain began may not send after that password is deleted", async () => {
+      const mel = await newMailbox("mel");
+      const master = await call("POST", "credentials", { name: "Scanner", domain, generate: true });
+      const session = post.session({ ...mel, pass: master.generated_secret });
+      await session.send(letter("carol@example.org", "by the master password", mel.user));
+      await call("DELETE", `credentials/${master.id}`);
+      await publish();
+      await becomes(() => session.send(letter("carol@example.org", "deleted", mel.user)), 535);
+      session.close();
+      expect(post.log("postfix-out")).toMatch(new RegExp(`421 4\\.7\\.0 .*Log in again.* from=<${mel.user}>`));
+    });
+
+    test("after a rotation the open sessions end, and only the new password lets in", async () => {
+      const rob = await newMailbox("rob");
+      const client = await post.reader(rob);
+      const closed = new Promise((settle) => void client.once("close", settle));
+      await call("POST", at(rob.id, "/rotate-password"));
+      await publish();
+      await closed;
+      await expect(post.reader(rob)).rejects.toThrow();
+      const { password: pass } = await call("POST", at(rob.id, "/reveal-credentials"));
+      expect(await post.subjects({ ...rob, pass })).toEqual([]);
+    });
+
+    test("deleted, it is refused; restored, its mail is there; purged, its mail is gone", async () => {
+      const del = await newMailbox("del");
+      await post.deliver(letter(del.user, "kept"));
+      await expectMail(del, "kept");
+      await call("DELETE", at(del.id));
+      await publish();
+      await becomes(() => post.deliver(letter(del.user, "too late")), 550);
+      await call("POST", at(del.id, "/restore"));
+      await becomes(() => post.deliver(letter(del.user, "restored")), 0);
+      await expectMail(del, "restored");
+      expect(await post.subjects(del)).toContain("kept");
+      await call("DELETE", at(del.id));
+      setClockAhead(8 * 86_400_000);
+      await purgeMailboxes().finally(() => setClockAhead(0));
+      await publish();
+      await expect.poll(() => existsSync(join(post.values.DIR, "store", account.id, del.id)), { timeout }).toBe(false);
+    });
+
+    test("full, a letter that tells its size is refused for now, and another one waits", async () => {
+      const tiny = await newMailbox("tiny", { quota_allowed: 1_048_576 });
+      const envelope = { from: "bob@example.net", to: tiny.user };
+      const big = { ...letter(tiny.user, "big"), text: "x".repeat(700_000), envelope };
+      await post.deliver(big);
+      await expectMail(tiny, "big");
+      expect(await refusal(() => post.deliver({ ...big, envelope: { ...envelope, size: 700_000 } }))).toBe(452);
+      await post.deliver(big);
+      await expect
+        .poll(() => post.log("postfix-mx"), { timeout })
+        .toMatch(new RegExp(`to=<${tiny.id}@.*status=deferred .*452 4\\.2\\.2`));
+    });
+  });
+
+  describe("reports to the API", () => {
+    test("tell the size of a mailbox, its letters sent and its last login", async () => {
+      const use = await newMailbox("use");
+      await post.deliver(letter(use.user, "to be counted"));
+      await expectMail(use, "to be counted");
+      await post.submit(use, letter(["carol@example.org", "dave@example.org"], "two recipients", use.user));
+      const usage = async () => {
+        const { messages, sent, last_login_at } = await call("GET", at(use.id, "/usage"));
+        return { messages, sent: sent.at(-1).count, hasLoggedIn: last_login_at !== null };
+      };
+      await expect.poll(usage, { timeout, interval: 300 }).toEqual({ messages: 1, sent: 2, hasLoggedIn: true });
+    });
+
+    test("tell a bounce of another server, and its address is not written to again", async () => {
+      const to = `bounce@${domain}.example.org`;
+      await post.submit(ada, letter(to, "will bounce", ada.user));
+      await expectMail(ada, "Undelivered Mail Returned to Sender");
+      const listed = async () => (await call("GET", "suppressions?page_size=100")).items;
+      await expect.poll(listed, { timeout, interval: 300 }).toContainEqual(expect.objectContaining({ email: to }));
+      const again = letter(to, "again", `ada+again@${domain}`);
+      expect(await refusal(() => post.submit(ada, again))).toBe(550);
+    });
+
+    test("come from no letter, because anybody can write one", async () => {
+      const to = `reports@${post.values["HOSTNAME"]}`;
+      expect(await refusal(() => post.deliver(letter(to, "a complaint")))).toBe(554);
+      expect(await refusal(() => post.deliver(letter("reports@reports", "a complaint")))).toBe(554);
+    });
+  });
+
+  describe("the API away", () => {
+    test("loses nothing: letters are refused for now or wait, and come when the API is back", async () => {
+      const amy = await newMailbox("amy");
+      // Postfix asks whether amy exists, and the answer is kept. Dovecot has not asked for her folder yet.
+      await post.asks(amy.user);
+      await doors.stop();
+      await post.deliver(letter(amy.user, "in the queue"));
+      await expect
+        .poll(() => post.log("postfix-mx"), { timeout })
+        .toMatch(new RegExp(`to=<${amy.id}@.*status=deferred`));
+      expect(await refusal(() => post.deliver(letter(`another@${domain}`, "during the stop")))).toBe(451);
+      expect(await refusal(() => post.submit(amy, letter("carol@example.org", "during the stop", amy.user)))).toBe(454);
+      const { user, pass: password } = amy;
+      const words = "Temporary server problem, try again later";
+      expect(await imapLogin(post.tlsAt("IMAPS"), { user, password })).toBe(`NO [UNAVAILABLE] ${words}`);
+      expect(await popLogin(post.tlsAt("POP3S"), { user, password })).toBe(`-ERR [SYS/TEMP] ${words}`);
+      await doors.start();
+      await expectMail(amy, "in the queue");
+    });
+  });
+});

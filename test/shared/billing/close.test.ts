@@ -1,0 +1,79 @@
+import { expect, test } from "vitest";
+
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { closeAccount } from "../../../shared/billing/close.ts";
+import { testTable } from "../../support/world.ts";
+import { newScene } from "./scene.ts";
+
+const table = testTable();
+
+/** An account of 15 January with three mailboxes. */
+async function sceneOfJanuary(money: number) {
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  if (money > 0) await scene.topUp(money);
+  return scene;
+}
+
+const noonOf = (day: string): Date => new Date(`${day}T12:00:00Z`);
+
+test("closing invoices the usage up to its day and pays it from the wallet, and tells what is left", async () => {
+  const { accountId, invoices, account, wallet } = await sceneOfJanuary(10_000);
+  const told = await closeAccount(table, accountId, noonOf("2026-02-10"));
+  const bills = await invoices();
+  expect(bills.map(({ period_start, period_end, total, status }) => [period_start, period_end, total, status])).toEqual(
+    [
+      ["2026-01-15", "2026-01-31", 494, "paid"],
+      ["2026-02-01", "2026-02-10", 321, "paid"],
+    ],
+  );
+  expect((await account()).status).toBe("closed");
+  expect((await wallet()).posted).toBe(10_000 - 494 - 321);
+  expect(told).toEqual({ open_invoices: [], owed: "0.00", wallet_balance: "91.85", held: "0.00" });
+});
+
+test("a final invoice that the wallet cannot pay stays open, and a payment pays it later", async () => {
+  const { accountId, invoices, account, topUp, on } = await sceneOfJanuary(0);
+  const told = await closeAccount(table, accountId, noonOf("2026-01-20"));
+  expect(told).toMatchObject({
+    open_invoices: [expect.stringMatching(/000001$/)],
+    owed: "1.74",
+    wallet_balance: "0.00",
+  });
+  expect((await account()).status).toBe("closed");
+  on("2026-01-22");
+  await topUp(1_000);
+  expect((await invoices()).map(({ status }) => status)).toEqual(["paid"]);
+  expect((await account()).status).toBe("closed");
+});
+
+test("closing twice, or eight times at once, makes one set of invoices", async () => {
+  const { accountId, invoices, wallet, events } = await sceneOfJanuary(10_000);
+  const close = () => closeAccount(table, accountId, noonOf("2026-02-10"));
+  const told = await Promise.all(Array.from({ length: 8 }, close));
+  expect(told).toEqual(told.map(() => told[0]));
+  await setAccountStatus(table, accountId, "closed", noonOf("2026-03-10"));
+  expect(await invoices()).toHaveLength(2);
+  expect((await wallet()).posted).toBe(10_000 - 494 - 321);
+  expect((await events()).filter((type) => type === "account.updated")).toHaveLength(1);
+});
+
+test("months that were never closed are invoiced one by one before an account is closed", async () => {
+  const { accountId, invoices } = await sceneOfJanuary(100_000);
+  await closeAccount(table, accountId, noonOf("2026-06-10"));
+  expect((await invoices()).map(({ period_end }) => period_end)).toEqual([
+    "2026-01-31",
+    "2026-02-28",
+    "2026-03-31",
+    "2026-04-30",
+    "2026-05-31",
+    "2026-06-10",
+  ]);
+});
+
+test("an account that the operator suspended is charged no mailbox when it is closed", async () => {
+  const { accountId, invoices } = await sceneOfJanuary(10_000);
+  await setAccountStatus(table, accountId, "suspended", noonOf("2026-01-15"));
+  await closeAccount(table, accountId, noonOf("2026-01-20"));
+  expect(await invoices()).toEqual([]);
+});

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+
+import { Accrual, accrualKey } from "../../../shared/billing/charges.ts";
+import { dayOf, plusDays, type Day } from "../../../shared/core/time.ts";
+import { deletedMailboxesOf } from "../../../shared/mail/mailboxes/deleted.ts";
+import { appendRows, readWhole, rowKey } from "../../../shared/table/ranked-list.ts";
+import { closeDays, use } from "../../support/billing.ts";
+import { write } from "../../support/domain-work.ts";
+import { at, home, send, stocked } from "../../support/mailboxes.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
+import { testTable, type Account } from "../../support/world.ts";
+
+const today = dayOf(new Date());
+
+async function scene(locals: string[]) {
+  const account = await newRoomyAccount();
+  const { name } = await home(account);
+  return { account, ids: await stocked(account, name, locals) };
+}
+
+const remove = (account: Account, id: string) => send(account, "DELETE", at(id));
+const restore = (account: Account, id: string) => send(account, "POST", at(id, "/restore"));
+
+/** Closes the days up to one, and tells how many mailboxes each day from today on has. */
+async function countedUpTo(account: Account, last: Day): Promise<number[]> {
+  await closeDays(account, last);
+  const { PK, SK } = accrualKey(account.id, today);
+  const rows = await testTable().between(PK, SK, accrualKey(account.id, last).SK);
+  return rows.map((row) => Accrual.parse(row).mailboxes);
+}
+
+test("a day counts the mailboxes that were deleted on it, the day after does not", async () => {
+  const { account, ids } = await scene(["ada", "bob", "cy"]);
+  for (const id of ids.slice(1)) expect((await remove(account, id)).status).toBe(200);
+  expect(await countedUpTo(account, today)).toEqual([3]);
+  expect(await countedUpTo(account, plusDays(today, 1))).toEqual([3, 1]);
+});
+
+test("a mailbox that is deleted before the daily run and restored after it is counted on both days, once each", async () => {
+  const { account, ids } = await scene(["ada", "bob"]);
+  for (const id of ids) await remove(account, id);
+  expect(await countedUpTo(account, today)).toEqual([2]);
+  for (const id of ids) expect((await restore(account, id)).status).toBe(200);
+  expect(await countedUpTo(account, plusDays(today, 1))).toEqual([2, 2]);
+  for (const id of ids) await remove(account, id);
+  for (const id of ids) await restore(account, id);
+  expect(await countedUpTo(account, plusDays(today, 2))).toEqual([2, 2, 2]);
+});
+
+test("days that are recorded late count a deleted mailbox from its creation to its deletion", async () => {
+  const { account, ids } = await scene(["ada", "bob", "cy"]);
+  for (const id of ids.slice(1)) await remove(account, id);
+  const [first, second, third] = [1, 2, 3].map((days) => plusDays(today, days)) as [Day, Day, Day];
+  const lives = [
+    { created_at: `${today}T00:00:00.000Z`, deleted_at: `${first}T23:59:59.999Z` },
+    { created_at: `${second}T00:00:00.000Z`, deleted_at: `${third}T00:00:00.000Z` },
+  ];
+  for (const [ordinal, set] of lives.entries()) {
+    await write({ update: rowKey(deletedMailboxesOf(account.id), ordinal), set });
+  }
+  expect(await countedUpTo(account, plusDays(third, 1))).toEqual([2, 2, 2, 2, 1]);
+});
+
+test("counts deleted mailboxes over many pages, and reads none that were deleted before", async () => {
+  const account = await newRoomyAccount();
+  await use(account, 1);
+  const table = testTable();
+  const yesterday = plusDays(today, -1);
+  for (const [day, rows] of [[yesterday, 40], ...Array.from({ length: 9 }, () => [today, 90] as const)] as const) {
+    const lives = Array.from({ length: rows }, () => ({
+      created_at: `${yesterday}T00:00:00.000Z`,
+      deleted_at: `${day}T12:00:00.000Z`,
+    }));
+    await table.commit(async () => {
+      const state = await readWhole(table, deletedMailboxesOf(account.id));
+      return { value: undefined, writes: appendRows(state, lives) };
+    });
+  }
+  expect(await countedUpTo(account, today)).toEqual([811]);
+});

@@ -1,0 +1,82 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { lineView } from "../../../shared/billing/charges.ts";
+import { vatTotal } from "../../../shared/billing/invoices/invoice.ts";
+import { changePlan, previewPlan } from "../../../shared/billing/plan.ts";
+import { money } from "../../../shared/core/money.ts";
+import { daysBetween, nextMonth, plusDays } from "../../../shared/core/time.ts";
+import type { Context } from "../../../shared/http/route.ts";
+import { sentKey } from "../../../shared/mail/usage/sent.ts";
+import { testTable } from "../../support/world.ts";
+import { newScene } from "./scene.ts";
+
+const table = testTable();
+const first = "2026-02-01";
+
+const asOwner = (context: Context): Context => ({
+  ...context,
+  permissions: { ...context.permissions, everything: true },
+});
+
+/** An account of a day in February with usage of every kind, and what becomes of its plan. */
+const lives = fc.record({
+  created: fc.nat(27).map((days) => plusDays(first, days)),
+  /** Days from the account's creation to the change, within the month. */
+  changedAfter: fc.nat(27),
+  /** Days from the change to the new plan's first day; undefined for the default. */
+  beginsAfter: fc.option(fc.integer({ min: 1, max: 45 }), { nil: undefined }),
+  begunOn: fc.constantFrom("per_mailbox", "per_dedicated_ip"),
+  usage: fc.record({ mailboxes: fc.nat(5_000), dedicated_ips: fc.nat(3) }),
+  mails: fc.nat(20_000),
+  isRecordedDaily: fc.boolean(),
+});
+
+test("the invoices that a preview of a plan predicts are those that are made, if the usage stays the same", async () => {
+  const check = async (life: typeof lives extends fc.Arbitrary<infer Life> ? Life : never) => {
+    const { created, changedAfter, beginsAfter, begunOn, usage, mails, isRecordedDaily } = life;
+    const last = plusDays(nextMonth(first), -1);
+    const target = begunOn === "per_mailbox" ? "per_dedicated_ip" : "per_mailbox";
+    const scene = await newScene(created);
+    const { accountId, context } = scene;
+    const send = (from: string, to: string) =>
+      Promise.all(
+        daysBetween(from, to).map((day) => table.attempt({ put: { ...sentKey(accountId, day), count: mails } })),
+      );
+    if (begunOn !== "per_mailbox") await changePlan(accountId, begunOn, undefined, context);
+    await scene.use(usage);
+    const wanted = plusDays(created, changedAfter);
+    const today = wanted > last ? last : wanted;
+    if (mails > 0) await send(created, plusDays(today, -1));
+    scene.on(today);
+    if (isRecordedDaily) await scene.run(plusDays(today, -1));
+    const from = beginsAfter === undefined ? undefined : plusDays(today, beginsAfter);
+    const { preview, ...answer } = await previewPlan(accountId, target, from, asOwner(context));
+    expect((await scene.state())?.plans ?? []).not.toContainEqual(expect.objectContaining({ plan_id: target, from }));
+    expect(await changePlan(accountId, target, from, context)).toEqual(answer);
+    const end = plusDays(nextMonth(nextMonth(first)), -1);
+    const hasMeasure = created < today;
+    if (mails > 0 && hasMeasure) await send(today, end);
+    scene.on(plusDays(end, 1));
+    await scene.run(end);
+    const invoices = await scene.invoices();
+    const costs = [preview?.this_period, preview?.next_period];
+    expect(costs.flatMap((cost) => (cost && cost.total !== "0.00" ? cost : []))).toEqual(
+      invoices.map(({ period_start, period_end, lines, total, ...invoice }) => ({
+        period_start,
+        period_end,
+        lines: lines.map(lineView),
+        vat: money(vatTotal(invoice)),
+        total: money(total),
+      })),
+    );
+    expect(preview).toMatchObject({ charged_now: "0.00", held_now: "0.00", missing: "0.00" });
+  };
+  await fc.assert(fc.asyncProperty(lives, check), { numRuns: 12 });
+});
+
+test("the balance and the costs of the periods are for those who may see the billing", async () => {
+  const { accountId, context } = await newScene(first);
+  const { preview } = await previewPlan(accountId, "per_dedicated_ip", undefined, context);
+  expect(preview).toMatchObject({ this_period: null, next_period: null, available: null });
+});

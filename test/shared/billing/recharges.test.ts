@@ -1,0 +1,333 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { closeAccount } from "../../../shared/billing/close.ts";
+import { rechargeRetryDays } from "../../../shared/wallet/catalogue.ts";
+import { testTable } from "../../support/world.ts";
+import { newRechargeScene } from "./recharge-scene.ts";
+import { purchase } from "./scene.ts";
+
+const spend = (amount: number) => ({ kind: "transfer" as const, ...purchase(randomUUID(), amount) });
+type Scene = Awaited<ReturnType<typeof newRechargeScene>>;
+
+/** Spends until the wallet is below the threshold, and lets the watch and the worker run. */
+async function runLow(scene: Scene, amount = 1_500): Promise<void> {
+  await scene.post(spend(amount));
+  await scene.watch();
+  await scene.sweep();
+}
+
+const rechargesOf = async (scene: Scene) =>
+  (await scene.changes("billing.recharge.")).map(({ type, after }) => [type.split(".").at(-1), after["amount"]]);
+
+test("a wallet below the threshold is recharged once, and nothing happens above it", async () => {
+  const scene = await newRechargeScene();
+  await scene.watch();
+  await scene.sweep();
+  expect(await scene.balance()).toBe("30.00");
+  await runLow(scene);
+  await Promise.all([scene.watch(), scene.watch(), scene.sweep(), scene.sweep()]);
+  expect(await scene.balance()).toBe("40.00");
+  expect(await rechargesOf(scene)).toEqual([["succeeded", "25.00"]]);
+  expect(await scene.settings()).toMatchObject({
+    state: "ready",
+    month_amount: "25.00",
+    month_count: 1,
+    last_recharge: { status: "succeeded", amount: "25.00" },
+  });
+});
+
+test.each(["before", "after"] as const)(
+  "a charge whose request fails %s it is made is made once, under one id",
+  async (fault) => {
+    const scene = await newRechargeScene();
+    scene.faults.push(fault);
+    await runLow(scene);
+    expect(await scene.balance()).toBe("15.00");
+    expect(await scene.settings()).toMatchObject({ state: "running" });
+    scene.on("2026-03-03");
+    await scene.sweep();
+    expect(await scene.balance()).toBe("40.00");
+    expect(new Set(scene.charges.map(({ id }) => id)).size).toBe(1);
+  },
+);
+
+test("a webhook and an answer of one charge credit it once, whichever comes first", async () => {
+  const scene = await newRechargeScene();
+  scene.faults.push("after");
+  await runLow(scene);
+  const [charge] = scene.charges;
+  if (!charge) throw new Error("nothing was charged");
+  const event = { ...charge, id: "evt_1", type: "charge" as const, chargeId: charge.id ?? "", isSucceeded: true };
+  await Promise.all([scene.tell(event), scene.tell({ ...event, id: "evt_2" })]);
+  scene.on("2026-03-03");
+  await scene.sweep();
+  await scene.tell(event);
+  expect(await scene.balance()).toBe("40.00");
+  expect(await rechargesOf(scene)).toEqual([["succeeded", "25.00"]]);
+});
+
+test("the amounts of a month stay within the cap and the count, also when two processes watch at once", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ monthly_cap: "60.00" });
+  for (let round = 0; round < 4; round++) {
+    const { posted } = await scene.wallet();
+    if (posted > 500) await scene.post(spend(posted - 500));
+    await Promise.all([scene.watch(), scene.watch()]);
+    await scene.sweep();
+  }
+  expect(await rechargesOf(scene)).toEqual([
+    ["succeeded", "25.00"],
+    ["succeeded", "25.00"],
+  ]);
+  expect(await scene.settings()).toMatchObject({ state: "cap_reached", month_amount: "50.00" });
+  await scene.update({ monthly_cap: "100.00", max_per_month: 2 });
+  await scene.watch();
+  expect(await scene.settings()).toMatchObject({ state: "cap_reached", month_count: 2 });
+  scene.on("2026-04-01");
+  await scene.watch();
+  await scene.sweep();
+  expect(await scene.settings()).toMatchObject({ state: "ready", month_amount: "25.00", month_count: 1 });
+});
+
+test("a declined charge is tried again after 1, 3 and 5 days, and then switched off, with an event each time", async () => {
+  const scene = await newRechargeScene("declined");
+  await runLow(scene);
+  const days = ["2026-03-03", "2026-03-05", "2026-03-07"];
+  expect(rechargeRetryDays).toHaveLength(days.length);
+  for (const [index, day] of days.entries()) {
+    expect(await rechargesOf(scene)).toHaveLength(index + 1);
+    expect(await scene.settings()).toMatchObject({ state: "waiting", month_amount: "0.00", month_count: 0 });
+    await scene.watch();
+    await scene.sweep();
+    expect(await rechargesOf(scene)).toHaveLength(index + 1);
+    scene.on(day);
+    await scene.sweep();
+    await scene.sweep();
+  }
+  expect((await rechargesOf(scene)).map(([verb]) => verb)).toEqual([
+    "failed",
+    "failed",
+    "failed",
+    "failed",
+    "disabled",
+  ]);
+  expect(await scene.settings()).toMatchObject({ enabled: false, state: "off" });
+  expect(await scene.balance()).toBe("15.00");
+});
+
+test("a new card ends the wait after a declined one", async () => {
+  const scene = await newRechargeScene("declined");
+  await runLow(scene);
+  scene.on("2026-03-02", "19:00");
+  await scene.enter("works");
+  await scene.watch();
+  await scene.sweep();
+  expect(await scene.balance()).toBe("40.00");
+});
+
+test("switching off and on brings no attempt forward", async () => {
+  const scene = await newRechargeScene("declined");
+  await runLow(scene);
+  const before = await scene.settings();
+  for (let time = 0; time < 3; time++) {
+    await scene.update({ enabled: false });
+    await scene.update({ enabled: true });
+    await scene.watch();
+    await scene.sweep();
+  }
+  expect(scene.charges).toHaveLength(1);
+  expect(await scene.settings()).toEqual(before);
+});
+
+test("four charges are tried on a day at most, whatever cards are saved, and again on the next day", async () => {
+  const scene = await newRechargeScene("declined");
+  await runLow(scene);
+  for (let hour = 13; hour < 19; hour++) {
+    scene.on("2026-03-02", `${hour}:00`);
+    await scene.enter("declined");
+    await scene.update({ enabled: false });
+    await scene.update({ enabled: true });
+    await scene.watch();
+    await scene.sweep();
+  }
+  expect(scene.charges).toHaveLength(4);
+  expect(await scene.settings()).toMatchObject({ state: "waiting", retry_at: "2026-03-03T00:00:00.000Z" });
+  scene.on("2026-03-02", "19:00");
+  await scene.enter("works");
+  scene.on("2026-03-03");
+  await scene.sweep();
+  await scene.sweep();
+  expect(scene.charges).toHaveLength(5);
+  expect(await scene.balance()).toBe("40.00");
+});
+
+test.each<[string, (scene: Scene) => Promise<unknown>]>([
+  ["recharges are switched off", (scene) => scene.update({ enabled: false })],
+  ["the account is closed", (scene) => closeAccount(testTable(), scene.accountId, scene.work.now())],
+])("a recharge that waits for its charge takes no money once %s", async (_, end) => {
+  const scene = await newRechargeScene();
+  await scene.post(spend(1_500));
+  await scene.watch();
+  await end(scene);
+  await scene.sweep();
+  await scene.sweep();
+  expect(scene.charges).toEqual([]);
+  expect(await rechargesOf(scene)).toEqual([]);
+  expect(await scene.settings()).toMatchObject({
+    month_amount: "0.00",
+    month_count: 0,
+    last_recharge: { status: "failed" },
+  });
+});
+
+test("a charge that needs the payer opens a page for the amount, whose payment is a top-up", async () => {
+  const scene = await newRechargeScene("confirm");
+  await runLow(scene);
+  const [told] = await scene.changes("billing.recharge.action_required");
+  const url = String(told?.after["action_url"]);
+  expect(url).toContain("/_local/checkout/cs_local_");
+  const checkoutId = url.split("/").at(-1) ?? "";
+  const { reference } = await scene.work.payments.getCheckout(checkoutId);
+  await scene.pay({ checkoutId, reference, amount: 2_500 });
+  expect(await scene.balance()).toBe("40.00");
+  await scene.watch();
+  scene.on("2026-03-10");
+  await scene.sweep();
+  expect(await scene.balance()).toBe("40.00");
+  expect(await scene.settings()).toMatchObject({ state: "ready", month_amount: "0.00" });
+});
+
+test("an invoice that the wallet cannot pay is paid by a recharge of what is missing", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ threshold: "0.01" });
+  await scene.use({ mailboxes: 20 });
+  scene.on("2026-04-01");
+  await scene.run("2026-03-31");
+  expect(await scene.account()).toMatchObject({ status: "past_due" });
+  const [invoice] = await scene.invoices();
+  expect(invoice?.total).toBeGreaterThan(5_500);
+  await scene.watch();
+  await scene.sweep();
+  expect(await scene.account()).toMatchObject({ status: "active" });
+  expect(await rechargesOf(scene)).toEqual([["succeeded", ((invoice?.total ?? 0) / 100 - 30).toFixed(2)]]);
+  expect(await scene.balance()).toBe("0.00");
+});
+
+test("a low balance is told once, and again after it was above the threshold", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ enabled: false });
+  const told = async () => (await scene.changes("billing.wallet.low_balance")).map(({ after }) => after["available"]);
+  await scene.post(spend(2_800));
+  expect(await told()).toEqual([]);
+  await scene.watch();
+  await Promise.all([scene.watch(), scene.watch()]);
+  expect(await told()).toEqual([]);
+  await scene.post(spend(150));
+  await scene.watch();
+  await scene.watch();
+  expect(await told()).toEqual(["0.50"]);
+  await scene.topUp(1_000);
+  await scene.watch();
+  await scene.post(spend(1_000));
+  await scene.watch();
+  expect(await told()).toEqual(["0.50", "0.50"]);
+});
+
+test("7 days and 1 day before the month ends too dear, and before a suspension, there is one notice each", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ enabled: false });
+  await scene.use({ mailboxes: 30 });
+  const notices = async () =>
+    (await scene.changes("billing.wallet.")).flatMap(({ type, after }) =>
+      type.endsWith("_soon") ? [[type.split(".").at(-1), after["days"], after["due_on"] ?? after["suspends_on"]]] : [],
+    );
+  for (let day = 3; day <= 31; day++) {
+    scene.on(`2026-03-${String(day).padStart(2, "0")}`);
+    await scene.run(`2026-03-${String(day - 1).padStart(2, "0")}`);
+    await scene.notices();
+    await scene.notices();
+  }
+  expect(await notices()).toEqual([
+    ["past_due_soon", 7, "2026-04-01"],
+    ["past_due_soon", 1, "2026-04-01"],
+  ]);
+  const [first] = await scene.changes("billing.wallet.past_due_soon");
+  for (let day = 1; day <= 16; day++) {
+    scene.on(`2026-04-${String(day).padStart(2, "0")}`);
+    await scene.run(day === 1 ? "2026-03-31" : `2026-04-${String(day - 1).padStart(2, "0")}`);
+    await scene.notices();
+  }
+  const [invoice] = await scene.invoices();
+  expect(first?.after["expected_charge"]).toBe(invoice?.amount);
+  expect((await notices()).slice(2)).toEqual([
+    ["suspension_soon", 7, "2026-04-15"],
+    ["suspension_soon", 1, "2026-04-15"],
+  ]);
+  expect(await scene.account()).toMatchObject({ status: "suspended" });
+});
+
+const refund = (accountId: string, refunded: number) => ({
+  id: randomUUID(),
+  type: "refund" as const,
+  paymentId: "pi_1",
+  accountId,
+  refunded,
+  currency: "USD",
+});
+
+test("refunds leave the wallet by their sum, in whatever order and however often they are reported", async () => {
+  const scene = await newRechargeScene();
+  for (const sum of [500, 1_200, 500, 1_200, 800]) await scene.tell(refund(scene.accountId, sum));
+  expect(await scene.balance()).toBe("18.00");
+  const amounts = (await scene.changes("billing.refund.")).map(({ after }) => String(after["amount"]));
+  expect(amounts.toSorted()).toEqual(["5.00", "7.00"]);
+});
+
+const dispute = (accountId: string, status: "open" | "won" | "lost") => ({
+  id: randomUUID(),
+  type: "dispute" as const,
+  disputeId: "du_1",
+  paymentId: "pi_1",
+  accountId,
+  amount: 3_000,
+  currency: "USD",
+  status,
+  reason: "fraudulent",
+});
+
+test("a dispute of money that is spent makes the account owe the rest, and the next top-up pays it", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ enabled: false });
+  await scene.post(spend(2_000));
+  await scene.tell(dispute(scene.accountId, "open"));
+  await scene.tell(dispute(scene.accountId, "open"));
+  expect(await scene.wallet()).toMatchObject({ posted: 0, available: 0 });
+  expect(await scene.state()).toMatchObject({ owed: 2_000 });
+  expect(await scene.account()).toMatchObject({ status: "past_due" });
+  expect((await scene.changes("billing.dispute."))[0]).toMatchObject({
+    type: "billing.dispute.opened",
+    after: { amount: "30.00", owed: "20.00" },
+  });
+  await scene.topUp(500);
+  expect(await scene.state()).toMatchObject({ owed: 1_500 });
+  expect(await scene.account()).toMatchObject({ status: "past_due" });
+  await scene.topUp(2_000);
+  expect(await scene.state()).toMatchObject({ owed: 0 });
+  expect(await scene.account()).toMatchObject({ status: "active" });
+  expect(await scene.balance()).toBe("5.00");
+});
+
+test.each<["won" | "lost", string]>([
+  ["won", "30.00"],
+  ["lost", "0.00"],
+])("a dispute that is %s leaves %s, in whichever order it is reported", async (status, left) => {
+  for (const order of [["open", status] as const, [status, "open"] as const]) {
+    const scene = await newRechargeScene();
+    await scene.update({ enabled: false });
+    for (const one of [...order, status]) await scene.tell(dispute(scene.accountId, one));
+    expect(await scene.balance()).toBe(left);
+    expect((await scene.state())?.owed ?? 0).toBe(0);
+  }
+});

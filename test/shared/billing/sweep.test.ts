@@ -1,0 +1,221 @@
+import { randomUUID } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { createAccount, setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { billingQueue, closableAt, lastClosable } from "../../../shared/billing/due.ts";
+import { queueAccounts, sweepBilling, type ShardResult } from "../../../shared/billing/sweep.ts";
+import { dayMs, minuteMs, plusDays } from "../../../shared/core/time.ts";
+import { BillingState, stateKey } from "../../../shared/wallet/state.ts";
+import {
+  createMemoryStore,
+  everything,
+  type MemoryStore,
+  openMemoryTable,
+  type Step,
+} from "../../support/memory-table.ts";
+import { addUsage } from "../../support/usage.ts";
+
+const created = "2026-01-20";
+
+type Line = { level: string; message: string; fields: Record<string, unknown> };
+
+/** A table of its own with accounts of 20 January, each with a mailbox, and a clock. */
+async function newScene(count: number, { isQueued = true } = {}) {
+  const store = createMemoryStore();
+  const table = openMemoryTable(store);
+  const clock = { at: new Date(`${created}T12:00:00Z`) };
+  const now = (): Date => clock.at;
+  const lines: Line[] = [];
+  const note =
+    (level: string) =>
+    (message: string, fields = {}): void =>
+      void lines.push({ level, message, fields });
+  const log = { debug: note("debug"), info: note("info"), error: note("error") };
+  const client = { id: randomUUID(), name: "A client" };
+  const ids = Array.from({ length: count }, () => randomUUID());
+  for (const id of ids) {
+    await createAccount(table, { id, client, name: "An account", ownerId: randomUUID() }, now());
+    await addUsage(table, id, { mailboxes: 1 });
+  }
+  if (isQueued) await queueAccounts({ table, now });
+  const sweepBy = (by: typeof table, bounds = {}) =>
+    sweepBilling({ table: by, now, log, requestId: randomUUID() }, bounds);
+  return {
+    store,
+    table,
+    ids,
+    lines,
+    now,
+    /** Moves the clock to a time of a day. */
+    at: (day: string, time = "12:00:00") => void (clock.at = new Date(`${day}T${time}Z`)),
+    pass: (ms: number) => void (clock.at = new Date(clock.at.getTime() + ms)),
+    sweep: (bounds = {}) => sweepBy(table, bounds),
+    sweepBy,
+    closedDays: async () => {
+      const states = await Promise.all(ids.map((id) => table.get(stateKey(id), BillingState)));
+      return states.map((state) => state && plusDays(state.accrue_from, -1));
+    },
+  };
+}
+
+/** The tasks in the queue: account and due time. */
+const queueOf = (store: MemoryStore): [account: string, at: string][] =>
+  everything(store)
+    .filter(({ PK, SK }) => PK.startsWith(`${billingQueue.name}#`) && !SK.startsWith("~"))
+    .map(({ SK }) => SK.split("#"))
+    .map(([at = "", id = ""]): [string, string] => [id, at])
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+
+const each = <T>(ids: readonly string[], value: T): [string, T][] =>
+  ids.toSorted().map((id): [string, T] => [id, value]);
+
+const sum = (results: readonly ShardResult[], member: "closed" | "failed" | "waiting" | "behind"): number =>
+  results.reduce((total, result) => total + result[member], 0);
+
+const invoicesIn = (store: MemoryStore): number =>
+  everything(store).filter(({ SK }) => SK.startsWith("LIST#invoices#ROW#")).length;
+
+test("an account is closed 20 minutes after the end of the day, and waits for the next day then", async () => {
+  const { store, ids, at, sweep, closedDays } = await newScene(3);
+  expect(queueOf(store)).toEqual(each(ids, `2026-01-21T00:20:00.000Z`));
+  at("2026-01-21", "00:19:59");
+  expect(await sweep()).toEqual([]);
+  at("2026-01-21", "00:20:00");
+  expect(sum(await sweep(), "closed")).toBe(3);
+  expect(await closedDays()).toEqual([created, created, created]);
+  expect(queueOf(store)).toEqual(each(ids, closableAt("2026-01-21")));
+  expect(await sweep()).toEqual([]);
+});
+
+test("days that were skipped are closed by one run, month by month", async () => {
+  const { store, ids, at, sweep, closedDays } = await newScene(2);
+  at("2026-04-10");
+  expect(sum(await sweep(), "closed")).toBe(2);
+  expect(await closedDays()).toEqual(["2026-04-09", "2026-04-09"]);
+  expect(queueOf(store)).toEqual(each(ids, closableAt("2026-04-10")));
+  expect(invoicesIn(store)).toBe(6);
+});
+
+test("an account that fails is tried again later and later, and no other account waits for it", async () => {
+  const { store, table, ids, lines, at, pass, sweep, closedDays } = await newScene(4);
+  const [bad = ""] = ids;
+  await table.attempt({ put: { ...stateKey(bad), plans: "broken", version: 1 } });
+  at("2026-02-01", "00:20:00");
+  const first = await sweep();
+  expect([sum(first, "closed"), sum(first, "failed")]).toEqual([3, 1]);
+  expect(lines.filter(({ level }) => level === "error")).toMatchObject([
+    { message: "billing day failed", fields: { account_id: bad, failures: 1 } },
+  ]);
+  pass(4 * minuteMs);
+  const early = await sweep();
+  expect([sum(early, "failed"), sum(early, "waiting")]).toEqual([0, 1]);
+  pass(minuteMs);
+  expect(sum(await sweep(), "failed")).toBe(1);
+  pass(9 * minuteMs);
+  expect(sum(await sweep(), "failed")).toBe(0);
+  await table.attempt({ delete: stateKey(bad) });
+  pass(minuteMs);
+  expect(sum(await sweep(), "closed")).toBe(1);
+  expect(await closedDays()).toEqual(ids.map(() => "2026-01-31"));
+  expect(queueOf(store)).toEqual(each(ids, closableAt("2026-02-01")));
+});
+
+test("accounts that wait for another try do not keep a run from those behind them", async () => {
+  const { table, ids, at, sweep } = await newScene(8);
+  for (const id of ids.slice(0, 6)) await table.attempt({ put: { ...stateKey(id), plans: "broken", version: 1 } });
+  at("2026-02-01");
+  expect(sum(await sweep({ pageSize: 1, budgetMs: 60_000 }), "closed")).toBe(2);
+});
+
+test("a run says how many accounts wait for more than a day", async () => {
+  const { table, ids, lines, at, pass, sweep } = await newScene(2);
+  await table.attempt({ put: { ...stateKey(ids[0] ?? ""), plans: "broken", version: 1 } });
+  at("2026-01-21", "00:20:00");
+  expect(sum(await sweep(), "behind")).toBe(0);
+  pass(dayMs + 1);
+  expect(sum(await sweep(), "behind")).toBe(1);
+  expect(
+    lines.filter(({ message, fields }) => message === "billing shard closed" && fields["behind"] === 1),
+  ).toHaveLength(1);
+});
+
+test("a run ends when its time is over, and the next one goes on", async () => {
+  const { at, sweep, closedDays, ids } = await newScene(3);
+  at("2026-01-21");
+  expect(await sweep({ budgetMs: -1 })).toEqual([]);
+  expect(sum(await sweep(), "closed")).toBe(3);
+  expect(await closedDays()).toEqual(ids.map(() => created));
+});
+
+test("two workers share the shards: each account is closed by one of them", async () => {
+  const { at, sweep, store } = await newScene(12);
+  at("2026-02-01");
+  const results = (await Promise.all([sweep(), sweep()])).flat();
+  expect([sum(results, "closed"), sum(results, "failed")]).toEqual([12, 0]);
+  expect(invoicesIn(store)).toBe(12);
+});
+
+test("a worker may die at any await: after its claim has ended, another one goes on, and bills each month once", async () => {
+  const never = new Promise<undefined>(() => undefined);
+  for (let place = 0, hasDied = true; hasDied; place += 3) {
+    const scene = await newScene(2, { isQueued: false });
+    const { store, ids, at, pass, sweep, sweepBy, closedDays } = scene;
+    at("2026-02-01");
+    let steps = 0;
+    hasDied = false;
+    let died: () => void = () => undefined;
+    const death = new Promise<void>((resolve) => (died = resolve));
+    const step: Step = () => {
+      if (steps++ < place) return Promise.resolve(undefined);
+      hasDied = true;
+      died();
+      return never;
+    };
+    await Promise.race([sweepBy(openMemoryTable(store, { step }), { atOnce: 1 }), death]);
+    pass(7 * minuteMs);
+    await sweep();
+    expect([place, await closedDays()]).toEqual([place, ids.map(() => "2026-01-31")]);
+    expect(queueOf(store)).toEqual(each(ids, closableAt("2026-02-01")));
+    expect(invoicesIn(store)).toBe(2);
+  }
+});
+
+test("accounts of earlier versions get into the queue, and a pass that was interrupted goes on", async () => {
+  const { store, table, ids, now, at, sweep, closedDays } = await newScene(120, { isQueued: false });
+  for (const [id, due] of queueOf(store)) {
+    const { PK = "" } = everything(store).find(({ SK }) => SK === `${due}#${id}`) ?? {};
+    await table.attempt({ delete: { PK, SK: `${due}#${id}` } });
+  }
+  expect(queueOf(store)).toEqual([]);
+  let calls = 0;
+  expect(await queueAccounts({ table, now }, () => calls++ > 0)).toBe(50);
+  expect(queueOf(store)).toHaveLength(50);
+  at("2026-01-21");
+  expect(sum(await sweep(), "closed")).toBe(120);
+  expect(await closedDays()).toEqual(ids.map(() => created));
+  expect(queueOf(store)).toEqual(each(ids, closableAt("2026-01-21")));
+  expect(await queueAccounts({ table, now })).toBe(0);
+});
+
+test("a task for a day that was closed already leaves the queue", async () => {
+  const { store, table, ids, at, sweep } = await newScene(1);
+  const task = everything(store).find(({ SK }) => SK.endsWith(`#${ids[0]}`) && SK.startsWith("2026"));
+  at("2026-01-21");
+  await sweep();
+  await table.attempt({ put: { ...task, PK: task?.PK ?? "", SK: task?.SK ?? "" } });
+  expect(queueOf(store)).toHaveLength(2);
+  expect(sum(await sweep(), "closed")).toBe(1);
+  expect(queueOf(store)).toEqual(each(ids, closableAt("2026-01-21")));
+});
+
+test("a closed account leaves the queue", async () => {
+  const { store, table, ids, now } = await newScene(2);
+  await setAccountStatus(table, ids[0] ?? "", "closed", now());
+  expect(queueOf(store).map(([id]) => id)).toEqual([ids[1]]);
+});
+
+test("a day can be closed from 20 minutes after its end on", () => {
+  expect(lastClosable(new Date("2026-03-01T00:19:59.999Z"))).toBe("2026-02-27");
+  expect(lastClosable(new Date("2026-03-01T00:20:00.000Z"))).toBe("2026-02-28");
+});

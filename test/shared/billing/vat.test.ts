@@ -1,0 +1,288 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import {
+  planCreditNote,
+  StoredCreditNote,
+  creditNotesOf,
+  type Credit,
+} from "../../../shared/billing/invoices/credit-note.ts";
+import { newSeries, vatTotal } from "../../../shared/billing/invoices/invoice.ts";
+import { changePlan } from "../../../shared/billing/plan.ts";
+import { refreshVatId, updateProfile } from "../../../shared/billing/profile.ts";
+import { walletBalance } from "../../../shared/billing/views.ts";
+import { postedOf } from "../../../shared/ledger/balance.ts";
+import { checkLedger } from "../../../shared/ledger/check.ts";
+import { readBalance } from "../../../shared/ledger/ledger.ts";
+import { readRows } from "../../../shared/table/ranked-list.ts";
+import { readProfile } from "../../../shared/wallet/profile.ts";
+import { purchaseHold } from "../../../shared/wallet/purchase.ts";
+import { readVatRule } from "../../../shared/wallet/vat.ts";
+import { walletOf } from "../../../shared/wallet/wallet.ts";
+import { useVat } from "../../support/vat.ts";
+import { testTable } from "../../support/world.ts";
+import { newScene } from "./scene.ts";
+
+const table = testTable();
+type Scene = Awaited<ReturnType<typeof newScene>>;
+
+const german = { name: "Beispiel GmbH", city: "Berlin", country: "DE", vat_id: "DE136695976" };
+const valid = { ask: async () => "valid" as const };
+const away = { ask: async () => "unavailable" as const };
+const unknown = { ask: async () => "invalid" as const };
+
+const profileOf = (
+  { accountId, context }: Scene,
+  update: object,
+  register = valid as Parameters<typeof updateProfile>[3],
+) => updateProfile(accountId, update, context, register);
+
+/** Buys something at a price without VAT, and captures the money. */
+async function buy({ accountId, post }: Scene, id: string, price: number): Promise<void> {
+  const bought = { id, price, code: "domain", description: `Registration of ${id}` };
+  await post(purchaseHold(bought, await readVatRule(table, accountId)));
+  await post({ kind: "capture", id });
+}
+
+const posted = async ({ accountId }: Scene, account: string): Promise<number> =>
+  postedOf(await readBalance(table, walletOf(accountId), account));
+
+const credit = ({ accountId, context }: Scene, id: string, invoiceId: string, given: Credit = {}) =>
+  context.commit(() =>
+    planCreditNote(table, accountId, { id, invoiceId, reason: "A mistake", ...given }, context.now()),
+  );
+
+const notesIn = async ({ accountId }: Scene): Promise<StoredCreditNote[]> =>
+  (await readRows(table, creditNotesOf(accountId), { skip: 0, take: 100 })).rows.map((row) =>
+    StoredCreditNote.parse(row),
+  );
+
+test("usage and purchases of a month are on one invoice, with the VAT of each; the purchases are paid already", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  await scene.topUp(100_000);
+  await buy(scene, "example.ie", 1_000);
+  await profileOf(scene, { name: "Beispiel GmbH", city: "Berlin", country: "DE" });
+  scene.on("2026-01-20");
+  await buy(scene, "example.de", 999);
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [invoice, ...others] = await scene.invoices();
+  expect(others).toEqual([]);
+  expect(invoice).toMatchObject({
+    number: `${newSeries(scene.accountId)}-000001`,
+    status: "paid",
+    vat: [
+      { treatment: "oss", country: "DE", rate: 1_900, net: 494 + 999, amount: 94 + 190 },
+      { treatment: "domestic", country: "IE", rate: 2_300, net: 1_000, amount: 230 },
+    ],
+    prepaid: 1_230 + 1_189,
+    total: 494 + 94 + 1_230 + 1_189,
+    buyer: { name: "Beispiel GmbH", lines: ["Berlin", "DE"] },
+    seller: { vat_id: "IE6433435F" },
+    national_vat: { currency: "EUR", rate: "0.86", amount: Math.round(514 * 0.86) },
+  });
+  expect(invoice?.lines.map(({ supplied_on }) => supplied_on)).toEqual([undefined, "2026-01-15", "2026-01-20"]);
+  expect(await posted(scene, "vat")).toBe(514);
+  expect((await scene.wallet()).posted).toBe(100_000 - 494 - 94 - 1_230 - 1_189);
+});
+
+test("a business elsewhere in the EU pays no VAT, and the invoice says why", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  await scene.topUp(100_000);
+  await profileOf(scene, german);
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [invoice] = await scene.invoices();
+  expect(invoice).toMatchObject({ total: 494, vat: [{ treatment: "reverse_charge", amount: 0 }] });
+  expect(invoice?.buyer).toMatchObject({ vat_id: "DE136695976" });
+  expect(await posted(scene, "vat")).toBe(0);
+});
+
+test("an account that only bought something gets an invoice that is paid already", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await scene.topUp(100_000);
+  await changePlan(scene.accountId, "per_dedicated_ip", undefined, scene.context);
+  await buy(scene, "example.com", 1_000);
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [invoice] = await scene.invoices();
+  expect(invoice).toMatchObject({ status: "paid", total: 1_230, prepaid: 1_230 });
+  expect(await scene.transactions()).toHaveLength(2);
+});
+
+test("without settings nothing has VAT, and purchases are on the invoice all the same", async () => {
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  await scene.topUp(100_000);
+  await buy(scene, "example.com", 1_000);
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [invoice] = await scene.invoices();
+  expect(invoice).toMatchObject({ total: 1_494, prepaid: 1_000, status: "paid" });
+  expect(invoice).not.toHaveProperty("vat");
+  expect(await posted(scene, "vat")).toBe(0);
+});
+
+test("what is accrued has its VAT, and an open invoice is due without its purchases", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  await scene.topUp(1_230);
+  await buy(scene, "example.com", 1_000);
+  scene.on("2026-02-01");
+  await scene.run("2026-01-30");
+  const before = await walletBalance(scene.accountId, scene.context);
+  expect(before).toMatchObject({ balance: "0.00" });
+  await scene.run("2026-01-31");
+  expect(await walletBalance(scene.accountId, scene.context)).toMatchObject({ accrued_charges: "6.08" });
+  expect(await scene.invoices()).toMatchObject([{ status: "open", total: 494 + 114 + 1_230 }]);
+  await scene.topUp(608);
+  expect(await scene.invoices()).toMatchObject([{ status: "paid" }]);
+  expect((await scene.wallet()).posted).toBe(0);
+});
+
+const Step = fc.oneof(
+  fc.record({ kind: fc.constant("buy" as const), price: fc.integer({ min: 1, max: 99_999 }) }),
+  fc.record({ kind: fc.constant("move" as const), country: fc.constantFrom("DE", "FI", "HU", "IE", "US", null) }),
+  fc.record({ kind: fc.constant("days" as const), days: fc.integer({ min: 1, max: 45 }) }),
+  fc.record({ kind: fc.constant("use" as const), mailboxes: fc.integer({ min: 1, max: 40 }) }),
+  fc.record({ kind: fc.constant("credit" as const), share: fc.double({ min: 0.01, max: 1, noNaN: true }) }),
+);
+
+test(
+  "every charged cent is on one invoice, each adds up, and the ledger owes the VAT of all",
+  { timeout: 120_000 },
+  async () => {
+    useVat();
+    const live = async (steps: readonly (typeof Step extends fc.Arbitrary<infer S> ? S : never)[]): Promise<void> => {
+      const scene = await newScene("2026-01-15");
+      await scene.topUp(1_000_000_000);
+      let at = Date.parse("2026-01-15T12:00:00Z");
+      const day = () => new Date(at).toISOString().slice(0, 10);
+      for (const [index, step] of steps.entries()) {
+        if (step.kind === "buy") await buy(scene, `name-${index}`, step.price);
+        if (step.kind === "move") await profileOf(scene, { country: step.country });
+        if (step.kind === "use") await scene.use({ mailboxes: step.mailboxes });
+        if (step.kind === "days") {
+          at += step.days * 86_400_000;
+          scene.on(day());
+          await scene.run(new Date(at - 86_400_000).toISOString().slice(0, 10));
+        }
+        const [newest] = step.kind === "credit" ? await scene.invoices() : [];
+        const left =
+          newest && newest.total - (newest.credited?.vat ?? []).reduce((sum, row) => sum + row.net + row.amount, 0);
+        if (newest && left && step.kind === "credit")
+          await credit(scene, `id-${index}`, newest.id, { amount: Math.max(1, Math.floor(left * step.share)) });
+      }
+      at += 40 * 86_400_000;
+      scene.on(day());
+      await scene.run(new Date(at - 86_400_000).toISOString().slice(0, 10));
+      const [invoices, notes, rows] = [await scene.invoices(), await notesIn(scene), await scene.transactions()];
+      for (const { lines, vat = [], total, prepaid = 0 } of invoices) {
+        expect([...lines, ...vat].reduce((sum, { amount }) => sum + amount, 0)).toBe(total);
+        expect(vat.reduce((sum, { net }) => sum + net, 0)).toBe(lines.reduce((sum, { amount }) => sum + amount, 0));
+        expect(prepaid).toBeLessThanOrEqual(total);
+      }
+      for (const { lines, vat = [], total } of notes)
+        expect([...lines, ...vat].reduce((sum, { amount }) => sum + amount, 0)).toBe(total);
+      const cents = (amount: string): number => Math.round(Number(amount) * 100);
+      const spent = rows.filter(({ direction, status }) => direction === "debit" && status === "settled");
+      const purchases = invoices.flatMap(({ lines }) =>
+        lines.flatMap(({ supplied_on, description }) => (supplied_on ? [description] : [])),
+      );
+      const bought = spent.filter(
+        ({ type, effective_at }) => type === "purchase" && effective_at < `${day().slice(0, 7)}-01`,
+      );
+      expect(purchases.toSorted()).toEqual(bought.map(({ description }) => description).toSorted());
+      const charged = [...bought, ...spent.filter(({ type }) => type === "charge")];
+      const invoiced = invoices.reduce((sum, { total }) => sum + total, 0);
+      expect(charged.reduce((sum, { amount }) => sum + cents(amount), 0)).toBe(invoiced);
+      const owed = invoices.reduce((sum, invoice) => sum + vatTotal(invoice), 0);
+      const returned = notes.reduce((sum, { vat = [] }) => sum + vat.reduce((all, { amount }) => all + amount, 0), 0);
+      expect(await posted(scene, "vat")).toBe(owed - returned);
+      expect((await checkLedger(table, walletOf(scene.accountId), { entries: 1_000 })).problems).toEqual([]);
+    };
+    await fc.assert(fc.asyncProperty(fc.array(Step, { minLength: 4, maxLength: 14 }), live), { numRuns: 12 });
+  },
+);
+
+async function invoiced(): Promise<{ scene: Scene; id: string }> {
+  const scene = await newScene("2026-01-15");
+  await scene.use({ mailboxes: 3 });
+  await scene.topUp(100_000);
+  await buy(scene, "example.com", 1_000);
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [invoice] = await scene.invoices();
+  return { scene, id: invoice?.id ?? "" };
+}
+
+test("a credit note gives back an amount with its VAT, once for an id, and never more than is left", async () => {
+  useVat();
+  const { scene, id } = await invoiced();
+  const { posted: before } = await scene.wallet();
+  const note = await credit(scene, "one", id, { amount: 123 });
+  expect(note).toMatchObject({
+    amount: "1.23",
+    vat: [{ net: 100, amount: 23 }],
+    number: `${newSeries(scene.accountId)}-C000001`,
+  });
+  expect(await credit(scene, "one", id, { amount: 123 })).toEqual(note);
+  expect((await scene.wallet()).posted).toBe(before + 123);
+  expect(await posted(scene, "vat")).toBe(114 + 230 - 23);
+  await expect(credit(scene, "two", id, { amount: 1_838 })).rejects.toThrow("17.15");
+  await credit(scene, "two", id);
+  await expect(credit(scene, "three", id, { amount: 1 })).rejects.toThrow("0.00");
+  expect(await posted(scene, "vat")).toBe(0);
+  expect((await notesIn(scene)).map(({ number }) => number.slice(-7))).toEqual(["C000001", "C000002"]);
+  expect((await scene.wallet()).posted).toBe(100_000);
+});
+
+test("a credit note can be for lines, each once, and for an invoice that is open, which it then pays", async () => {
+  useVat();
+  const { scene, id } = await invoiced();
+  expect(await credit(scene, "line", id, { lines: [2] })).toMatchObject({
+    total: 1_230,
+    lines: [{ description: "Registration of example.com" }],
+  });
+  await expect(credit(scene, "again", id, { lines: [2] })).rejects.toThrow("credited already");
+  await expect(credit(scene, "none", id, { lines: [9] })).rejects.toThrow("no line 9");
+  const poor = await newScene("2026-01-15");
+  await poor.use({ mailboxes: 3 });
+  poor.on("2026-02-01");
+  await poor.run("2026-01-31");
+  const [open] = await poor.invoices();
+  expect(open?.status).toBe("open");
+  await credit(poor, "all", open?.id ?? "");
+  expect(await poor.invoices()).toMatchObject([{ status: "paid", credited: { vat: [{ net: 494, amount: 114 }] } }]);
+  expect((await poor.wallet()).posted).toBe(0);
+});
+
+test("two credit notes at the same time do not credit more than there is", async () => {
+  useVat();
+  const { scene, id } = await invoiced();
+  const all = await Promise.allSettled(["a", "b", "c"].map((one) => credit(scene, one, id, { amount: 1_000 })));
+  expect(all.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
+});
+
+test("a VAT id that VIES did not answer about is unverified, charged with VAT, and asked about again", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  const { accountId, context } = scene;
+  expect(await profileOf(scene, german, away)).toMatchObject({ vat_id_status: "unverified", vat_id_checked_at: null });
+  expect(await readVatRule(table, accountId)).toMatchObject({ treatment: "oss" });
+  await refreshVatId(accountId, context, away);
+  expect(await readProfile(table, accountId)).toMatchObject({ vat_id_status: "unverified", version: 1 });
+  await refreshVatId(accountId, context, valid);
+  expect(await readProfile(table, accountId)).toMatchObject({ vat_id_status: "valid", version: 2 });
+  await refreshVatId(accountId, context, unknown);
+  expect(await readProfile(table, accountId)).toMatchObject({ vat_id_status: "valid" });
+  scene.on("2026-02-20");
+  await refreshVatId(accountId, context, unknown);
+  expect(await readProfile(table, accountId)).toMatchObject({ vat_id_status: "invalid" });
+});

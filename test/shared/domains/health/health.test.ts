@@ -1,0 +1,228 @@
+import { expect, test } from "vitest";
+
+import type { DnsAnswer, Resolver } from "../../../../shared/dns/answer.ts";
+import { openResolver } from "../../../../shared/dns/resolver.ts";
+import type { RRset } from "../../../../shared/dns/rrset.ts";
+import type { StoredDomain } from "../../../../shared/domains/domain.ts";
+import { healthOf, overallStatus } from "../../../../shared/domains/health/health.ts";
+import { checkBlocklists, checkSpf } from "../../../../shared/domains/health/mail-checks.ts";
+import { spfRecord, systemRecords } from "../../../../shared/domains/records/system-records.ts";
+import { a, delegated, dnsNetwork, internet, responseTo, serving, txt } from "../../../support/dns-network.ts";
+
+const settings = {
+  dns_mode: "hosted",
+  dmarc_policy: "none",
+  dmarc_report_email: null,
+  spf_includes: [],
+  redirect_url: null,
+  mta_sts_mode: null,
+  tls_report_email: null,
+} as const;
+const expected = systemRecords(settings, { selector: "hm1", public_key: "AAAA" });
+const domainOf = (name: string): StoredDomain =>
+  ({ ...settings, name, nameservers: [`ns1.${name}`, `ns2.${name}`] }) as unknown as StoredDomain;
+
+const healthBy = (resolver: Resolver) => healthOf(domainOf("shop.test"), expected, { resolver, now: new Date() });
+
+const servFail = 2;
+const unknown = ["ns", "mx", "spf", "dkim", "dmarc", "mta_sts", "tls_rpt", "blocklist"].map((name) => [
+  name,
+  "unknown",
+]);
+
+test("nothing is known, and nothing fails, when the root servers are silent", async () => {
+  const { endpoint } = await dnsNetwork().addAsLiked({});
+  const resolver = openResolver({ roots: [endpoint], tryTimeoutMs: 20, timeoutMs: 60 });
+  const { status, checks } = await healthBy(resolver);
+  expect([status, checks.map((check) => [check.name, check.status])]).toEqual(["unknown", unknown]);
+  expect(checks.map(({ missing_record }) => missing_record)).toEqual(Array(8).fill(null));
+  for (const { name, message } of checks) {
+    if (name !== "blocklist") expect(message).toContain("the nameservers of the root do not answer");
+  }
+});
+
+test("nothing is known of a domain whose parent's nameservers fail", async () => {
+  const network = dnsNetwork();
+  const failing = await network.addAsLiked({
+    udp: (query, send) => send(responseTo(query, { flags: servFail })),
+  });
+  const root = await network.add(serving({ name: "", rrsets: delegated("test", failing) }));
+  const resolver = openResolver({ roots: [root.endpoint], route: network.route });
+  const { status, checks } = await healthBy(resolver);
+  expect([status, checks.map((check) => [check.name, check.status])]).toEqual(["unknown", unknown]);
+});
+
+const mx = (...hosts: [priority: number, host: string][]): RRset => {
+  const data = hosts.map(([priority, host]) => ({ type: "MX" as const, priority, host }));
+  return { name: "shop.test", type: "MX", ttl: 60, data };
+};
+const spf = "v=spf1 include:_spf.hosted-mail.example ~all";
+const key = "v=DKIM1; k=rsa; p=AAAA";
+const dmarc = "v=DMARC1; p=none";
+const ours = [10, "mx1.hosted-mail.example"] as [number, string];
+const spare = [20, "mx2.hosted-mail.example"] as [number, string];
+const others = [30, "mx.other.example"] as [number, string];
+const at = { mx: "shop.test", spf: "shop.test", dkim: "hm1._domainkey.shop.test", dmarc: "_dmarc.shop.test" };
+const right = {
+  mx: [mx(ours, spare)],
+  spf: [txt(at.spf, "my-site-verification=1", spf)],
+  dkim: [txt(at.dkim, key)],
+  dmarc: [txt(at.dmarc, dmarc)],
+};
+
+test.each<[what: string, Partial<typeof right>, [status: string, message: string, missing?: string], whole: string]>([
+  ["no MX", { mx: [] }, ["fail", "Mail does not go to mx1", ours[1]], "failing"],
+  ["one MX less", { mx: [mx(ours)] }, ["fail", "Mail does not go to mx2", spare[1]], "failing"],
+  ["others' MX", { mx: [mx(others)] }, ["fail", "Mail does not go to mx1", ours[1]], "failing"],
+  ["one MX more", { mx: [mx(ours, spare, others)] }, ["warn", "Mail also goes to mx.other.example"], "healthy"],
+  ["other priorities", { mx: [mx([5, ours[1]], [6, spare[1]])] }, ["pass", "Mail goes to us"], "healthy"],
+  ["no SPF", { spf: [] }, ["fail", "no SPF record", spf], "degraded"],
+  ["two SPF", { spf: [txt(at.spf, spf, "v=spf1 -all")] }, ["fail", "several SPF records"], "degraded"],
+  ["others' SPF", { spf: [txt(at.spf, "v=spf1 mx -all")] }, ["fail", "Add include:_spf.hosted-mail", spf], "degraded"],
+  [
+    "a negated SPF",
+    { spf: [txt(at.spf, spf.replace("include", "-include"))] },
+    ["fail", "does not allow", spf],
+    "degraded",
+  ],
+  [
+    "more SPF",
+    { spf: [txt(at.spf, "V=SPF1 a +include:_SPF.hosted-mail.example -all")] },
+    ["pass", "allows mail from us"],
+    "healthy",
+  ],
+  ["no DKIM", { dkim: [] }, ["fail", "no such record", key], "degraded"],
+  ["another key", { dkim: [txt(at.dkim, "v=DKIM1; k=rsa; p=BBBB")] }, ["fail", "another value", key], "degraded"],
+  ["a revoked key", { dkim: [txt(at.dkim, "v=DKIM1; p=")] }, ["fail", "another value", key], "degraded"],
+  ["two keys", { dkim: [txt(at.dkim, key, "v=DKIM1; p=BBBB")] }, ["fail", "several"], "degraded"],
+  ["a key with spaces", { dkim: [txt(at.dkim, "k=rsa; p= AA AA")] }, ["pass", "is correct"], "healthy"],
+  ["no DMARC", { dmarc: [] }, ["fail", "no such record", dmarc], "degraded"],
+  ["another policy", { dmarc: [txt(at.dmarc, "v=DMARC1; p=reject")] }, ["fail", "another value", dmarc], "degraded"],
+  [
+    "a policy for others",
+    { dmarc: [txt(at.dmarc, "v=DMARC1; sp=none")] },
+    ["fail", "another value", dmarc],
+    "degraded",
+  ],
+  ["more DMARC", { dmarc: [txt(at.dmarc, "v=DMARC1; p=None; pct=50")] }, ["pass", "is correct"], "healthy"],
+])("finds %s, and says what to do", async (what, found, [status, message, missing], whole) => {
+  const net = await internet();
+  const zone = { name: "shop.test", rrsets: Object.values({ ...right, ...found }).flat() };
+  const host = await net.add(serving(zone));
+  net.registered.push(...delegated("shop.test", host, host));
+  const health = await healthBy(net.open());
+  const [name = ""] = Object.keys(found);
+  expect(health.status).toBe(whole);
+  expect(health.checks.find((check) => check.name === name)).toMatchObject({
+    status,
+    message: expect.stringContaining(message),
+    missing_record: missing === undefined ? null : { value: missing },
+  });
+  const wrong = health.checks.filter((check) => check.status !== "pass").map((check) => check.name);
+  const advice = ["mta_sts", "tls_rpt", "blocklist"];
+  expect(wrong).toEqual(status === "pass" ? advice : [name, ...advice]);
+});
+
+test("a nameserver that is silent about one record leaves the others known", async () => {
+  const net = await internet();
+  const zone = { name: "shop.test", rrsets: [txt("shop.test", "v=spf1 include:_spf.hosted-mail.example ~all")] };
+  const hosts = [await net.add(serving(zone)), await net.add(serving(zone))];
+  net.registered.push(...delegated("shop.test", ...hosts));
+  const resolver = net.open();
+  const partly: Resolver = {
+    ...resolver,
+    resolve: async (name, type) =>
+      type === "MX" ? { status: "unknown", reason: "it is silent" } : resolver.resolve(name, type),
+  };
+  const { status, checks } = await healthBy(partly);
+  const found = Object.fromEntries(checks.map((check) => [check.name, check.status]));
+  expect(found).toMatchObject({ ns: "pass", mx: "unknown", spf: "pass", dkim: "fail", dmarc: "fail" });
+  expect(status).toBe("degraded");
+});
+
+const check = (name: "ns" | "mx" | "spf" | "mta_sts" | "blocklist", status: "pass" | "warn" | "fail" | "unknown") => ({
+  name,
+  status,
+  message: "",
+});
+
+test.each([
+  ["healthy", [check("ns", "pass"), check("mx", "pass"), check("mta_sts", "warn")]],
+  ["healthy", [check("ns", "pass"), check("mx", "pass"), check("spf", "unknown")]],
+  ["failing", [check("ns", "fail"), check("mx", "unknown")]],
+  ["failing", [check("ns", "pass"), check("mx", "fail"), check("spf", "fail")]],
+  ["degraded", [check("ns", "pass"), check("mx", "pass"), check("spf", "fail")]],
+  ["degraded", [check("ns", "unknown"), check("mx", "unknown"), check("blocklist", "fail")]],
+  ["unknown", [check("ns", "unknown"), check("mx", "pass")]],
+  ["unknown", [check("ns", "pass"), check("mx", "unknown")]],
+] as const)("comes to %s with %j", (status, checks) => {
+  expect(overallStatus(checks)).toBe(status);
+});
+
+const listed = (address: string): DnsAnswer => ({
+  status: "found",
+  records: [{ name: "shop.test.list.test", ttl: 60, type: "A", address }],
+});
+const answering = (...answers: DnsAnswer[]): Resolver => {
+  const left = [...answers];
+  return { resolve: async () => left.shift() ?? { status: "absent" }, delegation: async () => ({ status: "absent" }) };
+};
+
+test.each<[string, DnsAnswer[], object]>([
+  ["no list has it", [{ status: "absent" }, { status: "none" }], { status: "pass" }],
+  ["one list has it", [{ status: "absent" }, listed("127.0.1.2")], { status: "fail", observed: ["two.test"] }],
+  [
+    "both lists have it",
+    [listed("127.0.1.2"), listed("127.0.0.4")],
+    { status: "fail", observed: ["one.test", "two.test"] },
+  ],
+  [
+    "a list does not answer whoever asks too much",
+    [{ status: "absent" }, listed("127.255.255.254")],
+    { status: "unknown" },
+  ],
+  [
+    "a list is gone, and its zone answers with an address",
+    [{ status: "absent" }, listed("203.0.113.9")],
+    { status: "unknown" },
+  ],
+  [
+    "a list cannot be asked",
+    [{ status: "absent" }, { status: "unknown", reason: "it is silent" }],
+    { status: "unknown" },
+  ],
+  ["one has it and the other is silent", [listed("127.0.1.2"), { status: "unknown", reason: "-" }], { status: "fail" }],
+])("says of blocklists what is known when %s", async (_, answers, found) => {
+  const asked = { resolver: answering(...answers), domain: "shop.test" };
+  expect(await checkBlocklists(asked, ["one.test", "two.test"])).toMatchObject(found);
+});
+
+test("asks blocklists by the name in front of theirs", async () => {
+  const net = await internet();
+  const list = await net.add(serving({ name: "list.test", rrsets: [a("shop.test.list.test", "127.0.1.2")] }));
+  net.registered.push(...delegated("list.test", list));
+  const { status } = await checkBlocklists({ resolver: net.open(), domain: "shop.test" }, ["list.test"]);
+  expect([status, list.asked]).toEqual(["fail", ["shop.test.list.test A"]]);
+});
+
+test("SPF has to name the addresses of a dedicated IP too, beside the shared ones, in any order", async () => {
+  const senders = ["45.0.0.1", "2606:4700::1111"];
+  const wanted = spfRecord(senders);
+  const saying = (text: string): Resolver => ({
+    delegation: async () => ({ status: "none" }),
+    resolve: async (name, type) => {
+      if (type !== "TXT") return { status: "none" };
+      return { status: "found", records: [{ name, type, ttl: 60, text }] };
+    },
+  });
+  const checked = (text: string) =>
+    checkSpf({ resolver: saying(text), domain: "shop.test" }, wanted, { dns_mode: "hosted", spf_includes: [] });
+  const include = "include:_spf.hosted-mail.example";
+  expect(await checked(wanted.value)).toMatchObject({ status: "pass" });
+  expect(await checked(`v=spf1 +ip6:2606:4700::1111 ${include} IP4:45.0.0.1 -all`)).toMatchObject({ status: "pass" });
+  expect(await checked(`v=spf1 ip4:45.0.0.1 ${include} ~all`)).toMatchObject({
+    status: "fail",
+    message: "The SPF record does not allow mail from us. Add ip6:2606:4700::1111 to it.",
+    missing: wanted,
+  });
+});

@@ -1,0 +1,103 @@
+import { expect, test } from "vitest";
+
+import { getBatch } from "../../../../shared/domains/purchase/batch.ts";
+import { embeddedRegistrar } from "../../../../shared/providers/registrar/embedded.ts";
+import { Refused } from "../../../../shared/providers/registrar/registrar.ts";
+import { newWorkspace } from "../../../support/auth.ts";
+import { remove } from "../../../support/domain-deletions.ts";
+import { advance, setStored, storedAs, workAt } from "../../../support/domain-work.ts";
+import { purchase, readDomain, uniqueName } from "../../../support/domains.ts";
+import { added } from "../../../support/mailboxes.ts";
+import { batchesDue, continued, happened, pay, registered, wallet } from "../../../support/purchases.ts";
+import { advanceAt, daysFrom, ownedName } from "../../../support/renewals.ts";
+import { testTable } from "../../../support/world.ts";
+
+/** A name with a mailbox that its account lost at the end of its redemption, and that the registry sells again. */
+async function lostName(left = 10_000) {
+  const { account, name } = await ownedName("", left);
+  await advance(account, name);
+  const mailbox = await added(account, name);
+  const { id, registration } = await storedAs(account, name);
+  await setStored(account, name, { auto_renew: false });
+  await advanceAt(account, name, daysFrom(registration?.expires_at, 60));
+  await embeddedRegistrar(testTable(), () => new Date()).release(name);
+  return { account, name, id, mailbox };
+}
+
+/** A lost name whose zone is removed from the nameservers. */
+async function keptName(left?: number) {
+  const scene = await lostName(left);
+  await advance(scene.account, scene.name);
+  return scene;
+}
+
+test("a purchase of a name gives its lost domain back with everything in it, in the workspace that is said", async () => {
+  const { account, name, id, mailbox } = await keptName();
+  const workspace_id = await newWorkspace(account, "Again");
+  const pending = { status: "pending_registration" };
+  const { body } = await purchase(account, [uniqueName(), name, uniqueName()], { workspace_id });
+  expect(body.results).toMatchObject([pending, pending, pending]);
+  expect(body.results[1]).toMatchObject({ domain_name: name, id });
+  expect(await wallet(account)).toEqual({ posted: 10_000, available: 5_800 });
+  expect(await registered(account, name)).toMatchObject({ id, status: "pending_delegation" });
+  expect(await readDomain(account, name)).toMatchObject({
+    workspace_id,
+    source: "purchased",
+    auto_renew: true,
+    deletes_at: null,
+    verified_at: null,
+    registration: { status: "active", locked: true },
+    mailboxes: [{ id: mailbox.id }],
+  });
+  await advance(account, name);
+  expect(await storedAs(account, name)).toMatchObject({ status: "active" });
+  expect(await happened(account)).toEqual(expect.arrayContaining(["domain.released", "domain.registered"]));
+});
+
+test("a registration that fails leaves the lost domain as long as it would have been kept, and costs nothing", async () => {
+  const { account, name, id } = await keptName();
+  const { deletes_at } = await storedAs(account, name);
+  await purchase(account, [name]);
+  const plain = workAt(new Date()).registrar;
+  const register = () => Promise.reject(new Refused("Not today."));
+  // The registrar does not count the former registration, which ended minutes ago in this test.
+  const findOperation = async () => undefined;
+  await registered(account, name, { registrar: { ...plain, register, findOperation } });
+  expect(await readDomain(account, name)).toMatchObject({
+    id,
+    status: "releasing",
+    status_reason: "Not today.",
+    deletes_at,
+    mailbox_count: 1,
+  });
+  expect(await storedAs(account, name)).toMatchObject({ due_at: deletes_at, is_open: false });
+  expect(await wallet(account)).toEqual({ posted: 10_000, available: 10_000 });
+  expect((await purchase(account, [name])).body.results).toMatchObject([{ status: "pending_registration", id }]);
+  expect(await registered(account, name)).toMatchObject({ id, status: "pending_delegation" });
+  expect(await wallet(account)).toEqual({ posted: 8_600, available: 8_600 });
+});
+
+test("a lost domain comes back by a purchase that is paid later, too", async () => {
+  const { account, name, id } = await keptName(0);
+  const { body } = await purchase(account, [name]);
+  expect(body.results).toMatchObject([{ status: "payment_required" }]);
+  const { waiting } = (await getBatch(testTable(), account.id, body.purchase_batch_id)) ?? {};
+  expect(waiting).toEqual([{ name, price: 1_400 }]);
+  await pay(account, body.payment_url);
+  expect(await batchesDue(account)).toHaveLength(1);
+  await continued(account);
+  expect(await registered(account, name)).toMatchObject({ id, status: "pending_delegation", mailbox_count: 1 });
+});
+
+test("a lost domain whose zone is still there fails for a minute, and a released one is restored instead", async () => {
+  const lost = await lostName();
+  expect((await purchase(lost.account, [lost.name])).body.results).toMatchObject([
+    { status: "failed", error_code: "domain_not_ready" },
+  ]);
+  expect(await wallet(lost.account)).toEqual({ posted: 10_000, available: 10_000 });
+  const { account, name } = await ownedName();
+  await remove(account, name);
+  expect((await purchase(account, [name])).body.results).toMatchObject([
+    { status: "failed", error_code: "domain_exists" },
+  ]);
+});

@@ -1,0 +1,95 @@
+import type { Answer } from "dns-packet";
+import { expect, test } from "vitest";
+
+import { transferZone } from "../../../../shared/dns/transfer.ts";
+import { framed } from "../../../../shared/dns/transport.ts";
+import { importRecords } from "../../../../shared/domains/records/import.ts";
+import { systemMover } from "../../../../shared/domains/setup/work.ts";
+import type { Context } from "../../../../shared/http/route.ts";
+import { dnsNetwork, record, responseTo } from "../../../support/dns-network.ts";
+import { storedAs } from "../../../support/domain-work.ts";
+import { connected } from "../../../support/domains.ts";
+import { newAccount, testTable } from "../../../support/world.ts";
+
+/** Imports what a nameserver transfers, whose messages have some bytes replaced by others of the same length. */
+async function imported(name: string, answers: Answer[], replaced: readonly [string, string][] = []) {
+  const account = await newAccount();
+  const domain = await connected(account, { name });
+  const soa = record(name, "SOA", { mname: "ns.test", rname: "h.test", serial: 1 });
+  const { endpoint } = await dnsNetwork().addAsLiked({
+    tcp: (query, socket) => {
+      let text = responseTo(query, { answers: [soa, ...answers, soa] }).toString("latin1");
+      for (const [from, to] of replaced) text = text.replaceAll(from, to);
+      socket.write(framed(Buffer.from(text, "latin1")));
+    },
+  });
+  const limits = { timeoutMs: 5_000, maxBytes: 100_000, maxRecords: 1_000 };
+  const resolver = {
+    resolve: async () => ({ status: "none" }) as const,
+    delegation: async () => ({ status: "none" }) as const,
+    transfer: (zone: string) => transferZone(endpoint, zone, limits),
+  };
+  const context = systemMover({ table: testTable(), now: () => new Date() }, account.id) as Context;
+  const body = { source: "public_dns", dry_run: false } as const;
+  const stored = await storedAs(account, domain.name);
+  const { answer } = await importRecords(stored, body, context, resolver);
+  const { created, skipped, ...rest } = answer((one) => ({ ...one }) as never);
+  return {
+    ...rest,
+    created: created.map((one) => `${one.name} ${one.type} ${one.value}`).toSorted(),
+    skipped: skipped.map(({ text, reason }) => `${text}: ${reason}`),
+  };
+}
+
+let count = 0;
+const newName = (): string => `transferred-${process.pid}-${Date.now()}-${(count += 1)}.com`;
+
+test("takes every record that zones here can have, and names each other one with its reason", async () => {
+  const name = newName();
+  const odd = ["we(ird", "at@home", "@", 'quo"te', "back\\slash", "semi;colon", "dol$lar"];
+  const { method, created, skipped } = await imported(
+    name,
+    [
+      record(`www.${name}`, "A", "192.0.2.1"),
+      ...odd.map((label, index) => record(`${label}.${name}`, "A", `192.0.2.${index + 10}`)),
+      record(`aXXb.${name}`, "A", "192.0.2.30"),
+      record(`cYYd.${name}`, "A", "192.0.2.31"),
+      record(`eZZf.${name}`, "A", "192.0.2.32"),
+      record(`${name}.${name}`, "A", "192.0.2.33"),
+      record(`last.${name}`, "A", "192.0.2.40"),
+    ],
+    [
+      ["aXXb", "a.\x20b"],
+      ["cYYd", "c\n\xe9d"],
+      ["eZZf", "ef.g"],
+    ],
+  );
+  expect(method).toBe("transfer");
+  expect(created).toEqual(["last A 192.0.2.40", "www A 192.0.2.1"]);
+  expect(skipped.map((one) => one.slice(0, one.indexOf(" A")))).toEqual(
+    expect.arrayContaining([
+      `we(ird.${name}.`,
+      `@.${name}.`,
+      `a\\.\\032b.${name}.`,
+      `c\\010\\233d.${name}.`,
+      `ef\\.g.${name}.`,
+    ]),
+  );
+  expect(skipped).toHaveLength(odd.length + 4);
+  for (const one of skipped) expect(one).toMatch(/: The name (?:has characters|ends in)/);
+});
+
+test("keeps texts as they are, and skips a text that it cannot keep", async () => {
+  const name = newName();
+  const texts = ['plain; with (all) "sorts" of \\ things', "tab-free @ $ORIGIN", "grüße", '"wholly quoted"'];
+  const { created, skipped } = await imported(
+    name,
+    [...texts.map((text, index) => record(`t${index}.${name}`, "TXT", text)), record(`lossy.${name}`, "TXT", "bad-QQ")],
+    [["bad-QQ", "bad-\xff\xfe"]],
+  );
+  expect(created).toEqual(texts.slice(0, 3).map((text, index) => `t${index} TXT ${text}`));
+  expect(skipped).toEqual([
+    expect.stringContaining("The text is in quotes twice"),
+    `lossy.${name}. TXT: The text is not UTF-8`,
+  ]);
+});

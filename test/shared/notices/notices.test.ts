@@ -1,0 +1,279 @@
+import { expect, test } from "vitest";
+import * as z from "zod";
+
+import { routes } from "../../../functions/routes.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { dayMs, later } from "../../../shared/core/time.ts";
+import { letterOf, sentence } from "../../../shared/letters/letter.ts";
+import type { Notice, NoticeEvent } from "../../../shared/notices/notice.ts";
+import { noticeMakers } from "../../../shared/notices/notices.ts";
+import { eventTypes } from "../../../shared/webhooks/event-types.ts";
+import { send } from "../../support/mailboxes.ts";
+import { eventFor, eventsOf } from "../../support/notices.ts";
+import { advanceAt, daysFrom, ownedName, registrationAt } from "../../support/renewals.ts";
+import { newAccount, newMember, testTable } from "../../support/world.ts";
+
+const account = { id: "7c9e6679-7425-40de-944b-e07fc1f90ae7" };
+const bob = "0b0b0b0b-7425-40de-944b-e07fc1f90ae7";
+const noticeOf = (event: NoticeEvent): Notice | undefined =>
+  noticeMakers[event.type]?.(event, ({ type, id }) => `${type} ${id}`);
+
+/** The subject of a notice, and the text of its blocks in one line. */
+function readingOf(event: NoticeEvent): { subject: string; text: string } {
+  const notice = noticeOf(event);
+  if (!notice) throw new Error(`${event.type} is no news`);
+  const { subject, text } = letterOf({ ...notice, foot: sentence`foot` });
+  return { subject, text: text.replaceAll(/\s+/g, " ") };
+}
+
+const at = "2026-11-23T12:00:00.000Z";
+const inDays = (days: number): string => later(new Date(at), days * dayMs);
+const renewal = {
+  id: account.id,
+  status: "failed",
+  reason: "The renewal costs 14.00 USD. The wallet lacks 4.00 USD.",
+  years: 1,
+  price: "14.00",
+  restore_fee: "0.00",
+  currency: "USD",
+  by: "auto",
+  started_at: at,
+};
+const registration = {
+  status: "active",
+  registrar_status: [],
+  expires_at: inDays(7),
+  grace_ends_at: inDays(37),
+  redemption_ends_at: inDays(67),
+  locked: true,
+  privacy: true,
+};
+const domain = {
+  id: account.id,
+  name: "xn--bcher-kva.example",
+  unicode_name: "bücher.example",
+  status_reason: "The MX record is missing.",
+  deletes_at: inDays(30),
+  registration,
+  renewal: null,
+  transfer: null,
+  auto_renew: false,
+};
+const domainEvent = (type: string, data: object = {}): NoticeEvent =>
+  eventFor(account, type, { timestamp: at, actor: { type: "user", id: "ada" }, data: { ...domain, ...data } });
+const expiring = (expires: number, more: object = {}): NoticeEvent =>
+  domainEvent("domain.expiring", {
+    registration: { ...registration, expires_at: inDays(expires), grace_ends_at: inDays(expires + 30) },
+    ...more,
+  });
+const shortage = { missing: "4.00", expected_charge: "7.00", available: "3.00", currency: "USD" };
+const recharge = { amount: "20.00", currency: "USD", reason: "Your card was declined." };
+const owing = { ...recharge, owed: "15.00" };
+const grant = { id: account.id, grant_kind: "account_owner", subject_type: "user", subject_id: bob };
+
+/** An event of every type that can be news, and of every kind of news about it. */
+const events: [subject: string, event: NoticeEvent, says: string][] = [
+  ["bücher.example expires in 7 days", expiring(7), "ends on 30 November 2026, 12:00 UTC"],
+  ["bücher.example expires in 1 day", expiring(1, { auto_renew: true, renewal }), "The wallet lacks 4.00 USD."],
+  ["bücher.example expires in 30 days", expiring(30, { auto_renew: true }), "Automatic renewal is on"],
+  ["bücher.example has expired", expiring(0), "Its mail works until 23 December 2026, 12:00 UTC"],
+  ["The mail of bücher.example stops in 7 days", expiring(-23), "ended on 31 October 2026"],
+  ["bücher.example does not work any more", domainEvent("domain.expired"), "until 29 January 2027"],
+  ["bücher.example could not be renewed", domainEvent("domain.renewal_failed", { renewal }), "lacks 4.00 USD"],
+  ["bücher.example was renewed", domainEvent("domain.renewed", { renewal }), "Price: 14.00 USD"],
+  ["bücher.example could not be registered", domainEvent("domain.registration_failed"), "is free again"],
+  ["bücher.example was transferred to us", domainEvent("domain.transferred"), "is complete"],
+  [
+    "bücher.example could not be transferred",
+    domainEvent("domain.transfer_failed", { transfer: { ...renewal, reason: "The auth code is wrong." } }),
+    "The auth code is wrong.",
+  ],
+  [
+    "bücher.example was transferred to another registrar",
+    domainEvent("domain.transferred_out"),
+    "write to that registrar",
+  ],
+  [
+    "The transfer of bücher.example was prepared",
+    domainEvent("domain.auth_code_created"),
+    "user ada asked for the code",
+  ],
+  ["You have lost bücher.example", domainEvent("domain.released"), "until 23 December 2026"],
+  ["bücher.example was deleted", domainEvent("domain.releasing"), "user ada deleted the domain"],
+  ["Another account has taken over bücher.example", domainEvent("domain.taken_over"), "prove it"],
+  ["The DNS of bücher.example has a fault", domainEvent("domain.degraded"), "The MX record is missing."],
+  ["The DNS of bücher.example is right again", domainEvent("domain.recovered"), "You need to do nothing"],
+  ...(["past_due", "suspended", "active", "closed"] as const).flatMap((status) =>
+    ["system", "operator"].map((type): [string, NoticeEvent, string] => [
+      `Your account is ${{ past_due: "past due", suspended: "suspended", active: "active again", closed: "closed" }[status]}`,
+      eventFor(account, "account.updated", {
+        actor: { type, id: type },
+        data: { status },
+        previous_data: { status: status === "active" ? "past_due" : "active" },
+      }),
+      {
+        past_due: "/billing/invoices",
+        suspended: "still receive mail",
+        active: "do nothing",
+        closed: "cannot be opened again",
+      }[status],
+    ]),
+  ),
+  [
+    "Your account has a new owner",
+    eventFor(account, "auth.grant.created", { data: grant }),
+    `user ${bob} became an owner`,
+  ],
+  [
+    "An owner of your account was removed",
+    eventFor(account, "auth.grant.revoked", { data: grant }),
+    `user ${bob} is no owner`,
+  ],
+  [
+    "An owner of your account was removed",
+    eventFor(account, "auth.grant.expired", { data: grant }),
+    "had an end from the start",
+  ],
+  [
+    "Your wallet is running low",
+    eventFor(account, "billing.wallet.low_balance", {
+      data: { balance: "9.00", available: "8.00", threshold: "10.00" },
+    }),
+    "Balance: 9.00 USD Available: 8.00 USD Warning below: 10.00 USD",
+  ],
+  [
+    "Your wallet will not cover the invoice of 1 December 2026",
+    eventFor(account, "billing.wallet.past_due_soon", { data: { ...shortage, days: 7, due_on: "2026-12-01" } }),
+    `due on 1 December 2026`,
+  ],
+  [
+    "Your account is suspended on 14 December 2026",
+    eventFor(account, "billing.wallet.suspension_soon", { data: { ...shortage, days: 1, suspends_on: "2026-12-14" } }),
+    `{"amount":"4.00"}`,
+  ],
+  ...(["open", "paid"] as const).map((status): [string, NoticeEvent, string] => [
+    "Invoice 7c9e6679-000042: 12.00 USD",
+    eventFor(account, "billing.invoice.created", {
+      data: {
+        number: "7c9e6679-000042",
+        period_start: "2026-10-01",
+        period_end: "2026-10-31",
+        amount: "12.00",
+        currency: "USD",
+        status,
+      },
+    }),
+    "Period: 1 October 2026 to 31 October 2026",
+  ]),
+  [
+    "The wallet could not be recharged",
+    eventFor(account, "billing.recharge.failed", { data: recharge }),
+    "Your card was declined.",
+  ],
+  [
+    "Confirm the recharge of your wallet",
+    eventFor(account, "billing.recharge.action_required", {
+      data: { ...recharge, action_url: "https://pay.example.com/x" },
+    }),
+    "https://pay.example.com/x",
+  ],
+  [
+    "Automatic recharges are switched off",
+    eventFor(account, "billing.recharge.disabled", { data: {} }),
+    "Save another card",
+  ],
+  ["A payment is disputed", eventFor(account, "billing.dispute.opened", { data: recharge }), "A payment of 20.00 USD"],
+  [
+    "A disputed payment is yours again",
+    eventFor(account, "billing.dispute.won", { data: recharge }),
+    "in the wallet again",
+  ],
+  ["A payment is disputed", eventFor(account, "billing.dispute.opened", { data: owing }), "You owe 15.00 USD"],
+  ["A payment was refunded", eventFor(account, "billing.refund.created", { data: recharge }), "out of the wallet"],
+  ["A disputed payment is lost", eventFor(account, "billing.dispute.lost", { data: recharge }), "for good"],
+];
+
+test.each(events)("%s", (subject, event, says) => {
+  const reading = readingOf(event);
+  expect(reading.subject).toBe(subject);
+  expect(reading.text).toContain(says);
+  expect(reading.text).not.toMatch(/undefined|null|NaN|\[object/);
+});
+
+test("every type of event that can be news is tried here", () => {
+  expect(new Set(events.map(([, { type }]) => type))).toEqual(new Set(Object.keys(noticeMakers)));
+});
+
+test("every type of event that can be news is a type of event", () => {
+  const types = new Set(eventTypes().map(({ type }) => type));
+  expect(Object.keys(noticeMakers).filter((type) => !types.has(type))).toEqual([]);
+});
+
+test("every call that a mail names exists, and takes the body that the mail shows", () => {
+  const commands = events.flatMap(([, event]) =>
+    (noticeOf(event)?.blocks ?? []).flatMap((block) => ("command" in block ? [block.command] : [])),
+  );
+  expect(commands.length).toBeGreaterThan(20);
+  for (const command of commands) {
+    const [, method, path = "", body = "{}"] = /^(\S+) (\S+)(?: (.+))?$/.exec(command) ?? [];
+    const route = routes.find(
+      ({ http }) => http.method === method && new RegExp(`^${http.path.replaceAll(/\{\w+\}/g, "[^/]+")}$`).test(path),
+    );
+    expect(route, command).toBeDefined();
+    expect(route?.body.safeParse(JSON.parse(body)), command).toMatchObject({ success: true });
+  }
+});
+
+test("no mail is made of what is no news for people", () => {
+  expect(noticeOf(domainEvent("domain.renewed", { renewal: { ...renewal, by: "request" } }))).toBeUndefined();
+  expect(noticeOf(domainEvent("domain.releasing", { deletes_at: null }))).toBeUndefined();
+  expect(noticeOf(expiring(30, { auto_renew: true, renewal }))).toBeUndefined();
+  const other = { ...grant, grant_kind: "capability", capability_key: "domain.view" };
+  expect(noticeOf(eventFor(account, "auth.grant.created", { data: other }))).toBeUndefined();
+  const same = { data: { status: "active" }, previous_data: { status: "active" } };
+  expect(noticeOf(eventFor(account, "account.updated", same))).toBeUndefined();
+});
+
+test("the daily attempts to renew a name are one matter for 15 days, and an attempt on request is always news", () => {
+  const matters = Array.from({ length: 30 }, (_, index) =>
+    noticeOf(
+      domainEvent("domain.renewal_failed", {
+        renewal,
+        registration: { ...registration, expires_at: inDays(30 - index) },
+      }),
+    ),
+  ).map((notice) => notice?.matter?.split(" ").at(-1));
+  expect(new Set(matters)).toEqual(new Set(["1", "0"]));
+  const asked = noticeOf(domainEvent("domain.renewal_failed", { renewal: { ...renewal, by: "request" } }));
+  expect(asked?.matter).toBeUndefined();
+});
+
+test("what the product records of the life of a name, of an account and of its owners can be read", async () => {
+  const { account: owner, name } = await ownedName("", 0);
+  const { expiresAt } = await registrationAt(name);
+  await advanceAt(owner, name, daysFrom(expiresAt, -29));
+  await advanceAt(owner, name, daysFrom(expiresAt, -6));
+  const subjects = (await eventsOf(owner, "domain.renewal_failed", "domain.expiring")).map((event) =>
+    noticeOf(event) ? readingOf(event).subject : "",
+  );
+  expect(subjects.toSorted()).toEqual([
+    "",
+    `${name} could not be renewed`,
+    `${name} could not be renewed`,
+    `${name} expires in 6 days`,
+  ]);
+
+  const other = await newAccount();
+  const member = await newMember(other, { owner: true });
+  await setAccountStatus(testTable(), other.id, "past_due", new Date());
+  expect((await eventsOf(other, "account.updated")).map((event) => readingOf(event).subject)).toEqual([
+    "Your account is past due",
+  ]);
+  const { text } = await send(other, "GET", "auth/authorizations");
+  const grants = z.array(z.object({ id: z.string(), subject_id: z.string() })).parse(JSON.parse(text));
+  const held = grants.find(({ subject_id }) => subject_id === member.id);
+  await send(other, "DELETE", `auth/authorizations/${held?.id ?? ""}`);
+  expect((await eventsOf(other, "auth.grant.revoked")).map((event) => readingOf(event).text)).toEqual([
+    expect.stringContaining(`user ${member.id} is no owner`),
+  ]);
+});

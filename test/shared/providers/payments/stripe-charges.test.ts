@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+
+import { stripePayments } from "../../../../shared/providers/payments/stripe.ts";
+import { startLoopback, type Recorded } from "../loopback.ts";
+
+const input = {
+  reference: "r1",
+  accountId: "a1",
+  customerId: "cus_1",
+  cardId: "pm_1",
+  amount: 2_500,
+  currency: "USD",
+  description: "Automatic top-up",
+};
+
+const intentOf = (status: string, more: object = {}) => ({
+  id: "pi_1",
+  object: "payment_intent",
+  amount: 2_500,
+  currency: "usd",
+  status,
+  metadata: { account_id: "a1", recharge_id: "r1" },
+  ...more,
+});
+
+/** Stripe with one PaymentIntent. `create` is the answer to the charge; a cancelled one is remembered. */
+async function scene(create: { status: number; body: object }, listed: object[] = []) {
+  const { url, recorded } = await startLoopback(
+    ({ method, path }: Recorded) => {
+      const isCancel = path.endsWith("/cancel");
+      const body = isCancel
+        ? intentOf("canceled")
+        : method === "GET"
+          ? { object: "list", url: "/v1/payment_intents", has_more: false, data: listed }
+          : create.body;
+      const status = isCancel || method === "GET" ? 200 : create.status;
+      return { status, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    },
+    () => undefined,
+  );
+  const secret = async () => ({ apiKey: "sk_test_1", webhookSecret: "whsec_1" });
+  const payments = stripePayments(secret, { endpoint: new URL(url) });
+  return { payments, calls: () => recorded.map(({ method, path }) => `${method} ${path.split("?")[0]}`), recorded };
+}
+
+const declined = (code: string, status = "requires_payment_method") => ({
+  status: 402,
+  body: {
+    error: {
+      type: "card_error",
+      code,
+      message: "No.",
+      payment_intent: intentOf(status, { last_payment_error: { code, decline_code: code } }),
+    },
+  },
+});
+
+test("a charge is one confirmed PaymentIntent without the payer, under the recharge's id", async () => {
+  const { payments, recorded } = await scene({ status: 200, body: intentOf("succeeded") });
+  expect(await payments.charge({ ...input, startedAt: new Date() })).toMatchObject({ id: "pi_1", status: "succeeded" });
+  expect(recorded[0]?.headers["idempotency-key"]).toBe("recharge/r1");
+  expect(Object.fromEntries(new URLSearchParams(recorded[0]?.body))).toMatchObject({
+    amount: "2500",
+    currency: "usd",
+    customer: "cus_1",
+    payment_method: "pm_1",
+    off_session: "true",
+    confirm: "true",
+    "metadata[account_id]": "a1",
+    "metadata[recharge_id]": "r1",
+  });
+});
+
+test.each([
+  ["insufficient_funds", "failed", "The card does not have enough money."],
+  ["lost_card", "failed", "The bank declined the payment."],
+  ["authentication_required", "action_required", "The bank wants you to confirm the payment."],
+])("a charge that is declined by %s is cancelled, and then %s", async (code, status, reason) => {
+  const { payments, calls } = await scene(declined(code));
+  expect(await payments.charge({ ...input, startedAt: new Date() })).toMatchObject({ status, reason });
+  expect(calls()).toEqual(["POST /v1/payment_intents", "POST /v1/payment_intents/pi_1/cancel"]);
+});
+
+test("a charge that was begun a day ago is looked for, because Stripe has forgotten its key", async () => {
+  const { payments, calls } = await scene({ status: 500, body: {} }, [intentOf("succeeded")]);
+  const startedAt = new Date(Date.now() - 86_400_000);
+  expect(await payments.charge({ ...input, startedAt })).toMatchObject({ id: "pi_1", status: "succeeded" });
+  expect(calls()).toEqual(["GET /v1/payment_intents"]);
+});
+
+test("a card that Stripe does not have fails the charge", async () => {
+  const error = {
+    type: "invalid_request_error",
+    code: "resource_missing",
+    param: "payment_method",
+    message: "No such",
+  };
+  const { payments } = await scene({ status: 400, body: { error } });
+  const state = await payments.charge({ ...input, startedAt: new Date() });
+  expect(state).toMatchObject({ status: "failed", reason: "The card was removed. Save a card again." });
+});

@@ -1,0 +1,146 @@
+import { later, yearsAfter } from "../../shared/core/time.ts";
+import {
+  redemptionMs,
+  renewalGraceMs,
+  transferLockMs,
+  type OperationKind,
+  type Registration,
+} from "../../shared/providers/registrar/registrar.ts";
+import { registrationUntil } from "../support/registrations.ts";
+import { dayMs } from "./billing-scene.ts";
+import { calm, drawCourse, isRunning, type Registered, type Registry } from "./purchases-registry.ts";
+import type { Random } from "./random.ts";
+
+/** An operation at the registrar; instants are milliseconds since 1970. `holdId` is what pays for it. */
+export type LifeOperation = Pick<
+  Registered,
+  "id" | "name" | "begunMs" | "foundMs" | "settlesMs" | "outcome" | "shownMs"
+> & { kind: OperationKind; holdId: string; years: number; tenure: Tenure | undefined };
+
+/** Stands for what pays for an operation that an operator began by hand: nobody. */
+export const byHand = "by hand";
+
+/** The time during which a name is ours, from a transfer to us until it is lost, left or given back. */
+export type Tenure = {
+  name: string;
+  /** What pays for the transfer. */
+  holdId: string;
+  fromMs: number;
+  shownMs: number;
+  toMs: number;
+  /** When the registration ends if it is not renewed. */
+  termMs: number;
+  nameservers: readonly string[];
+};
+
+/** A registrar, and all other registrars: every name is always registered with one of them. */
+export type LifeRegistry = {
+  prices: Map<string, number>;
+  tenures: Tenure[];
+  operations: LifeOperation[];
+  behindMs: number;
+  /** `blind`: how often the registrar does not show a name that it has. */
+  mood: Registry["mood"] & { blind: number };
+};
+
+export const calmLife: LifeRegistry["mood"] = { ...calm, blind: 0 };
+
+export const authCodeOf = (name: string): string => `code of ${name}`;
+
+export function newLifeRegistry(random: Random): LifeRegistry {
+  const names = ["grove", "heath", "inlet", "joyce"].slice(0, random.pick([1, 2, 4]));
+  return {
+    prices: new Map(names.map((name) => [`${name}.com`, random.pick([900, 1_200])])),
+    tenures: [],
+    operations: [],
+    behindMs: random.pick([0, random.below(240_000)]),
+    mood: {
+      silent: random.pick([0, 0.1, 0.4]),
+      refusing: random.pick([0, 0.1, 0.3]),
+      slow: random.pick([0, 0.1, 0.4]),
+      blind: random.pick([0, 0, 0.2]),
+    },
+  };
+}
+
+/** Begins an operation: its course is drawn now. */
+export function beginLife(
+  registry: LifeRegistry,
+  random: Random,
+  about: Pick<LifeOperation, "id" | "kind" | "name" | "holdId" | "years" | "tenure">,
+  nowMs: number,
+): LifeOperation {
+  const operation = { ...about, ...drawCourse(registry, random, nowMs) };
+  registry.operations.push(operation);
+  return operation;
+}
+
+/** The operation of a kind that runs for a name. */
+export const runningOf = (
+  { operations }: LifeRegistry,
+  name: string,
+  kind: OperationKind,
+  nowMs: number,
+): LifeOperation | undefined =>
+  operations.find((one) => one.name === name && one.kind === kind && isRunning(one, nowMs));
+
+/** The name is ours from the end of a transfer on, for a year and more. */
+export function beginTenure({ tenures }: LifeRegistry, random: Random, transfer: LifeOperation): void {
+  const { name, holdId, settlesMs, shownMs } = transfer;
+  const termMs = settlesMs + random.pick([366, 400, 700]) * dayMs;
+  tenures.push({ name, holdId, fromMs: settlesMs, shownMs, toMs: Infinity, termMs, nameservers: ["ns1.old.example"] });
+}
+
+/** When a registration ends, by the renewals that `counts` says are to be counted. */
+export function endOfTenure(
+  { operations }: LifeRegistry,
+  tenure: Tenure,
+  counts: (renewal: LifeOperation) => boolean,
+): Date {
+  const years = operations
+    .filter((one) => one.kind === "renew" && one.tenure === tenure && one.outcome === "succeeded" && counts(one))
+    .reduce((sum, one) => sum + one.years, 0);
+  return yearsAfter(new Date(tenure.termMs), years);
+}
+
+/** When a tenure ends that is not renewed, left or given back, by the renewals that have settled, in milliseconds. */
+const lostAt = (registry: LifeRegistry, tenure: Tenure, nowMs: number): number =>
+  endOfTenure(registry, tenure, ({ settlesMs }) => settlesMs <= nowMs).getTime() + renewalGraceMs + redemptionMs;
+
+/** The tenure that a name is in; undefined while another registrar has the name. */
+export const tenureOf = (registry: LifeRegistry, name: string, nowMs: number): Tenure | undefined =>
+  registry.tenures.find((tenure) => {
+    const isOver = Math.min(tenure.toMs, lostAt(registry, tenure, nowMs)) <= nowMs;
+    return tenure.name === name && tenure.fromMs <= nowMs && !isOver;
+  });
+
+/** Whether a name was lost of late: whoever registers it elsewhere after that cannot transfer it at once (ICANN). */
+export const isNew = (registry: LifeRegistry, name: string, nowMs: number): boolean =>
+  registry.tenures.some((tenure) => {
+    const lostMs = lostAt(registry, tenure, nowMs);
+    return tenure.name === name && tenure.toMs > lostMs && lostMs <= nowMs && nowMs < lostMs + transferLockMs;
+  });
+
+/** The next instants at which a registration is to be renewed, ends, enters redemption, and is lost, in milliseconds. */
+export const turnsOf = (registry: LifeRegistry, nowMs: number): number[] =>
+  registry.tenures
+    .filter(({ toMs }) => toMs === Infinity)
+    .map((tenure) => endOfTenure(registry, tenure, () => true).getTime())
+    .flatMap((end) => [end - renewalGraceMs, end, end + renewalGraceMs, end + renewalGraceMs + redemptionMs])
+    .filter((turn) => turn > nowMs);
+
+export const phaseAt = (end: Date, nowMs: number): Registration["phase"] =>
+  nowMs < end.getTime() ? "registered" : nowMs < end.getTime() + renewalGraceMs ? "grace" : "redemption";
+
+/** The registration as it is shown: a renewal may lag behind. */
+export function registrationOfTenure(registry: LifeRegistry, tenure: Tenure, nowMs: number): Registration | undefined {
+  if (nowMs < tenure.shownMs) return undefined;
+  const end = endOfTenure(registry, tenure, ({ shownMs }) => shownMs <= nowMs);
+  return {
+    ...registrationUntil(end.toISOString()),
+    phase: phaseAt(end, nowMs),
+    graceEndsAt: later(end, renewalGraceMs),
+    redemptionEndsAt: later(end, renewalGraceMs + redemptionMs),
+    nameservers: tenure.nameservers,
+  };
+}

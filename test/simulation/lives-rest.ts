@@ -1,0 +1,115 @@
+import { sweepCheckouts } from "../../shared/billing/ask.ts";
+import { handlePayment } from "../../shared/billing/payments.ts";
+import { isRegistered, isRenewing, isTransferring } from "../../shared/domains/domain.ts";
+import { isDetached } from "../../shared/domains/setup/releasing.ts";
+import { movementKey } from "../../shared/ledger/ledger.ts";
+import { StoredMovement } from "../../shared/ledger/movement.ts";
+import { walletOf } from "../../shared/wallet/wallet.ts";
+import { askingOf, dayMs, nowOf, silent } from "./billing-scene.ts";
+import { doLife, lifeDueNow, removeLife } from "./lives-actors.ts";
+import { checkPaid } from "./lives-books.ts";
+import { calmLife, endOfTenure, phaseAt, tenureOf } from "./lives-registry.ts";
+import { lifeWorkOf, type LifeScene } from "./lives-scene.ts";
+import type { Random } from "./random.ts";
+import { mustHold, type World } from "./world.ts";
+
+/**
+ * The provider is heard, and the worker runs until every request is over and every domain was looked at: then all is as
+ * promised. In the end everything is deleted, and nothing stays due.
+ */
+export async function restOfLives(scene: LifeScene, world: World, random: Random): Promise<void> {
+  scene.registry.mood = calmLife;
+  const told = { table: world.table, now: nowOf(scene, world), log: silent };
+  for (const { event } of scene.events.filter(({ isKnown }) => !isKnown)) await handlePayment(event, told);
+  await sweepCheckouts(askingOf(scene, world), { early: true });
+  await workOff(scene, world, random);
+  for (let days = 0; days < 3; days++) {
+    scene.aheadMs += dayMs;
+    await workOff(scene, world, random);
+  }
+  checkTenures(scene, world);
+  checkRows(scene, world);
+  checkHolds(scene, world);
+  // A domain that is kept after its deletion is gone after a second one.
+  for (let times = 0; times < 2; times++) {
+    const kept = [...scene.facts.rows.values()];
+    for (const row of kept) await removeLife(scene, world, random, row);
+  }
+  await workOff(scene, world, random);
+  const { rows, due } = scene.facts;
+  mustHold(rows.size + due.size === 0, () => `everything was deleted, and ${rows.size} domains are left`);
+}
+
+const mostRounds = 400;
+
+async function workOff(scene: LifeScene, world: World, random: Random): Promise<void> {
+  for (let round = 0; ; round++) {
+    const [open, due] = [openOf(scene), lifeDueNow(scene, world)];
+    if (open.length === 0 && due.length === 0) return;
+    mustHold(round < mostRounds, () => `never comes to an end: ${open.join(", ")}`);
+    for (const one of due) await doLife(one, lifeWorkOf(scene, world, random));
+    const next = [...scene.facts.due.values()].map(({ at }) => at).toSorted()[0] ?? "";
+    mustHold(next !== "" || openOf(scene).length === 0, () => "something is not over, and nothing is due");
+    // What stays due is taken up by the next run of the worker, a minute later.
+    const waitMs = Date.parse(next) - nowOf(scene, world)().getTime();
+    if (next !== "" && openOf(scene).length > 0) scene.aheadMs += waitMs > 0 ? waitMs : 60_000;
+    else if (lifeDueNow(scene, world).length > 0) scene.aheadMs += 60_000;
+  }
+}
+
+/** What is not over: transfers, renewals, deletions, and requests whose payment has arrived. */
+function openOf({ facts }: LifeScene): string[] {
+  const rows = [...facts.rows.values()].filter(
+    (row) => isTransferring(row) || isRenewing(row) || (row.status === "releasing" && !isDetached(row)),
+  );
+  const batches = [...facts.due.values()].filter(({ queue }) => queue === "PURCHASE_DUE");
+  return [...rows.map(({ name, status }) => `${name} ${status}`), ...batches.map(({ id }) => id)];
+}
+
+/** Every name that the registrar has for us is in the account that paid for it, as long as it is registered. */
+function checkTenures({ registry, facts, ...scene }: LifeScene, world: World): void {
+  const nowMs = nowOf(scene, world)().getTime();
+  for (const name of registry.prices.keys()) {
+    const tenure = tenureOf(registry, name, nowMs);
+    if (!tenure) continue;
+    const row = [...facts.lives.values()].find(({ transfer }) => transfer?.hold_id === tenure.holdId);
+    mustHold(row !== undefined, () => `${name} is ours, and nobody has it`);
+    // A domain that was deleted while the registrar did not show its name leaves the registration to its end.
+    const isDeleted = ![...facts.rows.values()].some(({ id }) => id === row.id);
+    if (isDeleted && row.status === "releasing" && !isDetached(row)) continue;
+    const end = endOfTenure(registry, tenure, () => true);
+    const phase = phaseAt(end, nowMs);
+    const shown = `${row.status}, ${row.source} and ${row.registration?.status}`;
+    const isThere = row.source === "purchased" && row.registration?.expires_at === end.toISOString();
+    mustHold(isThere, () => `${name} is ours until ${end.toISOString()}, and is ${shown}`);
+    const status = phase === "redemption" ? "expired" : "pending_delegation";
+    mustHold(row.status === status, () => `${name} is in ${phase}, and is ${shown}`);
+    const isOurs = row.dns_mode === "external" || tenure.nameservers.join() === row.nameservers.join();
+    mustHold(isOurs || phase === "redemption", () => `${name} is delegated to ${tenure.nameservers.join()}`);
+  }
+}
+
+/** Every domain that is said to be registered here is, and its auth code is deleted. */
+function checkRows({ registry, facts, ...scene }: LifeScene, world: World): void {
+  const nowMs = nowOf(scene, world)().getTime();
+  for (const row of facts.rows.values()) {
+    const { name, transfer } = row;
+    mustHold(transfer?.sealed_auth_code === undefined, () => `${name} still has its auth code`);
+    if (!isRegistered(row)) continue;
+    const tenure = tenureOf(registry, name, nowMs);
+    mustHold(tenure?.holdId === transfer?.hold_id, () => `${name} is said to be registered here, and is not`);
+  }
+}
+
+/** What was paid for was done, and nothing is held any more. */
+function checkHolds(scene: LifeScene, { peek }: World): void {
+  for (const { account_id, name, transfer, renewal } of scene.facts.lives.values()) {
+    for (const hold of [transfer, renewal]) {
+      const found = hold && peek(movementKey(walletOf(account_id), hold.hold_id));
+      if (!found) continue;
+      const movement = StoredMovement.parse(found);
+      mustHold(movement.status !== "pending", () => `${movement.amount} are still held for ${name}`);
+      checkPaid(scene, movement);
+    }
+  }
+}

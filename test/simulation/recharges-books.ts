@@ -1,0 +1,121 @@
+import { StoredAlerts } from "../../shared/billing/recharges/alerts.ts";
+import { StoredSettings } from "../../shared/billing/recharges/auto-recharge.ts";
+import { StoredRecharge } from "../../shared/billing/recharges/stored-recharge.ts";
+import { StoredChange } from "../../shared/changes/record.ts";
+import { Balance, postedOf } from "../../shared/ledger/balance.ts";
+import { StoredMovement } from "../../shared/ledger/movement.ts";
+import { BillingState } from "../../shared/wallet/state.ts";
+import type { Change } from "../support/memory-table.ts";
+import type { RechargeScene } from "./recharges-scene.ts";
+import { mustHold, type Invariant } from "./world.ts";
+
+type Books = {
+  settings: StoredSettings | undefined;
+  alerts: StoredAlerts | undefined;
+  state: BillingState | undefined;
+  owed: number;
+  recharges: Map<string, StoredRecharge>;
+  movements: Map<string, StoredMovement>;
+  /** How often each recharge was said to be over. */
+  ends: Map<string, number>;
+  /** How often the wallet became low, and how often that was told. */
+  lows: number;
+  lowsTold: number;
+  notices: Set<string>;
+};
+
+/**
+ * A recharge is credited once, by the amount of a charge that succeeded at the provider; an account has one at a time;
+ * with each that begins the month is within the cap and the count that the customer has set then. Its end is told once.
+ * Each crossing of the threshold, and each coming date, is told once. What is owed is what the ledger says.
+ */
+export function rechargeInvariant(scene: RechargeScene, accountId: string): Invariant {
+  const books: Books = {
+    settings: undefined,
+    alerts: undefined,
+    state: undefined,
+    owed: 0,
+    recharges: new Map(),
+    movements: new Map(),
+    ends: new Map(),
+    lows: 0,
+    lowsTold: 0,
+    notices: new Set(),
+  };
+  let isFirst = true;
+  const check = (changes: readonly Change[]): void => {
+    const own = changes.filter(({ key }) => key.PK === `ACCOUNT#${accountId}`);
+    if (own.length === 0) return;
+    // Told of everything at once: the steps in between are not known then.
+    const isAll = isFirst && own.some(({ key }) => key.SK === "AUTO_RECHARGE");
+    isFirst = false;
+    const begun = own.flatMap((change) => note(books, change));
+    checkOwed(books);
+    for (const movement of books.movements.values()) checkCredit(scene, movement);
+    if (isAll) return;
+    for (const recharge of begun) checkBeginning(books, recharge);
+    mustHold(books.lows === books.lowsTold, () => `the wallet was low ${books.lows} times, told ${books.lowsTold}`);
+    for (const [id, count] of books.ends) mustHold(count === 1, () => `the end of ${id} was told ${count} times`);
+  };
+  return { name: `the recharges of ${accountId}`, check };
+}
+
+/** Notes a change, and returns the recharge that begins with it. */
+function note(books: Books, { key, before, after }: Change): StoredRecharge[] {
+  const { SK } = key;
+  if (SK === "BILLING") books.state = BillingState.parse(after);
+  if (SK === "AUTO_RECHARGE") books.settings = StoredSettings.parse(after);
+  if (SK === "LEDGER#BALANCE#owed") books.owed = -postedOf(Balance.parse(after));
+  if (SK === "ALERTS") {
+    const wasLow = before !== undefined && StoredAlerts.parse(before).is_low;
+    books.alerts = StoredAlerts.parse(after);
+    if (books.alerts.is_low && !wasLow) books.lows += 1;
+  }
+  if (/^LEDGER#MOVEMENT#(recharge|refund|dispute)\//.test(SK)) {
+    const movement = StoredMovement.parse(after);
+    books.movements.set(movement.id, movement);
+  }
+  if (SK.startsWith("JOURNAL#changes#ENTRY#") && before === undefined) noteTold(books, StoredChange.parse(after));
+  if (!SK.startsWith("RECHARGE#")) return [];
+  const recharge = StoredRecharge.parse(after);
+  books.recharges.set(recharge.id, recharge);
+  return before === undefined ? [recharge] : [];
+}
+
+function noteTold(books: Books, { type, resource_id: id, after }: StoredChange): void {
+  if (type === "billing.wallet.low_balance") books.lowsTold += 1;
+  if (/^billing\.recharge\.(succeeded|failed|action_required)$/.test(type)) {
+    books.ends.set(id, (books.ends.get(id) ?? 0) + 1);
+  }
+  if (!type.endsWith("_soon")) return;
+  const notice = [type, after?.["days"], after?.["due_on"] ?? after?.["suspends_on"]].join();
+  mustHold(!books.notices.has(notice), () => `${notice} was told twice`);
+  books.notices.add(notice);
+}
+
+const monthOf = ({ created_at }: StoredRecharge): string => created_at.slice(0, 7);
+const took = ({ status }: StoredRecharge): boolean => status !== "failed" && status !== "action_required";
+
+function checkBeginning({ recharges, settings }: Books, recharge: StoredRecharge): void {
+  const all = [...recharges.values()];
+  const running = all.filter(({ due_at }) => due_at !== null);
+  mustHold(running.length === 1, () => `${running.length} recharges run at once`);
+  const ofMonth = all.filter((one) => monthOf(one) === monthOf(recharge) && took(one));
+  const sum = ofMonth.reduce((total, { amount }) => total + amount, 0);
+  const { monthly_cap = 0, max_per_month = 0, enabled = false } = settings ?? {};
+  mustHold(enabled, () => `${recharge.id} began while recharges were off`);
+  mustHold(sum <= monthly_cap, () => `${sum} in ${monthOf(recharge)}, and the cap is ${monthly_cap}`);
+  mustHold(ofMonth.length <= max_per_month, () => `${ofMonth.length} in a month of ${max_per_month}`);
+}
+
+function checkOwed({ state, owed }: Books): void {
+  mustHold((state?.owed ?? 0) === owed, () => `${state?.owed} is owed, and the ledger says ${owed}`);
+}
+
+function checkCredit({ charges }: RechargeScene, { id, amount }: StoredMovement): void {
+  if (!id.startsWith("recharge/")) return;
+  const charged = charges.filter(({ reference }) => `recharge/${reference}` === id);
+  const paid = charged.filter(({ status }) => status === "succeeded");
+  mustHold(paid.length === 1, () => `${id} was credited, and the card was charged ${paid.length} times`);
+  mustHold(paid[0]?.amount === amount, () => `${id} was credited ${amount} of ${paid[0]?.amount}`);
+}

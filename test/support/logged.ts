@@ -1,0 +1,17 @@
+import { onTestFinished, vi } from "vitest";
+
+import { runtime } from "../../shared/http/runtime.ts";
+
+/** All that is logged until the test ends, at the level that says most. */
+export function logged(): string[] {
+  const { env } = runtime();
+  const lines: string[] = [];
+  const { LOG_LEVEL } = env;
+  const spy = vi.spyOn(process.stdout, "write").mockImplementation((chunk) => lines.push(String(chunk)) > 0);
+  env.LOG_LEVEL = "debug";
+  onTestFinished(() => {
+    env.LOG_LEVEL = LOG_LEVEL;
+    spy.mockRestore();
+  });
+  return lines;
+}

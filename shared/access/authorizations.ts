@@ -145,7 +145,7 @@ export async function assign<V>(
     const planned = planAssignments(table, accountId, subject, [grantable], author);
     const { assignments, writes, changes } = await forSubject(subject, planned);
     const existing = await findSame(table, accountId, subject, grantable, now());
-    // A role is deleted only if nobody has been given it since the deletion has begun.
+    // A deletion of the role that has already looked for its holders fails by this write.
     const inUse = grantable.kind === "custom_role" ? [rolesWrite(accountId, own, own.roles)] : [];
     if (existing?.expires_at === grantable.expires_at && existing) {
       return { value: view(existing, own), writes: [], changes: [] };

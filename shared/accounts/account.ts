@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
 import { Id } from "../core/ids.ts";
-import { Timestamp } from "../core/time.ts";
+import { Day, Timestamp } from "../core/time.ts";
 import { readRows, type List } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
@@ -62,7 +62,18 @@ export const accountKind = defineKind({
   seenWith: "account.view",
 });
 
+/** What an account had to pay when billing gave it its status. */
+const Debt = z.object({
+  /** What the wallet lacked, in minor units. */
+  missing: z.int().min(1),
+  /** The day on which the account is suspended if nothing is paid. Absent on a suspended account. */
+  suspends_on: Day.optional(),
+});
+export type Debt = z.output<typeof Debt>;
+
 export const StoredAccount = AccountResponse.extend({
+  /** Absent if the account owes nothing, if the operator gave it its status, and where an earlier version did. */
+  debt: Debt.optional(),
   /** The account's ordinal in each list of `accountsMatching` that contains it, by the list's name. */
   ordinals: z.record(z.string(), z.int()),
   version: z.int(),

@@ -6,7 +6,7 @@ import { Profile, type Principal } from "../auth/principal.ts";
 import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Key } from "../table/writes.ts";
-import { accountKey, StoredAccount } from "./account.ts";
+import { accountKey, type Debt, StoredAccount } from "./account.ts";
 
 /*
  * Access patterns
@@ -184,13 +184,14 @@ export function heightOf(record: GroupsRecord, id: string): number {
 }
 
 /**
- * The permissions of a principal in an account, the principal's access record if there is one, and the status of the
- * account if it was read.
+ * The permissions of a principal in an account, the principal's access record if there is one, and the status and the
+ * debt of the account if it was read.
  */
 export type Standing = {
   permissions: Permissions;
   record?: AccessRecord | undefined;
   accountStatus?: StoredAccount["status"];
+  debt?: Debt | undefined;
 };
 
 /**
@@ -227,8 +228,13 @@ export async function standingOf(
   const roles = rolesItem ? RolesRecord.parse(rolesItem) : await rolesOf(table, accountId, inherited);
   if (rolesItem) table.seen?.note(rolesItem);
   const permissions = permissionsOf(record, { groups, roles }, groupIds, now);
-  return { permissions, record, ...(accountItem ? { accountStatus: StoredAccount.parse(accountItem).status } : {}) };
+  return { permissions, record, ...(accountItem ? statusOf(StoredAccount.parse(accountItem)) : {}) };
 }
+
+const statusOf = ({ status, debt }: StoredAccount): Pick<Standing, "accountStatus" | "debt"> => ({
+  accountStatus: status,
+  debt,
+});
 
 /** Reads the roles that an account has made, if one of these grants names such a role. */
 export async function rolesOf(
@@ -269,14 +275,15 @@ export async function asSuperAdmin(
 ): Promise<Standing> {
   const rank = await superAdminOf(table, principal, now);
   if (!rank) return standing;
-  const read = async () => (await table.get(accountKey(accountId), StoredAccount))?.status;
-  const accountStatus = standing.accountStatus ?? (await read());
+  const isRead = standing.accountStatus !== undefined;
+  const account = isRead ? undefined : await table.get(accountKey(accountId), StoredAccount);
+  const { accountStatus, debt } = account ? statusOf(account) : standing;
   if (accountStatus === undefined) return standing;
   const { member, everything, grants, ends = {} } = standing.permissions;
   const everythingEnd = latestEnd([rank.until, ...(everything ? [ends.everything] : [])]);
   const memberEnd = latestEnd([everythingEnd, ...(member ? [ends.member] : [])]);
   const later = endsOf({ member: memberEnd, everything: everythingEnd, superAdmin: rank.until });
-  return { permissions: { ...everyPermission, superAdmin: true, grants, ...later }, accountStatus };
+  return { permissions: { ...everyPermission, superAdmin: true, grants, ...later }, accountStatus, debt };
 }
 
 /** Reads items in one round trip, in the order of `keys`. An undefined key gives undefined. */

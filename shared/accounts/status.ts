@@ -4,7 +4,7 @@ import { Problem } from "../core/errors.ts";
 import { appendRows, readHeads, readList, removeRows, type ListState } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { accountKey, accountKind, listsOf, type AccountStatus, type StoredAccount } from "./account.ts";
+import { accountKey, accountKind, listsOf, type AccountStatus, type Debt, type StoredAccount } from "./account.ts";
 
 function ordinalIn({ id, ordinals }: StoredAccount, list: string): number {
   const ordinal = ordinals[list];
@@ -13,14 +13,15 @@ function ordinalIn({ id, ordinals }: StoredAccount, list: string): number {
 }
 
 /**
- * Plans the change of an account's status, and the move of the account between the lists by status. Plans no writes if
- * the account has the status already. Throws 409 `account_closed` for any other status of a closed account.
+ * Plans the change of an account's status, and the move of the account between the lists by status. `debt` is
+ * the reason of billing for the new status. Plans no writes if the account has the status already. Throws 409 `account_closed` for any other status of a closed account.
  */
 export async function planAccountStatus(
   table: Reader,
   account: StoredAccount,
   status: AccountStatus,
   now: Date,
+  debt?: Debt,
 ): Promise<ChangePlan<StoredAccount>> {
   if (account.status === status) return { value: account, writes: [], changes: [] };
   if (account.status === "closed")
@@ -31,9 +32,11 @@ export async function planAccountStatus(
   );
   const { writes, ordinals } = enlist(await readHeads(table, listsOf({ ...account, status }).slice(2)), account.id);
   const kept = Object.entries(account.ordinals).filter(([name]) => !former.some((list) => list.name === name));
+  const { debt: _, ...rest } = account;
   const changed: StoredAccount = {
-    ...account,
+    ...rest,
     status,
+    ...(debt === undefined ? {} : { debt }),
     ordinals: { ...Object.fromEntries(kept), ...ordinals },
     updated_at: now.toISOString(),
     version: account.version + 1,

@@ -1,4 +1,4 @@
-import type { StoredAccount } from "../accounts/account.ts";
+import type { Debt, StoredAccount } from "../accounts/account.ts";
 import { accountKey } from "../accounts/account.ts";
 import { planAccountStatus } from "../accounts/status.ts";
 import { getAccount } from "../accounts/visible.ts";
@@ -12,12 +12,13 @@ import { appendRows, readList, rowKey } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Item, Write, Key } from "../table/writes.ts";
+import { graceDays } from "../wallet/catalogue.ts";
 import { profileKey, readProfile, type StoredProfile } from "../wallet/profile.ts";
 import { BillingState, firstState, stateKey } from "../wallet/state.ts";
 import { planWallet, readWallet, unchangedWallet, type Posting, walletOf } from "../wallet/wallet.ts";
 import { Accrual, accrualKey } from "./charges.ts";
 import { moveClosing } from "./due.ts";
-import { invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
+import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
 /**
  * The billing of an account in memory: the state as it was read, with the changes made since. `planBilling` turns the
@@ -119,6 +120,14 @@ async function readAccruals(
 
 const owes = ({ open, state }: AccountBilling): boolean => open.length > 0 || state.owed > 0;
 
+/** What the wallet lacks to pay everything that is due; undefined if it lacks nothing. */
+function debtOf({ open, state, available, status }: AccountBilling): Debt | undefined {
+  const due = open.reduce((sum, invoice) => sum + dueOf(invoice), state.owed);
+  const missing = due - Math.max(0, available);
+  if (missing <= 0 || state.due_since === undefined) return undefined;
+  return { missing, ...(status === "past_due" ? { suspends_on: plusDays(state.due_since, graceDays) } : {}) };
+}
+
 /** Turns the changes of a book into one transaction; undefined if the wallet has changed since the book was opened. */
 async function planOf(
   table: Reader,
@@ -128,7 +137,7 @@ async function planOf(
   const { accountId, now, state } = book;
   const wallet = await planPostings(table, book);
   if (!wallet) return undefined;
-  const statusPlan = await planAccountStatus(table, book.account, book.status, now);
+  const statusPlan = await planAccountStatus(table, book.account, book.status, now, debtOf(book));
   const paidBefore = book.paid.filter(({ version }) => version > 0);
   // The account's status follows from the state, so a change of the status needs the condition on the state too.
   const isChanged = state !== before || book.status !== book.account.status;

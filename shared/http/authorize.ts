@@ -1,9 +1,10 @@
-import { accountKey, StoredAccount } from "../accounts/account.ts";
+import { accountKey, type AccountStatus, type Debt, StoredAccount } from "../accounts/account.ts";
 import { asSuperAdmin, standingOf, type AccessRecord } from "../accounts/standing.ts";
 import { viewCapability, type Capability } from "../auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import { InvalidInput, notFound, Problem } from "../core/errors.ts";
+import { currency, money } from "../core/money.ts";
 import type { Table } from "../table/table.ts";
 import type { ParsedInput } from "./input.ts";
 import { isStopped } from "./may-call.ts";
@@ -50,7 +51,7 @@ export async function authorize(
   ]);
   const scopes = scopesOf(route, input, found);
   const isEnough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
-  const { permissions, accountStatus } = isEnough ? own : await asSuperAdmin(table, principal, accountId, own, now);
+  const { permissions, accountStatus, debt } = isEnough ? own : await asSuperAdmin(table, principal, accountId, own, now);
   if (!permissions.member) throw notFound();
   const { capability } = route;
   if (capability !== null && !isAllowed(route, scopes, permissions)) {
@@ -58,9 +59,7 @@ export async function authorize(
     throw forbidden(capability, missing, found?.id === accountId ? undefined : scopes, permissions);
   }
   if (route.subject && !found) throw missingResource(route, input);
-  if (isStopped(route, accountStatus)) {
-    throw new Problem("account_suspended", `This account is ${accountStatus}. It can be read, but not changed.`);
-  }
+  if (isStopped(route, accountStatus)) throw stopped(accountStatus, debt, permissions);
   return { permissions, found, scopes, record: own.record };
 }
 
@@ -127,6 +126,25 @@ function forbidden(
   const holdsOne = holdsAnywhere(permissions, view) || holdsAnywhere(permissions, capability);
   if (scopes && holdsOne && !covers(permissions, view, scopes)) return missing;
   return new Problem("forbidden", `This needs the capability ${capability}.`, { required_capability: capability });
+}
+
+/** The 403 of an account that cannot be changed. It names the call that pays, and the amount to callers who see the billing. */
+function stopped(status: AccountStatus | undefined, debt: Debt | undefined, permissions: Permissions): Problem {
+  const readable = `It can be read, but not changed.`;
+  if (status === "closed") return new Problem("account_suspended", `This account is closed. ${readable}`);
+  const topUp = "top up the wallet with billing.topup_session.create";
+  if (!debt) {
+    const advice = `If something is unpaid, ${topUp}. Otherwise ask our support.`;
+    return new Problem("account_suspended", `This account is suspended. ${readable} ${advice}`);
+  }
+  const amount = covers(permissions, "billing.view", [])
+    ? ` ${money(debt.missing)} ${currency} was missing when it was suspended.`
+    : "";
+  const way = `To end this, ${topUp}: the account is active again as soon as everything is paid.`;
+  return new Problem(
+    "account_suspended",
+    `This account is suspended for an unpaid balance.${amount} ${readable} ${way}`,
+  );
 }
 
 /**

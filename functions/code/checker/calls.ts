@@ -15,7 +15,7 @@ import type { DiagnosticList } from "./diagnostics.ts";
 import type { CheckerContext, LoopVariables, Variables } from "./scope.ts";
 import { unknownFunction } from "./unknown-names.ts";
 
-/** The reasons why this program may not call a function, whatever the arguments are. */
+/** The reasons why this program may not call a function. They do not depend on the arguments. */
 function callRestrictions(
   { name, at }: Call,
   { route, usesSession }: CodeFunction,

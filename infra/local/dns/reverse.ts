@@ -35,8 +35,8 @@ export type ReverseDns = {
   ip: string;
   rdns: string | null;
   /**
-   * Whether the name is set to resolve to the address. For a name in a delegated domain the zone decides, whatever is
-   * set here.
+   * Whether the name is set to resolve to the address. A name in a delegated domain ignores this: its zone has the
+   * records.
    */
   forward: boolean;
   /** The text at `_setup.<rdns>`. */

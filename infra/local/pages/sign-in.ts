@@ -54,7 +54,7 @@ const DemoTokens = z.object({
   accounts: z.array(z.object({ owner: WithToken, viewer: WithToken })),
 });
 
-/** The people of the demo data, from their tokens; nobody until the demo exists. */
+/** The people of the demo data, from their tokens. An empty list until the demo exists. */
 function demoPeople(demo: unknown): Person[] {
   const { data } = DemoTokens.safeParse(demo);
   if (!data) return [];

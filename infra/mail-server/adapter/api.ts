@@ -147,7 +147,7 @@ export function openApi(
       ask("sender", { login, from, ...(to === undefined ? {} : { to }) }) as Promise<Verdict>,
     /** The key that signs the mail of a domain; undefined if the domain may not send. */
     dkim: (domain: string) => ask("dkim", { domain }) as Promise<SigningKey | undefined>,
-    /** Asks who may log in, with nginx's headers. */
+    /** Asks whether a login is right. The headers are those of nginx's `auth_http` protocol. */
     auth: (headers: Record<string, string>): Promise<Response> => call("auth", { headers }),
     /** The next revocations. Without `since` from now on. */
     revocations: async (query: Record<string, string>): Promise<Response> =>

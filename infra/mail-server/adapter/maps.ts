@@ -36,7 +36,7 @@ const service = ({ route }: Verdict): string | undefined => {
 /** An endpoint as Postfix writes it: `[192.0.2.1]:587`. */
 const nextHop = (relay: string): string => (relay.startsWith("[") ? relay : relay.replace(/^(.*):(\d+)$/, "[$1]:$2"));
 
-/** The recipient that an address leads to; undefined if nobody has the address. */
+/** The recipient that an address leads to; undefined for an address that does not exist. */
 async function recipientOf(api: Api, key: string): Promise<Recipient | undefined> {
   if (!isAddress(key)) return undefined;
   const found = await api.recipient(key);

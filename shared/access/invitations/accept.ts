@@ -299,7 +299,7 @@ async function whatIsGiven(
     given: given.map(({ grantable }) => grantable),
     unchanged: [
       ...given.flatMap(({ present }) => (present ? [present] : [])),
-      // A role is deleted only if nobody has been given it since the deletion has begun.
+      // A deletion of the role that has already looked for its holders fails by this write.
       ...(given.some(({ one }) => isCustom(one)) ? [rolesWrite(accountId, own, own.roles)] : []),
     ],
   };

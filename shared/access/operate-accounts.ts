@@ -106,7 +106,8 @@ export async function setAccountStatus(
   )(async () => {
     const account = await getAccount(table, accountId);
     if (account.status !== status || status !== "suspended") return planAccountStatus(table, account, status, now);
-    const kept = { ...account, updated_at: now.toISOString(), version: account.version + 1 };
+    const { debt: _, ...rest } = account;
+    const kept = { ...rest, updated_at: now.toISOString(), version: account.version + 1 };
     return {
       value: kept,
       writes: [{ put: { ...accountKey(accountId), ...kept }, if: { version: account.version } }],

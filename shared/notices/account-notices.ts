@@ -1,43 +1,80 @@
 import * as z from "zod";
 
-import { AccountStatus } from "../accounts/account.ts";
+import { AccountStatus, type Debt } from "../accounts/account.ts";
+import { currency, money } from "../core/money.ts";
 import { Grant } from "../grants/assignment.ts";
-import { type Block, sentence } from "../letters/letter.ts";
+import { type Block, type Sentence, sentence } from "../letters/letter.ts";
 import { graceDays } from "../wallet/catalogue.ts";
-import { callOf, type Notice, type NoticeEvent, type NoticeMaker, paragraph, timeText } from "./notice.ts";
+import {
+  amountText,
+  callOf,
+  dateText,
+  type Notice,
+  type NoticeEvent,
+  type NoticeMaker,
+  paragraph,
+  timeText,
+  topUp,
+} from "./notice.ts";
 
 const EventAccount = z.object({ status: AccountStatus });
 
-const topUp = (event: NoticeEvent): Block[] => [
-  paragraph`Top up the wallet with this call. It answers the address of a page to pay on:`,
-  callOf(event, "POST", "/billing/topup-session", { amount: "50.00" }),
+/** How to pay what is missing, and where to see what for. */
+const pay = (event: NoticeEvent, debt: Debt | undefined): Block[] => [
+  ...topUp(event, debt && money(debt.missing)),
   paragraph`This call lists the invoices:`,
   callOf(event, "GET", "/billing/invoices"),
 ];
 
+/** What is missing, and the day of the suspension if there is one. Nothing if it is not known. */
+const debtFacts = (debt: Debt | undefined): Block[] =>
+  debt === undefined
+    ? []
+    : [
+        {
+          facts: [
+            ["To pay", amountText(money(debt.missing), currency)],
+            ...(debt.suspends_on === undefined ? [] : [["Suspended on", dateText(debt.suspends_on)] as const]),
+          ],
+        },
+      ];
+
 /** Whether billing made the change, and not the operator. */
 const isByBilling = ({ actor }: NoticeEvent): boolean => actor.type === "system";
 
-const ofStatus: Record<AccountStatus, (event: NoticeEvent) => Pick<Notice, "subject" | "blocks">> = {
-  past_due: (event) => ({
+const afterGrace = (debt: Debt | undefined): Sentence =>
+  debt?.suspends_on === undefined
+    ? sentence`If it stays unpaid for ${graceDays} days, the account is suspended.`
+    : sentence`If it stays unpaid, the account is suspended on ${dateText(debt.suspends_on)}: then nothing can be sent or changed.`;
+
+const ofStatus: Record<
+  AccountStatus,
+  (event: NoticeEvent, debt: Debt | undefined) => Pick<Notice, "subject" | "blocks">
+> = {
+  past_due: (event, debt) => ({
     subject: sentence`Your account is past due`,
     blocks: isByBilling(event)
       ? [
-          paragraph`The wallet could not pay what is due. Everything works as before for now. If it stays unpaid for ${graceDays} days, the account is suspended.`,
-          ...topUp(event),
+          paragraph`The wallet could not pay what is due. Everything works as before for now. ${afterGrace(debt)}`,
+          ...debtFacts(debt),
+          ...pay(event, debt),
           paragraph`What is due is paid from the wallet as soon as it has the money, and the account is active again.`,
         ]
-      : [paragraph`The operator has marked your account as past due.`, ...topUp(event)],
+      : [paragraph`The operator has marked your account as past due.`, ...pay(event, debt)],
   }),
-  suspended: (event) => ({
+  suspended: (event, debt) => ({
     subject: sentence`Your account is suspended`,
     blocks: [
       isByBilling(event)
         ? paragraph`What is due was not paid for ${graceDays} days.`
         : paragraph`The operator has suspended your account.`,
-      paragraph`Nothing can be sent or changed. Mailboxes still receive mail, and everything can still be read.`,
+      paragraph`Nothing can be sent or changed since ${timeText(event.timestamp)}. Mailboxes still receive mail, and everything can still be read.`,
       ...(isByBilling(event)
-        ? [...topUp(event), paragraph`The account is active again as soon as everything is paid.`]
+        ? [
+            ...debtFacts(debt),
+            ...pay(event, debt),
+            paragraph`The account is active again as soon as everything is paid.`,
+          ]
         : [paragraph`Write to the support of Hosted Mail to learn more.`]),
     ],
   }),
@@ -54,10 +91,12 @@ const ofStatus: Record<AccountStatus, (event: NoticeEvent) => Pick<Notice, "subj
   }),
 };
 
-const statusChanged: NoticeMaker = (event) => {
+const statusChanged: NoticeMaker = (event, _, account) => {
   const [{ status }, before] = [EventAccount.parse(event.data), EventAccount.safeParse(event.previous_data).data];
   if (before === undefined || before.status === status) return undefined;
-  return { category: "account", ...ofStatus[status](event) };
+  // The debt is that of the present status, which can be a later one.
+  const debt = account?.status === status ? account.debt : undefined;
+  return { category: "account", ...ofStatus[status](event, debt) };
 };
 
 const EventGrant = Grant.pick({ id: true, grant_kind: true, subject_type: true, subject_id: true });

@@ -3,23 +3,15 @@ import * as z from "zod";
 import { Currency, currency as walletCurrency, MoneyText } from "../core/money.ts";
 import { Day } from "../core/time.ts";
 import { type Block, sentence } from "../letters/letter.ts";
-import { callOf, dateText, type NoticeEvent, type NoticeMaker, paragraph } from "./notice.ts";
+import { amountText, callOf, dateText, type NoticeEvent, type NoticeMaker, paragraph, topUp } from "./notice.ts";
 
 type Facts = Extract<Block, { facts: unknown }>["facts"];
 
 const CurrencyOfEvent = Currency.default(walletCurrency);
 
-const amountText = (amount: string, currency: string): string => `${amount} ${currency}`;
-
 /** The facts that an event has. */
 const knownFacts = (...facts: (readonly [string, string | undefined])[]): Facts =>
   facts.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
-
-/** How to top up the wallet, by at least an amount that is missing. */
-const topUp = (event: NoticeEvent, amount = "50.00"): Block[] => [
-  paragraph`Top up the wallet with this call. It answers the address of a page to pay on:`,
-  callOf(event, "POST", "/billing/topup-session", { amount }),
-];
 
 const EventBalance = z.object({
   balance: MoneyText.optional(),
@@ -58,11 +50,15 @@ const Shortage = z.object({
 const PastDueSoon = Shortage.extend({ due_on: Day });
 const SuspensionSoon = Shortage.extend({ suspends_on: Day });
 
-const shortageFacts = ({ expected_charge, available, missing, currency }: z.output<typeof Shortage>): Block => ({
+const shortageFacts = (
+  { expected_charge, available, missing, currency }: z.output<typeof Shortage>,
+  date: readonly [name: string, day: string],
+): Block => ({
   facts: knownFacts(
     ["Expected charge", expected_charge && amountText(expected_charge, currency)],
     ["Available", available && amountText(available, currency)],
     ["Missing", amountText(missing, currency)],
+    [date[0], dateText(date[1])],
   ),
 });
 
@@ -73,7 +69,7 @@ const pastDueSoon: NoticeMaker = (event) => {
     subject: sentence`Your wallet will not cover the invoice of ${dateText(shortage.due_on)}`,
     blocks: [
       paragraph`The next invoice is due on ${dateText(shortage.due_on)}, and the wallet has too little money for it. If it stays so, the account becomes past due.`,
-      shortageFacts(shortage),
+      shortageFacts(shortage, ["Due on", shortage.due_on]),
       ...topUp(event, shortage.missing),
     ],
   };
@@ -86,7 +82,7 @@ const suspensionSoon: NoticeMaker = (event) => {
     subject: sentence`Your account is suspended on ${dateText(shortage.suspends_on)}`,
     blocks: [
       paragraph`The wallet could not pay what is due. If it stays so, the account is suspended on ${dateText(shortage.suspends_on)}: then nothing can be sent or changed.`,
-      shortageFacts(shortage),
+      shortageFacts(shortage, ["Suspended on", shortage.suspends_on]),
       ...topUp(event, shortage.missing),
     ],
   };

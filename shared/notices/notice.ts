@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import type { StoredAccount } from "../accounts/account.ts";
 import { Timestamp } from "../core/time.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
 
@@ -39,9 +40,13 @@ export type Notice = {
 
 /**
  * Makes the notice of an event; undefined if the event is no news for people. `nameOf` is the e-mail address of a user of
- * the account, or else a text with the id.
+ * the account, or else a text with the id. `account` is as it is when the mail is sent.
  */
-export type NoticeMaker = (event: NoticeEvent, nameOf: (person: PersonRef) => string) => Notice | undefined;
+export type NoticeMaker = (
+  event: NoticeEvent,
+  nameOf: (person: PersonRef) => string,
+  account?: Pick<StoredAccount, "status" | "debt">,
+) => Notice | undefined;
 
 const months = [
   "January",
@@ -70,6 +75,14 @@ export const timeText = (time: string): string =>
 
 /** A number of things: `1 day`, `7 days`. */
 export const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+export const amountText = (amount: string, currency: string): string => `${amount} ${currency}`;
+
+/** How to top up the wallet, by at least an amount that is missing. */
+export const topUp = (event: NoticeEvent, amount = "50.00"): Block[] => [
+  paragraph`Top up the wallet with this call. It answers the address of a page to pay on:`,
+  callOf(event, "POST", "/billing/topup-session", { amount }),
+];
 
 export const paragraph = (words: TemplateStringsArray, ...inserted: (string | number | Sentence)[]): Block => ({
   paragraph: sentence(words, ...inserted),

@@ -68,7 +68,7 @@ export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<
     table.get(accountKey(event.account_id), StoredAccount),
     membersAmong(table, event.account_id, named, now()),
   ]);
-  const notice = account && maker(event, (person) => nameOf(person, members));
+  const notice = account && maker(event, (person) => nameOf(person, members), account);
   // The domains of a closed account are of no use to it any more.
   if (!notice || (account.status === "closed" && notice.category.startsWith("domain"))) return;
   const recipients = await recipientsOf(table, account.id, notice, now());

@@ -5,10 +5,13 @@ import { route as listWorkspaces } from "../../../functions/workspaces/list.ts";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import type { Capability } from "../../../shared/auth/capabilities.ts";
 import { authorize } from "../../../shared/http/authorize.ts";
+import { dayOf, monthOf, nextMonth, plusDays } from "../../../shared/core/time.ts";
 import type { Route } from "../../../shared/http/route.ts";
+import { billing, closeDays } from "../../support/billing.ts";
 import { uniqueName } from "../../support/domains.ts";
 import { mailed, press, ruleNow, ruleTo, stranger } from "../../support/forwarding.ts";
 import { request, type Answer } from "../../support/request.ts";
+import { countTrips } from "../../support/trips.ts";
 import {
   newAccount,
   newMember,
@@ -168,4 +171,39 @@ test("a query may name the account that it is about, and is decided by what its 
   const names = viewer.body.functions.map(({ name }: { name: string }) => name);
   expect(names).toContain("workspaces.get");
   expect(names).not.toContain("workspaces.delete");
+});
+
+describe("the refusal of a suspended account", () => {
+  const detailFor = async (account: Account, as: User = account.owner): Promise<string> => {
+    const { status, body } = await call(account, "POST", "workspaces", { name: "Sales" }, as);
+    expect([status, body.code]).toEqual([403, "account_suspended"]);
+    return body.detail;
+  };
+
+  test("names the debt to callers who see the billing, and to all of them the call that pays, in one trip to the table", async () => {
+    const account = await newAccount();
+    const month = monthOf(dayOf(new Date()));
+    const due = nextMonth(month);
+    await closeDays(account, plusDays(due, -1));
+    await closeDays(account, plusDays(due, 14));
+    const { amount } = (await billing(account, "GET", "invoices")).body.items[0];
+    const { value, trips } = await countTrips(() => detailFor(account));
+    expect(value).toContain(`suspended for an unpaid balance. ${amount} USD was missing`);
+    expect(value).toContain("billing.topup_session.create");
+    expect(trips).toBe(1);
+    const manager = await detailFor(account, await newMember(account, { role: "manager" }));
+    expect(manager).toContain("billing.topup_session.create");
+    expect(manager).not.toContain(amount);
+    expect(await detailFor(account, await newSuperAdmin())).toContain(`${amount} USD`);
+  });
+
+  test("names no debt if the operator suspended or closed the account", async () => {
+    const account = await newAccount();
+    for (const status of ["suspended", "closed"] as const) {
+      await setAccountStatus(testTable(), account.id, status, new Date());
+      const detail = await detailFor(account);
+      expect(detail).toContain(`This account is ${status}.`);
+      expect(detail).not.toContain("USD");
+    }
+  });
 });

@@ -12,10 +12,7 @@ const common = { testTimeout: 60_000, hookTimeout: 60_000, experimental };
 const apart = [
   "test/browser/invitation.test.ts",
   "test/budgets.test.ts",
-  "test/functions/workers/{advance-*,end-grants,payment-webhook,purge-mailboxes}.test.ts",
-  "test/infra/local/pages/checkout-page.test.ts",
-  "test/functions/billing/topup-session/create.test.ts",
-  "test/infra/local/pages/saved-cards.test.ts",
+  "test/functions/workers/{advance-*,end-grants,purge-mailboxes}.test.ts",
   "test/infra/local/read-only.test.ts",
   "test/infra/mail-server/mail-server.test.ts",
   "test/infra/restore/rehearse.test.ts",

@@ -42,8 +42,8 @@ test.for<[string, number, number]>([
   },
 );
 
-/** Where the search begins for a mistake that shows in one of some 1,500 schedules only. */
-const firstSchedules: Readonly<Record<string, number>> = { "ip-holder": 2101 };
+/** Where the search begins for a mistake that shows only in few schedules. */
+const firstSchedules: Readonly<Record<string, number>> = { "ip-holder": 4401, "account-standing": 1701 };
 
 test.for(sampleOf(Object.keys(bugs), 7, "bugs"))(
   "with the mistake %s a violation is found within 500 schedules",
@@ -58,19 +58,26 @@ test.for(sampleOf(Object.keys(bugs), 7, "bugs"))(
   },
 );
 
+/** Schedules with what few do: a refusal because of an open invoice, a death before the answer to a transfer. */
+const rareSchedules: Readonly<Record<string, readonly number[]>> = {
+  billing: [901, 908, 945],
+  lives: [1164, 1174, 1687],
+};
+
 test("schedules do what they are for: they commit, refuse, fail, die, and resolve holds in every way", async () => {
   const lines: string[] = [];
   let deaths = 0;
   let commits = 0;
-  // What recharges do is seen by tests of their own.
-  const sampled = modules.filter(({ name }) => name !== "recharges");
-  for (let seed = 801; seed <= 1050; seed++) {
-    const module = sampled.slice((seed + 4) % sampled.length).slice(0, 1);
-    const steps = module[0]?.name === "purchases" || module[0]?.name === "lives" ? 400 : 200;
-    const outcome = await simulate({ modules: module, seed, steps, trace: (line) => lines.push(line) });
+  const run = async (name: string, seed: number) => {
+    const steps = name === "purchases" || name === "lives" ? 400 : 200;
+    const chosen = modules.filter((one) => one.name === name);
+    const outcome = await simulate({ modules: chosen, seed, steps, trace: (line) => lines.push(line) });
     deaths += outcome.deaths;
     commits += outcome.commits;
-  }
+  };
+  for (const [index, { name }] of modules.entries())
+    for (let seed = 801 + index; seed <= 1050; seed += modules.length) await run(name, seed);
+  for (const [name, seeds] of Object.entries(rareSchedules)) for (const seed of seeds) await run(name, seed);
   expect(deaths).toBeGreaterThan(20);
   expect(commits).toBeGreaterThan(300);
   const text = lines.join("\n");
@@ -88,6 +95,7 @@ test("schedules do what they are for: they commit, refuse, fail, die, and resolv
     ": credited",
     ": known",
     "insufficient funds",
+    "The account has an open invoice",
     /commit BILLING, ACCRUAL.*LIST#invoices.*LEDGER#MOVEMENT#invoice/,
     /death day/,
     "has not expired",
@@ -101,6 +109,7 @@ test("schedules do what they are for: they commit, refuse, fail, die, and resolv
     /registrar: operation-\d+ .* failed in/,
     /registrar: operation-\d+ .* given back/,
     /death work.* registrar: answer to register/,
+    /death work.* registrar: answer to transfer/,
     /commit PURCHASE#.* HOLDER/,
     /commit LIST#domains#ROW.* OPERATION#.* BUYER/,
     /commit LIST#domains#ROW.* LEDGER#ENTRY#wallet/,

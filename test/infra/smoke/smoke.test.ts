@@ -11,6 +11,7 @@ import { checksFor } from "../../../infra/smoke/checks.ts";
 import { runChecks, type Check, type CheckResult } from "../../../infra/smoke/run.ts";
 import { Scene } from "../../../infra/smoke/scene.ts";
 import { request } from "../../support/request.ts";
+import { newRoomyAccount } from "../../support/roomy.ts";
 import { serveProduct } from "../../support/serve-product.ts";
 import { newAccount, newMember, type Account } from "../../support/world.ts";
 
@@ -54,7 +55,8 @@ async function inventory({ id, owner }: Account): Promise<Record<string, number>
     "auth/authorizations",
     "auth/role-assignments",
   ]) {
-    const { body } = await request("GET", `/v1/public/accounts/${id}/${list}`, { token: owner.token });
+    const { status, body } = await request("GET", `/v1/public/accounts/${id}/${list}`, { token: owner.token });
+    if (status !== 200) throw new Error(`The list of ${list} answered ${status}: ${JSON.stringify(body)}`);
     const rows = (Array.isArray(body) ? body : body.items) as { revoked_at?: string | null }[];
     counts[list] = rows.filter(({ revoked_at }) => !revoked_at).length;
   }
@@ -93,7 +95,7 @@ async function startLosing(base: string, isIt: RegExp) {
 
 describe("the smoke test", { timeout: 60_000 }, () => {
   test("finds the product well, family by family, and leaves the account as it was", async () => {
-    const account = await newAccount();
+    const account = await newRoomyAccount();
     const before = await inventory(account);
     const outcomes = await runAs(account.owner.token);
     expect(of(outcomes, "failed")).toEqual([]);
@@ -116,7 +118,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
   });
 
   test("makes nothing with --read-only", async () => {
-    const account = await newAccount();
+    const account = await newRoomyAccount();
     const before = await auditTotal(account);
     const outcomes = await runAs(account.owner.token, checks, { readOnly: true });
     expect(of(outcomes, "failed")).toEqual([]);
@@ -138,7 +140,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
   });
 
   test("takes away what it made when a check fails in the middle", async () => {
-    const account = await newAccount();
+    const account = await newRoomyAccount();
     const breaking: Check = { name: "breaks", run: () => Promise.reject(new Error("as it should")) };
     const at = checks.findIndex(({ name }) => name.startsWith("dns_records: add"));
     const outcomes = await runAs(account.owner.token, [...checks.slice(0, at), breaking]);
@@ -148,7 +150,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
   });
 
   test("ends before the next check when it is stopped, with nothing left", async () => {
-    const account = await newAccount();
+    const account = await newRoomyAccount();
     const stop = new AbortController();
     const outcomes = await runAs(account.owner.token, checks, {
       signal: stop.signal,
@@ -159,7 +161,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
   });
 
   test.each(["service-accounts", "webhooks"])("takes away %s whose making found no answer", async (family) => {
-    const account = await newAccount();
+    const account = await newRoomyAccount();
     const losing = await startLosing(product.base, new RegExp(`^POST .*/${family}$`));
     const scene = new Scene({ url: losing.base, token: account.owner.token });
     const own = checks.filter(({ name }) => name === "accounts.list" || name.includes(family.replace("-", "_")));
@@ -212,7 +214,7 @@ describe("the command", { timeout: 60_000 }, () => {
   });
 
   test("takes away what it made on Ctrl-C, and exits 130", async () => {
-    const account = await newAccount();
+    const account = await newRoomyAccount();
     const { child, ended } = start(["--url", product.base, "--token", account.owner.token]);
     child.stdout.on("data", (chunk: Buffer) => {
       if (chunk.toString().includes("domains: add")) child.kill("SIGINT");

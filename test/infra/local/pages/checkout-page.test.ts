@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 
 import { handler } from "../../../../functions/workers/payment-webhook.ts";
 import { checkoutPaths } from "../../../../infra/local/pages/checkout.ts";
@@ -12,8 +12,7 @@ import { newAccount, testTable } from "../../../support/world.ts";
 import { gatewayFor, sendRequest, type Reply } from "../wire.ts";
 
 const table = testTable();
-const webhookSecret = "whsec_of_these_tests";
-vi.stubEnv("PAYMENTS_WEBHOOK_SECRET", webhookSecret);
+const webhookSecret = process.env["PAYMENTS_WEBHOOK_SECRET"] ?? "";
 
 const trigger = "POST /v1/public/webhooks/payments";
 

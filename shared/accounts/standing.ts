@@ -228,10 +228,10 @@ export async function standingOf(
   const roles = rolesItem ? RolesRecord.parse(rolesItem) : await rolesOf(table, accountId, inherited);
   if (rolesItem) table.seen?.note(rolesItem);
   const permissions = permissionsOf(record, { groups, roles }, groupIds, now);
-  return { permissions, record, ...(accountItem ? statusOf(StoredAccount.parse(accountItem)) : {}) };
+  return { permissions, record, ...(accountItem ? statusAndDebt(StoredAccount.parse(accountItem)) : {}) };
 }
 
-const statusOf = ({ status, debt }: StoredAccount): Pick<Standing, "accountStatus" | "debt"> => ({
+const statusAndDebt = ({ status, debt }: StoredAccount): Pick<Standing, "accountStatus" | "debt"> => ({
   accountStatus: status,
   debt,
 });
@@ -277,7 +277,7 @@ export async function asSuperAdmin(
   if (!rank) return standing;
   const isRead = standing.accountStatus !== undefined;
   const account = isRead ? undefined : await table.get(accountKey(accountId), StoredAccount);
-  const { accountStatus, debt } = account ? statusOf(account) : standing;
+  const { accountStatus, debt } = account ? statusAndDebt(account) : standing;
   if (accountStatus === undefined) return standing;
   const { member, everything, grants, ends = {} } = standing.permissions;
   const everythingEnd = latestEnd([rank.until, ...(everything ? [ends.everything] : [])]);

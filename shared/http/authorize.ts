@@ -51,7 +51,9 @@ export async function authorize(
   ]);
   const scopes = scopesOf(route, input, found);
   const isEnough = isAllowed(route, scopes, own.permissions) && !isNarrowed(route, own.permissions);
-  const { permissions, accountStatus, debt } = isEnough ? own : await asSuperAdmin(table, principal, accountId, own, now);
+  const { permissions, accountStatus, debt } = isEnough
+    ? own
+    : await asSuperAdmin(table, principal, accountId, own, now);
   if (!permissions.member) throw notFound();
   const { capability } = route;
   if (capability !== null && !isAllowed(route, scopes, permissions)) {

@@ -92,7 +92,7 @@ export const declaredLimits: readonly Declared[] = [
   },
   { name: "forwarding_targets", per: "rule", most: targetLimit, unit: "items", description: "Targets of a rule." },
   {
-    name: "forwarding_and_invitation_mails",
+    name: "forwarding_mails",
     per: "account_and_day",
     most: lettersPerDay,
     unit: "items",
@@ -210,7 +210,7 @@ export async function accountLimits(accountId: string, { table, now }: Context):
   ]);
   const used = new Map<string, number>([
     ...lists.map(({ name }, index) => [name, heads[index]?.live ?? 0] as const),
-    ["forwarding_and_invitation_mails", letters?.count ?? 0],
+    ["forwarding_mails", letters?.count ?? 0],
     ["roles", Object.keys(roles).length],
   ]);
   const names = Object.keys(requestClasses) as (keyof typeof requestClasses)[];

@@ -6,6 +6,8 @@ import { declaredLimits, requestClasses } from "../../../shared/limits/limits.ts
 import { limitClasses } from "../../../shared/rate-limits/classes.ts";
 import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
 import { newWorkspace } from "../../support/auth.ts";
+import { ruleTo, stranger } from "../../support/forwarding.ts";
+import { inviting } from "../../support/invitations.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
@@ -32,6 +34,13 @@ test("tells what is used of each limit that the account as a whole has", async (
   for (const name of ["red", "blue"]) await request("POST", `${path}/tags`, { token, body: { name } });
   await request("POST", `${path}/credentials`, { token, body: { name: "Relay", generate: true, workspace_id } });
   expect(usedIn(await limitsOf(account))).toEqual({ ...before, workspaces: 1, tags: 2, master_passwords: 1 });
+});
+
+test("a mail that asks a recipient and an invitation count for one limit", async () => {
+  const account = await newAccount();
+  await ruleTo(account, stranger());
+  await inviting(account, stranger(), { roles: [{ role_key: "viewer" }] });
+  expect(usedIn(await limitsOf(account))).toMatchObject({ forwarding_mails: 2, forwarding_rules: 1 });
 });
 
 test("tells every limit by its number, to every member of the account and to nobody else", async () => {

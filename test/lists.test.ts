@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { routes } from "../functions/routes.ts";
+import { Problem } from "../shared/core/errors.ts";
 import { withStep } from "./support/between-calls.ts";
 import { listScenes, type Happening, type Reading, type Scene } from "./support/list-scenes.ts";
 import { request, type Answer } from "./support/request.ts";
@@ -62,6 +63,16 @@ function sceneOf(family: string): Promise<Scene> {
   return scene;
 }
 
+/** Does an act again each time the product answers that too much changes at the moment, as it asks of a caller. */
+async function untilDone(act: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (!(error instanceof Problem) || error.code !== "busy") throw error;
+    if (!signal.aborted) await untilDone(act, signal);
+  }
+}
+
 /** How many acts a run that samples tries in a family. */
 const actsOfSample = 16;
 
@@ -95,7 +106,7 @@ for (const [family, open] of Object.entries(listScenes)) {
       const write = async ({ before, acts }: Happening): Promise<void> => {
         while (!over.signal.aborted) {
           await before?.();
-          for (const act of acts) await act();
+          for (const act of acts) await untilDone(act, over.signal);
           await calm;
         }
       };

@@ -57,6 +57,10 @@ const OfferedPlan = z
         largest: z.int().meta({ description: "The largest quota of a mailbox, in bytes." }),
       })
       .meta({ description: "The storage of a mailbox." }),
+    needs_dedicated_ip: z.boolean().meta({
+      description:
+        "Whether the plan applies only to days on which the account has a managed dedicated IP. The plan `per_mailbox` is charged for other days.",
+    }),
     is_current: z.boolean().meta({ description: "Whether the account has this plan today." }),
     begins_on: Day.nullable().meta({
       description: "The first day of this plan, if the account changes to it on a later day; else null.",
@@ -113,6 +117,7 @@ function offeredPlan(id: PlanId, state: BillingState, today: Day): PlanList["pla
     name: plans[id].name,
     ...planPrices(planAt(id, today)),
     mailbox_quota: { default: defaultQuotaBytes, largest: plans[id].mailboxBytes },
+    needs_dedicated_ip: plans[id].needsDedicatedIp,
     is_current: isCurrent,
     begins_on: start?.from ?? null,
     ends_on: end === undefined ? null : plusDays(end, -1),

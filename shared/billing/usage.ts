@@ -10,13 +10,19 @@ import { aheadOfLists, readHeads, readList, readRows, unchangedList } from "../t
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
-import { defaultPlan } from "../wallet/catalogue.ts";
+import { defaultPlan, plans } from "../wallet/catalogue.ts";
 import { planOn } from "../wallet/state.ts";
 import type { AccountBilling } from "./book.ts";
 import type { Accrual } from "./charges.ts";
 
-/** How many mailboxes and managed dedicated IPs are charged on a day. */
-type UsageByDay = { mailboxesOn: (day: Day) => number; dedicatedIpsOn: (day: Day) => number };
+type UsageByDay = {
+  /** How many mailboxes are charged on a day. */
+  mailboxesOn: (day: Day) => number;
+  /** How many managed dedicated IPs are charged on a day. */
+  dedicatedIpsOn: (day: Day) => number;
+  /** Whether the account has a managed dedicated IP on a day. It may be paid in advance. */
+  hasDedicatedIpOn: (day: Day) => boolean;
+};
 
 /**
  * Reads the usage of an account on the days from `from` to today.
@@ -28,12 +34,15 @@ export async function readUsage(table: Reader, accountId: string, from: Day): Pr
     countMailboxes(table, accountId, from),
     readHeads(table, [ipsOf(accountId)]),
   ]);
-  const chargedFrom = (ips && ips.live > 0 ? await managedIps(table, accountId) : []).flatMap(({ paid_until }) =>
+  const managed = ips && ips.live > 0 ? await managedIps(table, accountId) : [];
+  const chargedFrom = managed.flatMap(({ paid_until }) =>
     paid_until === undefined ? [] : [dayOf(new Date(paid_until))],
   );
+  const ownedFrom = managed.map(({ created_at }) => dayOf(new Date(created_at)));
   return {
     mailboxesOn,
     dedicatedIpsOn: (day) => chargedFrom.filter((first) => first <= day).length,
+    hasDedicatedIpOn: (day) => ownedFrom.some((first) => first <= day),
   };
 }
 
@@ -56,6 +65,7 @@ const isServed = ({ status }: AccountBilling): boolean => status === "active" ||
  * - A day counts the present mailboxes, and those that were deleted on this day or later. So do days to come.
  * - A day without service gets no usage but the mails sent on it: the account may have been suspended during the day.
  * - A day without a plan gets only the managed dedicated IPs, by the default plan.
+ * - A day on a plan that needs a managed dedicated IP is charged by the default plan if the account has none.
  */
 export async function usageOfDays(
   table: Reader,
@@ -66,7 +76,7 @@ export async function usageOfDays(
 ): Promise<Accrual[]> {
   const days = daysBetween(first, last);
   if (days.length === 0) return [];
-  const { mailboxesOn, dedicatedIpsOn } = await readUsage(table, book.accountId, first);
+  const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = await readUsage(table, book.accountId, first);
   const sent = await readSent(table, book.accountId, first, last);
   const today = dayOf(book.now);
   return days.flatMap((day): Accrual[] => {
@@ -82,7 +92,8 @@ export async function usageOfDays(
     }
     const [mailboxes, dedicated_ips] = [mailboxesOn(day), dedicatedIpsOn(day)];
     const mails = day < today ? sent_mails : Math.max(sent_mails, mailsPerDay);
-    return [{ day, plan_id, mailboxes, dedicated_ips, sent_mails: mails }];
+    const isShort = plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
+    return [{ day, plan_id: isShort ? defaultPlan : plan_id, mailboxes, dedicated_ips, sent_mails: mails }];
   });
 }
 

@@ -17,6 +17,8 @@ export type Plan = {
   };
   /** The largest quota of one mailbox, in bytes: at least the quota of a mailbox for which none is given. */
   mailboxBytes: number;
+  /** Whether the plan holds only while the account has a managed dedicated IP. Other days get the default plan. */
+  needsDedicatedIp: boolean;
 };
 
 const gibibyte = 2 ** 30;
@@ -28,12 +30,14 @@ export const plans = {
     minimum: 500,
     prices: { mailbox: 300, dedicatedIp: 2_500, sentMails: 0 },
     mailboxBytes: 50 * gibibyte,
+    needsDedicatedIp: false,
   },
   per_dedicated_ip: {
     name: "Per dedicated IP",
     minimum: 0,
     prices: { mailbox: 0, dedicatedIp: 9_900, sentMails: 40 },
     mailboxBytes: 10 * gibibyte,
+    needsDedicatedIp: true,
   },
 } as const satisfies Record<string, Plan>;
 

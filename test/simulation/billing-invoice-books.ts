@@ -6,7 +6,7 @@ import { monthOf, type Day } from "../../shared/core/time.ts";
 import { Balance, postedOf } from "../../shared/ledger/balance.ts";
 import { Entry, StoredMovement } from "../../shared/ledger/movement.ts";
 import type { Item } from "../../shared/table/writes.ts";
-import { defaultPlan, type PlanId } from "../../shared/wallet/catalogue.ts";
+import { defaultPlan, plans, type PlanId } from "../../shared/wallet/catalogue.ts";
 import { BillingState } from "../../shared/wallet/state.ts";
 import type { Change } from "../support/memory-table.ts";
 import { mustHold, type Invariant } from "./world.ts";
@@ -102,11 +102,16 @@ function notePlan({ plans }: Books, { type, after }: StoredChange): void {
   plans.splice(0, plans.length, ...kept, next);
 }
 
-function checkPlan({ plans }: Books, { day, plan_id, mailboxes, sent_mails }: Accrual): void {
-  if (plans.length === 0) return;
-  const told = plans.findLast(({ from }) => from <= day)?.plan_id;
+function checkPlan({ plans: changes }: Books, accrual: Accrual): void {
+  const { day, plan_id, mailboxes, dedicated_ips, sent_mails } = accrual;
+  if (changes.length === 0) return;
+  const told = changes.findLast(({ from }) => from <= day)?.plan_id;
   // A managed IP that there is without a plan is paid by the default one, and nothing else.
   if (told === null && plan_id === defaultPlan && mailboxes + sent_mails === 0) return;
+  // All simulated IPs are charged by the day. A day without service has only sent mails, and keeps its plan.
+  const hasService = dedicated_ips > 0 || mailboxes > 0 || sent_mails === 0;
+  if (told && plans[told].needsDedicatedIp && dedicated_ips === 0 && (hasService || plan_id !== told))
+    return mustHold(plan_id === defaultPlan, () => `${day} was recorded on ${plan_id} without a dedicated IP`);
   mustHold(told === plan_id, () => `${day} was recorded on ${plan_id}, and the account is on ${told} then`);
 }
 

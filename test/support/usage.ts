@@ -4,9 +4,16 @@ import { mailboxesOf } from "../../shared/mail/mailboxes/mailbox.ts";
 import { appendRows, readList } from "../../shared/table/ranked-list.ts";
 import type { Table } from "../../shared/table/table.ts";
 
-/** A managed IP whose days paid in advance are over. */
-function paidByDay(accountId: string, ordinal: number): StoredIp {
-  const at = "2020-01-01T00:00:00.000Z";
+/** What an account uses more. A dedicated IP was claimed long ago and is charged by the day, unless the times say otherwise. */
+export type Usage = { mailboxes?: number; dedicated_ips?: number; created_at?: string; paid_until?: string };
+
+const longAgo = "2020-01-01T00:00:00.000Z";
+
+function managedIp(
+  accountId: string,
+  ordinal: number,
+  { created_at = longAgo, paid_until = longAgo }: Usage,
+): StoredIp {
   return {
     id: idWithOrdinal(ordinal),
     account_id: accountId,
@@ -18,9 +25,9 @@ function paidByDay(accountId: string, ordinal: number): StoredIp {
     country_code: null,
     addresses: [],
     domain_count: 0,
-    created_at: at,
-    updated_at: at,
-    paid_until: at,
+    created_at,
+    updated_at: created_at,
+    paid_until,
     due_at: null,
     failures: 0,
     version: 1,
@@ -28,18 +35,15 @@ function paidByDay(accountId: string, ordinal: number): StoredIp {
 }
 
 /** Gives an account more to pay for by the day, as far as it is counted: nothing but the counts is there. */
-export async function addUsage(
-  table: Table,
-  accountId: string,
-  { mailboxes = 0, dedicated_ips = 0 }: { mailboxes?: number; dedicated_ips?: number },
-): Promise<void> {
+export async function addUsage(table: Table, accountId: string, usage: Usage): Promise<void> {
+  const { mailboxes = 0, dedicated_ips = 0 } = usage;
   const { partition: PK, name } = mailboxesOf(accountId);
   const add = { next: mailboxes, live: mailboxes, version: 1 };
   if (mailboxes > 0) await table.attempt({ update: { PK, SK: `LIST#${name}#HEAD` }, add });
   if (dedicated_ips === 0) return;
   await table.commit(async () => {
     const { state } = await readList(table, ipsOf(accountId));
-    const rows = Array.from({ length: dedicated_ips }, (_, index) => paidByDay(accountId, state.next + index));
+    const rows = Array.from({ length: dedicated_ips }, (_, index) => managedIp(accountId, state.next + index, usage));
     return { value: undefined, writes: appendRows(state, rows) };
   });
 }

@@ -103,11 +103,27 @@ test("a month that costs nothing has no invoice, and leaves no gap in the number
   const scene = await newScene("2026-01-15");
   await scene.topUp(100_000);
   await changePlan(scene.accountId, "per_dedicated_ip", undefined, scene.context);
+  await scene.use({ dedicated_ips: 1, paid_until: "2026-02-10T00:00:00.000Z" });
   scene.on("2026-02-10");
   await scene.run("2026-02-09");
   expect(await scene.invoices()).toEqual([]);
-  await scene.use({ dedicated_ips: 1 });
   scene.on("2026-03-10");
   await scene.run("2026-03-09");
   expect((await scene.invoices()).map(({ number }) => number)).toEqual([`${newSeries(scene.accountId)}-000001`]);
+});
+
+test("days on the plan per dedicated IP without such an IP are charged by the default plan", async () => {
+  const scene = await newScene("2026-01-01");
+  await scene.topUp(100_000);
+  await changePlan(scene.accountId, "per_dedicated_ip", undefined, scene.context);
+  await scene.use({ mailboxes: 10 });
+  scene.on("2026-01-11");
+  await scene.run("2026-01-10");
+  await scene.use({ dedicated_ips: 1, paid_until: "2026-03-01T00:00:00.000Z", created_at: "2026-01-11T00:00:00.000Z" });
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [invoice] = await scene.invoices();
+  expect(invoice?.lines.map(({ description, quantity, amount }) => [description, quantity, amount])).toEqual([
+    ["Per mailbox: mailboxes", "100 mailbox-days / 31", 968],
+  ]);
 });

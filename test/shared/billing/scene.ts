@@ -18,7 +18,7 @@ import { readRows } from "../../../shared/table/ranked-list.ts";
 import { BillingState, stateKey } from "../../../shared/wallet/state.ts";
 import { StoredTransaction, transactionsOf } from "../../../shared/wallet/transaction.ts";
 import { planWallet, readWallet, type Posting } from "../../../shared/wallet/wallet.ts";
-import { addUsage } from "../../support/usage.ts";
+import { addUsage, type Usage } from "../../support/usage.ts";
 import { testTable } from "../../support/world.ts";
 
 const table = testTable();
@@ -58,7 +58,7 @@ export async function newScene(created: Day) {
         const { done, writes, changes } = await planWallet(table, accountId, postings, now());
         return { value: done, writes, changes };
       }),
-    use: (add: { mailboxes?: number; dedicated_ips?: number }) => addUsage(table, accountId, add),
+    use: (add: Usage) => addUsage(table, accountId, add),
     ...looks(accountId),
   };
 }

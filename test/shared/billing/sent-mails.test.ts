@@ -21,6 +21,7 @@ async function sceneThatSends() {
   const scene = await newScene(created);
   const { accountId, context } = scene;
   await changePlan(accountId, "per_dedicated_ip", undefined, context);
+  await scene.use({ dedicated_ips: 1, paid_until: "2027-01-01T00:00:00.000Z" });
   await scene.topUp(100_000);
   const id = idWithOrdinal(0);
   const mailbox: Partial<StoredMailbox> = {

@@ -107,6 +107,7 @@ test("an account that only bought something gets an invoice that is paid already
   const scene = await newScene("2026-01-15");
   await scene.topUp(100_000);
   await changePlan(scene.accountId, "per_dedicated_ip", undefined, scene.context);
+  await scene.use({ dedicated_ips: 1, paid_until: "2026-02-14T00:00:00.000Z" });
   await buy(scene, "example.com", 1_000);
   scene.on("2026-02-01");
   await scene.run("2026-01-31");

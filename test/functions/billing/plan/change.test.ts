@@ -4,7 +4,8 @@ import { newSeries } from "../../../../shared/billing/invoices/invoice.ts";
 import { dayOf, monthOf, plusDays } from "../../../../shared/core/time.ts";
 import { billing, closeDays, use } from "../../../support/billing.ts";
 import { storedOf } from "../../../support/doors.ts";
-import { newAccount, type Account } from "../../../support/world.ts";
+import { addUsage } from "../../../support/usage.ts";
+import { newAccount, testTable, type Account } from "../../../support/world.ts";
 
 const change = (account: Account, body: object) => billing(account, "POST", "change-plan", body);
 const today = (): string => dayOf(new Date());
@@ -77,6 +78,10 @@ test("a plan that is left out is missing, not wrong", async () => {
 test("a dry run tells what this month and the next one cost on the plan, and changes nothing", async () => {
   const account = await newAccount();
   await use(account, 10);
+  const without = (await change(account, { plan_id: "per_dedicated_ip", dry_run: true })).body.preview;
+  expect(without.next_period.total).toBe("30.00");
+  const paid_until = new Date(Date.now() + 90 * 86_400_000).toISOString();
+  await addUsage(testTable(), account.id, { dedicated_ips: 1, paid_until });
   const before = await storedOf(account);
   const { body } = await change(account, { plan_id: "per_dedicated_ip", dry_run: true });
   expect(body).toMatchObject({
@@ -88,7 +93,7 @@ test("a dry run tells what this month and the next one cost on the plan, and cha
       held_now: "0.00",
       available: "0.00",
       missing: "0.00",
-      // A mailbox costs nothing on this plan, and there is no minimum.
+      // With a dedicated IP, a mailbox costs nothing on this plan, and there is no minimum.
       this_period: { period_start: today(), lines: [], total: "0.00" },
       next_period: { lines: [], total: "0.00" },
     },

@@ -4,6 +4,7 @@ import { divideHalfUp, money, MoneyText } from "../core/money.ts";
 import { Day, daysInMonth } from "../core/time.ts";
 import type { Key } from "../table/writes.ts";
 import { PlanId, planAt } from "../wallet/catalogue.ts";
+import { noVat, vatKey, vatOn, VatRule } from "../wallet/vat.ts";
 
 /*
  * Access patterns
@@ -21,6 +22,8 @@ export const Accrual = z.object({
   mailboxes: z.int().min(0),
   dedicated_ips: z.int().min(0),
   sent_mails: z.int().min(0),
+  /** The VAT of the day. Absent if no VAT was charged, and on days from before it was recorded: the invoice decides. */
+  vat: VatRule.optional(),
 });
 export type Accrual = z.output<typeof Accrual>;
 
@@ -66,12 +69,32 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, num
  * The invoice lines for days of one month.
  * - A monthly price is charged by the day: price × sum of the daily quantities ÷ days of the month. Each line is
  *   rounded once.
- * - Each plan has its own lines, at the prices of the month. If the lines are less than the plan's minimum for its
- *   days, another line adds the rest.
+ * - Each plan has its own lines for each VAT, at the prices of the month. If the lines are less than the plan's minimum
+ *   for their days, another line adds the rest.
  */
-export function linesOf(accruals: readonly Accrual[]): Line[] {
-  const byPlan = Map.groupBy(accruals, ({ plan_id }) => plan_id);
-  return [...byPlan].flatMap(([id, days]) => planLines(id, days));
+export const linesOf = (accruals: readonly Accrual[]): Line[] =>
+  usageGroups(accruals, noVat).flatMap(({ lines }) => lines);
+
+/** Lines of usage that have the same VAT. */
+export type UsageGroup = { rule: VatRule; lines: Line[] };
+
+/** The invoice lines for days of one month by their VAT. Days without a VAT of their own get `present`. */
+function usageGroups(accruals: readonly Accrual[], present: VatRule): UsageGroup[] {
+  const byRule = Map.groupBy(accruals, ({ vat = present }) => vatKey(vat));
+  return [...byRule.values()].map((days) => {
+    const byPlan = Map.groupBy(days, ({ plan_id }) => plan_id);
+    return { rule: days[0]?.vat ?? present, lines: [...byPlan].flatMap(([id, some]) => planLines(id, some)) };
+  });
+}
+
+/** What days of one month cost, in minor units: `net` without VAT, and the `vat` on it, rounded once for each group. */
+export function usageCost(
+  accruals: readonly Accrual[],
+  present: VatRule,
+): { groups: UsageGroup[]; net: number; vat: number } {
+  const groups = usageGroups(accruals, present);
+  const net = sumOf(groups.map(({ lines }) => totalAmount(lines)));
+  return { groups, net, vat: sumOf(groups.map(({ lines, rule }) => vatOn(totalAmount(lines), rule))) };
 }
 
 function planLines(id: PlanId, days: readonly Accrual[]): Line[] {

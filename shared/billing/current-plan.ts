@@ -9,9 +9,9 @@ import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import { PlanId, planAt, plans } from "../wallet/catalogue.ts";
 import { keepsPlanFrom, periodEnd, plannedAfter, planOn, planToday } from "../wallet/state.ts";
-import { vatRule, withVat } from "../wallet/vat.ts";
+import { vatRule } from "../wallet/vat.ts";
 import { openAccountBilling, type AccountBilling, aheadOfBillingView } from "./book.ts";
-import { linesOf, totalAmount } from "./charges.ts";
+import { usageCost } from "./charges.ts";
 import { daysToInvoice } from "./forecast.ts";
 import { Minimum, planPrices, UnitPrices } from "./prices.ts";
 import { aheadOfUsage, countManaged } from "./usage.ts";
@@ -33,7 +33,8 @@ async function nextInvoice(table: Reader, book: AccountBilling): Promise<z.outpu
   const { settle_from, plans: chosen } = state;
   const [today, end] = [dayOf(now), periodEnd(state)];
   const last = end < today ? end : today;
-  const net = totalAmount(linesOf(await daysToInvoice(table, book, { month: monthOf(settle_from), last })));
+  const days = await daysToInvoice(table, book, { month: monthOf(settle_from), last });
+  const { net, vat } = usageCost(days, vatRule(book.profile));
   const hasPlan =
     planOn(state, settle_from) !== null || chosen.some(({ plan_id, from }) => plan_id !== null && from > settle_from);
   if (net === 0 && !hasPlan) return null;
@@ -42,7 +43,7 @@ async function nextInvoice(table: Reader, book: AccountBilling): Promise<z.outpu
     period_start: settle_from,
     period_end: end,
     due_on: after > today ? after : today,
-    total_so_far: money(withVat(net, vatRule(book.profile))),
+    total_so_far: money(net + vat),
   };
 }
 

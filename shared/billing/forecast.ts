@@ -4,9 +4,9 @@ import { money, MoneyText } from "../core/money.ts";
 import { Day, dayOf, daysBetween, nextMonth, plusDays } from "../core/time.ts";
 import { readSent } from "../mail/usage/sent.ts";
 import type { Reader } from "../table/table.ts";
-import { vatOn, vatRule } from "../wallet/vat.ts";
+import { vatRule } from "../wallet/vat.ts";
 import type { AccountBilling } from "./book.ts";
-import { linesOf, lineView, LineView, totalAmount, type Accrual } from "./charges.ts";
+import { lineView, LineView, usageCost, type Accrual } from "./charges.ts";
 import { usageOfDays } from "./usage.ts";
 
 /** The number of days before today whose mails are the measure for the days to come. */
@@ -41,7 +41,10 @@ export const PeriodCost = z
     period_start: Day.meta({ description: "The first day of the period." }),
     period_end: Day.meta({ description: "The last day of the period." }),
     lines: z.array(LineView).meta({ description: "The lines of the invoice for the period." }),
-    vat: MoneyText.meta({ description: "The VAT on the lines, by the present billing profile." }),
+    vat: MoneyText.meta({
+      description:
+        "The VAT on the lines: of recorded days as it was on the day, of other days by the present billing profile.",
+    }),
     total: MoneyText.meta({
       description: "What the wallet will pay: the lines and their VAT, without purchases, which it has paid before.",
     }),
@@ -55,14 +58,13 @@ export type PeriodCost = z.output<typeof PeriodCost>;
  */
 export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
   const last = plusDays(nextMonth(month), -1);
-  const lines = linesOf(await daysToInvoice(table, book, { month, last, mails: await mailsPerDay(table, book) }));
+  const days = await daysToInvoice(table, book, { month, last, mails: await mailsPerDay(table, book) });
+  const { groups, net, vat } = usageCost(days, vatRule(book.profile));
   const { settle_from } = book.state;
-  const net = totalAmount(lines);
-  const vat = vatOn(net, vatRule(book.profile));
   return {
     period_start: settle_from > month && settle_from <= last ? settle_from : month,
     period_end: last,
-    lines: lines.map(lineView),
+    lines: groups.flatMap(({ lines }) => lines.map(lineView)),
     vat: money(vat),
     total: money(net + vat),
   };

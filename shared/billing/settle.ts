@@ -7,7 +7,7 @@ import { periodEnd, withoutHistory } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
 import type { AccountBilling } from "./book.ts";
 import { uninvoicedPurchases } from "./captured.ts";
-import { linesOf } from "./charges.ts";
+import { usageCost } from "./charges.ts";
 import { invoiceAmounts, nationalVat, type InvoiceAmounts } from "./invoices/amounts.ts";
 import { newDownloadKey } from "./invoices/download-key.ts";
 import { dueOf, newSeries, numberOf, oldSeries, vatTotal, type StoredInvoice } from "./invoices/invoice.ts";
@@ -41,7 +41,7 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
     book.accruals = book.accruals.filter(({ day }) => day > last);
     book.state = withoutHistory({ ...book.state, settle_from: plusDays(last, 1) });
   }
-  const amounts = invoiceAmounts(linesOf(days), purchases, vatRule(book.profile));
+  const amounts = invoiceAmounts(usageCost(days, vatRule(book.profile)).groups, purchases);
   if (amounts.total > 0) addInvoice(book, period, amounts);
 }
 

@@ -12,6 +12,7 @@ import type { Reader } from "../table/table.ts";
 import type { Write } from "../table/writes.ts";
 import { defaultPlan, plans } from "../wallet/catalogue.ts";
 import { planOn } from "../wallet/state.ts";
+import { vatRule } from "../wallet/vat.ts";
 import type { AccountBilling } from "./book.ts";
 import type { Accrual } from "./charges.ts";
 
@@ -60,7 +61,7 @@ export function aheadOfUsage(accountId: string, times = 1): Required<Pick<Ahead,
 const isServed = ({ status }: AccountBilling): boolean => status === "active" || status === "past_due";
 
 /**
- * The usage of an account on each day from `first` to `last`, as it is charged. Days without usage are left out. From
+ * The usage of an account on each day, with the VAT of the present billing profile, from `first` to `last`, as it is charged. Days without usage are left out. From
  * today on, a day counts at least `mailsPerDay` sent mails, which is 0 unless days to come are estimated.
  * - A day counts the present mailboxes, and those that were deleted on this day or later. So do days to come.
  * - A day without service gets no usage but the mails sent on it: the account may have been suspended during the day.
@@ -79,7 +80,9 @@ export async function usageOfDays(
   const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = await readUsage(table, book.accountId, first);
   const sent = await readSent(table, book.accountId, first, last);
   const today = dayOf(book.now);
-  return days.flatMap((day): Accrual[] => {
+  const rule = vatRule(book.profile);
+  const vat = rule.treatment === "none" ? {} : { vat: rule };
+  const used = days.flatMap((day): Accrual[] => {
     const plan_id = planOn(book.state, day);
     const sent_mails = sent.get(day) ?? 0;
     if (!isServed(book))
@@ -95,6 +98,7 @@ export async function usageOfDays(
     const isShort = plans[plan_id].needsDedicatedIp && !hasDedicatedIpOn(day);
     return [{ day, plan_id: isShort ? defaultPlan : plan_id, mailboxes, dedicated_ips, sent_mails: mails }];
   });
+  return used.map((one) => ({ ...one, ...vat }));
 }
 
 const Lifetime = z.object({ created_at: Timestamp, deleted_at: Timestamp });

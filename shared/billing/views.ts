@@ -3,9 +3,9 @@ import * as z from "zod";
 import { Currency, currency, money, MoneyText } from "../core/money.ts";
 import { monthOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
-import { vatRule, withVat } from "../wallet/vat.ts";
+import { vatRule } from "../wallet/vat.ts";
 import { openAccountBilling } from "./book.ts";
-import { linesOf, totalAmount } from "./charges.ts";
+import { usageCost } from "./charges.ts";
 import { dueOf } from "./invoices/invoice.ts";
 
 export const WalletBalance = z
@@ -37,7 +37,10 @@ export async function walletBalance(
   const { accruals, open, posted, available, profile, state } = await openAccountBilling(table, accountId, now());
   const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
   const rule = vatRule(profile);
-  const used = [...months.values()].map((days) => withVat(totalAmount(linesOf(days)), rule));
+  const used = [...months.values()].map((days) => {
+    const { net, vat } = usageCost(days, rule);
+    return net + vat;
+  });
   const accrued = [...used, ...open.map(dueOf)].reduce((sum, amount) => sum + amount, state.owed);
   return {
     balance: money(posted),

@@ -58,6 +58,9 @@ export type VatRule = z.output<typeof VatRule>;
 
 export const noVat: VatRule = { treatment: "none", country: null, rate: 0 };
 
+/** A text that is the same for rules with the same treatment, country and rate only. */
+export const vatKey = ({ treatment, country, rate }: VatRule): string => [treatment, country, rate].join();
+
 /** VAT that was charged, with its amount in minor units. */
 export const ChargedVat = VatRule.extend({ amount: z.int().min(0) });
 export type ChargedVat = z.output<typeof ChargedVat>;

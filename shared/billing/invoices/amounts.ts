@@ -1,9 +1,9 @@
 import * as z from "zod";
 
 import { divideHalfUp, money, MoneyText } from "../../core/money.ts";
-import { ChargedVat, vatOn, vatSettings, VatTreatment, type VatRule } from "../../wallet/vat.ts";
+import { ChargedVat, vatKey, vatOn, vatSettings, VatTreatment, type VatRule } from "../../wallet/vat.ts";
 import type { Captured } from "../captured.ts";
-import type { Line } from "../charges.ts";
+import { totalAmount, type Line, type UsageGroup } from "../charges.ts";
 
 /** The VAT of one rate on an invoice: the amount without VAT (`net`), and the VAT (`amount`). Minor units. */
 export const VatRow = ChargedVat.extend({ net: z.int().min(0) });
@@ -33,24 +33,25 @@ export const vatView = ({ rate, net, amount, ...row }: VatRow): z.output<typeof 
 /** The lines of an invoice and what they add up to, in minor units. `prepaid` is the part that purchases have paid. */
 export type InvoiceAmounts = { lines: Line[]; vat?: VatRow[]; prepaid: number; total: number };
 
-const keyOf = ({ treatment, country, rate }: VatRule): string => [treatment, country, rate].join();
-
 /**
  * Adds up the usage of a period and the purchases that the wallet has paid.
- * - The VAT on usage is rounded once, for the whole invoice. The VAT on a purchase is what was charged with it.
+ * - The VAT on usage is rounded once for each rate. The VAT on a purchase is what was charged with it.
  * - Amounts with the same treatment, country and rate are one row of VAT. If no amount has VAT, there are no rows.
  */
-export function invoiceAmounts(usage: readonly Line[], purchases: readonly Captured[], rule: VatRule): InvoiceAmounts {
+export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly Captured[]): InvoiceAmounts {
   const rows = new Map<string, VatRow>();
   const add = (vatRule: VatRule, net: number, amount: number): number => {
-    const key = keyOf(vatRule);
+    const key = vatKey(vatRule);
     const { treatment, country, rate } = vatRule;
     const row = rows.get(key) ?? { treatment, country, rate, net: 0, amount: 0 };
     rows.set(key, { ...row, net: row.net + net, amount: row.amount + amount });
     return [...rows.keys()].indexOf(key);
   };
-  const net = usage.reduce((sum, { amount }) => sum + amount, 0);
-  const usageRow = net > 0 ? add(rule, net, vatOn(net, rule)) : 0;
+  const used = usage.flatMap(({ rule, lines }) => {
+    const net = totalAmount(lines);
+    const vat_row = net > 0 ? add(rule, net, vatOn(net, rule)) : 0;
+    return lines.map((line) => ({ ...line, vat_row }));
+  });
   const bought = purchases.map(({ day, description, net: price, vat }): Line & { vat_row: number } => ({
     description,
     quantity: "1",
@@ -61,7 +62,7 @@ export function invoiceAmounts(usage: readonly Line[], purchases: readonly Captu
   }));
   const vat = [...rows.values()];
   const prepaid = purchases.reduce((sum, one) => sum + one.net + one.vat.amount, 0);
-  const lines = [...usage.map((line) => ({ ...line, vat_row: usageRow })), ...bought];
+  const lines = [...used, ...bought];
   const total = vat.reduce((sum, row) => sum + row.net + row.amount, 0);
   const hasVat = vat.some(({ treatment }) => treatment !== "none");
   if (hasVat) return { lines, vat, prepaid, total };

@@ -8,6 +8,7 @@ import {
   type Credit,
 } from "../../../shared/billing/invoices/credit-note.ts";
 import { newSeries, vatTotal } from "../../../shared/billing/invoices/invoice.ts";
+import { usageOf } from "../../../shared/billing/period.ts";
 import { changePlan } from "../../../shared/billing/plan.ts";
 import { refreshVatId, updateProfile } from "../../../shared/billing/profile.ts";
 import { walletBalance } from "../../../shared/billing/views.ts";
@@ -86,6 +87,36 @@ test("usage and purchases of a month are on one invoice, with the VAT of each; t
   expect(invoice?.lines.map(({ supplied_on }) => supplied_on)).toEqual([undefined, "2026-01-15", "2026-01-20"]);
   expect(await posted(scene, "vat")).toBe(514);
   expect((await scene.wallet()).posted).toBe(100_000 - 494 - 94 - 1_230 - 1_189);
+});
+
+test("recorded days keep the VAT of their day when the customer moves, and a forecast agrees with the invoice", async () => {
+  useVat();
+  const scene = await newScene("2026-01-01");
+  await scene.use({ mailboxes: 31 });
+  await scene.topUp(100_000);
+  scene.on("2026-01-11");
+  await scene.run("2026-01-10");
+  await profileOf(scene, { name: "Example Ltd", city: "London", country: "GB" });
+  const { accountId, context } = scene;
+  const { forecast } = await usageOf(accountId, undefined, context);
+  // 31 mailboxes for 10 and for 21 days at 3.00 a month; VAT of Ireland on the first ten days only.
+  expect(forecast).toMatchObject({ vat: "6.90", total: "99.90" });
+  expect(await walletBalance(accountId, context)).toMatchObject({ accrued_charges: "36.90" });
+  scene.on("2026-02-01");
+  await scene.run("2026-01-31");
+  const [invoice] = await scene.invoices();
+  expect(invoice).toMatchObject({
+    total: 9_990,
+    vat: [
+      { treatment: "domestic", country: "IE", net: 3_000, amount: 690 },
+      { treatment: "outside_eu", country: "GB", net: 6_300, amount: 0 },
+    ],
+  });
+  expect(invoice?.lines.map(({ amount, vat_row }) => [amount, vat_row])).toEqual([
+    [3_000, 0],
+    [6_300, 1],
+  ]);
+  expect(await posted(scene, "vat")).toBe(690);
 });
 
 test("a business elsewhere in the EU pays no VAT, and the invoice says why", async () => {

@@ -120,10 +120,14 @@ async function readAccruals(
 
 const owes = ({ open, state }: AccountBilling): boolean => open.length > 0 || state.owed > 0;
 
+/** What has to be paid at once, in minor units: open invoices, and what is owed for payments that were taken back. */
+export const totalDue = ({ open, state }: AccountBilling): number =>
+  open.reduce((sum, invoice) => sum + dueOf(invoice), state.owed);
+
 /** What the wallet lacks to pay everything that is due; undefined if it lacks nothing. */
-function debtOf({ open, state, available, status }: AccountBilling): Debt | undefined {
-  const due = open.reduce((sum, invoice) => sum + dueOf(invoice), state.owed);
-  const missing = due - Math.max(0, available);
+function debtOf(book: AccountBilling): Debt | undefined {
+  const { state, available, status } = book;
+  const missing = totalDue(book) - Math.max(0, available);
   if (missing <= 0 || state.due_since === undefined) return undefined;
   return { missing, ...(status === "past_due" ? { suspends_on: plusDays(state.due_since, graceDays) } : {}) };
 }

@@ -9,8 +9,9 @@ import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { lowBalanceDays, planAt, topupLimit } from "../../wallet/catalogue.ts";
 import { planOn } from "../../wallet/state.ts";
-import { aheadOfBillingView, openAccountBilling, type AccountBilling } from "../book.ts";
-import { Accrual, accrualKey, linesOf, totalAmount } from "../charges.ts";
+import { vatRule } from "../../wallet/vat.ts";
+import { aheadOfBillingView, openAccountBilling, totalDue, type AccountBilling } from "../book.ts";
+import { Accrual, accrualKey, linesOf, totalAmount, usageCost } from "../charges.ts";
 import { forecastMonth } from "../forecast.ts";
 
 /*
@@ -92,16 +93,17 @@ export function aheadOfAlerts(accountId: string): Ahead {
   return { keys: [alertsKey(accountId), ...keys], ranges: [...ranges, { partition, from, to }] };
 }
 
-/** What is left of the wallet in minor units: what is available, less the recorded days, open invoices, and what is owed. */
-export function leftOf({ available, accruals, open, state }: AccountBilling): number {
-  const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
-  const used = [...months.values()].reduce((sum, days) => sum + totalAmount(linesOf(days)), 0);
-  return available - used - dueOf({ open, state });
-}
+/** What is left of the wallet in minor units: what is available, less the recorded days with their VAT, and what is due. */
+export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
-/** What has to be paid at once, in minor units: open invoices, and what is owed for payments that were taken back. */
-export const dueOf = ({ open, state }: Pick<AccountBilling, "open" | "state">): number =>
-  open.reduce((sum, { total }) => sum + total, state.owed);
+/** What the recorded days cost with their VAT, in minor units: those before a day, or all of them. */
+function usedOf({ accruals, profile }: AccountBilling, before?: Day): number {
+  const days = before === undefined ? accruals : accruals.filter(({ day }) => day < before);
+  const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
+    usageCost(month, vatRule(profile)),
+  );
+  return costs.reduce((sum, { net, vat }) => sum + net + vat, 0);
+}
 
 /** What the usage of some days costs in minor units, by the last recorded week; by the plan's minimum before the first day. */
 async function usageOf(table: Reader, { accountId, state }: AccountBilling, today: Day, days: number): Promise<number> {
@@ -127,8 +129,7 @@ export const thresholdOf = async (
 export async function expectedCharge(table: Reader, book: AccountBilling): Promise<number> {
   const month = monthOf(dayOf(book.now));
   const { total } = await forecastMonth(table, book, month);
-  const earlier = book.accruals.filter(({ day }) => day < month);
-  return (minorUnits(total) ?? 0) + totalAmount(linesOf(earlier)) + dueOf(book);
+  return (minorUnits(total) ?? 0) + usedOf(book, month) + totalDue(book);
 }
 
 async function alertsView(

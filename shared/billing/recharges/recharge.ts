@@ -12,9 +12,9 @@ import type { Write } from "../../table/writes.ts";
 import { rechargeRetryDays, topupLimit } from "../../wallet/catalogue.ts";
 import { openTopup, type Checkouts } from "../../wallet/topup.ts";
 import { planWallet, unchangedWallet } from "../../wallet/wallet.ts";
-import { openAccountBilling, type AccountBilling } from "../book.ts";
+import { openAccountBilling, totalDue, type AccountBilling } from "../book.ts";
 import { payOwed } from "../payments.ts";
-import { dueOf, leftOf } from "./alerts.ts";
+import { leftOf } from "./alerts.ts";
 import {
   readSettings,
   settingsChange,
@@ -54,7 +54,7 @@ const isOurs = ({ account, state }: AccountBilling): boolean =>
  * paid at once if that is more.
  */
 function neededAmount(book: AccountBilling, { threshold, amount, charged, monthly_cap }: StoredSettings): number {
-  const due = dueOf(book);
+  const due = totalDue(book);
   const missing = Math.max(0, due - book.available);
   if (leftOf(book) >= threshold && missing === 0) return 0;
   const wanted = Math.min(topupLimit, Math.max(amount, missing));

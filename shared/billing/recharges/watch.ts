@@ -6,8 +6,8 @@ import { dayOf, daysBetween, nextMonth, plusDays, type Day } from "../../core/ti
 import type { Reader } from "../../table/table.ts";
 import { graceDays } from "../../wallet/catalogue.ts";
 import { unchangedWallet, walletKind } from "../../wallet/wallet.ts";
-import { openAccountBilling, type AccountBilling } from "../book.ts";
-import { alertsWrite, dueOf, expectedCharge, leftOf, readAlerts, thresholdOf, type StoredAlerts } from "./alerts.ts";
+import { openAccountBilling, totalDue, type AccountBilling } from "../book.ts";
+import { alertsWrite, expectedCharge, leftOf, readAlerts, thresholdOf, type StoredAlerts } from "./alerts.ts";
 import { readSettings } from "./auto-recharge.ts";
 import { beginRecharge, type WatchContext } from "./recharge.ts";
 
@@ -116,7 +116,7 @@ async function planSuspensionNotice(_: Reader, book: AccountBilling, alerts: Sto
   if (account.status !== "past_due" || state.due_since === undefined) return nothing;
   const suspends_on = plusDays(state.due_since, graceDays);
   const days = noticeBefore(suspends_on, dayOf(now));
-  const missing = dueOf(book) - available;
+  const missing = totalDue(book) - available;
   const suspension_notice = `${suspends_on}/${days}`;
   if (days === undefined || missing <= 0 || alerts.suspension_notice === suspension_notice) return nothing;
   const after = { days, missing: money(missing), suspends_on, currency };

@@ -39,7 +39,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   domain_not_ready:
     "<code>domain_status</code> is the domain's status. Wait until the status changes, or do what the status needs, such as the delegation.",
   mailbox_not_ready: "<code>mailbox_status</code> is the mailbox's status.",
-  mailbox_ambiguous: "Name one of the mailboxes in `mailbox_ids`.",
+  mailbox_ambiguous: "Name one of the mailboxes in <code>mailbox_ids</code>.",
   address_taken: "Choose another address, or use the mailbox in <code>conflicts_with</code>.",
   out_of_stock: "Claim another option of <code>dedicated_ips.available_options</code>, or try again later.",
   ip_in_use:

@@ -1,4 +1,5 @@
 import type { StageSettings } from "../config/settings.ts";
+import { standardVatRates } from "../config/vat-rates.ts";
 
 /**
  * A production stage with every setting except `readOnly`, which is for incidents, and `smtpSecretName`, which replaces
@@ -69,35 +70,7 @@ export const settings: StageSettings = {
   vat: {
     seller_country: "IE",
     seller_vat_id: "IE6433435F",
-    rates: {
-      AT: 20,
-      BE: 21,
-      BG: 20,
-      CY: 19,
-      CZ: 21,
-      DE: 19,
-      DK: 25,
-      EE: 24,
-      ES: 21,
-      FI: 25.5,
-      FR: 20,
-      GR: 24,
-      HR: 25,
-      HU: 27,
-      IE: 23,
-      IT: 22,
-      LT: 21,
-      LU: 17,
-      LV: 21,
-      MT: 18,
-      NL: 21,
-      PL: 23,
-      PT: 23,
-      RO: 21,
-      SE: 25,
-      SI: 22,
-      SK: 23,
-    },
+    rates: standardVatRates,
     register: "vies",
   },
 };

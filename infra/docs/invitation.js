@@ -56,13 +56,21 @@ byId("go").addEventListener("click", () => {
 
 const accessText = ({ kind, role_key, capability_key, resource_type, resource_id, expires_at }) => {
   if (kind === "account_owner") return "Ownership of the account: you may do everything in it.";
-  const what = kind === "role" ? `The role ${role_key}` : `The capability ${capability_key}`;
+  const what = kind === "role" ? `The role ${role_key.replaceAll("_", " ")}` : `The capability ${capability_key}`;
   const on = resource_type === null ? "the whole account" : `the ${resource_type.replaceAll("_", " ")} ${resource_id}`;
   const end = expires_at === null ? "" : `, until ${dateText(expires_at)}`;
   return `${what}, on ${on}${end}.`;
 };
 
-const dateText = (at) => new Date(at).toLocaleString("en", { dateStyle: "long", timeStyle: "short" });
+const dateForm = {
+  year: "numeric",
+  month: "long",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+  timeZoneName: "short",
+};
+const dateText = (at) => new Date(at).toLocaleString("en", dateForm);
 
 function fillList(id, access) {
   const items = access.map((one) => Object.assign(document.createElement("li"), { textContent: accessText(one) }));
@@ -159,10 +167,16 @@ async function showInvitation(notice = "", prompt = {}) {
   fillList("access", access);
   byId("until").textContent = `The invitation is for ${email}, and ends on ${dateText(expires_at)}.`;
   if (status === "revoked") return showResult("This invitation was revoked", "Ask for a new one.", true);
+  if (status === "accepted") {
+    return showResult(
+      "This invitation was accepted",
+      "If it was you, you have access already. Else ask for a new one.",
+      true,
+    );
+  }
   if (status === "expired") return showResult("This invitation has expired", "Ask for a new one.", true);
   byId("invitation").hidden = false;
   showStatus(notice, notice !== "");
-  if (status === "accepted") showStatus("This invitation was accepted. If it was you, you have access already.");
   if (sign_in === null) {
     return showStatus("There is no sign-in page here. Accept the invitation with auth.invitations.accept.", true);
   }

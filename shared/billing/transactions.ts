@@ -158,10 +158,11 @@ const columns = [
   "currency",
   "balance_after",
   "description",
+  "vat",
 ] as const satisfies (keyof Transaction)[];
 
 /** Transactions as a CSV file, with the names of the members in its first line. */
 export const transactionsFile = (items: readonly Transaction[]): { name: string; text: string } => ({
   name: "transactions.csv",
-  text: csvOf([columns, ...items.map((item) => columns.map((column) => item[column]))]),
+  text: csvOf([columns, ...items.map((item) => columns.map((column) => item[column] ?? ""))]),
 });

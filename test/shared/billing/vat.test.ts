@@ -11,6 +11,7 @@ import { newSeries, vatTotal } from "../../../shared/billing/invoices/invoice.ts
 import { usageOf } from "../../../shared/billing/period.ts";
 import { changePlan } from "../../../shared/billing/plan.ts";
 import { refreshVatId, updateProfile } from "../../../shared/billing/profile.ts";
+import { transactionsFile, transactionsForFile } from "../../../shared/billing/transactions.ts";
 import { walletBalance } from "../../../shared/billing/views.ts";
 import { postedOf } from "../../../shared/ledger/balance.ts";
 import { checkLedger } from "../../../shared/ledger/check.ts";
@@ -117,6 +118,17 @@ test("recorded days keep the VAT of their day when the customer moves, and a for
     [6_300, 1],
   ]);
   expect(await posted(scene, "vat")).toBe(690);
+});
+
+test("the CSV file of transactions has the VAT of a purchase, and none for a top-up", async () => {
+  useVat();
+  const scene = await newScene("2026-01-15");
+  await scene.topUp(100_000);
+  await buy(scene, "example.ie", 1_000);
+  const query = { page: 1, page_size: 20, order: "asc" } as const;
+  const { items } = await transactionsForFile(scene.accountId, query, scene.context);
+  const lines = transactionsFile(items).text.trimEnd().split("\r\n").slice(1);
+  expect(lines.map((line) => line.split(",").at(-1))).toEqual(["", "2.30"]);
 });
 
 test("a business elsewhere in the EU pays no VAT, and the invoice says why", async () => {

@@ -182,9 +182,9 @@ test("a CSV file has all that match, not only a page, and no formula", async () 
     },
   ]);
   const [head = "", ...lines] = answer.text.trimEnd().split("\r\n");
-  expect(head).toBe("transaction_id,effective_at,type,direction,status,amount,currency,balance_after,description");
+  expect(head).toBe("transaction_id,effective_at,type,direction,status,amount,currency,balance_after,description,vat");
   expect(lines).toHaveLength(6);
-  expect(lines[0]).toMatch(/^[0-9a-f-]{36},[^,]+Z,purchase,debit,pending,0.01,USD,100.00,It$/);
+  expect(lines[0]).toMatch(/^[0-9a-f-]{36},[^,]+Z,purchase,debit,pending,0.01,USD,100.00,It,$/);
   expect(lines[5]).toContain(`"'=HYPERLINK(""https://evil.example"")"`);
   expect(answer.text).not.toContain("movement_id");
 });

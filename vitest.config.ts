@@ -14,7 +14,7 @@ const apart = [
   "test/budgets.test.ts",
   "test/functions/workers/{advance-*,end-grants,purge-mailboxes}.test.ts",
   "test/infra/local/read-only.test.ts",
-  "test/infra/mail-server/mail-server.test.ts",
+  "test/infra/mail-server/{mail-server,start}.test.ts",
   "test/infra/restore/rehearse.test.ts",
   "test/stored/*-edition.test.ts",
 ];

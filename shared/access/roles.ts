@@ -211,7 +211,7 @@ export async function updateRole(
 }
 
 /**
- * Deletes a role that nobody holds. Throws 404, 409 `role_built_in` for a role that every account has, and 409
+ * Deletes a role without assignments. Throws 404, 409 `role_built_in` for a role that every account has, and 409
  * `role_in_use` with the number of its assignments.
  */
 export async function deleteRole(accountId: string, key: string, { table, commit, now }: Context): Promise<void> {

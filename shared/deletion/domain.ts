@@ -63,7 +63,7 @@ export type DeletionWish = { release: boolean; purge: boolean };
  * `advanceRelease` does the rest.
  * - A domain that has a registration or was ever verified is kept for 5 days. Meanwhile its account can restore it.
  * - Any other domain is deleted at once.
- * - With `purge` every domain is deleted at once, also one that is kept already.
+ * - With `purge` every domain is deleted at once. This includes deleted domains that are still kept.
  * - Otherwise nothing changes for a domain that is `releasing` already.
  *
  * Throws:

@@ -66,8 +66,8 @@ export async function authorize(
 }
 
 /**
- * The permissions of a principal who may call the route on a resource in these scopes; undefined for any other
- * principal. Use this for a stored answer about a resource that has been deleted since.
+ * The permissions of the principal, if they allow the route on a resource in these scopes; else undefined.
+ * Use this for a stored answer about a resource that has been deleted since.
  */
 export async function mayStill(
   route: Route,

@@ -95,7 +95,7 @@ async function subjectOf(
       return { type: "domain", id: domain.id };
     throw refused("domain", noSuchDomain, "not_found");
   }
-  if (dedicated_ip_id === undefined) throw refused("domain", "Write `domain` or `dedicated_ip_id`", "missing");
+  if (dedicated_ip_id === undefined) throw refused("domain", "Write `domain` or `dedicated_ip_id`", "value_error");
   const ip = await findVisibleIp({ account_id: accountId, dedicated_ip_id }, ["domain.view"], context);
   if (!ip) throw refused("dedicated_ip_id", noSuchIp, "not_found");
   return { type: "dedicated_ip", id: dedicated_ip_id };

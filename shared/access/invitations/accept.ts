@@ -226,7 +226,7 @@ type Inviter = {
 
 /**
  * The inviter's permissions now. The groups that the inviter's token named when the invitation was made still count,
- * because nobody asks the issuer again.
+ * because the issuer cannot be asked about a token that is not at hand.
  */
 async function readInviter(
   table: Reader,

@@ -70,7 +70,7 @@ export async function readSettings(table: Reader, accountId: string, day: Day): 
   return stored.month >= month ? stored : { ...stored, month, count: 0, charged: 0 };
 }
 
-/** The most recharges that begin on a day (UTC), however they end, and whatever card or setting is changed between them. */
+/** The most recharges that begin on a day (UTC). Failed ones count too. A new card or setting does not begin a new count. */
 const attemptsPerDay = 4;
 
 /** The attempts of the day of a time, with one more. */

@@ -164,7 +164,7 @@ async function entriesFrom({ zone_file, source }: ImportSource, name: string, re
   const isFile = source === "zone_file";
   if (isFile !== (zone_file !== undefined)) {
     const msg = isFile ? "Give the text of the zone file" : "Leave the zone file out if the records come from the DNS";
-    throw new InvalidInput([{ loc: ["body", "zone_file"], msg, type: isFile ? "missing" : "value_error" }]);
+    throw new InvalidInput([{ loc: ["body", "zone_file"], msg, type: "value_error" }]);
   }
   if (zone_file !== undefined) {
     return { entries: entriesOfFile(zone_file, name), method: "zone_file", unanswered: 0 } as const;

@@ -187,7 +187,9 @@ function requireContact({ name, status }: StoredDomain, contact: Contact | undef
 function requireComplete(name: string, contact: Contact): void {
   const missing = [...missingInCountry(contact), ...missingForNames([name], contact)];
   if (missing.length === 0) return;
-  throw new InvalidInput(missing.map(({ member, message: msg }) => ({ loc: ["body", member], msg, type: "missing" })));
+  throw new InvalidInput(
+    missing.map(({ member, message: msg }) => ({ loc: ["body", member], msg, type: "value_error" })),
+  );
 }
 
 /** Sends a contact to the registrar. Throws 422 if the registrar refuses the contact. */

@@ -182,7 +182,7 @@ export function regainDomain(
       seen_right: [],
       handover: null,
       registration: null,
-      // Others may have received mail at the name meanwhile. With null, nobody logs in to the mailboxes before the name
+      // Others may have received mail at the name meanwhile. Null refuses logins to the mailboxes until the name
       // is proved again.
       verified_at: null,
       ...(wasVerified(domain) ? { was_verified: true } : {}),

@@ -203,7 +203,7 @@ function targetOfCode(rule: StoredRule, email: string | undefined): Target {
   const [waiting, ...others] = askedTargets(rule, email);
   if (!target && others.length > 0) {
     const msg = "Several targets of the rule wait for their recipients. Name the one that got the code";
-    throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "missing" }]);
+    throw new InvalidInput([{ loc: ["body", "target_email"], msg, type: "value_error" }]);
   }
   if (waiting?.verification_state === "pending") return waiting;
   const detail = `${target?.email ?? rule.target_email} needs no code. Only a pending target can be confirmed.`;

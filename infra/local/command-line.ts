@@ -26,7 +26,13 @@ export function startProblemOf(error: unknown): StartProblem | undefined {
   return text === undefined ? undefined : new StartProblem(`${text}. ${error.message}`);
 }
 
-export type StartArguments = { help: boolean; reset: boolean; yes: boolean; seed: "big" | undefined };
+export type StartArguments = {
+  help: boolean;
+  reset: boolean;
+  yes: boolean;
+  showTokens: boolean;
+  seed: "big" | undefined;
+};
 
 /** Thrown if the command line is invalid. The message says why. */
 export class Misuse extends Error {}
@@ -36,7 +42,8 @@ export const usage = `Usage: npm start [-- options]
 Starts the product on this machine. Settings are environment variables: see docs/local.md.
 
     --reset       Deletes the product's data in DATA_DIR first. Asks before it deletes.
-    --yes         Answers that question with yes. Needed without a terminal.
+    --yes         Answers questions with yes. Needed without a terminal.
+    --show-tokens Prints whole tokens, and commands and an MCP configuration that use them.
     --seed big    Adds an account with 500 domains and 100,000 mailboxes. Takes about four minutes and 400 MB. The next
                   --seed big continues an interrupted one. The account's id and tokens are accounts[2] in
                   DATA_DIR/demo.json.
@@ -47,6 +54,7 @@ const options = {
   help: { type: "boolean", default: false },
   reset: { type: "boolean", default: false },
   yes: { type: "boolean", default: false },
+  "show-tokens": { type: "boolean", default: false },
   seed: { type: "string" },
 } as const;
 
@@ -60,10 +68,10 @@ function parseArguments(argv: readonly string[]) {
 
 /** Reads the arguments after `npm start --`. Throws `Misuse`. */
 export function readArguments(argv: readonly string[]): StartArguments {
-  const { help, reset, yes, seed } = parseArguments(argv);
+  const { help, reset, yes, seed, "show-tokens": showTokens } = parseArguments(argv);
   if (seed !== undefined && seed !== "big")
     throw new Misuse(`There is no seed "${seed}". The only seed is --seed big.`);
-  return { help, reset, yes, seed };
+  return { help, reset, yes, showTokens, seed };
 }
 
 /** Asks a yes-or-no question at the terminal, unless `yes` answers it. Throws `StartProblem` without a terminal. */

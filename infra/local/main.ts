@@ -69,7 +69,7 @@ function stopOnSignal(stop: () => Promise<void>): void {
 // Files of the engine and the product are readable by their owner only.
 process.umask(0o077);
 
-async function startProduct(settings: Settings, { reset, yes, seed }: StartArguments): Promise<void> {
+async function startProduct(settings: Settings, { reset, yes, showTokens, seed }: StartArguments): Promise<void> {
   if (reset) await resetData(settings, yes);
   const isQuiet = process.env["LOG_LEVEL"] === "silent";
   // Functions that use the table log their own requests, with the capacity units. The gateway does not log these again.
@@ -80,6 +80,8 @@ async function startProduct(settings: Settings, { reset, yes, seed }: StartArgum
     {
       onServed: (served) => isQuiet || loggedByFunction.has(served.by ?? "") || say(servedLine(served, new Date())),
       onError: (name, error) => complain(`${name}: ${error instanceof Error ? error.stack : String(error)}`),
+      confirm: (question) => confirmAtTerminal(question, { yes }),
+      say,
     },
   );
   const stopping = new AbortController();
@@ -97,6 +99,7 @@ async function startProduct(settings: Settings, { reset, yes, seed }: StartArgum
     banner(runtime.baseUrl, runtime.demo, {
       ...settings,
       database,
+      showTokens,
       dnsPort: runtime.dnsPort,
       webPort: runtime.webPort,
       hasOutbox: process.env["MAIL_PROVIDER"] === "embedded",

@@ -21,7 +21,9 @@ import { type TokenIssuer, openIssuer, tokenPaths } from "./start/issuer.ts";
 import { freePortAbove, holderOf } from "./start/port-holder.ts";
 import type { Settings } from "./start/settings.ts";
 import { prepareDataDir } from "./table/data-version.ts";
-import { ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
+import { type DynamoDbLocalOptions, startDynamoDbLocal } from "./table/dynamodb-local.ts";
+import { NoEngine } from "./table/engine-process.ts";
+import { type Engine, ensureTable, foreignEngine, startEngine } from "./table/engine.ts";
 import { freePort, writeEngineAddress, localTableName } from "./table/lock.ts";
 
 /** The product's functions, and the steps by which the runtime prepares the docs and the demo. */
@@ -109,6 +111,19 @@ const wakeAfterChange =
     onServed?.(served);
   };
 
+type StartHooks = Pick<GatewayOptions, "onServed" | "onError"> & Pick<DynamoDbLocalOptions, "confirm" | "say">;
+
+/** Opens the endpoint of the settings, else the embedded engine, else DynamoDB Local if the user wants it. */
+async function openEngine({ endpoint, dataDir }: Settings, hooks: StartHooks): Promise<Engine> {
+  if (endpoint !== undefined) return foreignEngine(endpoint);
+  try {
+    return await startEngine({ dbPath: join(dataDir, "table.db") });
+  } catch (error) {
+    if (!(error instanceof NoEngine)) throw error;
+    return startDynamoDbLocal({ reason: error.message, dataDir, ...hooks });
+  }
+}
+
 /**
  * Starts the product on one machine: engine, table, handlers, gateway, demo. Sets the environment of this process,
  * because the handlers read their settings from it. On an error, stops everything and throws: `StartProblem` if the
@@ -117,15 +132,14 @@ const wakeAfterChange =
 export async function startRuntime<Demo>(
   settings: Settings,
   parts: Parts<Demo>,
-  hooks: Pick<GatewayOptions, "onServed" | "onError">,
+  hooks: StartHooks,
 ): Promise<Runtime<Demo>> {
-  const { dataDir, endpoint } = settings;
+  const { dataDir } = settings;
   await prepareDataDir(dataDir);
   // The port is chosen first, because links to this product contain the port.
   const port = settings.port === 0 ? await freePort() : settings.port;
   const baseUrl = `http://127.0.0.1:${port}`;
-  const engine =
-    endpoint === undefined ? await startEngine({ dbPath: join(dataDir, "table.db") }) : foreignEngine(endpoint);
+  const engine = await openEngine(settings, hooks);
   const running = [engine.stop];
   const stop = async (): Promise<void> => {
     for (const end of running.toReversed()) await end();

@@ -22,52 +22,76 @@ type BannerOptions = {
   webPort: number;
   hasOutbox: boolean;
   mailKey: string | undefined;
+  /** Whether the text has whole tokens, and the commands that use them. */
+  showTokens: boolean;
   /** The index of the big account in the demo, if `--seed big` has filled it. */
   big?: number;
 };
 
-/** The banner's text about the big account. */
-function bigAccountText(baseUrl: string, { accounts }: DemoTokens, index: number): string {
-  const { id, name, owner } = accounts[index] ?? { owner: { token: "" } };
+const accountsCommand = (baseUrl: string, token: string): string =>
+  `curl ${baseUrl}/v1/public/accounts -H 'Authorization: Bearer ${token}'`;
+
+/** The first and the last characters of a secret. */
+const shorten = (secret: string): string => (secret.length > 24 ? `${secret.slice(0, 10)}…${secret.slice(-6)}` : "…");
+
+/** The commands that use a whole token. */
+const tokenText = (baseUrl: string, token: string): string => `
+List the accounts of the demo's first owner:
+${accountsCommand(baseUrl, token)}
+
+For an MCP client:
+${mcpConfiguration(baseUrl, token)}
+`;
+
+/**
+ * The command that takes the owner's token from the file of the demo. POSIX shells and PowerShell read it. The slashes
+ * are forward ones, because the path is in a JavaScript string.
+ */
+function demoText(baseUrl: string, token: string, { dataDir }: BannerOptions): string {
+  const file = `${dataDir.replaceAll("\\", "/")}/demo.json`;
+  const read = `node -p 'require(\`${file}\`).accounts[0].owner.token'`;
   return `
-${name} (${id}) has them: accounts[${index}] of demo.json. List its mailboxes:
-curl '${baseUrl}/v1/public/accounts/${id}/mailboxes?page_size=5' -H 'Authorization: Bearer ${owner.token}'
+curl ${baseUrl}/v1/public/accounts -H "Authorization: Bearer $(${read})"
+
+Token       ${shorten(token)}  (all are in ${file}; npm start -- --show-tokens prints commands with them)
+MCP         ${baseUrl}/v1/public/mcp
 `;
 }
 
-/** The text shown after `npm start`: commands to paste, addresses, the data folder, and how to stop. */
-export function banner(
-  baseUrl: string,
-  demo: DemoTokens,
-  { dataDir, database, dnsPort, webPort, hasOutbox, mailKey, big }: BannerOptions,
-): string {
+/** The text about the big account. */
+function bigAccountText(baseUrl: string, { accounts }: DemoTokens, index: number): string {
+  const { id = "", name = "" } = accounts[index] ?? {};
+  return `Big account ${name} (${id}) is accounts[${index}] of demo.json: ${baseUrl}/v1/public/accounts/${id}/mailboxes\n`;
+}
+
+/**
+ * The text shown after `npm start`: a command to paste, addresses, the data folder, and how to stop. Without tokens it
+ * fits a terminal of 24 lines.
+ */
+export function banner(baseUrl: string, demo: DemoTokens, options: BannerOptions): string {
+  const { dataDir, database, dnsPort, webPort, hasOutbox, mailKey, showTokens, big } = options;
   const token = demo.accounts[0]?.owner.token ?? "";
+  const others = [...(hasOutbox ? ["outbox"] : []), ...(dnsPort === undefined ? [] : ["registry"])];
+  const localPages = ["tokens", "clock", "events", ...others].map((name) => `/_local/${name}`);
+  const lines = [
+    `Docs        ${baseUrl}/docs/overview (to begin: ${baseUrl}/docs/quickstart)`,
+    `Reference   ${baseUrl}/docs`,
+    `Playground  ${baseUrl}/docs/playground`,
+    `OpenAPI     ${baseUrl}/v1/public/openapi.json`,
+    `Local       ${localPages.join("  ")}`,
+    `Websites    curl -i -H "Host: DOMAIN" http://127.0.0.1:${webPort}/`,
+    ...(dnsPort === undefined ? [] : [`DNS         dig @127.0.0.1 -p ${dnsPort} mx DOMAIN`]),
+    ...(mailKey === undefined
+      ? []
+      : [`Mail key    ${showTokens ? mailKey : `${mailKey.slice(0, 4)}…`} (X-Mail-Key of ${baseUrl}/internal/mail/…)`]),
+    `Data        ${dataDir} (kept; ${startCommand(dataDir, "--reset")} deletes it)`,
+    `Database    ${database}`,
+    "Stop        Ctrl-C",
+  ];
   return `
 The hosted mail API runs at ${baseUrl}
-
-List the accounts of the demo's first owner:
-curl ${baseUrl}/v1/public/accounts -H 'Authorization: Bearer ${token}'
-${big === undefined ? "" : bigAccountText(baseUrl, demo, big)}
-For an MCP client:
-${mcpConfiguration(baseUrl, token)}
-
-Docs        ${baseUrl}/docs/overview (to begin: ${baseUrl}/docs/quickstart)
-Reference   ${baseUrl}/docs
-Playground  ${baseUrl}/docs/playground
-OpenAPI     ${baseUrl}/v1/public/openapi.json
-Tokens      ${baseUrl}/_local/tokens
-Clock       ${baseUrl}/_local/clock
-Events      ${baseUrl}/_local/events
-Websites    curl -i -H 'Host: <domain>' http://127.0.0.1:${webPort}/
-${hasOutbox ? `Outbox      ${baseUrl}/_local/outbox\n` : ""}${
-    dnsPort === undefined
-      ? ""
-      : `Registry    ${baseUrl}/_local/registry
-DNS         dig @127.0.0.1 -p ${dnsPort} mx <domain>
-`
-  }${mailKey === undefined ? "" : `Mail key    ${mailKey} (X-Mail-Key of ${baseUrl}/internal/mail/…)\n`}Data        ${dataDir} (kept; ${startCommand(dataDir, "--reset")} deletes it)
-Database    ${database}
-Stop        Ctrl-C
+${showTokens ? tokenText(baseUrl, token) : demoText(baseUrl, token, options)}
+${big === undefined ? "" : bigAccountText(baseUrl, demo, big)}${lines.join("\n")}
 `;
 }
 

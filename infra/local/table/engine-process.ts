@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { StartProblem } from "../command-line.ts";
 
 /** A child process with its latest output. */
-type EngineProcess = {
+export type EngineProcess = {
   child: ChildProcessWithoutNullStreams;
   output: () => string;
   /** Resolves when the process has ended and its output is read. */
@@ -24,12 +24,17 @@ const watchedExec = `exec 3<&0
 { read -r line <&3 || kill -TERM $$; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null`;
 
-/** Starts the engine with a watcher, so that the engine never outlives this process. */
-export function spawnWatched(binary: string, args: readonly string[]): EngineProcess {
-  const child = spawn("/bin/sh", ["-c", watchedExec, "engine", binary, ...args], {
-    // A session of its own, so that Ctrl-C in the terminal reaches this process and not the engine.
-    detached: true,
-  });
+/**
+ * Starts a program that never outlives this process, and that Ctrl-C in the terminal does not reach.
+ *
+ * Windows needs no watcher: Node puts a child that is not detached into a job, and Windows ends the job with this
+ * process. `windowsHide` gives the child a console of its own.
+ */
+export function spawnWatched(program: string, args: readonly string[]): EngineProcess {
+  const child =
+    process.platform === "win32"
+      ? spawn(program, args, { windowsHide: true })
+      : spawn("/bin/sh", ["-c", watchedExec, "engine", program, ...args], { detached: true });
   let text = "";
   const collect = (chunk: Buffer): void => {
     text = (text + chunk.toString()).slice(-keptOutputChars);
@@ -76,46 +81,36 @@ export async function endProcess({ child, ended }: EngineProcess): Promise<void>
   clearTimeout(timer);
 }
 
-/** The platforms that have a Dynoxide package and a shell. `package.json` lists the package of each. */
-const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"];
-
-const ownEndpoint = `Use DynamoDB Local instead, which runs on any system:
-
-  with Docker:           docker run -p 127.0.0.1:8000:8000 amazon/dynamodb-local
-  with Java 17 or newer: java -jar DynamoDBLocal.jar -inMemory -port 8000
-
-The DynamoDB Developer Guide has the download, under "Setting up DynamoDB local". Then run:
-
-  AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 npm start`;
-
-/** The message for a missing executable, with a solution. */
-function noBinary(platform: string): string {
-  const name = `@dynoxide/${platform}`;
-  if (platform.startsWith("win32-")) {
-    return "The embedded DynamoDB engine needs /bin/sh, which Windows does not have. Use WSL2 as README.md describes.";
-  }
-  if (!platforms.includes(platform)) {
-    return `There is no embedded DynamoDB engine for ${platform}.\nIt exists for ${platforms.join(", ")}.\n\n${ownEndpoint}`;
-  }
-  return (
-    `The embedded DynamoDB engine is missing, because the package ${name} is not installed.\n\n` +
-    `Run "npm ci" again on this machine, without --omit=optional. If the package is still missing, check with\n` +
-    `"npm view ${name}" whether your registry has it.\n\n${ownEndpoint}`
-  );
-}
+/** The platforms that have a Dynoxide package. `package.json` lists the package of each. */
+const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "win32-x64"];
 
 /** Finds the path of an installed package. Throws if it is not installed. */
 type Resolve = (id: string) => string;
 
-/** The path of the engine's executable for this platform. Throws `StartProblem` if there is none. */
+/** Why there is no engine for this machine. The message says how to get one or to do without. */
+export class NoEngine extends StartProblem {}
+
+function noBinary(platform: string): NoEngine {
+  const name = `@dynoxide/${platform}`;
+  return new NoEngine(
+    platforms.includes(platform)
+      ? `The embedded DynamoDB engine is missing, because the package ${name} is not installed.\n\n` +
+          `Run "npm ci" again on this machine, without --omit=optional. If the package is still missing, check with\n` +
+          `"npm view ${name}" whether your registry has it.`
+      : `There is no embedded DynamoDB engine for ${platform}.\nIt exists for ${platforms.join(", ")}.`,
+  );
+}
+
+/** The path of the engine's executable for this platform. Throws `NoEngine`. */
 export function binaryPath(
   platform = `${process.platform}-${process.arch}`,
   resolve: Resolve = createRequire(import.meta.url).resolve,
 ): string {
-  if (!platforms.includes(platform)) throw new StartProblem(noBinary(platform));
+  if (!platforms.includes(platform)) throw noBinary(platform);
   try {
-    return join(dirname(resolve(`@dynoxide/${platform}/package.json`)), "dynoxide");
+    const folder = dirname(resolve(`@dynoxide/${platform}/package.json`));
+    return join(folder, platform.startsWith("win32-") ? "dynoxide.exe" : "dynoxide");
   } catch {
-    throw new StartProblem(noBinary(platform));
+    throw noBinary(platform);
   }
 }

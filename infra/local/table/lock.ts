@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { rename, rm, writeFile } from "node:fs/promises";
 import { type Server, connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** Thrown if another process holds the lock. `pid` is the id of that process, if it is known. */
@@ -30,21 +31,32 @@ const askHolder = (address: string): Promise<number | undefined> =>
   });
 
 /**
- * Holds a lock on a name until this process ends or the returned function is called. The lock is an abstract Unix
- * socket (unix(7), Linux only). The kernel frees it however the process ends, so there are no stale locks, and other
- * processes can ask the holder for its pid. Throws `Locked`.
+ * The address of the lock on a name: an abstract socket on Linux (unix(7)), a named pipe on Windows. The kernel frees
+ * both however the process ends. Elsewhere it is a socket file, which a killed process leaves behind.
+ */
+function addressOf(name: string): string {
+  const id = `hosted-mail-api-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
+  if (process.platform === "linux") return `\0${id}`;
+  return process.platform === "win32" ? `\\\\.\\pipe\\${id}` : join(tmpdir(), `${id}.sock`);
+}
+
+const isTaken = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "EADDRINUSE";
+
+/**
+ * Holds a lock on a name until this process ends or the returned function is called. Other processes can ask the holder
+ * for its pid. Throws `Locked`.
  */
 export async function holdLock(name: string): Promise<() => Promise<void>> {
-  const digest = createHash("sha256").update(name).digest("hex");
-  const address = `\0hosted-mail-api-${digest.slice(0, 32)}`;
+  const address = addressOf(name);
   const server = createServer((socket) => socket.on("error", () => {}).end(String(process.pid)));
   try {
     await listen(server, address);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "EADDRINUSE") {
-      throw new Locked(await askHolder(address));
-    }
-    throw error;
+    if (!isTaken(error)) throw error;
+    const holder = await askHolder(address);
+    if (holder !== undefined || !address.endsWith(".sock")) throw new Locked(holder);
+    await rm(address, { force: true });
+    await listen(server, address);
   }
   server.unref();
   return () => new Promise((resolve) => server.close(() => resolve()));

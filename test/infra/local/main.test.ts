@@ -1,8 +1,9 @@
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync } from "node:fs";
 import { copyFile, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { promisify } from "node:util";
 
 import { afterAll, expect, test, vi } from "vitest";
 
@@ -34,15 +35,20 @@ afterAll(async () => {
 
 test("everything the banner promises is there", async () => {
   const { baseUrl, token, printed } = await sharedProduct();
-  const [, websites = ""] = /Websites +curl -i -H 'Host: <domain>' (\S+)/.exec(printed) ?? [];
+  const [, websites = ""] = /Websites +curl -i -H "Host: DOMAIN" (\S+)/.exec(printed) ?? [];
   const unknown = await get(websites);
   expect([unknown.status, await unknown.text()]).toEqual([404, "Not found\n"]);
   const accounts = await get(`${baseUrl}/v1/public/accounts`, token);
   expect([accounts.status, await accounts.json()]).toMatchObject([200, { total: 1 }]);
   expect((await get(`${baseUrl}/v1/public/accounts`)).status).toBe(401);
-  for (const page of ["/docs", "/v1/public/openapi.json", "/_local/tokens", "/_local/events", "/_local/outbox"]) {
+  const localPages = printed.match(/\/_local\/\w+/g) ?? [];
+  expect(localPages).toHaveLength(5);
+  for (const page of ["/docs", "/v1/public/openapi.json", ...localPages]) {
     expect((await get(baseUrl + page)).status).toBe(200);
   }
+  const command = printed.split("\n").find((line) => line.startsWith("curl")) ?? "";
+  const { stdout } = await promisify(execFile)("sh", ["-c", command]);
+  expect(JSON.parse(stdout)).toMatchObject({ total: 1 });
   const demo: unknown = await (await get(`${baseUrl}/_local/tokens`)).json();
   expect(JSON.parse(await readFile(join(sharedDir, "demo.json"), "utf8"))).toEqual(demo);
 });

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
 
@@ -50,7 +51,8 @@ async function untilStarted(child: ReturnType<typeof spawnMain>): Promise<Produc
     if (ended) throw new Error(await errors);
   }
   const [, baseUrl = ""] = /runs at (\S+)/.exec(printed) ?? [];
-  const [, token = ""] = /Bearer (\S+)'/.exec(printed) ?? [];
+  const [, demoFile = ""] = /require\(`([^`]+)`\)/.exec(printed) ?? [];
+  const { token } = JSON.parse(await readFile(demoFile, "utf8")).accounts[0].owner;
   const exit = async (): Promise<number | null> => {
     await exited;
     return child.exitCode;

@@ -83,60 +83,63 @@ test("an empty endpoint is none", () => {
   expect(readSettings({ AWS_ENDPOINT_URL_DYNAMODB: "" })).not.toHaveProperty("endpoint");
 });
 
-test("the banner holds a curl to paste, an MCP configuration that parses, the data folder and the database", () => {
-  const about = {
-    dataDir: "/data",
-    database: "embedded",
-    dnsPort: 5353,
-    webPort: 8081,
-    hasOutbox: true,
-    mailKey: "what mail servers show",
-  };
-  const text = banner("http://127.0.0.1:1", { accounts: [{ owner: { token: "tok" } }] }, about);
-  expect(text).toContain("\ncurl http://127.0.0.1:1/v1/public/accounts -H 'Authorization: Bearer tok'\n");
-  expect(text).toContain("what mail servers show");
+const bannerOptions = {
+  dataDir: "/data",
+  database: "embedded",
+  dnsPort: 5353,
+  webPort: 8081,
+  hasOutbox: true,
+  mailKey: "a key that mail servers send",
+  showTokens: false,
+};
+const token = `eyJ${"x".repeat(400)}`;
+const demo = { accounts: [{ owner: { token } }] };
+
+test("the banner fits a terminal, with addresses, the data folder and the database, and no whole secret", () => {
+  const text = banner("http://127.0.0.1:1", demo, bannerOptions);
+  for (const part of [
+    "/docs/overview",
+    "DATA_DIR=/data npm start -- --reset",
+    "/v1/public/openapi.json",
+    "/v1/public/mcp",
+    "/_local/tokens",
+    "/_local/registry",
+    "/_local/outbox",
+    "-p 5353",
+    "/data/demo.json",
+    "embedded",
+    "--show-tokens",
+    "Ctrl-C",
+  ]) {
+    expect(text).toContain(part);
+  }
+  expect(text.split("\n").length).toBeLessThanOrEqual(24);
+  expect(text).not.toContain("x".repeat(20));
+  expect(text).not.toContain("key that");
+});
+
+test("with --show-tokens the banner holds a curl to paste, and an MCP configuration that parses", () => {
+  const text = banner("http://127.0.0.1:1", demo, { ...bannerOptions, showTokens: true });
+  expect(text).toContain(`\ncurl http://127.0.0.1:1/v1/public/accounts -H 'Authorization: Bearer ${token}'\n`);
+  expect(text).toContain(bannerOptions.mailKey);
   const configuration = text.split("\n").find((line) => line.startsWith("{")) ?? "";
   expect(JSON.parse(configuration)).toEqual({
     mcpServers: {
       "hosted-mail": {
         type: "http",
         url: "http://127.0.0.1:1/v1/public/mcp",
-        headers: { Authorization: "Bearer tok" },
+        headers: { Authorization: `Bearer ${token}` },
       },
     },
   });
-  for (const part of [
-    "/docs/overview",
-    "DATA_DIR=/data npm start -- --reset",
-    "/v1/public/openapi.json",
-    "/_local/tokens",
-    "/_local/registry",
-    "/_local/outbox",
-    "-p 5353",
-    "/data",
-    "embedded",
-    "Ctrl-C",
-  ]) {
-    expect(text).toContain(part);
-  }
 });
 
-test("after --seed big the banner says which account has it all, with a curl to paste", () => {
-  const owner = { token: "tok" };
-  const accounts = [{ owner }, { id: "3333", name: "Initech Mail", owner: { token: "big" } }];
-  const about = {
-    dataDir: "/data",
-    database: "",
-    dnsPort: 1,
-    webPort: 2,
-    hasOutbox: false,
-    mailKey: undefined,
-    big: 1,
-  };
-  const text = banner("http://127.0.0.1:1", { accounts }, about);
+test("after --seed big the banner says which account has it all", () => {
+  const accounts = [...demo.accounts, { id: "3333", name: "Initech Mail", owner: { token: "big" } }];
+  const text = banner("http://127.0.0.1:1", { accounts }, { ...bannerOptions, big: 1 });
   expect(text).toContain("Initech Mail (3333)");
   expect(text).toContain("accounts[1] of demo.json");
-  expect(text).toMatch(/\ncurl '\S+\/accounts\/3333\/mailboxes\?page_size=5' -H 'Authorization: Bearer big'\n/);
+  expect(text).toContain("/accounts/3333/mailboxes");
 });
 
 test("a request is one short line", () => {

@@ -1,0 +1,153 @@
+import { execFile } from "node:child_process";
+import { access, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { promisify } from "node:util";
+
+import { StartProblem, reasonOf } from "../command-line.ts";
+import { endProcess, spawnWatched } from "./engine-process.ts";
+import type { Engine } from "./engine.ts";
+import { freePort } from "./lock.ts";
+
+const run = promisify(execFile);
+
+/** The archive of DynamoDB Local that the DynamoDB Developer Guide links to. */
+const archive = "https://d1ni2b6xgvw0s0.cloudfront.net/v2.x/dynamodb_local_latest.tar.gz";
+
+/** The time that DynamoDB Local has to start, with the download of Docker's image. */
+const startTimeoutMs = 300_000;
+
+/** A way to run DynamoDB Local on this machine. */
+type Runner = {
+  question: string;
+  /** Prepares the folder of the data, and returns the command that serves `port` of 127.0.0.1. */
+  command: (folder: string, port: number) => Promise<[program: string, ...args: string[]]>;
+};
+
+const docker: Runner = {
+  question: "Docker is here. Run DynamoDB Local in Docker instead, with Amazon's image amazon/dynamodb-local?",
+  command: async (folder, port) => {
+    const volume = `${folder}:/data`;
+    const serve = ["-jar", "DynamoDBLocal.jar", "-sharedDb", "-dbPath", "/data"];
+    // Root of the container can write to the folder, which belongs to the user of this process.
+    const options = ["--rm", "--user", "root", "-p", `127.0.0.1:${port}:8000`, "-v", volume];
+    return ["docker", "run", ...options, "amazon/dynamodb-local", ...serve];
+  },
+};
+
+const java = (jar: string | undefined, source: string): Runner => ({
+  question: jar
+    ? `Java is here. Run DynamoDB Local with Java instead, from ${jar}?`
+    : "Java is here. Download DynamoDB Local from Amazon, under Amazon's licence, and run it with Java instead?",
+  command: async (folder, port) => {
+    const file = jar ?? (await download(source, folder));
+    const libraries = join(file, "..", "DynamoDBLocal_lib");
+    const serve = ["-sharedDb", "-dbPath", folder, "-port", String(port)];
+    return ["java", `-Djava.library.path=${libraries}`, "-jar", file, ...serve];
+  },
+});
+
+const jarName = "DynamoDBLocal.jar";
+
+/** Downloads and unpacks the archive into the folder. Returns the path of the jar. Throws `StartProblem`. */
+async function download(source: string, folder: string): Promise<string> {
+  try {
+    const response = await fetch(source);
+    if (!response.ok) throw new Error(`${source} answers ${response.status}`);
+    const file = join(folder, "dynamodb-local.tar.gz");
+    await writeFile(file, Buffer.from(await response.arrayBuffer()));
+    await run("tar", ["-xzf", file, "-C", folder]);
+    return join(folder, jarName);
+  } catch (error) {
+    throw new StartProblem(`DynamoDB Local cannot be downloaded: ${reasonOf(error)}`);
+  }
+}
+
+const succeeds = (program: string, ...args: string[]): Promise<boolean> =>
+  run(program, args, { timeout: 15_000 }).then(
+    () => true,
+    () => false,
+  );
+
+const exists = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
+
+/** Finds a way to run DynamoDB Local: Docker if its daemon answers, else Java 17 or newer. */
+async function findRunner(folder: string, source: string): Promise<Runner | undefined> {
+  if (await succeeds("docker", "info")) return docker;
+  if (!(await succeeds("java", "-version"))) return undefined;
+  const own = process.env["DYNAMODB_LOCAL_JAR"] ?? join(folder, jarName);
+  return java((await exists(own)) ? own : undefined, source);
+}
+
+const byHand = `DynamoDB Local runs on any system, with Docker or with Java 17 or newer:
+
+  docker run -p 127.0.0.1:8000:8000 amazon/dynamodb-local
+  java -jar DynamoDBLocal.jar -inMemory -port 8000
+
+The DynamoDB Developer Guide has the download, under "Setting up DynamoDB local". Then set
+AWS_ENDPOINT_URL_DYNAMODB to http://127.0.0.1:8000 and run npm start again.`;
+
+/** Waits until the endpoint answers. Returns false if the process has ended before, or the time is over. */
+async function untilAnswers(endpoint: string, ended: Promise<void>): Promise<boolean> {
+  const hasEnded = ended.then(() => true);
+  const deadline = performance.now() + startTimeoutMs;
+  while (performance.now() < deadline) {
+    const answers = await fetch(endpoint).then(
+      () => true,
+      () => false,
+    );
+    if (answers) return true;
+    if (await Promise.race([hasEnded, delay(200, false)])) return false;
+  }
+  return false;
+}
+
+export type DynamoDbLocalOptions = {
+  /** Why there is no embedded engine, as one or more lines. */
+  reason: string;
+  dataDir: string;
+  /** Asks the person who starts the product. Throws `StartProblem` if nobody can be asked. */
+  confirm: (question: string) => Promise<boolean>;
+  say: (text: string) => void;
+  /** The address of the archive; Amazon's by default. */
+  source?: string;
+};
+
+/**
+ * Offers to run DynamoDB Local in place of the embedded engine, and starts it after a yes. Its data are kept in
+ * `dynamodb-local` of the data folder. Throws `StartProblem`, with the ways to do without, if there is neither Docker
+ * nor Java, or after a no.
+ */
+export async function startDynamoDbLocal(options: DynamoDbLocalOptions): Promise<Engine> {
+  const { reason, dataDir, confirm, say, source = archive } = options;
+  const folder = join(dataDir, "dynamodb-local");
+  const runner = await findRunner(folder, source);
+  const problem = new StartProblem(`${reason}\n\n${byHand}`);
+  if (runner === undefined) throw problem;
+  say(reason);
+  const isWanted = await confirm(runner.question).catch((error: unknown) => {
+    throw new StartProblem(`${reason}\n\n${reasonOf(error)}\n\n${byHand}`);
+  });
+  if (!isWanted) throw problem;
+  await mkdir(folder, { recursive: true });
+  const port = await freePort();
+  const [program, ...args] = await runner.command(folder, port);
+  say("Starting DynamoDB Local. The first start can take some minutes.");
+  const engine = spawnWatched(program, args);
+  const endpoint = `http://127.0.0.1:${port}`;
+  let stopping = false;
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    await endProcess(engine);
+  };
+  if (!(await untilAnswers(endpoint, engine.ended))) {
+    await stop();
+    throw new StartProblem(`DynamoDB Local did not start:\n${engine.output()}\n\n${byHand}`);
+  }
+  const died = engine.ended.then(() => (stopping ? new Promise<string>(() => {}) : engine.output()));
+  return { endpoint, pid: engine.child.pid ?? null, stop, died };
+}

@@ -1,4 +1,3 @@
-import { RetentionDays } from "aws-cdk-lib/aws-logs";
 import * as z from "zod";
 
 import { readEndpoint } from "../../shared/core/endpoint.ts";
@@ -22,6 +21,11 @@ const Origins = z
     ),
   ])
   .pipe(z.array(z.string().regex(/^https?:\/\/[a-z0-9.-]+(:\d+)?$/, "an origin must be scheme://host[:port]")));
+
+/** The days for which CloudWatch Logs can keep logs. */
+const retentionDays = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653, 9999,
+] as const;
 
 /** IP addresses as a list, or as one string with commas. */
 const Addresses = z
@@ -112,7 +116,7 @@ export const Settings = z.object({
    */
   readOnly: ReadOnlyReason,
   /** How long logs are kept: one of the retentions that CloudWatch Logs offers. */
-  logRetentionDays: z.coerce.number<number | string>().pipe(z.enum(RetentionDays)).default(RetentionDays.ONE_MONTH),
+  logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
   /** Traces every function in X-Ray. */
   trace: Switch.default(false),
   /** The address that gets the alarms. Without an address, no mail is sent for an alarm. */

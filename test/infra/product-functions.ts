@@ -1,6 +1,6 @@
 import { lambdas, workers } from "../../infra/entry-points.ts";
+import { only, spec, synthesize } from "./cdk/synthesis.ts";
 import { payments } from "./provider-grants.ts";
-import { only, spec, synthesize } from "./synthesis.ts";
 
 /** The stack of the whole product, with a function beside that has no access to the table. */
 export const template = synthesize(

@@ -18,7 +18,7 @@ hookCalls(({ operation, input }, next) => {
   return next();
 });
 
-// The commands that the read actions of infra/constructs/functions.ts allow.
+// The commands that the read actions of infra/cdk/constructs/functions.ts allow.
 const reads = new Set(["GetItem", "BatchGetItem", "Query"]);
 
 test.each(routes.filter(({ access, capability }) => access === "read" && capability !== null))(

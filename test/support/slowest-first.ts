@@ -13,7 +13,7 @@ const slowest = [
   "infra/client/client",
   "functions/workers/advance-domains",
   "infra/build/bundle",
-  "infra/unchanged",
+  "infra/cdk/unchanged",
   "faults",
   "simulation/simulation",
   "routes",

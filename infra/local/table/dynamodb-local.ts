@@ -9,7 +9,7 @@ import { endProcess, spawnWatched } from "./engine-process.ts";
 import type { Engine } from "./engine.ts";
 import { freePort } from "./lock.ts";
 
-const run = promisify(execFile);
+const runProgram = promisify(execFile);
 
 /** The archive of DynamoDB Local that the DynamoDB Developer Guide links to. */
 const archive = "https://d1ni2b6xgvw0s0.cloudfront.net/v2.x/dynamodb_local_latest.tar.gz";
@@ -56,7 +56,7 @@ async function download(source: string, folder: string): Promise<string> {
     if (!response.ok) throw new Error(`${source} answers ${response.status}`);
     const file = join(folder, "dynamodb-local.tar.gz");
     await writeFile(file, Buffer.from(await response.arrayBuffer()));
-    await run("tar", ["-xzf", file, "-C", folder]);
+    await runProgram("tar", ["-xzf", file, "-C", folder]);
     return join(folder, jarName);
   } catch (error) {
     throw new StartProblem(`DynamoDB Local cannot be downloaded: ${reasonOf(error)}`);
@@ -64,12 +64,12 @@ async function download(source: string, folder: string): Promise<string> {
 }
 
 const succeeds = (program: string, ...args: string[]): Promise<boolean> =>
-  run(program, args, { timeout: 15_000 }).then(
+  runProgram(program, args, { timeout: 15_000 }).then(
     () => true,
     () => false,
   );
 
-const exists = (file: string): Promise<boolean> =>
+const isFile = (file: string): Promise<boolean> =>
   access(file).then(
     () => true,
     () => false,
@@ -80,7 +80,7 @@ async function findRunner(folder: string, source: string): Promise<Runner | unde
   if (await succeeds("docker", "info")) return docker;
   if (!(await succeeds("java", "-version"))) return undefined;
   const own = process.env["DYNAMODB_LOCAL_JAR"] ?? join(folder, jarName);
-  return java((await exists(own)) ? own : undefined, source);
+  return java((await isFile(own)) ? own : undefined, source);
 }
 
 const byHand = `DynamoDB Local runs on any system, with Docker or with Java 17 or newer:

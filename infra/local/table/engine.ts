@@ -139,7 +139,7 @@ async function createTable(client: DynamoDBClient, TableName: string): Promise<v
 }
 
 /**
- * Creates the table if it is missing, as infra/constructs/storage.ts declares it but without its stream. The stream
+ * Creates the table if it is missing, as infra/cdk/constructs/storage.ts declares it but without its stream. The stream
  * would slow down the engine's writes with every record, so the change feed reads the journals instead. Throws
  * `StartProblem`.
  */

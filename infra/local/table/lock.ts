@@ -34,7 +34,7 @@ const askHolder = (address: string): Promise<number | undefined> =>
  * The address of the lock on a name: an abstract socket on Linux (unix(7)), a named pipe on Windows. The kernel frees
  * both however the process ends. Elsewhere it is a socket file, which a killed process leaves behind.
  */
-function addressOf(name: string): string {
+function lockAddress(name: string): string {
   const id = `hosted-mail-api-${createHash("sha256").update(name).digest("hex").slice(0, 32)}`;
   if (process.platform === "linux") return `\0${id}`;
   return process.platform === "win32" ? `\\\\.\\pipe\\${id}` : join(tmpdir(), `${id}.sock`);
@@ -47,7 +47,7 @@ const isTaken = (error: unknown): boolean => error instanceof Error && "code" in
  * for its pid. Throws `Locked`.
  */
 export async function holdLock(name: string): Promise<() => Promise<void>> {
-  const address = addressOf(name);
+  const address = lockAddress(name);
   const server = createServer((socket) => socket.on("error", () => {}).end(String(process.pid)));
   try {
     await listen(server, address);

@@ -30,7 +30,7 @@ const clockSkewMs = 5_000;
 
 /**
  * Registers names at Amazon Route 53 Domains, in us-east-1. Its role needs the actions of route53domains that
- * `infra/constructs/permissions.ts` lists. With each name that it registers, Route 53 Domains also creates a hosted zone of
+ * `infra/cdk/constructs/permissions.ts` lists. With each name that it registers, Route 53 Domains also creates a hosted zone of
  * its own, which is not used.
  */
 export function route53Registrar({

@@ -48,7 +48,7 @@ function isAlive(pid: number | null): boolean {
 const TableName = "table";
 const key = { PK: { S: "a" }, SK: { S: "b" } };
 
-test("the table has the keys and the TTL of infra/constructs/storage.ts but no stream, and is made once", async () => {
+test("the table has the keys and the TTL of infra/cdk/constructs/storage.ts but no stream, and is made once", async () => {
   const engine = await start();
   await Promise.all([ensureTable(engine.endpoint, TableName), ensureTable(engine.endpoint, TableName)]);
   await ensureTable(engine.endpoint, TableName);

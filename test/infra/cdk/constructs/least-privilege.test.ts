@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { functionId } from "../../../infra/constructs/functions.ts";
-import { lambdas, workers } from "../../../infra/entry-points.ts";
-import { settings as example } from "../../../infra/stages/example.ts";
+import { functionId } from "../../../../infra/cdk/constructs/functions.ts";
+import { lambdas, workers } from "../../../../infra/entry-points.ts";
+import { settings as example } from "../../../../infra/stages/example.ts";
 import { only, synthesize } from "../synthesis.ts";
 
 /** The whole product with all that a stage can have, traces too. */

@@ -9,8 +9,8 @@ import type { Topic } from "aws-cdk-lib/aws-sns";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 
-import { changeKeyPrefix } from "../../shared/changes/history.ts";
-import type { Source, WorkerSpec } from "../entry-points.ts";
+import { changeKeyPrefix } from "../../../shared/changes/history.ts";
+import type { Source, WorkerSpec } from "../../entry-points.ts";
 import { addAlarm, period } from "../monitoring/alarms.ts";
 import { type Common, addFunction } from "./functions.ts";
 import { allow } from "./permissions.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { lambdas, workers } from "../../../infra/entry-points.ts";
+import { lambdas, workers } from "../../../../infra/entry-points.ts";
 import { spec, synthesize } from "../synthesis.ts";
 
 const settings = { stage: "blue", webHost: "web.example.com", webAddresses: "192.0.2.80,2001:db8::80" };

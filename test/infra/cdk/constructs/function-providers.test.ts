@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import { lambdas, workers } from "../../../infra/entry-points.ts";
-import { functions, idOf, keyId } from "../product-functions.ts";
-import { onSecret, onSes, payments } from "../provider-grants.ts";
+import { lambdas, workers } from "../../../../infra/entry-points.ts";
+import { functions, idOf, keyId } from "../../product-functions.ts";
+import { onSecret, onSes, payments } from "../../provider-grants.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
 test.each([

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { functionId } from "../../../infra/constructs/functions.ts";
-import { lambdas, requestsTo, workers } from "../../../infra/entry-points.ts";
+import { functionId } from "../../../../infra/cdk/constructs/functions.ts";
+import { lambdas, requestsTo, workers } from "../../../../infra/entry-points.ts";
 import { manySpecs, only, spec, synthesize } from "../synthesis.ts";
 
 const template = synthesize(lambdas, {}, undefined, workers);

@@ -7,7 +7,7 @@ import * as lambda from "aws-cdk-lib/aws-lambda";
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import type { Construct } from "constructs";
 
-import { type LambdaSpec, web } from "../entry-points.ts";
+import { type LambdaSpec, web } from "../../entry-points.ts";
 import { setLogicalId } from "./logical-id.ts";
 import {
   type ProviderResources,

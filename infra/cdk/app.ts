@@ -1,5 +1,5 @@
-import { bundleDir, bundleProduct } from "./build/bundle.ts";
-import { lambdas, workers } from "./entry-points.ts";
+import { bundleDir, bundleProduct } from "../build/bundle.ts";
+import { lambdas, workers } from "../entry-points.ts";
 
 // esbuild is written in Go. Without these settings it spends a third of its time on freeing memory, although the end of
 // its process frees all of it. esbuild takes 2.6 GB of memory with GOGC off, and 2.4 GB with GOGC at 400.
@@ -10,8 +10,8 @@ process.env["GOMEMLIMIT"] ??= "3GiB";
 const bundling = bundleProduct();
 const [{ addStack, createApp }, { readStage }, { BadConfig }] = await Promise.all([
   import("./stack.ts"),
-  import("./config/stages.ts"),
-  import("./config/config.ts"),
+  import("../config/stages.ts"),
+  import("../config/config.ts"),
 ]);
 const app = createApp(process.env["CDK_OUTDIR"] ?? "cdk.out");
 try {

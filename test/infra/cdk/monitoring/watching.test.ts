@@ -3,9 +3,9 @@ import { resolve } from "node:path";
 
 import { expect, test, vi } from "vitest";
 
-import { workers } from "../../../infra/entry-points.ts";
-import { createLog } from "../../../shared/core/log.ts";
-import { template as product } from "../product-functions.ts";
+import { workers } from "../../../../infra/entry-points.ts";
+import { createLog } from "../../../../shared/core/log.ts";
+import { template as product } from "../../product-functions.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
 const template = synthesize([spec("me.get")], { stage: "blue", alarmEmail: "ops@example.com" }, undefined, workers);
@@ -97,7 +97,7 @@ test("the alarms of the whole product and the metrics of its own are fewer than 
     }),
   ).size;
   expect(watched + own).toBeLessThan(60);
-  const page = readFileSync(resolve(import.meta.dirname, "../../../docs/deploy.md"), "utf8");
+  const page = readFileSync(resolve(import.meta.dirname, "../../../../docs/deploy.md"), "utf8");
   const row = page.split("\n").find((line) => line.includes("metrics in alarms"));
   expect(row).toContain(`${watched} metrics in alarms, ${own} metrics of our own`);
   expect(row).toContain(`$${(watched * 0.1).toFixed(2)}, $${(own * 0.3).toFixed(2)}`);

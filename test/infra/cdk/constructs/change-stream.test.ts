@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { workers } from "../../../infra/entry-points.ts";
+import { workers } from "../../../../infra/entry-points.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
 const settings = { stage: "blue", alarmEmail: "ops@example.com" };

@@ -4,9 +4,9 @@ import type { IKey } from "aws-cdk-lib/aws-kms";
 import type { Bucket } from "aws-cdk-lib/aws-s3";
 import type { Construct } from "constructs";
 
-import type { ProviderName } from "../../shared/http/route.ts";
-import { MailSender, domainOf, senderIn } from "../../shared/providers/mail/sender.ts";
-import type { Config } from "../config/config.ts";
+import type { ProviderName } from "../../../shared/http/route.ts";
+import { MailSender, domainOf, senderIn } from "../../../shared/providers/mail/sender.ts";
+import type { Config } from "../../config/config.ts";
 import { filesBucketId } from "./storage.ts";
 
 /** A policy that allows actions on some resources. */

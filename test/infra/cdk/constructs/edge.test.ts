@@ -1,23 +1,19 @@
 import { runInNewContext } from "node:vm";
 
-import { Stack } from "aws-cdk-lib";
-import { Template } from "aws-cdk-lib/assertions";
 import { expect, test } from "vitest";
 
-import { lambdas } from "../../../infra/entry-points.ts";
-import { settings as example } from "../../../infra/stages/example.ts";
-import { only, spec, synthesize } from "../synthesis.ts";
+import { lambdas } from "../../../../infra/entry-points.ts";
+import { settings as example } from "../../../../infra/stages/example.ts";
+import { type Template, only, spec, synthesize, synthesizeAll } from "../synthesis.ts";
 
 const { publicUrl: _, webHost: __, webAddresses: ___, ...settings } = example;
 const named = { ...settings, edge: undefined, routeThrottles: {} };
 
 /** The templates of both stacks of a stage with an edge. */
 function withEdge(more: Record<string, unknown> = {}): { main: Template; edge: Template } {
-  let edge: Template | undefined;
-  const main = synthesize([spec("me.get")], { ...settings, routeThrottles: {}, stage: "blue", ...more }, (stack) => {
-    const other = stack.node.root.node.findChild("hosted-mail-blue-edge");
-    if (Stack.isStack(other)) edge = Template.fromStack(other);
-  });
+  const given = { ...settings, routeThrottles: {}, stage: "blue", ...more };
+  const { main, byName } = synthesizeAll([spec("me.get")], given);
+  const edge = byName.get("hosted-mail-blue-edge");
   if (edge === undefined) throw new Error("there is no edge");
   return { main, edge };
 }

@@ -1,18 +1,21 @@
 import { Duration, RemovalPolicy } from "aws-cdk-lib";
 import type { Metric } from "aws-cdk-lib/aws-cloudwatch";
 import type { IFunction } from "aws-cdk-lib/aws-lambda";
-import { FilterPattern, type IFilterPattern, LogGroup, MetricFilter, type RetentionDays } from "aws-cdk-lib/aws-logs";
+import { type CfnLogGroup, FilterPattern, type IFilterPattern, LogGroup, MetricFilter } from "aws-cdk-lib/aws-logs";
 import type { Topic } from "aws-cdk-lib/aws-sns";
 import type { Construct } from "constructs";
 
 import { addAlarm, period } from "./alarms.ts";
 
 /**
- * Adds a log group whose lines expire. All functions share one group. The name of a stream begins with the name of its
+ * Adds a log group whose lines expire after a number of days that CloudWatch Logs offers. All functions share one group. The name of a stream begins with the name of its
  * function.
  */
-export const addLogGroup = (scope: Construct, id: string, retention: RetentionDays): LogGroup =>
-  new LogGroup(scope, id, { retention, removalPolicy: RemovalPolicy.RETAIN });
+export function addLogGroup(scope: Construct, id: string, retentionDays: number): LogGroup {
+  const group = new LogGroup(scope, id, { removalPolicy: RemovalPolicy.RETAIN });
+  (group.node.defaultChild as CfnLogGroup).retentionInDays = retentionDays;
+  return group;
+}
 
 /** The metrics that are counted from the functions' log lines. */
 export type LogMetrics = {

@@ -6,10 +6,10 @@ import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import { CfnRecordSet } from "aws-cdk-lib/aws-route53";
 import type { Construct } from "constructs";
 
-import { chunk } from "../../shared/core/concurrency.ts";
-import type { Config } from "../config/config.ts";
-import { corsRules } from "../config/cors.ts";
-import { type LambdaSpec, originAuthorizer, requestsTo, web } from "../entry-points.ts";
+import { chunk } from "../../../shared/core/concurrency.ts";
+import type { Config } from "../../config/config.ts";
+import { corsRules } from "../../config/cors.ts";
+import { type LambdaSpec, originAuthorizer, requestsTo, web } from "../../entry-points.ts";
 import { functionId } from "./functions.ts";
 
 /** The gateway's own name. With an edge this is not `domainName`, which belongs to CloudFront. */

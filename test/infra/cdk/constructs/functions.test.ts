@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import { routes } from "../../../functions/routes.ts";
-import { rightsOf } from "../../../infra/constructs/functions.ts";
-import { lambdas, workers } from "../../../infra/entry-points.ts";
-import type { ProviderName } from "../../../shared/http/route.ts";
+import { routes } from "../../../../functions/routes.ts";
+import { rightsOf } from "../../../../infra/cdk/constructs/functions.ts";
+import { lambdas, workers } from "../../../../infra/entry-points.ts";
+import type { ProviderName } from "../../../../shared/http/route.ts";
 import {
   functionLogsId,
   functions,
@@ -15,8 +15,8 @@ import {
   roles,
   tableId,
   template,
-} from "../product-functions.ts";
-import { onSecret, onSes } from "../provider-grants.ts";
+} from "../../product-functions.ts";
+import { onSecret, onSes } from "../../provider-grants.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
 const reads = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query"];

@@ -7,9 +7,9 @@ import { CfnRecordSet } from "aws-cdk-lib/aws-route53";
 import { CfnWebACL } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
 
-import type { Config } from "../config/config.ts";
-import type { Edge } from "../config/settings.ts";
-import { originAuthorizer } from "../entry-points.ts";
+import type { Config } from "../../config/config.ts";
+import type { Edge } from "../../config/settings.ts";
+import { originAuthorizer } from "../../entry-points.ts";
 import { addFunction, type Common } from "./functions.ts";
 import { allow, readSecret, secretArnOf } from "./permissions.ts";
 

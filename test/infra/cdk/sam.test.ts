@@ -5,11 +5,11 @@ import { basename, join } from "node:path";
 
 import { afterAll, expect, test } from "vitest";
 
-import { bundleLambdas } from "../../infra/build/bundle.ts";
-import { readConfig } from "../../infra/config/config.ts";
-import { functionId } from "../../infra/constructs/functions.ts";
-import { type LambdaSpec, lambdas, requestsTo } from "../../infra/entry-points.ts";
-import { addStack, createApp } from "../../infra/stack.ts";
+import { bundleLambdas } from "../../../infra/build/bundle.ts";
+import { functionId } from "../../../infra/cdk/constructs/functions.ts";
+import { addStack, createApp } from "../../../infra/cdk/stack.ts";
+import { readConfig } from "../../../infra/config/config.ts";
+import { type LambdaSpec, lambdas, requestsTo } from "../../../infra/entry-points.ts";
 import { synthesize } from "./synthesis.ts";
 
 /*

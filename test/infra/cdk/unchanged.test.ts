@@ -4,11 +4,11 @@ import { join } from "node:path";
 
 import { afterAll, expect, test } from "vitest";
 
-import { bundleLambdas, productAssets } from "../../infra/build/bundle.ts";
-import { readConfig } from "../../infra/config/config.ts";
-import { lambdas, originAuthorizer, web, workers } from "../../infra/entry-points.ts";
-import { addStack, createApp } from "../../infra/stack.ts";
-import { settings as example } from "../../infra/stages/example.ts";
+import { bundleLambdas, productAssets } from "../../../infra/build/bundle.ts";
+import { addStack, createApp } from "../../../infra/cdk/stack.ts";
+import { readConfig } from "../../../infra/config/config.ts";
+import { lambdas, originAuthorizer, web, workers } from "../../../infra/entry-points.ts";
+import { settings as example } from "../../../infra/stages/example.ts";
 
 // As in synthesis.ts.
 process.env["CDK_VALIDATION"] = "false";

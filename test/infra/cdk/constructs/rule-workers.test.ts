@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
-import { workers } from "../../../infra/entry-points.ts";
-import { eventTypes } from "../../../shared/webhooks/event-types.ts";
+import { workers } from "../../../../infra/entry-points.ts";
+import { eventTypes } from "../../../../shared/webhooks/event-types.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
 const settings = { stage: "blue", alarmEmail: "ops@example.com" };

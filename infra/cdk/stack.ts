@@ -2,13 +2,13 @@ import { App, CfnOutput, Stack, Validations } from "aws-cdk-lib";
 import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with { type: "json" };
 import { AwsSolutionsChecks } from "cdk-nag";
 
-import type { Config } from "./config/config.ts";
+import type { Config } from "../config/config.ts";
+import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
 import { addDomain, addGateway, addInvokeRoles, addWebGateway } from "./constructs/api.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
 import { addFunctions, addWebFunction, type Common } from "./constructs/functions.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
 import { addWorkers } from "./constructs/workers.ts";
-import { type LambdaSpec, web, type WorkerSpec } from "./entry-points.ts";
 import { addAlarm, addAlarmTopic, addAlarms, sum } from "./monitoring/alarms.ts";
 import { addDashboard, tableMetric } from "./monitoring/dashboard.ts";
 import { addLogAlarms, addLogGroup, addLogMetrics } from "./monitoring/logs.ts";

@@ -1,8 +1,8 @@
 import { afterEach, expect, test, vi } from "vitest";
 
-import type * as Authorizer from "../../../functions/origin-authorizer.ts";
-import { amzJson, amzRefusal } from "../../shared/providers/amz-json.ts";
-import { startLoopback } from "../../shared/providers/loopback.ts";
+import type * as Authorizer from "../../../../functions/origin-authorizer.ts";
+import { amzJson, amzRefusal } from "../../../shared/providers/amz-json.ts";
+import { startLoopback } from "../../../shared/providers/loopback.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -19,7 +19,7 @@ async function authorizer(secret: string | undefined) {
   );
   vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
   vi.stubEnv("ORIGIN_SECRET_NAME", "hosted-mail/origin");
-  const fresh = `../../../functions/origin-authorizer.ts?start=${started++}`;
+  const fresh = `../../../../functions/origin-authorizer.ts?start=${started++}`;
   const { handler } = (await import(fresh)) as typeof Authorizer;
   return { recorded, ask: (headers: Record<string, string>) => handler({ headers }) };
 }

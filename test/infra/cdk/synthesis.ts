@@ -1,0 +1,111 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { addStack, createApp } from "../../../infra/cdk/stack.ts";
+import { readConfig } from "../../../infra/config/config.ts";
+import { type LambdaSpec, type WorkerSpec, originAuthorizer, web } from "../../../infra/entry-points.ts";
+
+// cdk-nag runs in every synthesis. CloudFormation's rules take seconds to load: `npm run validate` tries them.
+process.env["CDK_VALIDATION"] = "false";
+
+/** A Lambda that exists in the template only. */
+export const spec = (name: string, given: Partial<LambdaSpec> = {}): LambdaSpec => ({
+  name,
+  file: `functions/${name}.ts`,
+  access: "read",
+  triggers: [`GET /v1/public/${name}`],
+  ...given,
+});
+
+/** `count` Lambdas whose names and paths are as long as the product's longest. */
+export const manySpecs = (count: number): LambdaSpec[] =>
+  Array.from({ length: count }, (_, index) =>
+    spec(`dedicated_ips.domains.unassign_${index}`, {
+      access: index % 2 === 0 ? "read" : "write",
+      triggers: [`POST /v1/public/accounts/{account_id}/dedicated-ips/{dedicated_ip_id}/domains/unassign-${index}`],
+    }),
+  );
+
+// The packages of the CDK are those of infra/cdk, which tests reach through its modules only.
+export type Stack = ReturnType<typeof addStack>;
+
+/** A resource of a template. */
+// oxlint-disable-next-line typescript/no-explicit-any -- a test reads what the template has and asserts its shape
+type Resource = Record<string, any>;
+
+type Sections = { Resources: Record<string, Resource>; Outputs?: Record<string, Resource> };
+
+/** A CloudFormation template, as it is written. */
+export class Template {
+  readonly #sections: Sections;
+
+  constructor(sections: Sections) {
+    this.#sections = sections;
+  }
+
+  /** The resources of a type, by their logical ids. */
+  findResources(type: string): Record<string, Resource> {
+    return Object.fromEntries(Object.entries(this.#sections.Resources).filter(([, { Type }]) => Type === type));
+  }
+
+  /** The output of a name, or with `*` all outputs. */
+  findOutputs(name: string): Record<string, Resource> {
+    return Object.fromEntries(
+      Object.entries(this.#sections.Outputs ?? {}).filter(([id]) => name === "*" || id === name),
+    );
+  }
+
+  toJSON(): Sections {
+    return this.#sections;
+  }
+}
+
+/**
+ * The templates of the stacks that hold `specs`, by the stacks' names, synthesized for real, cdk-nag included, over
+ * bundles of one line. `plant` adds to the main stack what a test wants to be found. There are no workers unless given.
+ */
+export function synthesizeAll(
+  specs: readonly LambdaSpec[],
+  settings: Record<string, unknown> = {},
+  plant?: (stack: Stack) => void,
+  workers: readonly WorkerSpec[] = [],
+): { main: Template; byName: Map<string, Template> } {
+  const folder = mkdtempSync(join(tmpdir(), "synthesis-"));
+  try {
+    for (const { name } of [...specs, ...workers, originAuthorizer, web]) {
+      mkdirSync(join(folder, "bundles", name), { recursive: true });
+      writeFileSync(join(folder, "bundles", name, "index.js"), `exports.handler = async () => "${name}";`);
+    }
+    const app = createApp(join(folder, "out"));
+    const config = readConfig((key) => settings[key], {});
+    const stack = addStack(app, { lambdas: specs, workers }, join(folder, "bundles"), config);
+    plant?.(stack);
+    const { stacks } = app.synth();
+    const byName = new Map(stacks.map(({ stackName, template }) => [stackName, new Template(template as Sections)]));
+    const main = byName.get(stack.stackName);
+    if (main === undefined) throw new Error(`There is no template of ${stack.stackName}`);
+    return { main, byName };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+/** The template of the main stack that holds `specs`: see `synthesizeAll`. */
+export const synthesize = (...given: Parameters<typeof synthesizeAll>): Template => synthesizeAll(...given).main;
+
+/** The logical id of the only resource of a type, and the resource. */
+export function only(template: Template, type: string): [string, Resource] {
+  const [found, ...others] = Object.entries(template.findResources(type));
+  if (found === undefined || others.length > 0) throw new Error(`The template has not exactly one ${type}`);
+  return found;
+}
+
+/** The class of a construct that the stack has, for a test that plants another one. */
+// oxlint-disable-next-line typescript/no-explicit-any -- a construct's class cannot be named without the CDK's types
+export function classOf(stack: Stack, name: string): new (...given: any[]) => unknown {
+  const found = stack.node.findAll().find((construct) => construct.constructor.name === name);
+  if (found === undefined) throw new Error(`The stack has no ${name}`);
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  return found.constructor as new (...given: any[]) => unknown;
+}

@@ -150,7 +150,7 @@ test.each<[string, (asked: string) => Packet]>([
 test("says whose servers did not answer", async () => {
   const network = dnsNetwork();
   const root = await network.addAsLiked({});
-  const resolver = openResolver({ roots: [root.endpoint], tryTimeoutMs: 50 });
+  const resolver = openResolver({ roots: [root.endpoint], tryTimeoutMs: 200 });
   expect(await resolver.delegation(name)).toEqual({
     status: "unknown",
     reason: "the nameservers of the root do not answer",

@@ -73,7 +73,7 @@ test("believes no glue of a server that the name is not under", async () => {
   await subdomainWithGlue("ns.elsewhere.test", net);
   const elsewhere = await net.add(serving({ name: "elsewhere.test", rrsets: [a("ns.elsewhere.test", "8.8.77.77")] }));
   net.registered.push(...delegated("elsewhere.test", elsewhere));
-  await net.open({ tryTimeoutMs: 60 }).resolve(`sub.${name}`, "A");
+  await net.open({ tryTimeoutMs: 250 }).resolve(`sub.${name}`, "A");
   expect(net.routed).toContain("8.8.77.77");
   expect(net.routed).not.toContain("8.8.66.66");
 });
@@ -81,6 +81,6 @@ test("believes no glue of a server that the name is not under", async () => {
 test("believes the glue of a server that the name is under, for that referral", async () => {
   const net = await internet();
   await subdomainWithGlue(`ns.${name}`, net);
-  await net.open({ tryTimeoutMs: 60 }).resolve(`sub.${name}`, "A");
+  await net.open({ tryTimeoutMs: 250 }).resolve(`sub.${name}`, "A");
   expect(net.routed.filter((address) => address === "8.8.66.66").length).toBe(1);
 });

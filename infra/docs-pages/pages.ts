@@ -22,6 +22,7 @@ export const groups: readonly Group[] = [
       page("pagination", "Pagination"),
       page("idempotency", "Idempotency"),
       page("promises", "API guarantees"),
+      page("compatibility", "Compatibility"),
       page("limits", "Limits"),
       page("authorization", "Authorization"),
     ],

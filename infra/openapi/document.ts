@@ -41,6 +41,7 @@ function operation(route: Route): ZodOpenApiOperationObject {
     summary: route.summary,
     description: [route.description, ...notes].filter(Boolean).join("\n\n"),
     ...(route.public ? { security: [] } : {}),
+    ...(route.deprecated ? { deprecated: true } : {}),
     ...(isExtension(route) ? { "x-extension": true } : {}),
     tags: [route.name.split(".")[0] ?? route.name],
     requestParams: {

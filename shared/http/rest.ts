@@ -1,5 +1,6 @@
 import { Problem } from "../core/errors.ts";
 import { hasTagWeakly, parseTags, requireMatch, tagOf } from "../core/etag.ts";
+import { deprecationHeaders } from "./deprecation.ts";
 import { fromStrings } from "./input.ts";
 import { invoke, type InvokeResult } from "./invoke.ts";
 import { checkFit } from "./json-body.ts";
@@ -10,10 +11,10 @@ import type { Route } from "./route.ts";
 
 /**
  * The Lambda handler of a route: payload 2.0 event → `invoke` → answer. The answer is JSON, a file, or an empty 304 if
- * the client has the resource already.
+ * the client has the resource already. Answers of a deprecated route announce its end.
  */
-export const http = (route: Route): LambdaHandler =>
-  lambda(
+export function http(route: Route): LambdaHandler {
+  const handler = lambda(
     route.name,
     async (request, invocation) => {
       const { headers } = request;
@@ -32,6 +33,18 @@ export const http = (route: Route): LambdaHandler =>
       checkBody: checkFit,
       schemas: [route.params, route.query, route.body, route.output],
     },
+  );
+  return route.deprecated ? announcing(handler, deprecationHeaders(route.name, route.deprecated)) : handler;
+}
+
+/** A handler whose answers, errors included, have more headers. */
+const announcing = (handler: LambdaHandler, more: Record<string, string>): LambdaHandler =>
+  Object.assign(
+    async (...given: Parameters<LambdaHandler>) => {
+      const answer = await handler(...given);
+      return { ...answer, headers: { ...answer.headers, ...more } };
+    },
+    { prime: handler.prime },
   );
 
 /** Parses a query string. Throws 400 for a `%` that does not begin a valid UTF-8 escape. */

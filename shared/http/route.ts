@@ -12,6 +12,7 @@ import type { Ahead } from "../table/read-ahead.ts";
 import type { Seen } from "../table/seen-items.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
+import { type Deprecation, deprecationNote } from "./deprecation.ts";
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";
 
@@ -208,6 +209,8 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   /** Everyday words of people who look for the function, for `functions.search`. */
   synonyms?: readonly string[];
   description?: string;
+  /** The announcement that the route will go. Its answers and descriptions tell it. */
+  deprecated?: Deprecation;
   params?: P;
   query?: Q;
   body?: B;
@@ -255,6 +258,7 @@ export type Route = {
   summary: string;
   synonyms: readonly string[];
   description: string;
+  deprecated?: Deprecation;
   capability: Capability | null;
   open?: string;
   public: boolean;
@@ -288,9 +292,9 @@ export function defineRoute<
   B extends z.ZodObject = Nothing,
   T = undefined,
 >(declaration: Declaration<P, Q, B, O, T>): Route {
+  const { deprecated, description = "" } = declaration;
   return {
     synonyms: [],
-    description: "",
     params: Nothing,
     query: Nothing,
     body: Nothing,
@@ -301,6 +305,7 @@ export function defineRoute<
     whileSuspended: false,
     problems: [],
     ...declaration,
+    description: deprecated ? `${deprecationNote(deprecated)}\n\n${description}` : description,
     http: { status: 200, ...declaration.http },
     lambda: { uses: [], heavy: false, ...declaration.lambda },
     codeMode: { arguments: "flat", storesAnswer: true, ...declaration.codeMode },

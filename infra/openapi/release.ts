@@ -1,0 +1,28 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+
+import { readWords } from "./command-line.ts";
+import { openApiDocument } from "./document.ts";
+
+/** The document of the latest release, without descriptions and examples. Later documents must be compatible with it. */
+export const releaseFile = join(import.meta.dirname, "release.json.gz");
+
+const withoutWords: ReadonlySet<string> = new Set(["description", "summary", "example", "examples"]);
+
+/** The document without descriptions and examples. Members of `properties` have any names, and are kept. */
+export function contractOf(node: unknown, isNames = false): unknown {
+  if (Array.isArray(node)) return node.map((item) => contractOf(item));
+  if (typeof node !== "object" || node === null) return node;
+  return Object.fromEntries(
+    Object.entries(node)
+      .filter(([name]) => isNames || !withoutWords.has(name))
+      .map(([name, value]) => [name, contractOf(value, name === "properties" && !isNames)]),
+  );
+}
+
+if (import.meta.main) {
+  readWords("Usage: npm run openapi:release\n\nKeeps the OpenAPI document as that of the latest release.");
+  await writeFile(releaseFile, gzipSync(JSON.stringify(contractOf(openApiDocument()), null, 1)));
+  process.stdout.write(`${releaseFile}\n`);
+}

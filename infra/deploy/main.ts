@@ -1,0 +1,112 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parseArgs } from "node:util";
+
+import { Misuse, StartProblem, confirmAtTerminal, reasonOf } from "../local/command-line.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+const usage = `Usage: npm run deploy -- --stage <stage> [options]
+
+Deploys a stage: runs the tests, shows what changes, asks, deploys, and runs the smoke test. Stops at the first step that
+fails. The smoke test needs a token of a test account in SMOKE_TOKEN.
+
+    --stage <stage>   the stage, whose file is infra/stages/<stage>.ts
+    --skip-tests      deploys without npm test, for example because another machine ran it for this commit
+    --yes             answers the question after the differences with yes. Needed without a terminal.
+    --help            shows this text
+`;
+
+type Options = { stage: string; skipTests: boolean; yes: boolean };
+
+function readOptions(argv: readonly string[]): Options | "help" {
+  const options = {
+    stage: { type: "string" },
+    "skip-tests": { type: "boolean", default: false },
+    yes: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  } as const;
+  let values;
+  try {
+    values = parseArgs({ args: [...argv], options, strict: true }).values;
+  } catch (error) {
+    throw new Misuse(reasonOf(error));
+  }
+  const { stage, "skip-tests": skipTests, yes, help } = values;
+  if (help) return "help";
+  if (stage === undefined || !/^[a-z][a-z0-9-]*$/.test(stage)) throw new Misuse("Name a stage: --stage prod.");
+  if (!existsSync(join(root, `infra/stages/${stage}.ts`)))
+    throw new Misuse(`There is no file infra/stages/${stage}.ts. Copy infra/stages/example.ts.`);
+  return { stage, skipTests, yes };
+}
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Runs an npm script in the project's root, with its output on this terminal. Throws `StartProblem` if it fails. */
+async function runScript(name: string, ...args: readonly string[]): Promise<void> {
+  const words = ["run", "--silent", name, ...(args.length === 0 ? [] : ["--", ...args])];
+  say(`\n> npm ${words.filter((word) => word !== "--silent").join(" ")}`);
+  const npm = process.env["npm_execpath"];
+  const [command, ...first] = npm === undefined ? (["npm"] as const) : ([process.execPath, npm] as const);
+  const child = spawn(command, [...first, ...words], { cwd: root, stdio: "inherit" });
+  const [code] = await once(child, "exit");
+  if (code !== 0) throw new StartProblem(`npm run ${name} failed.`);
+}
+
+/** The output of git; undefined if git fails. */
+function git(...args: readonly string[]): string | undefined {
+  const { status, stdout } = spawnSync("git", args, { cwd: root, encoding: "utf8" });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** The URL of the API, which the deployment wrote to its file of outputs. */
+function apiUrl(file: string, stage: string): string {
+  const outputs = JSON.parse(readFileSync(file, "utf8")) as Record<string, { ApiUrl?: string }>;
+  const url = outputs[`hosted-mail-${stage}`]?.ApiUrl;
+  if (url === undefined) throw new StartProblem(`${file} has no ApiUrl of the stage.`);
+  return url;
+}
+
+/** The tag of git that names the commit of the latest deployment of a stage. */
+const tagOf = (stage: string): string => `deployed-${stage}`;
+
+/** The text that says how to go back to the earlier deployment. */
+const wayBack = (stage: string, earlier: string | undefined): string =>
+  earlier === undefined
+    ? `To go back, check out the commit that was deployed before, and run npm run deploy -- --stage ${stage}.`
+    : `To go back: git checkout ${earlier} && npm ci && npm run deploy -- --stage ${stage} --skip-tests`;
+
+async function deploy({ stage, skipTests, yes }: Options): Promise<void> {
+  if (!process.env["SMOKE_TOKEN"])
+    throw new StartProblem("Set SMOKE_TOKEN to a token of a test account, for the smoke test.");
+  if (git("status", "--porcelain") !== "")
+    throw new StartProblem("Commit your changes first, so that the deployment is a commit to go back to.");
+  const earlier = git("rev-parse", "--verify", "--quiet", `${tagOf(stage)}^{commit}`);
+  if (!skipTests) await runScript("test");
+  const context = ["-c", `stage=${stage}`];
+  await runScript("cdk", "diff", "--all", ...context);
+  if (!(await confirmAtTerminal(`Deploy these changes to the stage ${stage}?`, { yes })))
+    throw new StartProblem("Nothing is deployed.");
+  const outputs = join(root, "cdk.out", `outputs-${stage}.json`);
+  await runScript("cdk", "deploy", "--all", "--require-approval", "never", "--outputs-file", outputs, ...context);
+  try {
+    await runScript("smoke", "--url", apiUrl(outputs, stage));
+  } catch (error) {
+    throw new StartProblem(`The stage ${stage} is deployed, but: ${reasonOf(error)}\n${wayBack(stage, earlier)}`);
+  }
+  git("tag", "--force", tagOf(stage));
+  say(`\nThe stage ${stage} is deployed. The tag ${tagOf(stage)} names its commit.\n${wayBack(stage, earlier)}`);
+}
+
+try {
+  const options = readOptions(process.argv.slice(2));
+  if (options === "help") say(usage);
+  else await deploy(options);
+} catch (error) {
+  if (!(error instanceof Misuse || error instanceof StartProblem)) throw error;
+  const isMisuse = error instanceof Misuse;
+  process.stderr.write(`${error.message}\n${isMisuse ? `\n${usage}` : ""}`);
+  process.exitCode = isMisuse ? 2 : 1;
+}

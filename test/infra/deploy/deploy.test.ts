@@ -1,0 +1,91 @@
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+
+import { expect, test } from "vitest";
+
+import { newFolder } from "../../support/folder.ts";
+
+const main = resolve(import.meta.dirname, "../../../infra/deploy/main.ts");
+
+/** Stand-ins for git and npm, which note their calls. `failing` is the npm script that fails, `dirty` what git has changed. */
+async function machine({ failing = "none", dirty = "" } = {}) {
+  const folder = newFolder();
+  const calls = join(folder, "calls.txt");
+  const git = `#!/bin/sh
+echo "git $*" >>'${calls}'
+case "$1" in status) printf '${dirty}' ;; rev-parse) echo 1234abc ;; esac
+`;
+  const npm = `#!/bin/sh
+shift 2
+echo "$*" >>'${calls}'
+case "$*" in *--outputs-file*)
+  file=$(echo "$*" | sed 's/.*--outputs-file \\([^ ]*\\).*/\\1/')
+  mkdir -p "$(dirname "$file")"
+  echo '{"hosted-mail-dev": {"ApiUrl": "https://api.example.com"}}' >"$file"
+esac
+[ "$1" != '${failing}' ]
+`;
+  for (const [name, text] of Object.entries({ git, npm })) await writeFile(join(folder, name), text, { mode: 0o755 });
+  const env = { PATH: `${folder}:/usr/bin:/bin`, SMOKE_TOKEN: "secret" };
+  const run = (...args: string[]): Promise<{ code: number; said: string; calls: string[] }> =>
+    new Promise((settle) => {
+      execFile(process.execPath, [main, ...args], { env }, (error, stdout, stderr) => {
+        const code = typeof error?.code === "number" ? error.code : 0;
+        const noted = readFile(calls, "utf8").catch(() => "");
+        void noted.then((text) => settle({ code, said: stdout + stderr, calls: text.trim().split("\n") }));
+      });
+    });
+  return { run, env };
+}
+
+const stage = ["--stage", "dev"];
+
+test("tests, shows the differences, deploys, runs the smoke test, tags the commit, and says how to go back", async () => {
+  const { run } = await machine();
+  const { code, said, calls } = await run(...stage, "--yes");
+  expect(code).toBe(0);
+  expect(calls.filter((call) => !call.startsWith("git "))).toEqual([
+    "test",
+    "cdk -- diff --all -c stage=dev",
+    expect.stringMatching(/^cdk -- deploy --all --require-approval never --outputs-file \S+ -c stage=dev$/),
+    "smoke -- --url https://api.example.com",
+  ]);
+  expect(calls.at(-1)).toBe("git tag --force deployed-dev");
+  expect(said).toContain("git checkout 1234abc && npm ci && npm run deploy -- --stage dev --skip-tests");
+  expect(said + calls.join("\n")).not.toContain("secret");
+});
+
+test.each(["test", "cdk"])("deploys nothing when npm run %s fails", async (failing) => {
+  const { run } = await machine({ failing });
+  const { code, said, calls } = await run(...stage, "--yes");
+  expect([code, said]).toEqual([1, expect.stringContaining(`npm run ${failing} failed`)]);
+  expect(calls.join("\n")).not.toContain("deploy --all");
+});
+
+test("says that the stage is deployed, and how to go back, when the smoke test fails", async () => {
+  const { run } = await machine({ failing: "smoke" });
+  const { code, said, calls } = await run(...stage, "--yes", "--skip-tests");
+  expect([code, said]).toEqual([1, expect.stringMatching(/is deployed, but[^]*git checkout 1234abc/)]);
+  expect(calls).not.toContain("test");
+  expect(calls.join("\n")).not.toContain("git tag");
+});
+
+test("asks before it deploys, and without a terminal needs --yes", async () => {
+  const { run } = await machine();
+  const { code, said, calls } = await run(...stage, "--skip-tests");
+  expect([code, said]).toEqual([1, expect.stringContaining("--yes")]);
+  expect(calls.join("\n")).not.toContain("deploy --all");
+});
+
+test.each([
+  ["changes that are not committed", { dirty: " M file" }, stage, 1, "Commit your changes first"],
+  ["no stage", {}, [], 2, "--stage prod"],
+  ["a stage without a file", {}, ["--stage", "nowhere"], 2, "infra/stages/nowhere.ts"],
+  ["an unknown option", {}, [...stage, "--force"], 2, "--force"],
+])("refuses %s, and does nothing", async (_, given, args, code, said) => {
+  const { run } = await machine(given);
+  const refused = await run(...args);
+  expect([refused.code, refused.said]).toEqual([code, expect.stringContaining(said)]);
+  expect(refused.calls.filter((call) => call !== "" && !call.startsWith("git status"))).toEqual([]);
+});

@@ -100,7 +100,7 @@ function comment(...paragraphs: readonly (string | undefined)[]): string {
 const key = (name: string): string => (/^[a-z_$][\w$]*$/i.test(name) ? name : JSON.stringify(name));
 
 /** A schema as a TypeScript type. */
-export function typeOf(schema: Schema): string {
+function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined) return nameIn(schema);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
   if (schema.enum) return schema.enum.map((one) => JSON.stringify(one)).join(" | ");
@@ -180,10 +180,10 @@ function methodOf(fn: ApiFunction, schemas: Record<string, Schema>): string {
   const promise = list
     ? `${list.isPaged ? "PagedList" : "List"}<${typeOf(list.schema)}, ${answer}>`
     : `ApiPromise<${answer}>`;
-  const args = hasArguments(fn) ? `args${needsArguments(fn, schemas) ? "" : "?"}: ${argumentsName(fn)}, ` : "";
+  const args = `args${needsArguments(fn, schemas) ? "" : "?"}: ${hasArguments(fn) ? argumentsName(fn) : "NoArguments"}`;
   const notes = fn.description.replace(/\n\nCode mode: `[^`]+`\.$/, "");
   const method = fn.name.slice(fn.name.lastIndexOf(".") + 1);
-  return `${comment(fn.summary, notes)}${key(method)}(${args}options?: RequestOptions): ${promise};`;
+  return `${comment(fn.summary, notes)}${key(method)}(${args}, options?: RequestOptions): ${promise};`;
 }
 
 type Namespace = { name: string; functions: ApiFunction[]; children: Map<string, Namespace> };
@@ -279,7 +279,7 @@ export function functionsSource(document: Document, functions: readonly ApiFunct
   ].filter((name) => names.has(name));
   return [
     `${banner}import type { ApiPromise, List, PagedList } from "../promises.ts";`,
-    `import type { RequestOptions, Route } from "../transport.ts";`,
+    `import type { NoArguments, RequestOptions, Route } from "../transport.ts";`,
     `import type {\n${used.map((name) => `  ${name},`).join("\n")}\n} from "./types.ts";\n`,
     ...spaces,
     `/** How each function is called. */\nexport const routes: Record<string, Route> = {\n${rows.join("\n")}\n};\n`,

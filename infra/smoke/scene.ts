@@ -75,8 +75,10 @@ export class Scene {
   }
 
   /** Sends a request with the token, but without the client's functions. */
-  askAs(path: string, init: RequestInit & { headers: Record<string, string> }): Promise<Response> {
-    return this.ask(path, { ...init, headers: { ...init.headers, authorization: `Bearer ${this.#token}` } });
+  askAs(path: string, init: RequestInit): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set("authorization", `Bearer ${this.#token}`);
+    return this.ask(path, { ...init, headers });
   }
 
   /** Sends a request without the client's functions. */

@@ -6,6 +6,7 @@ import {
   type Arguments,
   type ClientOptions,
   type RequestOptions,
+  randomId,
   requestOf,
   type Route,
   Transport,
@@ -49,7 +50,7 @@ export class HostedMail extends AllFunctions {
    * default.
    */
   code<Value = unknown>(program: string, options: CodeOptions = {}): ApiPromise<CodeResult<Value>> {
-    const { session_id = crypto.randomUUID(), request_id = crypto.randomUUID(), dry_run, ...others } = options;
+    const { session_id = randomId(), request_id = randomId(), dry_run, ...others } = options;
     const body = { request_id, session_id, code: program, ...(dry_run === undefined ? {} : { dry_run }) };
     // The request's id is the idempotency key of a program.
     const request = { method: "POST", path: "/v1/public/a2a", body, takesKey: false, hasOwnKey: true };
@@ -99,7 +100,10 @@ function listOf(call: ListCall): List<unknown, unknown> {
   return new List(
     async () => {
       const answer = await send(args, options);
-      return isPaged ? { ...answer, data: withNextPage(call, answer.data as PageData) } : answer;
+      // Another form than JSON, such as CSV, has no pages.
+      return isPaged && typeof answer.data === "object"
+        ? { ...answer, data: withNextPage(call, answer.data as PageData) }
+        : answer;
     },
     async function* () {
       let page = isPaged ? Number(args["page"] ?? 1) : undefined;

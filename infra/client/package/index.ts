@@ -9,7 +9,7 @@ export {
   type InvalidPlace,
 } from "./errors.ts";
 export type { ApiPromise, List, Page, PagedList, WithResponse } from "./promises.ts";
-export type { ClientOptions, RequestOptions } from "./transport.ts";
+export type { ClientOptions, NoArguments, RequestOptions } from "./transport.ts";
 export type { EventOf } from "./events.ts";
 export type { VerifyOptions, WebhookHeaders } from "./webhooks.ts";
 export type * from "./generated/functions.ts";

@@ -30,6 +30,9 @@ export interface ClientOptions {
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
+/** The arguments of a function that takes none. */
+export type NoArguments = Record<string, never>;
+
 /** Options of one request. */
 export interface RequestOptions {
   /** Your own `Idempotency-Key` for a POST. By default each call has a random one, which its repeats keep. */
@@ -61,6 +64,10 @@ export type Arguments = Record<string, unknown>;
 
 /** A request that is ready to be sent. `body` is undefined for a request without a body. */
 type ReadyRequest = { method: string; path: string; body?: unknown; takesKey: boolean; hasOwnKey?: boolean };
+
+/** 128 random bits. `crypto.randomUUID` is missing in pages that came over http. */
+export const randomId = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 const environment = (name: string): string | undefined =>
   (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env?.[name] || undefined;
@@ -140,11 +147,15 @@ export class Transport {
   /** Sends a request, and returns its data with the response. Throws an `ApiError` or a `ConnectionError`. */
   async send<Data>(request: ReadyRequest, options: RequestOptions = {}): Promise<WithResponse<Data>> {
     const { method, body, takesKey, hasOwnKey = false } = request;
-    const headers = new Headers({ accept: "application/json", ...this.#options.headers, ...options.headers });
+    const headers = new Headers({ accept: "application/json" });
+    // One by one, because names that differ in case only would be joined.
+    for (const one of [this.#options.headers, options.headers]) {
+      for (const [name, value] of Object.entries(one ?? {})) headers.set(name, value);
+    }
     if (body !== undefined && !headers.has("content-type")) headers.set("content-type", "application/json");
     if (options.ifMatch !== undefined) headers.set("if-match", options.ifMatch);
     if (options.idempotencyKey !== undefined) headers.set("idempotency-key", options.idempotencyKey);
-    if (takesKey && !headers.has("idempotency-key")) headers.set("idempotency-key", crypto.randomUUID());
+    if (takesKey && !headers.has("idempotency-key")) headers.set("idempotency-key", randomId());
     const key = headers.get("idempotency-key") ?? undefined;
     const { response, content } = await retrying(() => this.#try(request, headers, options), {
       retries: options.retries ?? this.#options.retries ?? 4,

@@ -94,6 +94,8 @@ async function writePrograms(folder: string): Promise<void> {
     target: "es2022",
     charset: "utf8",
     platform: "neutral",
+    // Else it would read the file that `writeTypes` is writing.
+    tsconfigRaw: {},
   };
   await build({ ...common, format: "esm", outfile: join(folder, "index.mjs") });
   await build({ ...common, format: "cjs", outfile: join(folder, "index.js") });

@@ -226,10 +226,10 @@ describe("a list", () => {
   test("without pages is iterable too", async () => {
     const { client } = await connected(
       { body: [{ id: "1" }] },
-      { body: { plans: [{ plan_key: "free" }], currency: "EUR" } },
+      { body: { plans: [{ name: "Per mailbox" }], currency: "EUR" } },
     );
     for await (const { id } of client.auth.service_accounts.list({ account_id })) expect(id).toBe("1");
-    for await (const { plan_key } of client.billing.plans.list({ account_id })) expect(plan_key).toBe("free");
+    for await (const { name } of client.billing.plans.list({ account_id })) expect(name).toBe("Per mailbox");
   });
 });
 

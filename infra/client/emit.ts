@@ -24,6 +24,7 @@ type Operation = {
 };
 export type Document = {
   paths: Record<string, Record<string, Operation>>;
+  tags: { name: string; description: string }[];
   components: { schemas: Record<string, Schema> };
 };
 

@@ -9,7 +9,6 @@ import { build, type BuildOptions } from "esbuild";
 
 import { routes } from "../../functions/routes.ts";
 import { eventTypes } from "../../shared/webhooks/event-types.ts";
-import { readWords } from "../openapi/command-line.ts";
 import { openApiDocument } from "../openapi/document.ts";
 import { type Document, type EventType, type Schema, functionsOf, functionsSource, typesSource } from "./emit.ts";
 
@@ -44,10 +43,17 @@ function eventTypesOf({ components: { schemas } }: Document): EventType[] {
   return [...own, { type: "webhook.test", resource: "webhook", data: "Record<string, unknown>" }];
 }
 
-/** The generated sources, by name. */
-function generatedSources(document: Document): Record<string, string> {
+/** What the packages are generated from: the document, and which functions take a `payload` in code mode. */
+export type Api = { document: Document; isPayload: (name: string) => boolean };
+
+export function readApi(): Api {
   const payloads = new Set(routes.filter((one) => one.codeMode.arguments === "payload").map(({ name }) => name));
-  const functions = functionsOf(document, (name) => payloads.has(name));
+  return { document: openApiDocument() as Document, isPayload: (name) => payloads.has(name) };
+}
+
+/** The generated sources, by name. */
+function generatedSources({ document, isPayload }: Api): Record<string, string> {
+  const functions = functionsOf(document, isPayload);
   return {
     "types.ts": typesSource(document, functions, eventTypesOf(document)),
     "functions.ts": functionsSource(document, functions),
@@ -124,8 +130,7 @@ const manifest = (version: string): object => ({
 });
 
 /** Writes the generated sources beside those that are written by hand, where editors and the checks find them. */
-async function writeSources(sources: Record<string, string>): Promise<void> {
-  const folder = join(source, "generated");
+export async function writeSources(folder: string, sources: Record<string, string>): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(sources)) {
     const file = join(folder, name);
@@ -139,10 +144,10 @@ async function writeSources(sources: Record<string, string>): Promise<void> {
  * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Returns false if the
  * folder already has the package of the same sources.
  */
-export async function generateClient(folder: string): Promise<boolean> {
+export async function generateClient(folder: string, api: Api = readApi()): Promise<boolean> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
-  const sources = generatedSources(openApiDocument() as Document);
-  await writeSources(sources);
+  const sources = generatedSources(api);
+  await writeSources(join(source, "generated"), sources);
   const hash = await sourceHash(sources, version);
   if ((await readFile(join(folder, stamp), "utf8").catch(() => "")) === hash) return false;
   await mkdir(dirname(folder), { recursive: true });
@@ -162,10 +167,4 @@ export async function generateClient(folder: string): Promise<boolean> {
     await rm(staging, { recursive: true, force: true });
   }
   return true;
-}
-
-if (import.meta.main) {
-  readWords("Usage: npm run client\n\nWrites the TypeScript client to dist/client.");
-  const isNew = await generateClient(clientFolder);
-  process.stdout.write(`${clientFolder}${isNew ? "" : " (unchanged)"}\n`);
 }

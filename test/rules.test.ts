@@ -91,6 +91,7 @@ const layers: Record<string, readonly string[]> = {
     "operator/",
     "restore/",
     "smoke/",
+    "cli/",
     "client/",
     "lock-file/",
     "stack.ts",

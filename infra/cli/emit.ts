@@ -1,4 +1,4 @@
-import { type ApiFunction, type Document, functionsOf, type Schema } from "../client/emit.ts";
+import { type ApiFunction, type Document, functionsOf, type Schema, typeImport } from "../client/emit.ts";
 
 /** One argument of a command: a word at its place, or an option. */
 export type ArgumentSpec = {
@@ -173,8 +173,8 @@ export function commandsSource(document: Document, isPayload: (name: string) => 
   const groups: GroupSpec[] = document.tags.map(({ name, description }) => ({ name, description }));
   return [
     "// Generated from the OpenAPI document by `npm run client`.",
-    'import type { CommandSpec, GroupSpec } from "../../emit.ts";\n',
-    `export const commands: CommandSpec[] = [\n${commands.map((one) => `  ${JSON.stringify(one)},`).join("\n")}\n];\n`,
-    `export const groups: GroupSpec[] = ${JSON.stringify(groups)};\n`,
+    `${typeImport(["CommandSpec", "GroupSpec"], "../../emit.ts")}\n`,
+    `export const commandSpecs: CommandSpec[] = [\n${commands.map((one) => `  ${JSON.stringify(one)},`).join("\n")}\n];\n`,
+    `export const groupSpecs: GroupSpec[] = ${JSON.stringify(groups)};\n`,
   ].join("\n");
 }

@@ -14,7 +14,7 @@ export type Schema = {
 };
 type Media = Record<string, { schema?: Schema }>;
 type Parameter = { name: string; in: string; required?: boolean; schema: Schema };
-type Operation = {
+type DocumentOperation = {
   operationId: string;
   summary: string;
   description: string;
@@ -23,7 +23,7 @@ type Operation = {
   responses: Record<string, { content?: Media }>;
 };
 export type Document = {
-  paths: Record<string, Record<string, Operation>>;
+  paths: Record<string, Record<string, DocumentOperation>>;
   tags: { name: string; description: string }[];
   components: { schemas: Record<string, Schema> };
 };
@@ -241,6 +241,10 @@ function eventsOf(types: readonly EventType[]): string {
   return `/** An event, as a webhook sends it. Its \`type\` tells what \`data\` is. */\nexport type WebhookEvent =\n${union.join("\n")};\n\n/** Every event type. */\nexport type EventType = WebhookEvent["type"];\n`;
 }
 
+/** An import in a generated file. */
+export const typeImport = (names: readonly string[], file: string): string =>
+  `import type { ${names.join(", ")} } from "${file}";`;
+
 const banner = "// Generated from the OpenAPI document by `npm run client`.\n";
 
 /** The source of the types: every schema, the arguments of every function, the codes of errors and the events. */
@@ -252,7 +256,7 @@ export function typesSource(
   const { schemas } = document.components;
   const codes = typeOf(schemas["Problem"]?.properties?.["code"] ?? {});
   return [
-    `${banner}import type { EventOf } from "../events.ts";\n`,
+    `${banner}${typeImport(["EventOf"], "../events.ts")}\n`,
     ...Object.entries(schemas).map(([name, schema]) => declarationOf(name, schema)),
     ...functions.filter(hasArguments).map(argumentsOf),
     `/** Every stable code of an error. \`validation_failed\` is an answer 422 that lists invalid places. */\nexport type ErrorCode =\n  | "validation_failed"\n  | ${codes};\n`,
@@ -279,10 +283,11 @@ export function functionsSource(document: Document, functions: readonly ApiFunct
     ...functions.filter(hasArguments).map(argumentsName),
   ].filter((name) => names.has(name));
   return [
-    `${banner}import type { ApiPromise, List, PagedList } from "../promises.ts";`,
-    `import type { NoArguments, RequestOptions, Route } from "../transport.ts";`,
-    `import type {\n${used.map((name) => `  ${name},`).join("\n")}\n} from "./types.ts";\n`,
+    `${banner}${typeImport(["ApiPromise", "List", "PagedList"], "../promises.ts")}`,
+    typeImport(["FunctionRoute", "NoArguments", "RequestOptions"], "../transport.ts"),
+    `${typeImport(used, "./types.ts")}
+`,
     ...spaces,
-    `/** How each function is called. */\nexport const routes: Record<string, Route> = {\n${rows.join("\n")}\n};\n`,
+    `/** How each function is called. */\nexport const routes: Record<string, FunctionRoute> = {\n${rows.join("\n")}\n};\n`,
   ].join("\n");
 }

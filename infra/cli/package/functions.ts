@@ -5,7 +5,7 @@ import { type ArgumentSpec, type CommandSpec, flagOf } from "../emit.ts";
 import { Failure } from "./failures.ts";
 import { formOf, printAnswer, printList } from "./output.ts";
 import { accountFor, clientFor, type GlobalOptions } from "./session.ts";
-import { placeholderOf, valueOf } from "./values.ts";
+import { nullValue, optionValue, placeholderOf } from "./values.ts";
 
 type Method = (args: Record<string, unknown>) => ApiPromise<unknown> | List<unknown, unknown>;
 
@@ -29,12 +29,11 @@ export function addGlobalOptions(command: Command): Command {
 function addOption(command: Command, spec: ArgumentSpec): void {
   const flag = flagOf(spec.name);
   const repeated = spec.isList ? " Can be repeated." : "";
-  const choices = spec.choices && spec.choices.length < 13 ? ` One of: ${spec.choices.join(", ")}.` : "";
   const placeholder = spec.kind === "boolean" ? "[true|false]" : `<${placeholderOf(spec)}>`;
-  const option = new Option(`${flag} ${placeholder}`, `${spec.description}${choices}${repeated}`);
+  const option = new Option(`${flag} ${placeholder}`, `${spec.description}${repeated}`);
   if (spec.choices) option.argChoices = spec.choices;
   if (spec.kind === "boolean") option.preset("true");
-  option.argParser((text: string, before: unknown) => valueOf(spec, text, before)).attributeName = () => spec.name;
+  option.argParser((text: string, before: unknown) => optionValue(spec, text, before)).attributeName = () => spec.name;
   if (spec.isRequired) option.makeOptionMandatory();
   command.addOption(option);
   if (spec.kind !== "boolean") return;
@@ -68,7 +67,9 @@ async function argumentsOf(
   client: HostedMail,
 ) {
   const path = Object.fromEntries(spec.words.map(({ name }, index) => [name, words[index]]));
-  const given = spec.options.filter(({ name }) => options[name] !== undefined).map(({ name }) => [name, options[name]]);
+  const given = spec.options
+    .filter(({ name }) => options[name] !== undefined)
+    .map(({ name }) => [name, options[name] === nullValue ? null : options[name]]);
   const rest = Object.fromEntries(given) as Record<string, unknown>;
   const account = spec.inAccount ? { account_id: await accountFor(options, client) } : {};
   return { ...account, ...path, ...(spec.hasPayload ? { payload: rest } : rest) };

@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 
 import { HostedMail } from "../../client/package/index.ts";
 import { exitCodes, Failure } from "./failures.ts";
-import { formOf, printAnswer, say } from "./output.ts";
+import { formOf, printAnswer, printNote } from "./output.ts";
 import {
   accountFor,
   baseUrlOf,
@@ -17,8 +17,8 @@ import {
 } from "./session.ts";
 
 /** Asks a question on the terminal. A secret answer is not shown. */
-async function ask(question: string, isSecret: boolean): Promise<string> {
-  if (!process.stdin.isTTY) throw new Failure("There is no terminal to ask on. Use --token-stdin and --base-url.");
+async function askFor(question: string, isSecret: boolean): Promise<string> {
+  if (!process.stdin.isTTY) throw new Failure("There is no terminal to askFor on. Use --token-stdin and --base-url.");
   const nothing = new Writable({ write: (_chunk, _encoding, done) => done() });
   process.stderr.write(question);
   const terminal = createInterface({
@@ -41,24 +41,24 @@ type LoginOptions = GlobalOptions & { tokenStdin?: boolean };
 
 /** Stores a token that the API accepts. */
 export async function login(options: LoginOptions): Promise<void> {
-  const baseUrl = baseUrlOf(options) ?? (await ask("Address of the API: ", false));
-  const token = (options.tokenStdin ? await text(process.stdin) : await ask("Token (not shown): ", true)).trim();
+  const baseUrl = baseUrlOf(options) ?? (await askFor("Address of the API: ", false));
+  const token = (options.tokenStdin ? await text(process.stdin) : await askFor("Token (not shown): ", true)).trim();
   if (token === "") throw new Failure("The token is empty.");
   const client = new HostedMail({ baseUrl, token });
   const { id, email } = await client.me.get();
   const { items, total } = await client.accounts.list({ page_size: 1 });
   writeProfile(options, { base_url: baseUrl, token });
-  say(`Logged in to ${baseUrl} as ${email ?? id}. The token is in ${configFile()}.`);
-  if (total === 1) say(`Account: ${items[0]?.name}`);
-  if (total > 1) say(`You have ${total} accounts. Choose one: hosted-mail accounts use ID`);
-  if (process.env["HOSTED_MAIL_TOKEN"]) say("HOSTED_MAIL_TOKEN is set, and is used instead of this token.");
+  printNote(`Logged in to ${baseUrl} as ${email ?? id}. The token is in ${configFile()}.`);
+  if (total === 1) printNote(`Account: ${items[0]?.name}`);
+  if (total > 1) printNote(`You have ${total} accounts. Choose one: hosted-mail accounts use ID`);
+  if (process.env["HOSTED_MAIL_TOKEN"]) printNote("HOSTED_MAIL_TOKEN is set, and is used instead of this token.");
 }
 
 /** Removes the profile from this machine. */
 export function logout(options: GlobalOptions): void {
   const { token } = readProfile(options);
   writeProfile(options, undefined);
-  say(
+  printNote(
     token === undefined
       ? "You were not logged in."
       : "The token is removed from this machine. It stays valid until it is revoked.",
@@ -82,5 +82,5 @@ export async function whoami(options: GlobalOptions): Promise<void> {
 export async function useAccount(id: string, options: GlobalOptions): Promise<void> {
   const { name } = await clientFor(options).accounts.get({ account_id: id });
   writeProfile(options, { ...readProfile(options), account_id: id });
-  say(`Commands of profile ${profileName(options)} now use the account ${name}.`);
+  printNote(`Commands of profile ${profileName(options)} now use the account ${name}.`);
 }

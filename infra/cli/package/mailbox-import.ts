@@ -8,7 +8,7 @@ import { exitCodes, Failure } from "./failures.ts";
 import { progressBar } from "./output.ts";
 
 /** One row of the file: a mailbox, and why it could not be created. */
-type Row = {
+type PersonRow = {
   line: number;
   cells: Record<string, string>;
   email: string;
@@ -21,7 +21,7 @@ export type ImportReport = { created: number; existed: number; failed: number; r
 
 const largestBulk = 100;
 
-const columns = ["email", "first_name", "last_name"] as const;
+const requiredColumns = ["email", "first_name", "last_name"] as const;
 
 type Parsed = { info: { lines: number }; record: Record<string, string> };
 
@@ -39,16 +39,16 @@ function parseFile(file: string): Parsed[] {
 }
 
 /** Reads the rows of a CSV file with a head. Throws a `Failure` that names what is missing. */
-function readRows(file: string): Row[] {
+function readRows(file: string): PersonRow[] {
   const records = parseFile(file);
-  const missing = columns.filter((name) => records[0] && !(name in records[0].record));
+  const missing = requiredColumns.filter((name) => records[0] && !(name in records[0].record));
   if (missing.length > 0)
-    throw new Failure(`${file} needs the columns ${columns.join(", ")}. Missing: ${missing.join(", ")}.`);
+    throw new Failure(`${file} needs the columns ${requiredColumns.join(", ")}. Missing: ${missing.join(", ")}.`);
   const seen = new Set<string>();
   return records.map(({ info, record }) => {
     const email = (record["email"] ?? "").toLowerCase();
     const [, domain = ""] = /^[^@\s]+@([^@\s]+)$/.exec(email) ?? [];
-    const row: Row = { line: info.lines, cells: record, email, domain };
+    const row: PersonRow = { line: info.lines, cells: record, email, domain };
     if (domain === "") row.failure = { code: "invalid_email", message: "The e-mail address is not valid." };
     else if (seen.has(email))
       row.failure = { code: "duplicate_in_file", message: "An earlier row has the same address." };
@@ -57,14 +57,24 @@ function readRows(file: string): Row[] {
   });
 }
 
-/** The addresses that a domain has already, from an earlier run. */
-async function addressesOf(client: HostedMail, account_id: string, domain: string): Promise<Set<string>> {
+/** The addresses that a domain has already, such as from an earlier run. Undefined if the account has no such domain. */
+async function presentAddresses(
+  client: HostedMail,
+  account_id: string,
+  domain: string,
+): Promise<Set<string> | undefined> {
+  try {
+    await client.domains.get({ account_id, domain });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
   const found = new Set<string>();
   for await (const { primary_email } of client.mailboxes.list({ account_id, domain })) found.add(primary_email);
   return found;
 }
 
-const itemOf = ({ email, cells }: Row) => ({
+const itemOf = ({ email, cells }: PersonRow) => ({
   local_part: email.slice(0, email.indexOf("@")),
   first_name: cells["first_name"] ?? "",
   last_name: cells["last_name"] ?? "",
@@ -72,13 +82,13 @@ const itemOf = ({ email, cells }: Row) => ({
 });
 
 /** Creates up to 100 mailboxes of a domain. Returns the rows that were not tried for lack of time. */
-async function createSome(client: HostedMail, account_id: string, rows: readonly Row[]): Promise<Row[]> {
+async function createSome(client: HostedMail, account_id: string, rows: readonly PersonRow[]): Promise<PersonRow[]> {
   const [{ domain } = { domain: "" }] = rows;
   const { failed } = await client.mailboxes.bulk(
     { account_id, domain, items: rows.map(itemOf) },
     { timeoutMs: 60_000 },
   );
-  const again: Row[] = [];
+  const again: PersonRow[] = [];
   for (const { index, code, message } of failed) {
     const row = rows[index];
     if (row && code === "not_attempted") again.push(row);
@@ -91,7 +101,7 @@ async function createSome(client: HostedMail, account_id: string, rows: readonly
 async function createAll(
   client: HostedMail,
   account_id: string,
-  rows: readonly Row[],
+  rows: readonly PersonRow[],
   onDone: (count: number) => void,
 ) {
   let left = [...rows];
@@ -112,7 +122,7 @@ async function createAll(
 }
 
 /** Writes the rows that failed, with their reasons, in a form that can be imported again. */
-function writeReport(file: string, failed: readonly Row[]): void {
+function writeReport(file: string, failed: readonly PersonRow[]): void {
   const rows = failed.map(({ cells, failure }) => ({ ...cells, error_code: failure?.code, error: failure?.message }));
   writeFileSync(file, stringify(rows, { header: true, escape_formulas: true }));
 }
@@ -134,13 +144,12 @@ export async function importMailboxes(
   try {
     for (const domain of new Set(sound.map((row) => row.domain))) {
       const wanted = sound.filter((row) => row.domain === domain);
-      const present = await addressesOf(client, account_id, domain).catch((error: unknown) => {
-        if (!(error instanceof ApiError) || error.status !== 404) throw error;
-        for (const row of wanted) row.failure = { code: error.code, message: `The account has no domain ${domain}.` };
-        return new Set<string>();
-      });
-      const missing = wanted.filter((row) => !present.has(row.email) && !row.failure);
-      existed += wanted.filter(({ email }) => present.has(email)).length;
+      const present = await presentAddresses(client, account_id, domain);
+      for (const row of present ? [] : wanted) {
+        row.failure = { code: "not_found", message: `The account has no domain ${domain}, or you may not see it.` };
+      }
+      const missing = wanted.filter(({ email, failure }) => !present?.has(email) && !failure);
+      existed += wanted.filter(({ email }) => present?.has(email)).length;
       onDone(wanted.length - missing.length);
       if (!isDry) await createAll(client, account_id, missing, onDone);
     }

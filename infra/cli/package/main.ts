@@ -6,7 +6,7 @@ import { createProgram } from "./program.ts";
 /** The version of the package. The build replaces this name. */
 declare const CLI_VERSION: string;
 
-async function main(): Promise<number> {
+async function runCommand(): Promise<number> {
   try {
     await createProgram(CLI_VERSION).parseAsync();
     return exitCodes.ok;
@@ -24,4 +24,4 @@ process.on("SIGINT", () => process.exit(exitCodes.stopped));
 process.stdout.on("error", (error: NodeJS.ErrnoException) =>
   process.exit(error.code === "EPIPE" ? exitCodes.ok : exitCodes.failed),
 );
-void main().then((exitCode) => (process.exitCode = exitCode));
+void runCommand().then((exitCode) => (process.exitCode = exitCode));

@@ -7,7 +7,7 @@ export type Form = "people" | "json" | "jsonl";
 export const formOf = ({ json, jsonl }: { json?: boolean; jsonl?: boolean }): Form =>
   jsonl ? "jsonl" : json || !process.stdout.isTTY ? "json" : "people";
 
-type Row = Record<string, unknown>;
+type Members = Record<string, unknown>;
 
 /** Characters that a terminal could take for a command, such as an escape sequence in a name. */
 // oxlint-disable-next-line no-control-regex -- They are what is removed.
@@ -49,10 +49,10 @@ function widthsOf(rows: readonly string[][], columns: readonly string[]): number
 }
 
 /** A table with a head, for people. */
-export function tableOf(rows: readonly Row[], columns: readonly string[]): string {
+export function tableOf(rows: readonly Members[], columns: readonly string[]): string {
   const head = columns.map((name) => name.toUpperCase().replaceAll("_", " ").replaceAll(".", " "));
   const texts = rows.map((row) =>
-    columns.map((name) => shortOf(name.split(".").reduce<unknown>((at, key) => (at as Row | null)?.[key], row))),
+    columns.map((name) => shortOf(name.split(".").reduce<unknown>((at, key) => (at as Members | null)?.[key], row))),
   );
   const widths = widthsOf([head, ...texts], columns);
   return [head, ...texts]
@@ -66,23 +66,23 @@ export function tableOf(rows: readonly Row[], columns: readonly string[]): strin
 }
 
 /** The members of an answer, one in a line. Members of members are indented. */
-function linesOf(value: Row, indent = ""): string[] {
+function linesOf(value: Members, indent = ""): string[] {
   const width = Math.max(...Object.keys(value).map((name) => name.length), 0);
   return Object.entries(value).flatMap(([name, member]) => {
     const isRow = typeof member === "object" && member !== null && !Array.isArray(member);
     const isRows = Array.isArray(member) && member.some((one) => typeof one === "object");
-    if (isRow) return [`${indent}${name}`, ...linesOf(member as Row, `${indent}  `)];
+    if (isRow) return [`${indent}${name}`, ...linesOf(member as Members, `${indent}  `)];
     if (isRows)
-      return [`${indent}${name}`, ...(member as Row[]).flatMap((one) => [...linesOf(one, `${indent}  `), ""])];
+      return [`${indent}${name}`, ...(member as Members[]).flatMap((one) => [...linesOf(one, `${indent}  `), ""])];
     const text = Array.isArray(member)
       ? member.map(shortOf).join(", ") || "-"
-      : textOf(member, `${indent}${" ".repeat(width + 2)}`);
+      : indentedText(member, `${indent}${" ".repeat(width + 2)}`);
     return [`${indent}${name.padEnd(width)}  ${text}`];
   });
 }
 
 /** A value whose further lines are indented, such as a zone file. */
-const textOf = (value: unknown, indent: string): string =>
+const indentedText = (value: unknown, indent: string): string =>
   typeof value === "string" ? value.split("\n").map(shortOf).join(`\n${indent}`) : shortOf(value);
 
 export function print(text: string): void {
@@ -90,7 +90,7 @@ export function print(text: string): void {
 }
 
 /** A line for people beside the answer. */
-export function say(text: string): void {
+export function printNote(text: string): void {
   process.stderr.write(`${text}\n`);
 }
 
@@ -98,19 +98,19 @@ export function say(text: string): void {
 export function printAnswer(answer: unknown, form: Form): void {
   if (form !== "people") return print(form === "jsonl" ? JSON.stringify(answer) : JSON.stringify(answer, undefined, 2));
   if (typeof answer !== "object" || answer === null) return print(String(answer));
-  if (Object.keys(answer).length === 0) return say("Done.");
+  if (Object.keys(answer).length === 0) return printNote("Done.");
   print(
-    linesOf(answer as Row)
+    linesOf(answer as Members)
       .join("\n")
       .trimEnd(),
   );
 }
 
-/** Columns that say more than the first members do. */
+/** Columns that printNote more than the first members do. */
 const columnsOf: Record<string, string[]> = {
   "accounts.list": ["name", "status", "id"],
-  "domains.list": ["name", "status", "source", "dns_mode", "expires_at", "id"],
-  "mailboxes.list": ["primary_email", "status", "first_name", "last_name", "created_at", "id"],
+  "domains.list": ["name", "status", "source", "dns_mode", "expires_at"],
+  "mailboxes.list": ["primary_email", "status", "first_name", "last_name"],
   "dns_records.list": ["name", "type", "ttl", "priority", "value", "id"],
   "audit.list": ["occurred_at", "event_type", "actor.email", "resource.id", "id"],
 };
@@ -124,8 +124,8 @@ export async function printList(items: AsyncIterable<unknown>, spec: CommandSpec
   const found: unknown[] = [];
   for await (const item of items) found.push(item);
   if (form === "json") return print(JSON.stringify(found, undefined, 2));
-  if (found.length === 0) return say("There are none.");
-  print(tableOf(found as Row[], columnsOf[spec.name] ?? spec.list?.columns ?? []));
+  if (found.length === 0) return printNote("There are none.");
+  print(tableOf(found as Members[], columnsOf[spec.name] ?? spec.list?.columns ?? []));
 }
 
 /** A progress bar on a terminal, and nothing elsewhere. */

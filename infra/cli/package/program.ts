@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 
-import { Argument, Command } from "commander";
+import { Argument, Command, type Option } from "commander";
 
 import { completionScript, completionsOf, type Shell, shells } from "./completion.ts";
 import { exitCodes, Failure } from "./failures.ts";
 import { addFunction, addGlobalOptions } from "./functions.ts";
-import { commands, groups } from "./generated/commands.ts";
+import { commandSpecs, groupSpecs } from "./generated/commands.ts";
 import { login, logout, useAccount, whoami } from "./login.ts";
 import { importMailboxes } from "./mailbox-import.ts";
-import { formOf, print, printAnswer, say, tableOf } from "./output.ts";
+import { formOf, print, printAnswer, printNote, tableOf } from "./output.ts";
 import { accountFor, clientFor, type GlobalOptions } from "./session.ts";
 import { tailAudit } from "./tail.ts";
 
@@ -33,7 +33,7 @@ function groupOf(program: Command, words: readonly string[]): Command {
   let at = program;
   for (const [index, word] of words.entries()) {
     const name = word.replaceAll("_", "-");
-    const known = groups.find((one) => one.name === words.slice(0, index + 1).join("."));
+    const known = groupSpecs.find((one) => one.name === words.slice(0, index + 1).join("."));
     const found = at.commands.find((one) => one.name() === name);
     at =
       found ??
@@ -74,7 +74,8 @@ function addMailboxImport(program: Command): void {
     const report = options.report ?? `${file.replace(/\.csv$/i, "")}.failed.csv`;
     const isDry = options.dryRun === true;
     const found = await importMailboxes(client, { account_id, file, report, isDry });
-    printAnswer(isDry ? { dry_run: true, ...found } : found, formOf(options));
+    const { created, ...others } = found;
+    printAnswer(isDry ? { to_create: created, ...others } : found, formOf(options));
     if (found.failed > 0) throw new Failure(`${found.failed} rows failed. They are in ${report}.`, exitCodes.failed);
   });
 }
@@ -90,7 +91,7 @@ function addZoneImport(program: Command): void {
     .command("import")
     .argument("[file]", "a zone file as BIND writes it, or - for the standard input")
     .summary("Import a zone file, or the records in the public DNS")
-    .description(commands.find(({ name }) => name === "dns_records.import")?.description ?? "")
+    .description(commandSpecs.find(({ name }) => name === "dns_records.import")?.description ?? "")
     .option("--domain <text>", "the domain; by default the $ORIGIN of the file")
     .option("--public-dns", "import the records of the domain's present nameservers instead of a file")
     .option("--dry-run", "only report what would be imported");
@@ -116,7 +117,7 @@ function addZoneImport(program: Command): void {
       print(
         `\nSkipped:\n${tableOf(found.skipped as unknown as Record<string, unknown>[], ["line", "text", "reason"])}`,
       );
-    say(
+    printNote(
       `${found.created_count} records ${found.dry_run ? "would be created" : "were created"}, ${found.skipped_count} skipped.`,
     );
   });
@@ -134,8 +135,8 @@ function addTail(program: Command): void {
   const command = groupOf(program, ["audit"])
     .command("tail")
     .description("Print the changes of the account as they happen");
-  command.option("-n, --lines <number>", "how many earlier changes to print first", "10");
-  command.option("--interval <seconds>", "how often to ask for new changes", "5");
+  command.option("-n, --lines <number>", "how many earlier changes to print first; 10 by default", "10");
+  command.option("--interval <seconds>", "how often to ask for new changes; every 5 by default", "5");
   addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail audit tail --jsonl");
   command.action(async () => {
     const options = command.optsWithGlobals<GlobalOptions & { lines: string; interval: string }>();
@@ -160,14 +161,26 @@ function addCompletion(program: Command): void {
   asked.action((words: string[]) => print(completionsOf(program, words).join("\n")));
 }
 
+/** The description of an option with its choices, if they are few. */
+const descriptionOf = ({ description, argChoices = [] }: Option): string =>
+  argChoices.length === 0 || argChoices.length > 15 ? description : `${description} One of: ${argChoices.join(", ")}.`;
+
 /** The whole command line. */
 export function createProgram(version: string): Command {
   const program = new Command("hosted-mail").description(introduction).version(version).exitOverride();
-  program.configureHelp({ showGlobalOptions: false }).addHelpText("after", examples);
-  // What a command inherits has to be set before it is made.
-  program.configureOutput({ outputError: (text, write) => write(`hosted-mail: ${text.replace(/^error: /, "")}`) });
+  // What the commands inherit has to be set before they are made.
+  program.configureHelp({ optionDescription: descriptionOf }).addHelpText("after", examples);
+  program.configureOutput({
+    outputError: (text, write) => {
+      const line = text
+        .replace(/^error: /, "")
+        .replaceAll(/\s+/g, " ")
+        .trim();
+      write(`hosted-mail: ${line} Add --help for help.\n`);
+    },
+  });
   addAccess(program);
-  for (const spec of commands) {
+  for (const spec of commandSpecs) {
     if (spec.name !== "dns_records.import") addFunction(groupOf(program, spec.name.split(".").slice(0, -1)), spec);
   }
   addMailboxImport(program);

@@ -4,7 +4,7 @@ import type { AuditEntry, HostedMail } from "../../client/package/index.ts";
 import { type Form, print } from "./output.ts";
 
 /** How far back each question reaches, because an entry can be seen a moment after a later one. */
-const overlapMs = 60_000;
+const reachBackMs = 60_000;
 
 const lineOf = ({ occurred_at, event_type, actor, resource }: AuditEntry): string =>
   [occurred_at, event_type.padEnd(28), actor.email ?? `${actor.type} ${actor.id}`, resource.id].join("  ");
@@ -30,11 +30,11 @@ export async function tailAudit(
   const from = newest;
   for (;;) {
     await delay(intervalMs);
-    const since = new Date(Math.max(Date.parse(newest) - overlapMs, Date.parse(from))).toISOString();
+    const since = new Date(Math.max(Date.parse(newest) - reachBackMs, Date.parse(from))).toISOString();
     for await (const entry of client.audit.list({ account_id, since, order: "asc" })) {
       show(entry);
       if (entry.occurred_at > newest) newest = entry.occurred_at;
     }
-    for (const [id, at] of seen) if (at < Date.parse(newest) - 2 * overlapMs) seen.delete(id);
+    for (const [id, at] of seen) if (at < Date.parse(newest) - 2 * reachBackMs) seen.delete(id);
   }
 }

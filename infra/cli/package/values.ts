@@ -4,6 +4,9 @@ import { InvalidArgumentError } from "commander";
 
 import type { ArgumentSpec } from "../emit.ts";
 
+/** Stands for null, which commander takes for a missing value. */
+export const nullValue = Symbol("null");
+
 /** JSON, or the JSON in a file for `@file`. */
 function jsonOf(text: string): unknown {
   try {
@@ -33,11 +36,11 @@ function oneValueOf({ kind, choices }: ArgumentSpec, text: string): unknown {
 }
 
 /**
- * The value of an option as the API takes it. A repeated option adds to a list. `null` is null where the API allows
- * that. Throws an `InvalidArgumentError`.
+ * The value of an option as the API takes it. A repeated option adds to a list. `null` is `nullValue` where the
+ * API allows null. Throws an `InvalidArgumentError`.
  */
-export function valueOf(spec: ArgumentSpec, text: string, before: unknown): unknown {
-  if (spec.isNullable && text === "null") return null;
+export function optionValue(spec: ArgumentSpec, text: string, before: unknown): unknown {
+  if (spec.isNullable && text === "null") return nullValue;
   if (!spec.isList) return oneValueOf(spec, text);
   const found = oneValueOf(spec, text);
   // JSON can be one item, or the whole list.

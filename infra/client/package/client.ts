@@ -8,7 +8,7 @@ import {
   type RequestOptions,
   randomId,
   requestOf,
-  type Route,
+  type FunctionRoute,
   Transport,
 } from "./transport.ts";
 import { verifyWebhook } from "./webhooks.ts";
@@ -26,7 +26,7 @@ export interface CodeOptions extends RequestOptions {
 /** The result of a program that completed. */
 export type CodeResult<Value = unknown> = CodeResponse & { result: { last_value: Value } };
 
-type Call = (args?: Arguments, options?: RequestOptions) => ApiPromise<unknown>;
+type FunctionCall = (args?: Arguments, options?: RequestOptions) => ApiPromise<unknown>;
 type PageData = { page: number; page_size: number; total: number };
 
 const largestPage = 100;
@@ -70,13 +70,13 @@ export class HostedMail extends AllFunctions {
     at[last] = method;
   }
 
-  #callOf(name: string, route: Route): Call {
+  #callOf(name: string, route: FunctionRoute): FunctionCall {
     const send = async (args: Arguments = {}, options?: RequestOptions): Promise<WithResponse<unknown>> =>
       this.#transport.send(requestOf(name, route, args), options);
     const { items } = route;
     if (items !== undefined) {
       const isPaged = route.query.includes("page");
-      return (args = {}, options = {}) => listOf({ send, args, options, items, isPaged });
+      return (args = {}, options = {}) => makeList({ send, args, options, items, isPaged });
     }
     return (args, options) => {
       const sent = send(args, options);
@@ -95,7 +95,7 @@ type ListCall = {
 };
 
 /** A list, which is fetched when it is awaited or iterated. */
-function listOf(call: ListCall): List<unknown, unknown> {
+function makeList(call: ListCall): List<unknown, unknown> {
   const { send, args, options, isPaged } = call;
   return new List(
     async () => {

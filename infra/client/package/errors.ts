@@ -20,7 +20,7 @@ export interface InvalidPlace {
 
 type ProblemBody = { code?: unknown; detail?: unknown; request_id?: unknown; message?: unknown };
 
-const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+const stringIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
 /** The seconds that `Retry-After` asks for: a number, or the time until a date (RFC 9110 §10.2.3). */
 export function retryAfterSecondsOf({ headers }: Response, now: number): number | undefined {
@@ -50,10 +50,10 @@ export class ApiError extends HostedMailError {
   constructor(response: Response, body: unknown, idempotencyKey?: string) {
     const problem = (typeof body === "object" && body !== null ? body : {}) as ProblemBody;
     const errors = Array.isArray(problem.detail) ? (problem.detail as InvalidPlace[]) : [];
-    const code = textOf(problem.code) ?? (errors.length > 0 ? "validation_failed" : "unknown");
-    const requestId = textOf(problem.request_id) ?? response.headers.get("x-request-id") ?? undefined;
+    const code = stringIn(problem.code) ?? (errors.length > 0 ? "validation_failed" : "unknown");
+    const requestId = stringIn(problem.request_id) ?? response.headers.get("x-request-id") ?? undefined;
     const places = errors.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ");
-    const detail = places || (textOf(problem.detail) ?? textOf(problem.message) ?? "The answer has no details.");
+    const detail = places || (stringIn(problem.detail) ?? stringIn(problem.message) ?? "The answer has no details.");
     super(`${response.status} ${code}: ${detail}${requestId === undefined ? "" : ` (request ${requestId})`}`);
     this.status = response.status;
     this.code = code;

@@ -50,7 +50,7 @@ export interface RequestOptions {
 }
 
 /** How a function is called: its method and path, the names of its query, its body, and where its items are. */
-export type Route = {
+export type FunctionRoute = {
   method: string;
   path: string;
   query: readonly string[];
@@ -72,7 +72,7 @@ export const randomId = (): string =>
 const environment = (name: string): string | undefined =>
   (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env?.[name] || undefined;
 
-function addressOf(baseUrl: string | undefined): string {
+function apiAddress(baseUrl: string | undefined): string {
   const given = baseUrl ?? environment("HOSTED_MAIL_BASE_URL");
   if (!given) {
     throw new TypeError(
@@ -88,14 +88,14 @@ function addressOf(baseUrl: string | undefined): string {
 }
 
 /** An argument of path or query as text. Null and undefined are the empty text. */
-const textOf = (value: unknown): string =>
+const argumentText = (value: unknown): string =>
   typeof value === "string" ? value : value === null || value === undefined ? "" : JSON.stringify(value);
 
 /** Sorts the arguments of a function into path, query and body. Throws a `TypeError` if one of the path is missing. */
-export function requestOf(name: string, route: Route, args: Arguments): ReadyRequest {
+export function requestOf(name: string, route: FunctionRoute, args: Arguments): ReadyRequest {
   const rest = new Map(Object.entries(args).filter(([, value]) => value !== undefined));
   const path = route.path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) => {
-    const value = textOf(rest.get(parameter));
+    const value = argumentText(rest.get(parameter));
     rest.delete(parameter);
     if (value === "") throw new TypeError(`${name} needs the argument ${parameter}.`);
     return encodeURIComponent(value);
@@ -105,18 +105,18 @@ export function requestOf(name: string, route: Route, args: Arguments): ReadyReq
   for (const member of route.body ? route.query : [...rest.keys()]) {
     const value = rest.get(member) ?? [];
     rest.delete(member);
-    for (const one of Array.isArray(value) ? value : [value]) query.append(member, textOf(one));
+    for (const one of Array.isArray(value) ? value : [value]) query.append(member, argumentText(one));
   }
   const search = query.toString();
   return {
     method: route.method,
     path: search === "" ? path : `${path}?${search}`,
-    ...bodyOf(route, rest),
+    ...requestBody(route, rest),
     takesKey: route.method === "POST",
   };
 }
 
-function bodyOf({ body }: Route, rest: ReadonlyMap<string, unknown>): { body?: unknown } {
+function requestBody({ body }: FunctionRoute, rest: ReadonlyMap<string, unknown>): { body?: unknown } {
   if (!body) return {};
   if (body === "flat") return { body: Object.fromEntries(rest) };
   // In code mode the payload repeats the account's id, which REST has in the path only.
@@ -125,7 +125,7 @@ function bodyOf({ body }: Route, rest: ReadonlyMap<string, unknown>): { body?: u
   return { body: { ...members, ...others } };
 }
 
-const parsed = (text: string, { headers }: Response): unknown => {
+const parsedContent = (text: string, { headers }: Response): unknown => {
   if (!/\bjson\b/.test(headers.get("content-type") ?? "")) return text;
   try {
     return JSON.parse(text) as unknown;
@@ -141,7 +141,7 @@ export class Transport {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#base = addressOf(options.baseUrl);
+    this.#base = apiAddress(options.baseUrl);
   }
 
   /** Sends a request, and returns its data with the response. Throws an `ApiError` or a `ConnectionError`. */
@@ -186,7 +186,7 @@ export class Transport {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       };
       const response = await (this.#options.fetch ?? globalThis.fetch)(url, init);
-      return { response, content: parsed(await response.text(), response) };
+      return { response, content: parsedContent(await response.text(), response) };
     } catch (cause) {
       if (signal?.aborted) throw signal.reason;
       if (stopping.signal.aborted) {

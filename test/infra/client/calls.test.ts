@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { text } from "node:stream/consumers";
 
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 
 import {
   ApiError,
@@ -156,18 +156,25 @@ describe("an error", () => {
   });
 
   test("after the time of a try is a TimeoutError, and the next try can succeed", async () => {
-    const { client, seen } = await connected("hang", "hang");
-    const error = await client.me.get({}, { timeoutMs: 50, retries: 0 }).catch((one: unknown) => one);
+    let hangs = 2;
+    const fetch = (_: string, { signal }: RequestInit): Promise<Response> =>
+      hangs-- > 0
+        ? new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(new Error("aborted"))))
+        : Promise.resolve(Response.json({ id: "1" }));
+    const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", timeoutMs: 20, fetch });
+    const error = await client.me.get({}, { retries: 0 }).catch((one: unknown) => one);
     expect(error).toBeInstanceOf(TimeoutError);
     expect(error).toBeInstanceOf(ConnectionError);
-    await client.me.get({}, { timeoutMs: 50, retries: 1 });
-    expect(seen).toHaveLength(3);
+    expect(await client.me.get({}, { retries: 1 })).toEqual({ id: "1" });
   });
 
   test("of an aborted request is the signal's reason, and the request is not repeated", async () => {
     const { client, seen } = await connected("hang");
-    const asked = client.tags.add({ account_id, name: "n" }, { signal: AbortSignal.timeout(50) });
-    await expect(asked).rejects.toMatchObject({ name: "TimeoutError", code: 23 });
+    const stopping = new AbortController();
+    const asked = client.tags.add({ account_id, name: "n" }, { signal: stopping.signal });
+    await vi.waitFor(() => expect(seen).toHaveLength(1));
+    stopping.abort(new Error("enough"));
+    await expect(asked).rejects.toThrow("enough");
     expect(seen).toHaveLength(1);
   });
 

@@ -92,6 +92,7 @@ const layers: Record<string, readonly string[]> = {
     "operator/",
     "restore/",
     "smoke/",
+    "cli/",
     "client/",
     "lock-file/",
     "cdk/stack.ts",

@@ -1,27 +1,16 @@
 import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { chmod, cp, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { createRequire, registerHooks } from "node:module";
+import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
-import { readWords } from "../openapi/command-line.ts";
+import { build, type BuildOptions } from "esbuild";
+
+import { routes } from "../../functions/routes.ts";
+import { eventTypes } from "../../shared/webhooks/event-types.ts";
 import { openApiDocument } from "../openapi/document.ts";
-
-const typescript6 = createRequire(join(import.meta.dirname, "typescript-6/package.json")).resolve("typescript");
-
-/**
- * Makes the generator import TypeScript 6, because the generator needs the compiler's API, which TypeScript 7 does not
- * have. The returned function ends this.
- */
-function useTypescript6(): () => void {
-  const hooks = registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === "typescript" ? next(pathToFileURL(typescript6).href, context) : next(specifier, context),
-  });
-  return () => hooks.deregister();
-}
+import { type Document, type EventType, type Schema, functionsOf, functionsSource, typesSource } from "./emit.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const source = join(import.meta.dirname, "package");
@@ -38,88 +27,136 @@ const compilerOptions = {
   types: [],
   strict: true,
   declaration: true,
+  emitDeclarationOnly: true,
   rewriteRelativeImportExtensions: true,
-  skipLibCheck: true,
   rootDir: "src",
   outDir: ".",
 };
 
-/** A hash of everything that the package is generated from. Equal hashes mean equal packages. */
-async function sourceHash(document: string, version: string): Promise<string> {
-  const hash = createHash("sha256").update(document).update(version);
+/** The event types, each with the schema of its data. */
+function eventTypesOf({ components: { schemas } }: Document): EventType[] {
+  const own = eventTypes().map(({ type, view }) => {
+    const { id } = view.meta() ?? {};
+    const data = id !== undefined && id in schemas ? id : (view.toJSONSchema({ io: "output" }) as Schema);
+    return { type, resource: type.slice(0, type.lastIndexOf(".")), data };
+  });
+  return [...own, { type: "webhook.test", resource: "webhook", data: "Record<string, unknown>" }];
+}
+
+/** What the packages are generated from: the document, and which functions take a `payload` in code mode. */
+export type Api = { document: Document; isPayload: (name: string) => boolean };
+
+export function readApi(): Api {
+  const payloads = new Set(routes.filter((one) => one.codeMode.arguments === "payload").map(({ name }) => name));
+  return { document: openApiDocument() as Document, isPayload: (name) => payloads.has(name) };
+}
+
+/** The generated sources, by name. */
+function generatedSources({ document, isPayload }: Api): Record<string, string> {
+  const functions = functionsOf(document, isPayload);
+  return {
+    "types.ts": typesSource(document, functions, eventTypesOf(document)),
+    "functions.ts": functionsSource(document, functions),
+  };
+}
+
+/** A hash of everything that the package is made of. Equal hashes mean equal packages. */
+async function sourceHash(sources: Record<string, string>, version: string): Promise<string> {
+  const hash = createHash("sha256").update(JSON.stringify(sources)).update(version);
   hash.update(await readFile(import.meta.filename)).update(await readFile(join(root, "package-lock.json")));
-  for (const name of (await readdir(source)).toSorted()) hash.update(name).update(await readFile(join(source, name)));
+  for (const entry of (await readdir(source, { withFileTypes: true })).toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.isFile()) hash.update(entry.name).update(await readFile(join(source, entry.name)));
+  }
   return hash.digest("hex");
 }
 
-async function generateSource(document: string, folder: string): Promise<void> {
-  const input = join(folder, "openapi.json");
-  await writeFile(input, document);
-  const restoreTypescript = useTypescript6();
-  try {
-    const { createClient } = await import("@hey-api/openapi-ts");
-    await createClient({
-      input,
-      output: { path: join(folder, "src/generated"), module: { extension: ".js" } },
-      logs: { level: "silent" },
-      plugins: [
-        { name: "@hey-api/client-fetch", throwOnError: true },
-        "@hey-api/typescript",
-        {
-          name: "@hey-api/sdk",
-          // The functions keep the names that they have in the API.
-          operations: {
-            strategy: "single",
-            containerName: "HostedMail",
-            methodName: { casing: "preserve" },
-            segmentName: { casing: "preserve" },
-          },
-        },
-      ],
-    });
-  } finally {
-    restoreTypescript();
-  }
-  for (const name of await readdir(source)) {
-    if (/\.(?:ts|txt)$/.test(name)) await cp(join(source, name), join(folder, "src", name.replace(/\.txt$/, ".ts")));
-  }
-}
-
-async function compile(folder: string): Promise<void> {
+/** Writes the types of the package, for CommonJS and for ES modules. */
+async function writeTypes(folder: string): Promise<void> {
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["src"], exclude: [] }));
   const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
-  await promisify(execFile)(process.execPath, [tsc, "-p", folder]);
-  for (const name of ["src", "tsconfig.json", "openapi.json"]) await rm(join(folder, name), { recursive: true });
+  try {
+    await promisify(execFile)(process.execPath, [tsc, "-p", folder]);
+  } catch (error) {
+    throw new Error(`The client does not compile:\n${(error as { stdout?: string }).stdout}`, { cause: error });
+  }
+  for (const file of await readdir(folder, { recursive: true })) {
+    if (file.endsWith(".d.ts") && !file.startsWith("src")) await renameImports(join(folder, file));
+  }
+  await writeFile(join(folder, "index.d.mts"), 'export * from "./index.js";\n');
+  await rm(join(folder, "tsconfig.json"));
+}
+
+/** Makes the imports of a file of types end in `.js`, as every version of TypeScript reads them. */
+async function renameImports(file: string): Promise<void> {
+  const text = await readFile(file, "utf8");
+  await writeFile(file, text.replaceAll(/(from "\.[^"]*)\.ts"/g, '$1.js"'));
+}
+
+/** Writes the program of the package, one file for CommonJS and one for ES modules. */
+async function writePrograms(folder: string): Promise<void> {
+  const common: BuildOptions = {
+    entryPoints: [join(folder, "src/index.ts")],
+    bundle: true,
+    target: "es2022",
+    charset: "utf8",
+    platform: "neutral",
+    // Else it would read the file that `writeTypes` is writing.
+    tsconfigRaw: {},
+  };
+  await build({ ...common, format: "esm", outfile: join(folder, "index.mjs") });
+  await build({ ...common, format: "cjs", outfile: join(folder, "index.js") });
 }
 
 const manifest = (version: string): object => ({
-  name: "hosted-mail-client",
+  name: "@hosted-mail/client",
   version,
-  description: "A typed client for the hosted-mail API",
+  description: "A typed client for the Hosted Mail API",
   license: "MIT",
-  type: "module",
+  keywords: ["email", "mailboxes", "dns", "domains", "api-client"],
+  type: "commonjs",
   sideEffects: false,
   engines: { node: ">=20" },
-  exports: { ".": { types: "./index.d.ts", default: "./index.js" } },
+  main: "./index.js",
+  module: "./index.mjs",
   types: "./index.d.ts",
+  exports: {
+    ".": {
+      import: { types: "./index.d.mts", default: "./index.mjs" },
+      require: { types: "./index.d.ts", default: "./index.js" },
+    },
+    "./package.json": "./package.json",
+  },
+  publishConfig: { access: "public" },
 });
+
+/** Writes the generated sources beside those that are written by hand, where editors and the checks find them. */
+export async function writeSources(folder: string, sources: Record<string, string>): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const [name, text] of Object.entries(sources)) {
+    const file = join(folder, name);
+    if ((await readFile(file, "utf8").catch(() => "")) === text) continue;
+    await writeFile(`${file}.${process.pid}`, text);
+    await rename(`${file}.${process.pid}`, file);
+  }
+}
 
 /**
  * Writes the typed client as a compiled package into `folder`, and replaces the whole folder. Returns false if the
  * folder already has the package of the same sources.
  */
-export async function generateClient(folder: string): Promise<boolean> {
+export async function generateClient(folder: string, api: Api = readApi()): Promise<boolean> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };
-  const document = JSON.stringify(openApiDocument());
-  const hash = await sourceHash(document, version);
+  const sources = generatedSources(api);
+  await writeSources(join(source, "generated"), sources);
+  const hash = await sourceHash(sources, version);
   if ((await readFile(join(folder, stamp), "utf8").catch(() => "")) === hash) return false;
   await mkdir(dirname(folder), { recursive: true });
   const staging = await mkdtemp(`${folder}-`);
   try {
-    // The compiler needs this file to see that the sources are ES modules.
     await writeFile(join(staging, "package.json"), `${JSON.stringify(manifest(version), null, 2)}\n`);
-    await generateSource(document, staging);
-    await compile(staging);
+    await cp(source, join(staging, "src"), { recursive: true });
+    await Promise.all([writeTypes(staging), writePrograms(staging)]);
+    await rm(join(staging, "src"), { recursive: true });
     await cp(join(source, "README.md"), join(staging, "README.md"));
     await cp(join(root, "LICENSE"), join(staging, "LICENSE"));
     await writeFile(join(staging, stamp), hash);
@@ -130,10 +167,4 @@ export async function generateClient(folder: string): Promise<boolean> {
     await rm(staging, { recursive: true, force: true });
   }
   return true;
-}
-
-if (import.meta.main) {
-  readWords("Usage: npm run client\n\nWrites the TypeScript client to dist/client.");
-  const isNew = await generateClient(clientFolder);
-  process.stdout.write(`${clientFolder}${isNew ? "" : " (unchanged)"}\n`);
 }

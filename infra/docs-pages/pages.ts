@@ -13,6 +13,7 @@ export const groups: readonly Group[] = [
       page("quickstart", "Quickstart"),
       page("authentication", "Authentication"),
       page("client", "TypeScript client"),
+      page("cli", "Command line"),
     ],
   },
   {

@@ -14,7 +14,7 @@ const feedback = (isAllowed: boolean): Check => ({
       title: name,
       description: "This feedback is from a smoke test. There is nothing to do.",
     } as const;
-    await api.feedback.submit({ path, body });
+    await api.feedback.submit({ ...path, ...body });
   },
 });
 

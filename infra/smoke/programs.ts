@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { CodeError } from "#client";
 
 import type { Check } from "./run.ts";
 import { Skip, expect, type Scene } from "./scene.ts";
@@ -14,8 +14,8 @@ const readingProgram = "mine = me.get()\nmine.id";
 
 type Envelope = {
   status: string;
-  error?: { code: string; message: string } | null;
-  responses: { function: string; status: string; value?: unknown }[];
+  error?: { code: string; message: string } | undefined;
+  responses: { function: string; status: string }[];
 };
 
 /** Checks the envelope of a program. */
@@ -28,25 +28,34 @@ function checkEnvelope(scene: Scene, envelope: Envelope): void {
 
 /** Deletes, by its name, a tag that an interrupted program left behind. */
 async function removeTags({ api, path, name }: Scene): Promise<void> {
-  const { items } = (await api.tags.list({ path, query: { page_size: 100 } })).data;
+  const { items } = await api.tags.list({ ...path, page_size: 100 });
   for (const { id, name: tagName } of items) {
-    if (tagName === `${name} in a program`) await api.tags.delete({ path: { ...path, tag_id: id } });
+    if (tagName === `${name} in a program`) await api.tags.delete({ ...path, tag_id: id });
   }
 }
 
-async function runProgram(scene: Scene, code: string): Promise<Envelope> {
-  const { data } = await scene.api.code.a2a({ body: { request_id: randomUUID(), session_id: scene.name, code } });
-  return data as Envelope;
+async function runProgram({ api, name }: Scene, code: string): Promise<Envelope> {
+  try {
+    return await api.code(code, { session_id: name });
+  } catch (error) {
+    if (error instanceof CodeError) return error.answer;
+    throw error;
+  }
 }
 
-type McpResult = { isError?: boolean; content: { text: string }[] };
+type McpAnswer = {
+  result?: { isError?: boolean; content: { text: string }[] };
+  error?: { message: string };
+};
 
-async function callTool({ api }: Scene, name: string, code: string): Promise<Envelope> {
-  const { data } = await api.code.mcp({
-    headers: { "MCP-Protocol-Version": "2025-11-25" },
-    body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { code } } },
+async function callTool(scene: Scene, name: string, code: string): Promise<Envelope> {
+  const response = await scene.askAs("/v1/public/mcp", {
+    method: "POST",
+    headers: { "content-type": "application/json", "mcp-protocol-version": "2025-11-25" },
+    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: { code } } }),
   });
-  const { result, error } = data as { result?: McpResult; error?: { message: string } };
+  expect(response.ok, `the answer is ${response.status}`);
+  const { result, error } = (await response.json()) as McpAnswer;
   if (!result) throw new Error(`MCP answered an error: ${error?.message ?? "no message"}`);
   return JSON.parse(result.content[0]?.text ?? "{}") as Envelope;
 }

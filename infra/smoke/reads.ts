@@ -1,8 +1,7 @@
 import type { Check } from "./run.ts";
 import { Skip, expect, errorOf } from "./scene.ts";
 
-type Listed = { data: { total: number } };
-const totalText = ({ data }: Listed): string => `${data.total} in all`;
+const totalText = ({ total }: { total: number }): string => `${total} in all`;
 
 /** The checks of everything that the product shows without a token. */
 const withoutToken: Check[] = [
@@ -58,7 +57,7 @@ const self: Check[] = [
     name: "me.get",
     essential: true,
     run: async ({ api }) => {
-      const { data, response } = await api.me.get();
+      const { data, response } = await api.me.get().withResponse();
       expect(response.headers.has("ratelimit"), "the answer has no RateLimit header");
       return data.is_super_admin ? `${data.id}, a super admin` : data.id;
     },
@@ -67,7 +66,7 @@ const self: Check[] = [
     name: "accounts.list",
     essential: true,
     run: async (scene) => {
-      const { data } = await scene.api.accounts.list({ query: { page_size: 1 } });
+      const data = await scene.api.accounts.list({ page_size: 1 });
       const [first] = data.items;
       if (scene.path.account_id === "" && first) scene.path = { account_id: first.id };
       expect(scene.path.account_id !== "", "the token has no account");
@@ -78,7 +77,7 @@ const self: Check[] = [
     name: "accounts.get",
     essential: true,
     run: async ({ api, path }) => {
-      const { data } = await api.accounts.get({ path });
+      const data = await api.accounts.get(path);
       return `${data.name}, ${data.status}`;
     },
   },
@@ -86,7 +85,7 @@ const self: Check[] = [
     name: "errors: 404 for an unknown account",
     run: async ({ api }) => {
       const path = { account_id: "00000000-0000-4000-8000-00000000dead" };
-      const { status, code } = await errorOf(api.accounts.get({ path }));
+      const { status, code } = await errorOf(api.accounts.get(path));
       expect(status === 404 && code === "not_found", `the answer is ${status} ${code}`);
     },
   },
@@ -94,108 +93,108 @@ const self: Check[] = [
 
 /** The checks of every family of functions. A check needs only the right to view the resources of its family. */
 const families: Check[] = [
-  { name: "workspaces.list", run: async ({ api, path }) => totalText(await api.workspaces.list({ path })) },
-  { name: "domains.list", run: async ({ api, path }) => totalText(await api.domains.list({ path })) },
+  { name: "workspaces.list", run: async ({ api, path }) => totalText(await api.workspaces.list(path)) },
+  { name: "domains.list", run: async ({ api, path }) => totalText(await api.domains.list(path)) },
   {
     name: "dns_records.list",
     run: async ({ api, path }) => {
-      const [domain] = (await api.domains.list({ path, query: { page_size: 1 } })).data.items;
+      const [domain] = (await api.domains.list({ ...path, page_size: 1 })).items;
       if (!domain) throw new Skip("the account has no domain yet");
-      return totalText(await api.dns_records.list({ path, query: { domain: domain.name } }));
+      return totalText(await api.dns_records.list({ ...path, domain: domain.name }));
     },
   },
-  { name: "mailboxes.list", run: async ({ api, path }) => totalText(await api.mailboxes.list({ path })) },
-  { name: "credentials.list", run: async ({ api, path }) => totalText(await api.credentials.list({ path })) },
-  { name: "forwarding.list", run: async ({ api, path }) => totalText(await api.forwarding.list({ path })) },
+  { name: "mailboxes.list", run: async ({ api, path }) => totalText(await api.mailboxes.list(path)) },
+  { name: "credentials.list", run: async ({ api, path }) => totalText(await api.credentials.list(path)) },
+  { name: "forwarding.list", run: async ({ api, path }) => totalText(await api.forwarding.list(path)) },
   {
     name: "limits.get",
-    run: async ({ api, path }) => `${(await api.limits.get({ path })).data.limits.length} limits`,
+    run: async ({ api, path }) => `${(await api.limits.get(path)).limits.length} limits`,
   },
   {
     name: "notices.get",
-    run: async ({ api, path }) => `${(await api.notices.get({ path })).data.recipients.length} recipients`,
+    run: async ({ api, path }) => `${(await api.notices.get(path)).recipients.length} recipients`,
   },
-  { name: "suppressions.list", run: async ({ api, path }) => totalText(await api.suppressions.list({ path })) },
+  { name: "suppressions.list", run: async ({ api, path }) => totalText(await api.suppressions.list(path)) },
   {
     name: "statistics.get",
     run: async ({ api, path }) => {
-      const [domain] = (await api.domains.list({ path, query: { page_size: 1 } })).data.items;
+      const [domain] = (await api.domains.list({ ...path, page_size: 1 })).items;
       if (!domain) throw new Skip("the account has no domain yet");
-      const { data } = await api.statistics.get({ path, query: { domain: domain.name } });
+      const data = await api.statistics.get({ ...path, domain: domain.name });
       expect(data.days.length === 30, `the statistics have ${data.days.length} days, not 30`);
       return `${data.total.sent} mails sent`;
     },
   },
-  { name: "dedicated_ips.list", run: async ({ api, path }) => totalText(await api.dedicated_ips.list({ path })) },
+  { name: "dedicated_ips.list", run: async ({ api, path }) => totalText(await api.dedicated_ips.list(path)) },
   {
     name: "dedicated_ips.available_options",
-    run: async ({ api, path }) => `${(await api.dedicated_ips.available_options({ path })).data.length} options`,
+    run: async ({ api, path }) => `${(await api.dedicated_ips.available_options(path)).length} options`,
   },
   {
     name: "billing.wallet_balance.get",
     run: async ({ api, path }) => {
-      const { data } = await api.billing.wallet_balance.get({ path });
+      const data = await api.billing.wallet_balance.get(path);
       expect(/^-?\d+\.\d\d$/.test(data.balance), `the balance is ${data.balance}`);
     },
   },
   {
     name: "billing.current_plan.get",
-    run: async ({ api, path }) => void (await api.billing.current_plan.get({ path })),
+    run: async ({ api, path }) => void (await api.billing.current_plan.get(path)),
   },
   {
     name: "billing.plans.list",
-    run: async ({ api, path }) => `${(await api.billing.plans.list({ path })).data.plans.length} plans`,
+    run: async ({ api, path }) => `${(await api.billing.plans.list(path)).plans.length} plans`,
   },
   {
     name: "billing.usage.get",
-    run: async ({ api, path }) => `${(await api.billing.usage.get({ path })).data.total} until now`,
+    run: async ({ api, path }) => `${(await api.billing.usage.get(path)).total} until now`,
   },
   {
     name: "billing.transactions.list",
-    run: async ({ api, path }) => totalText(await api.billing.transactions.list({ path })),
+    run: async ({ api, path }) => totalText(await api.billing.transactions.list(path)),
   },
   {
     name: "billing.auto_recharge.get",
     run: async ({ api, path }) => {
-      const { data } = await api.billing.auto_recharge.get({ path });
+      const data = await api.billing.auto_recharge.get(path);
       return `automatic recharges are ${data.state}`;
     },
   },
-  { name: "billing.alerts.get", run: async ({ api, path }) => void (await api.billing.alerts.get({ path })) },
+  { name: "billing.alerts.get", run: async ({ api, path }) => void (await api.billing.alerts.get(path)) },
   {
     name: "billing.payment_method.get",
-    run: async ({ api, path }) => void (await api.billing.payment_method.get({ path })),
+    run: async ({ api, path }) => void (await api.billing.payment_method.get(path)),
   },
-  { name: "billing.invoices.list", run: async ({ api, path }) => totalText(await api.billing.invoices.list({ path })) },
+  { name: "billing.invoices.list", run: async ({ api, path }) => totalText(await api.billing.invoices.list(path)) },
   {
     name: "auth.authorizations.list",
-    run: async ({ api, path }) => `${(await api.auth.authorizations.list({ path })).data.length} grants`,
+    run: async ({ api, path }) => `${(await api.auth.authorizations.list(path)).length} grants`,
   },
-  { name: "auth.groups.list", run: async ({ api, path }) => totalText(await api.auth.groups.list({ path })) },
-  { name: "auth.members.list", run: async ({ api, path }) => totalText(await api.auth.members.list({ path })) },
-  { name: "auth.invitations.list", run: async ({ api, path }) => totalText(await api.auth.invitations.list({ path })) },
+  { name: "auth.groups.list", run: async ({ api, path }) => totalText(await api.auth.groups.list(path)) },
+  { name: "auth.members.list", run: async ({ api, path }) => totalText(await api.auth.members.list(path)) },
+  { name: "auth.invitations.list", run: async ({ api, path }) => totalText(await api.auth.invitations.list(path)) },
   {
     name: "me.permissions",
     run: async ({ api, path: { account_id } }) => {
-      const { data } = await api.me.permissions({ query: { account_id } });
+      const data = await api.me.permissions({ account_id });
       return `${data.capability_keys.length} capabilities`;
     },
   },
   {
     name: "auth.role_assignments.list",
-    run: async ({ api, path }) => `${(await api.auth.role_assignments.list({ path })).data.length} assignments`,
+    run: async ({ api, path }) => `${(await api.auth.role_assignments.list(path)).length} assignments`,
   },
-  { name: "auth.roles.list", run: async ({ api, path }) => totalText(await api.auth.roles.list({ path })) },
+  { name: "auth.roles.list", run: async ({ api, path }) => totalText(await api.auth.roles.list(path)) },
   {
     name: "auth.service_accounts.list",
-    run: async ({ api, path }) => `${(await api.auth.service_accounts.list({ path })).data.length} service accounts`,
+    run: async ({ api, path }) => `${(await api.auth.service_accounts.list(path)).length} service accounts`,
   },
-  { name: "tags.list", run: async ({ api, path }) => totalText(await api.tags.list({ path })) },
-  { name: "audit.list", run: async ({ api, path }) => totalText(await api.audit.list({ path })) },
-  { name: "webhooks.list", run: async ({ api, path }) => totalText(await api.webhooks.list({ path })) },
+  { name: "tags.list", run: async ({ api, path }) => totalText(await api.tags.list(path)) },
+  { name: "audit.list", run: async ({ api, path }) => totalText(await api.audit.list(path)) },
+  { name: "webhooks.list", run: async ({ api, path }) => totalText(await api.webhooks.list(path)) },
   {
     name: "functions.list",
-    run: async ({ api }) => `${(await api.functions.list()).data.functions.length} functions`,
+    run: async ({ api }) => `${(await api.functions.list()).functions.length} functions`,
   },
 ];
 

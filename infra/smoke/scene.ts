@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-import { ApiError, connect, type HostedMail } from "#client";
+import { ApiError, HostedMail } from "#client";
 
 /** Thrown by a check that is not possible here. The message gives the reason. */
 export class Skip extends Error {}
@@ -27,16 +27,13 @@ export class Scene {
   workspaceId: string | undefined;
   domain: string | undefined;
   readonly leftovers: Leftover[] = [];
+  readonly #token: string;
 
   constructor({ url, token, account = "" }: { url: string; token: string; account?: string | undefined }) {
     this.path = { account_id: account };
     this.url = url.replace(/\/+$/, "");
-    this.api = connect({
-      baseUrl: this.url,
-      token,
-      idempotencyKeys: true,
-      fetch: (request) => fetch(request, { signal: AbortSignal.timeout(30_000) }),
-    });
+    this.#token = token;
+    this.api = new HostedMail({ baseUrl: this.url, token });
   }
 
   /** Registers something that was created, for removal at the end of the run, or earlier by the returned function. */
@@ -75,6 +72,13 @@ export class Scene {
   get domainName(): string {
     if (this.domain === undefined) throw new Skip("this run has no domain");
     return this.domain;
+  }
+
+  /** Sends a request with the token, but without the client's functions. */
+  askAs(path: string, init: RequestInit): Promise<Response> {
+    const headers = new Headers(init.headers);
+    headers.set("authorization", `Bearer ${this.#token}`);
+    return this.ask(path, { ...init, headers });
   }
 
   /** Sends a request without the client's functions. */

@@ -13,7 +13,7 @@ const removalMs = 30_000;
 async function deleteWorkspace({ api, path }: Scene, workspace_id: string): Promise<void> {
   for (const until = performance.now() + removalMs; ;) {
     try {
-      await api.workspaces.delete({ path: { ...path, workspace_id } });
+      await api.workspaces.delete({ ...path, workspace_id });
       return;
     } catch (error) {
       const isWaiting = error instanceof ApiError && error.code === "workspace_not_empty";
@@ -30,14 +30,14 @@ const containers: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path, name } = scene;
-      const { id: workspace_id } = (await api.workspaces.add({ path, body: { name } })).data;
+      const { id: workspace_id } = await api.workspaces.add({ ...path, name });
       scene.made(`workspace ${name} (${workspace_id})`, () => deleteWorkspace(scene, workspace_id));
       scene.workspaceId = workspace_id;
       const at = { ...path, workspace_id };
-      const tag = (await api.workspaces.get({ path: at })).response.headers.get("etag") ?? "";
+      const tag = (await api.workspaces.get(at).withResponse()).response.headers.get("etag") ?? "";
       const body = { name: `${name} renamed` };
-      await api.workspaces.update({ path: at, body, headers: { "If-Match": tag } });
-      const stale = api.workspaces.update({ path: at, body: { name }, headers: { "If-Match": tag } });
+      await api.workspaces.update({ ...at, ...body }, { ifMatch: tag });
+      const stale = api.workspaces.update({ ...at, name }, { ifMatch: tag });
       expect((await errorOf(stale)).status === 412, "an old entity tag is accepted");
     },
   },
@@ -47,15 +47,15 @@ const containers: Check[] = [
     run: async (scene) => {
       const { api, path } = scene;
       const name = `hosted-mail-${scene.name}.com`;
-      const { data } = await api.domains.add({ path, body: { name, workspace_id: scene.workspace } });
+      const data = await api.domains.add({ ...path, name, workspace_id: scene.workspace });
       const at = { ...path, domain: name };
-      scene.made(`domain ${name}`, () => api.domains.delete({ path: at }));
+      scene.made(`domain ${name}`, () => api.domains.delete(at));
       scene.domain = name;
       expect(data.nameservers.length === 2, "the domain has fewer than two nameservers");
-      await api.domains.update({ path: at, body: { dmarc_policy: "quarantine" } });
-      const { dmarc_policy } = (await api.domains.get({ path: at })).data;
+      await api.domains.update({ ...at, dmarc_policy: "quarantine" });
+      const { dmarc_policy } = await api.domains.get(at);
       expect(dmarc_policy === "quarantine", "the change is not in the answer");
-      const { verified } = (await api.domains.verify({ path: at })).data;
+      const { verified } = await api.domains.verify(at);
       expect(!verified, "the domain is delegated to us, although nobody delegated it");
     },
   },
@@ -67,14 +67,14 @@ const inDomain: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path, domainName: domain } = scene;
-      const { data } = await api.dns_records.add({ path, body: { domain, name: "smoke", type: "TXT", value: "one" } });
+      const data = await api.dns_records.add({ ...path, domain, name: "smoke", type: "TXT", value: "one" });
       const at = { ...path, record_id: data.id };
-      const remove = scene.made(`DNS record ${data.id}`, () => api.dns_records.delete({ path: at }));
-      const { value } = (await api.dns_records.update({ path: at, body: { value: "two" } })).data;
+      const remove = scene.made(`DNS record ${data.id}`, () => api.dns_records.delete(at));
+      const { value } = await api.dns_records.update({ ...at, value: "two" });
       expect(value === "two", `the record's value is ${value}`);
-      expect((await api.dns_records.get({ path: at })).data.value === "two", "the record is read with another value");
+      expect((await api.dns_records.get(at)).value === "two", "the record is read with another value");
       await remove();
-      const { items } = (await api.dns_records.list({ path, query: { domain, name: "smoke" } })).data;
+      const { items } = await api.dns_records.list({ ...path, domain, name: "smoke" });
       expect(items.length === 0, "the record is still listed");
     },
   },
@@ -84,24 +84,24 @@ const inDomain: Check[] = [
     run: async (scene) => {
       const { api, path, domainName: domain } = scene;
       const person = { local_part: "smoke", first_name: "Smoke", last_name: "Test" };
-      const { id: mailbox, primary_email } = (await api.mailboxes.add({ path, body: { domain, ...person } })).data;
+      const { id: mailbox, primary_email } = await api.mailboxes.add({ ...path, domain, ...person });
       const at = { ...path, mailbox };
-      const remove = scene.made(`mailbox ${primary_email}`, () => api.mailboxes.delete({ path: at }));
-      const { alias } = (await api.mailboxes.aliases.create({ path: at, body: { alias: "smoke-too" } })).data;
-      await api.mailboxes.aliases.delete({ path: { ...at, alias } });
+      const remove = scene.made(`mailbox ${primary_email}`, () => api.mailboxes.delete(at));
+      const { alias } = await api.mailboxes.aliases.create({ ...at, alias: "smoke-too" });
+      await api.mailboxes.aliases.delete({ ...at, alias });
       const phone = { name: "Smoke", protocols: ["imap" as const] };
-      const { id: app_password_id } = (await api.mailboxes.app_passwords.add({ path: at, body: phone })).data;
-      await api.mailboxes.app_passwords.delete({ path: { ...at, app_password_id } });
-      const { total } = (await api.mailboxes.app_passwords.list({ path: at })).data;
+      const { id: app_password_id } = await api.mailboxes.app_passwords.add({ ...at, ...phone });
+      await api.mailboxes.app_passwords.delete({ ...at, app_password_id });
+      const { total } = await api.mailboxes.app_passwords.list(at);
       expect(total === 0, "the app password is still listed");
-      await api.mailboxes.activate({ path: at, body: { active: false } });
-      const { status } = (await api.mailboxes.get({ path: at })).data;
+      await api.mailboxes.activate({ ...at, active: false });
+      const { status } = await api.mailboxes.get(at);
       expect(status === "paused", `the mailbox is ${status}, not paused`);
-      const { sent } = (await api.mailboxes.usage.get({ path: at })).data;
+      const { sent } = await api.mailboxes.usage.get(at);
       expect(sent.length === 30, `the usage has ${sent.length} days, not 30`);
       await revealOnce(scene, mailbox);
       await remove();
-      await expectGone(api.mailboxes.get({ path: at }));
+      await expectGone(api.mailboxes.get(at));
     },
   },
   {
@@ -109,12 +109,9 @@ const inDomain: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path } = scene;
-      const { email, id: suppression } = (await api.suppressions.add({ path, body: { email: "smoke@example.com" } }))
-        .data;
-      const remove = scene.made(`suppression ${email}`, () =>
-        api.suppressions.delete({ path: { ...path, suppression } }),
-      );
-      const { items } = (await api.suppressions.list({ path, query: { email } })).data;
+      const { email, id: suppression } = await api.suppressions.add({ ...path, email: "smoke@example.com" });
+      const remove = scene.made(`suppression ${email}`, () => api.suppressions.delete({ ...path, suppression }));
+      const { items } = await api.suppressions.list({ ...path, email });
       expect(items[0]?.id === suppression, "the suppression is not listed");
       await remove();
     },
@@ -124,10 +121,10 @@ const inDomain: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path } = scene;
-      const { muted } = (await api.notices.get({ path })).data;
-      const restore = scene.made("muted notices", () => api.notices.update({ path, body: { muted } }));
+      const { muted } = await api.notices.get(path);
+      const restore = scene.made("muted notices", () => api.notices.update({ ...path, muted }));
       const body = { muted: ["domain_health" as const] };
-      const changed = (await api.notices.update({ path, body })).data.muted;
+      const changed = (await api.notices.update({ ...path, ...body })).muted;
       expect(changed[0] === "domain_health", "the category is not muted");
       await restore();
     },
@@ -137,12 +134,12 @@ const inDomain: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path, name, domainName: domain } = scene;
-      const { data } = await api.credentials.add({ path, body: { name, generate: true, domain } });
+      const data = await api.credentials.add({ ...path, name, generate: true, domain });
       const at = { ...path, credential_id: data.id };
-      const remove = scene.made(`master password ${data.id}`, () => api.credentials.delete({ path: at }));
+      const remove = scene.made(`master password ${data.id}`, () => api.credentials.delete(at));
       expect((data.generated_secret ?? "").length >= 12, "the answer has no password");
-      await api.credentials.update({ path: at, body: { name: `${name} renamed` } });
-      expect((await api.credentials.get({ path: at })).data.name === `${name} renamed`, "the name is not the new one");
+      await api.credentials.update({ ...at, name: `${name} renamed` });
+      expect((await api.credentials.get(at)).name === `${name} renamed`, "the name is not the new one");
       await remove();
     },
   },
@@ -152,20 +149,15 @@ const inDomain: Check[] = [
     run: async (scene) => {
       const { api, path, domainName: domain } = scene;
       const person = { local_part: "copies", first_name: "Smoke", last_name: "Test" };
-      const { id: mailbox, primary_email } = (await api.mailboxes.add({ path, body: { domain, ...person } })).data;
-      const removeMailbox = scene.made(`mailbox ${primary_email}`, () =>
-        api.mailboxes.delete({ path: { ...path, mailbox } }),
-      );
+      const { id: mailbox, primary_email } = await api.mailboxes.add({ ...path, domain, ...person });
+      const removeMailbox = scene.made(`mailbox ${primary_email}`, () => api.mailboxes.delete({ ...path, mailbox }));
       // The target is a mailbox of the account, so that no stranger gets mail.
-      const { data } = await api.forwarding.add({
-        path,
-        body: { target_email: primary_email, workspace_id: scene.workspace },
-      });
+      const data = await api.forwarding.add({ ...path, target_email: primary_email, workspace_id: scene.workspace });
       const at = { ...path, forwarding_id: data.id };
-      const remove = scene.made(`forwarding rule ${data.id}`, () => api.forwarding.delete({ path: at }));
+      const remove = scene.made(`forwarding rule ${data.id}`, () => api.forwarding.delete(at));
       expect(data.verification_state === "internal", `the rule is ${data.verification_state}, not internal`);
-      await api.forwarding.activate({ path: at, body: { active: false } });
-      expect(!(await api.forwarding.get({ path: at })).data.active, "the rule is still active");
+      await api.forwarding.activate({ ...at, active: false });
+      expect(!(await api.forwarding.get(at)).active, "the rule is still active");
       await remove();
       await removeMailbox();
     },
@@ -176,13 +168,13 @@ async function revealOnce({ api, path }: Scene, mailbox: string): Promise<void> 
   // The run deletes the mailbox afterwards, so its password is of no use outside of this process.
   const at = { ...path, mailbox };
   try {
-    const { password } = (await api.mailboxes.reveal_credentials({ path: at })).data;
+    const { password } = await api.mailboxes.reveal_credentials(at);
     expect(password.length >= 20, "the password is short");
   } catch (error) {
     if (error instanceof ApiError && error.code === "forbidden") return;
     throw error;
   }
-  const { code } = await errorOf(api.mailboxes.reveal_credentials({ path: at }));
+  const { code } = await errorOf(api.mailboxes.reveal_credentials(at));
   expect(code === "secret_already_shown", `the second reveal answers ${code}`);
 }
 
@@ -198,15 +190,15 @@ const accessChecks: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path, name } = scene;
-      const { id: group_id } = (await api.auth.groups.create({ path, body: { name } })).data;
+      const { id: group_id } = await api.auth.groups.create({ ...path, payload: { name } });
       const at = { ...path, group_id };
-      const remove = scene.made(`group ${name} (${group_id})`, () => api.auth.groups.delete({ path: at }));
+      const remove = scene.made(`group ${name} (${group_id})`, () => api.auth.groups.delete(at));
       const member = { subject_id: randomUUID(), subject_type: "user" } as const;
-      await api.auth.groups.members.add({ path: at, body: member });
-      await api.auth.groups.members.remove({ path: { ...at, member_id: member.subject_id } });
+      await api.auth.groups.members.add({ ...at, ...member });
+      await api.auth.groups.members.remove({ ...at, member_id: member.subject_id });
       await grantAndRevoke(scene, group_id);
       await remove();
-      await expectGone(api.auth.groups.get({ path: at }));
+      await expectGone(api.auth.groups.get(at));
     },
   },
   {
@@ -216,13 +208,13 @@ const accessChecks: Check[] = [
       const { api, path } = scene;
       const key = `smoke_${randomUUID().replaceAll("-", "")}`;
       const body = { key, name: scene.name, capability_keys: ["domain.view" as const] };
-      await api.auth.roles.create({ path, body });
+      await api.auth.roles.create({ ...path, ...body });
       const at = { ...path, role: key };
-      const remove = scene.made(`role ${key}`, () => api.auth.roles.delete({ path: at }));
-      const changed = await api.auth.roles.update({ path: at, body: { capability_keys: ["dns.view"] } });
-      expect(changed.data.capability_keys.join() === "dns.view", "the role did not change");
+      const remove = scene.made(`role ${key}`, () => api.auth.roles.delete(at));
+      const changed = await api.auth.roles.update({ ...at, capability_keys: ["dns.view"] });
+      expect(changed.capability_keys.join() === "dns.view", "the role did not change");
       await remove();
-      await expectGone(api.auth.roles.update({ path: at, body: { name: scene.name } }));
+      await expectGone(api.auth.roles.update({ ...at, name: scene.name }));
     },
   },
   {
@@ -235,18 +227,18 @@ const accessChecks: Check[] = [
         `service account ${name}`,
         async () =>
           removeNamed(
-            (await api.auth.service_accounts.list({ path })).data,
+            await api.auth.service_accounts.list(path),
             (one) => one.name === name && one.revoked_at === null,
-            (service_account_id) => api.auth.service_accounts.revoke({ path: { ...path, service_account_id } }),
+            (service_account_id) => api.auth.service_accounts.revoke({ ...path, service_account_id }),
           ),
-        () => api.auth.service_accounts.create({ path, body: { name, expires_at } }),
+        () => api.auth.service_accounts.create({ ...path, name, expires_at }),
       );
-      const { id, token } = made.data;
+      const { id, token } = made;
       const at = { ...path, service_account_id: id };
       const ask = (as: string): Promise<Response> =>
         scene.ask("/v1/public/me", { headers: { authorization: `Bearer ${as}` } });
       expect((await ask(token)).status === 200, "the service account's token is refused");
-      await api.auth.service_accounts.rotate({ path: at, body: { overlap_seconds: 0 } });
+      await api.auth.service_accounts.rotate({ ...at, overlap_seconds: 0 });
       expect((await ask(token)).status === 401, "the old token is accepted after the rotation");
       await remove();
     },
@@ -258,11 +250,11 @@ async function grantAndRevoke({ api, path }: Scene, group: string): Promise<void
   // The narrowest grant possible. If the run stops before it revokes the grant, deleting the group ends the grant.
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const body = { ...subject, grant_kind: "capability", capability_key: "account.view", expires_at } as const;
-  const { id: grant_id } = (await api.auth.authorizations.grant({ path, body })).data;
-  await api.auth.authorizations.revoke({ path: { ...path, grant_id } });
+  const { id: grant_id } = await api.auth.authorizations.grant({ ...path, ...body });
+  await api.auth.authorizations.revoke({ ...path, grant_id });
   const role = { ...subject, role_key: "viewer" } as const;
-  const { id: assignment_id } = (await api.auth.role_assignments.assign({ path, body: role })).data;
-  await api.auth.role_assignments.revoke({ path: { ...path, assignment_id } });
+  const { id: assignment_id } = await api.auth.role_assignments.assign({ ...path, ...role });
+  await api.auth.role_assignments.revoke({ ...path, assignment_id });
 }
 
 const resourceChecks: Check[] = [
@@ -271,10 +263,10 @@ const resourceChecks: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path, name } = scene;
-      const sent = { path, body: { name }, headers: { "Idempotency-Key": randomUUID() } };
-      const { id: tag_id } = (await api.tags.add(sent)).data;
-      const remove = scene.made(`tag ${name} (${tag_id})`, () => api.tags.delete({ path: { ...path, tag_id } }));
-      const again = await api.tags.add(sent);
+      const idempotencyKey = randomUUID();
+      const { id: tag_id } = await api.tags.add({ ...path, name }, { idempotencyKey });
+      const remove = scene.made(`tag ${name} (${tag_id})`, () => api.tags.delete({ ...path, tag_id }));
+      const again = await api.tags.add({ ...path, name }, { idempotencyKey }).withResponse();
       expect(again.data.id === tag_id, "the same key created a second tag");
       expect(again.response.headers.get("idempotency-replayed") === "true", "the repeat has no Idempotency-Replayed");
       await remove();
@@ -291,19 +283,19 @@ const resourceChecks: Check[] = [
         `webhook ${body.url}`,
         async () =>
           removeNamed(
-            (await api.webhooks.list({ path, query: { page_size: 100 } })).data.items,
+            (await api.webhooks.list({ ...path, page_size: 100 })).items,
             ({ url }) => url === body.url,
-            (webhook_id) => api.webhooks.delete({ path: { ...path, webhook_id } }),
+            (webhook_id) => api.webhooks.delete({ ...path, webhook_id }),
           ),
-        () => api.webhooks.add({ path, body }),
+        () => api.webhooks.add({ ...path, ...body }),
       );
-      const { id: webhook_id, secret } = made.data;
+      const { id: webhook_id, secret } = made;
       const at = { ...path, webhook_id };
       expect(secret.startsWith("whsec_"), "the answer has no signing secret");
-      const { status } = (await api.webhooks.update({ path: at, body: { active: false } })).data;
+      const { status } = await api.webhooks.update({ ...at, active: false });
       expect(status === "disabled", `the webhook is ${status}, not disabled`);
       await remove();
-      await expectGone(api.webhooks.get({ path: at }));
+      await expectGone(api.webhooks.get(at));
     },
   },
   {
@@ -311,10 +303,10 @@ const resourceChecks: Check[] = [
     writes: true,
     run: async (scene) => {
       const { api, path, name } = scene;
-      const { id } = (await api.dedicated_ips.add({ path, body: { name, ip_addresses: [someHost] } })).data;
+      const { id } = await api.dedicated_ips.add({ ...path, name, ip_addresses: [someHost] });
       const at = { ...path, dedicated_ip_id: id };
-      const remove = scene.made(`dedicated IP ${name} (${id})`, () => api.dedicated_ips.delete({ path: at }));
-      await api.dedicated_ips.get({ path: at });
+      const remove = scene.made(`dedicated IP ${name} (${id})`, () => api.dedicated_ips.delete(at));
+      await api.dedicated_ips.get(at);
       await remove();
     },
   },

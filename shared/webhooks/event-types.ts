@@ -76,9 +76,11 @@ const kinds: readonly Kind[] = [
   feedbackKind,
 ];
 
-/** An event type, and the capability on the whole account that a reader of its events needs. */
-export type EventType = { type: string } & Pick<Kind, "seenWith">;
+/** An event type, the schema of its data, and the capability on the whole account that a reader of its events needs. */
+export type EventType = { type: string } & Pick<Kind, "seenWith" | "view">;
 
 /** Every event type, by kind. */
 export const eventTypes = (): EventType[] =>
-  kinds.flatMap(({ name, verbs, seenWith }) => verbs.map((verb) => ({ type: `${name}.${verb}`, seenWith })));
+  kinds.flatMap(({ name, verbs, seenWith, view }) =>
+    verbs.map((verb) => ({ type: `${name}.${verb}`, seenWith, view })),
+  );

@@ -1,11 +1,14 @@
 import { randomInt } from "node:crypto";
 
-import { clientFolder, generateClient } from "../../infra/client/generate.ts";
+import { cliFolder, generateCli } from "../../infra/cli/generate.ts";
+import { clientFolder, generateClient, readApi } from "../../infra/client/generate.ts";
 import { startSurroundings } from "./surroundings.ts";
 
 /** One engine and one table for the whole run; every test makes its own account in it. */
 export default async function setup(): Promise<() => Promise<void>> {
   process.env["TEST_SEED"] ??= String(randomInt(1_000_000));
-  await generateClient(clientFolder);
+  const api = readApi();
+  await generateClient(clientFolder, api);
+  await generateCli(cliFolder, api);
   return startSurroundings();
 }

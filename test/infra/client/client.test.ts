@@ -1,155 +1,238 @@
 import { execFile } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { clientFolder, generateClient } from "../../../infra/client/generate.ts";
+import { hasBrowser, openProduct } from "../../browser/browser.ts";
 import { serveProduct } from "../../support/serve-product.ts";
-import { newAccount } from "../../support/world.ts";
+import { newAccount, type Account } from "../../support/world.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 const run = promisify(execFile);
 const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
 
-/** A project of somebody else's, with the package installed. */
+/** Another Node than the one that runs the tests: the one of the system. */
+const otherNode = ["/usr/bin/node", "/usr/local/bin/node"].find((file) => existsSync(file));
+if (otherNode === undefined) process.stdout.write("skips: no second Node to run the client with\n");
+
+/** A project of somebody else's, with the packed package installed. */
 let project: string;
 let installed: string;
+let packed: { name: string; filename: string; files: { path: string }[]; unpackedSize: number };
 
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), "hosted-mail-client-"));
-  installed = join(project, "node_modules/hosted-mail-client");
-  // The global setup has generated it.
-  await cp(clientFolder, installed, { recursive: true });
+  installed = join(project, "node_modules/@hosted-mail/client");
+  const page = readFileSync(join(root, "docs/client.md"), "utf8");
+  const [, command = ""] = /^(npm pack \.\/dist\/client)/m.exec(page) ?? [];
+  // The global setup has generated the package.
+  const packing = await run("sh", ["-c", `${command} --json --offline --pack-destination ${project}`], { cwd: root });
+  [packed] = JSON.parse(packing.stdout);
+  await writeFile(join(project, "package.json"), "{}");
+  const flags = ["--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+  await run("npm", ["install", ...flags, `./${packed.filename}`], { cwd: project });
   await mkdir(join(project, "node_modules/@types"));
   await symlink(join(root, "node_modules/@types/node"), join(project, "node_modules/@types/node"));
 }, 60_000);
 afterAll(() => rm(project, { recursive: true, force: true }));
 
 /** What the compiler says of programs that use the package. */
-async function complaintsOf(...programs: readonly string[]): Promise<string> {
-  await writeFile(join(project, "package.json"), '{"type": "module"}');
-  const names = programs.map((_, index) => `program-${index}.ts`);
-  for (const [index, name] of names.entries()) await writeFile(join(project, name), programs[index] ?? "");
-  const flags = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2023", "--types", "node"];
+async function complaintsOf(programs: Record<string, string>, ...flags: readonly string[]): Promise<string> {
+  for (const [name, text] of Object.entries(programs)) await writeFile(join(project, name), text);
   try {
-    await run(process.execPath, [tsc, ...flags, ...names], { cwd: project });
+    await run(process.execPath, [tsc, "--strict", "--noEmit", ...flags, ...Object.keys(programs)], { cwd: project });
     return "";
   } catch (error) {
     return (error as { stdout: string }).stdout;
   }
 }
 
+const forNode = ["--module", "nodenext", "--target", "es2023", "--types", "node"];
+
 describe("the package", () => {
   test("is not written again as long as what it is made of stays the same", async () => {
-    const before = statSync(join(installed, "index.js")).mtimeMs;
-    expect(await generateClient(installed)).toBe(false);
-    expect(statSync(join(installed, "index.js")).mtimeMs).toBe(before);
+    const before = statSync(join(clientFolder, "index.mjs")).mtimeMs;
+    expect(await generateClient(clientFolder)).toBe(false);
+    expect(statSync(join(clientFolder, "index.mjs")).mtimeMs).toBe(before);
   });
 
   test("could be published: a name, a version, a licence, types, and nothing it depends on", () => {
     const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
-    expect(manifest).toMatchObject({ name: "hosted-mail-client", type: "module", license: "MIT" });
-    expect(manifest.version).toMatch(/^\d+\.\d+\.\d+$/);
+    const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+    expect(manifest).toMatchObject({ name: "@hosted-mail/client", version, license: "MIT", sideEffects: false });
     expect(manifest).not.toHaveProperty("dependencies");
     expect(manifest).not.toHaveProperty("private");
-    for (const file of [manifest.types, manifest.exports["."].default, "README.md", "LICENSE"]) {
-      expect(statSync(join(installed, file)).size).toBeGreaterThan(100);
+    const { import: esm, require: cjs } = manifest.exports["."];
+    for (const file of [...Object.values<string>(esm), ...Object.values<string>(cjs), "README.md", "LICENSE"]) {
+      expect(statSync(join(installed, file)).size, file).toBeGreaterThan(10);
     }
-  });
-
-  test("is made a file by the command that its page says", { timeout: 60_000 }, async () => {
-    const page = readFileSync(join(root, "docs/client.md"), "utf8");
-    const [, command = ""] = /^(npm pack \S+)/m.exec(page) ?? [];
-    expect(page).not.toMatch(/npm (?:pack|publish) (?!\.\/)\w+\//);
-    await mkdir(join(project, "dist"));
-    await symlink(installed, join(project, "dist/client"));
-    const { stdout } = await run("sh", ["-c", `${command} --json --offline`], { cwd: project });
-    const [{ name, files }] = JSON.parse(stdout);
-    expect(name).toBe("hosted-mail-client");
-    expect(files.map(({ path }: { path: string }) => path)).toContain("index.js");
+    expect(packed.name).toBe("@hosted-mail/client");
+    expect(packed.unpackedSize).toBeLessThan(600_000);
+    expect(packed.files.filter(({ path }) => path.endsWith(".ts") && !path.endsWith(".d.ts"))).toEqual([]);
   });
 
   test("knows what goes in and what comes out of a function", { timeout: 60_000 }, async () => {
     const program = `
-      import { ApiError, connect, itemsOf, type Workspace } from "hosted-mail-client";
-      const api = connect({ baseUrl: "https://api.example.com", token: async () => "token" });
-      const path = { account_id: "a" };
-      const { data, response } = await api.workspaces.add({ path, body: { name: "Sales" } });
-      const whole: Workspace = data;
+      import { ApiError, HostedMail, type Mailbox, type MailboxesAddArguments, type Workspace } from "@hosted-mail/client";
+      const client = new HostedMail({ baseUrl: "https://api.example.com", token: async () => "token" });
+      const account_id = "a";
+      const whole: Workspace = await client.workspaces.add({ account_id, name: "Sales" });
+      const { data, response } = await client.workspaces.get({ account_id, workspace_id: whole.id }).withResponse();
       const tag: string | null = response.headers.get("etag");
-      for await (const mailbox of itemsOf((query) => api.mailboxes.list({ path, query }))) mailbox.primary_email.length;
-      await api.auth.service_accounts.rotate({ path: { ...path, service_account_id: "s" }, body: { overlap_seconds: 0 } });
+      const args: MailboxesAddArguments = { account_id, domain: "d", local_part: "l", first_name: "f", last_name: "l" };
+      const mailboxes: Mailbox[] = [await client.mailboxes.add(args, { idempotencyKey: "k" })];
+      for await (const mailbox of client.mailboxes.list({ account_id })) mailboxes.push(mailbox);
+      for await (const one of client.auth.authorizations.list({ account_id })) one.subject_type satisfies string;
+      const page = await client.mailboxes.list({ account_id });
+      const next: number | undefined = (await page.nextPage())?.total;
+      await client.auth.service_accounts.rotate({ account_id, service_account_id: "s", overlap_seconds: 0 });
+      const value: number = (await client.code<number>("1", { dry_run: true })).result.last_value;
+      const event = await client.webhooks.verify("", new Headers(), ["whsec_a", "whsec_b"]);
+      if (event.type === "tag.created") event.data?.name.length;
+      const code = new ApiError(response, {}).code;
+      if (code === "workspace_name_taken") code.length;
       // @ts-expect-error -- the account is missing
-      await api.workspaces.list();
+      await client.workspaces.list();
       // @ts-expect-error -- there is no such member
-      await api.workspaces.add({ path, body: { nmae: "Sales" } });
+      await client.workspaces.add({ account_id, nmae: "Sales" });
       // @ts-expect-error -- there is no such function
-      await api.workspaces.rename({ path });
+      await client.workspaces.rename({ account_id });
       // @ts-expect-error -- a workspace has none
       data.primary_email;
       // @ts-expect-error -- one of a few
-      await api.dns_records.add({ path, body: { domain: "d", name: "@", type: "SPF", value: "v" } });
-      export const all = [whole, tag, new ApiError(response, {}).code];
+      await client.dns_records.add({ account_id, domain: "d", name: "@", type: "SPF", value: "v" });
+      // @ts-expect-error -- there is no such event
+      if (event.type === "tag.renamed") event.id;
+      export const all = [tag, next, value];
     `;
-    expect(await complaintsOf(program)).toBe("");
+    const old = `
+      import client = require("@hosted-mail/client");
+      export const me: Promise<client.IdentityProfile> = new client.HostedMail().me.get();
+    `;
+    expect(await complaintsOf({ "program.mts": program, "program.cts": old }, ...forNode)).toBe("");
+  });
+
+  test("needs nothing of Node: its types are right in a browser's project", { timeout: 60_000 }, async () => {
+    const program = `
+      import { HostedMail } from "@hosted-mail/client";
+      export const name = new HostedMail({ baseUrl: "https://api.example.com" }).me.get().then(({ id }) => id);
+    `;
+    const forBrowsers = ["--module", "es2022", "--moduleResolution", "bundler", "--target", "es2022"];
+    const flags = [...forBrowsers, "--lib", "es2022,dom,dom.iterable", "--types", ""];
+    expect(await complaintsOf({ "browser.ts": program }, ...flags)).toBe("");
+    const text = readFileSync(join(installed, "index.mjs"), "utf8");
+    expect(text).not.toMatch(/\bBuffer\b|\brequire\(|from "node:|^import /m);
   });
 
   test("is used in the documents as it can be used", { timeout: 60_000 }, async () => {
-    const blocks = ["docs/client.md", "infra/client/package/README.md"].map((file) =>
+    const files = ["docs/client.md", "docs/domains.md", "infra/client/package/README.md"];
+    const blocks = files.map((file) =>
       [...readFileSync(join(root, file), "utf8").matchAll(/```ts\n([^]*?)```/g)].map(([, code = ""]) => code),
     );
     for (const found of blocks) expect(found.length).toBeGreaterThan(0);
-    expect(await complaintsOf(...blocks.flat())).toBe("");
+    const programs = blocks.flat().map((code, index) => [`document-${index}.mts`, code]);
+    expect(await complaintsOf(Object.fromEntries(programs), ...forNode)).toBe("");
+  });
+});
+
+describe("the installed package", () => {
+  let account: Account;
+  let product: { base: string; close: () => Promise<void> };
+
+  beforeAll(async () => {
+    account = await newAccount();
+    product = hasBrowser ? await openProduct() : await serveProduct();
+  }, 60_000);
+  afterAll(() => product.close());
+
+  const environment = () => ({
+    HOSTED_MAIL_BASE_URL: `${product.base}/v1/public/`,
+    HOSTED_MAIL_TOKEN: account.owner.token,
   });
 
-  test("calls the API from plain Node", { timeout: 60_000 }, async () => {
-    const account = await newAccount();
-    const { base, close } = await serveProduct();
-    onTestFinished(close);
+  /** The lines that a program prints. */
+  async function printed(node: string, name: string, text: string): Promise<string[]> {
+    await writeFile(join(project, name), text);
+    const { stdout } = await run(node, [name], { cwd: project, env: { ...process.env, ...environment() } });
+    return stdout.trim().split("\n");
+  }
+
+  test("calls the API", { timeout: 60_000 }, async () => {
     const program = `
-      import { ApiError, connect, itemsOf } from "hosted-mail-client";
-      const { BASE, TOKEN, ACCOUNT } = process.env;
-      const path = { account_id: ACCOUNT };
-      const api = connect({ baseUrl: BASE + "/", token: () => TOKEN, idempotencyKeys: true });
+      import { ApiError, CodeError, HostedMail } from "@hosted-mail/client";
+      const client = new HostedMail();
+      const { items: [{ id: account_id }] } = await client.accounts.list();
       const made = [];
-      for (const name of ["One", "Two", "Three"]) made.push((await api.workspaces.add({ path, body: { name } })).data.id);
+      for (const name of ["One", "Two", "Three"]) made.push((await client.workspaces.add({ account_id, name })).id);
       const found = [];
-      const two = (query) => api.workspaces.list({ path, query: { ...query, page_size: 2 } });
-      for await (const { id } of itemsOf(two)) found.push(id);
-      const at = { ...path, workspace_id: made[0] };
-      const tag = (await api.workspaces.get({ path: at })).response.headers.get("etag");
-      const refused = await api.workspaces.add({ path, body: { name: "one" } }).catch((error) => error);
-      const wrong = await api.workspaces.add({ path, body: { name: "" } }).catch((error) => error);
-      const noPath = await api.workspaces.list({ path: { account_id: undefined } }).catch((error) => error);
-      let noUrl;
-      try { connect({}); } catch (error) { noUrl = error; }
-      const unknown = await connect({ baseUrl: BASE }).me.get().catch((error) => error);
+      for await (const { id } of client.workspaces.list({ account_id, page_size: 2 })) found.push(id);
+      const at = { account_id, workspace_id: made[0] };
+      const { response, requestId } = await client.workspaces.get(at).withResponse();
+      const ifMatch = response.headers.get("etag");
+      await client.workspaces.update({ ...at, name: "First" }, { ifMatch });
+      const stale = await client.workspaces.update({ ...at, name: "Second" }, { ifMatch }).catch((error) => error);
+      const refused = await client.workspaces.add({ account_id, name: "first" }).catch((error) => error);
+      const wrong = await client.workspaces.add({ account_id, name: "" }).catch((error) => error);
+      const stranger = await new HostedMail({ token: "sat_no" }).me.get().catch((error) => error);
+      const { result } = await client.code("[one.name for one in accounts.list().items]");
+      const failed = await client.code("me.gett()").catch((error) => error);
+      const csv = await client.audit.list({ account_id }, { headers: { Accept: "text/csv" } });
       console.log(JSON.stringify({
-        found: found.length, first: found[0] === made[0], tag,
-        refused: [refused instanceof ApiError, refused.status, refused.code, typeof refused.requestId, refused.body.conflicts_with === made[0]],
-        wrong: [wrong.code, wrong.message], unknown: unknown.code,
-        left: [noPath.message, noUrl.message],
+        found: made.every((id) => found.includes(id)), requestId: typeof requestId, stale: stale.code,
+        refused: [refused instanceof ApiError, refused.status, refused.code, refused.body.conflicts_with === made[0]],
+        wrong: [wrong.code, wrong.errors.map(({ loc }) => loc.join("."))], stranger: stranger.code,
+        value: result.last_value, failed: [failed instanceof CodeError, failed.line], csv: csv.split("\\n").length > 3,
       }));
     `;
-    await writeFile(join(project, "caller.mjs"), program);
-    const env = { BASE: base, TOKEN: account.owner.token, ACCOUNT: account.id };
-    const { stdout } = await run(process.execPath, ["caller.mjs"], { cwd: project, env });
-    expect(JSON.parse(stdout)).toMatchObject({
-      found: 2,
-      first: true,
-      tag: expect.stringMatching(/^"/),
-      refused: [true, 409, "workspace_name_taken", "string", true],
-      wrong: ["validation_failed", expect.stringContaining("body.name")],
-      unknown: "unauthenticated",
-      left: [
-        "The path parameter account_id of /v1/public/accounts/{account_id}/workspaces is missing.",
-        expect.stringContaining("baseUrl is missing"),
-      ],
+    const [line = ""] = await printed(process.execPath, "caller.mjs", program);
+    expect(JSON.parse(line)).toEqual({
+      found: true,
+      requestId: "string",
+      stale: "precondition_failed",
+      refused: [true, 409, "workspace_name_taken", true],
+      wrong: ["validation_failed", ["body.name"]],
+      stranger: "unauthenticated",
+      value: ["Test account"],
+      failed: [true, 1],
+      csv: true,
     });
+  });
+
+  test.each([
+    ["an ES module", "me.mjs", 'import { HostedMail } from "@hosted-mail/client";'],
+    ["a CommonJS module", "me.cjs", 'const { HostedMail } = require("@hosted-mail/client");'],
+  ])("works in %s, in this Node and another", async (_, name, head) => {
+    const text = `${head}\nnew HostedMail().me.get().then(({ id }) => console.log(id, process.version));`;
+    for (const node of [process.execPath, otherNode ?? process.execPath]) {
+      expect(await printed(node, name, text)).toEqual([expect.stringContaining(account.owner.id)]);
+    }
+  });
+
+  test.skipIf(!hasBrowser)("works in a page of a browser", async () => {
+    const { openPage } = product as Awaited<ReturnType<typeof openProduct>>;
+    const page = await openPage();
+    const module = readFileSync(join(installed, "index.mjs"), "utf8");
+    // A page of the API's own address, without its policy for scripts.
+    await page.route(`${product.base}/page`, (route) => route.fulfill({ contentType: "text/html", body: "<p>here" }));
+    await page.goto(`${product.base}/page`);
+    const name = await page.evaluate(
+      async ({ module, baseUrl, token, account_id }) => {
+        const url = URL.createObjectURL(new Blob([module], { type: "text/javascript" }));
+        const { HostedMail } = await import(url);
+        const client = new HostedMail({ baseUrl, token });
+        const made = await client.tags.add({ account_id, name: "From a browser" });
+        const names = [];
+        for await (const tag of client.tags.list({ account_id })) names.push(tag.name);
+        return `${made.name}: ${names.length}`;
+      },
+      { module, baseUrl: product.base, token: account.owner.token, account_id: account.id },
+    );
+    expect(name).toBe("From a browser: 1");
   });
 });

@@ -1,79 +1,94 @@
 import { describe, expect, test, vi } from "vitest";
 
-import { ApiError } from "../../../infra/client/package/api-error.ts";
-import { itemsOf } from "../../../infra/client/package/items.ts";
+import { ConnectionError } from "../../../infra/client/package/errors.ts";
 import { retrying } from "../../../infra/client/package/retrying.ts";
 
 type Reply = number | Error;
 
-/** A server that answers one after the other, and says what came. */
-function serverOf(replies: Reply[], retryAfter = "0") {
-  const bodies: string[] = [];
-  const fetch = async (request: Request): Promise<Response> => {
-    bodies.push(await request.text());
-    const reply = replies.shift() ?? 200;
+/** Sends to a server that answers one after the other, and counts what came. */
+function serverOf(replies: readonly Reply[], retryAfter = "0") {
+  const left = [...replies];
+  let times = 0;
+  const send = async () => {
+    times += 1;
+    const reply = left.shift() ?? 200;
     if (reply instanceof Error) throw reply;
-    return new Response("{}", { status: reply, headers: reply === 200 ? {} : { "retry-after": retryAfter } });
+    const headers = reply === 200 ? {} : { "retry-after": retryAfter };
+    return { response: new Response("{}", { status: reply, headers }) };
   };
-  return { bodies, ask: retrying(fetch, { retries: 2, longestWaitMs: 1000 }) };
+  const ask = async (isSafeToRepeat: boolean, signal?: AbortSignal) =>
+    (await retrying(send, { retries: 2, longestWaitMs: 1000, isSafeToRepeat, signal })).response.status;
+  return { ask, sent: () => times };
 }
 
-const get = () => new Request("http://127.0.0.1/");
-const post = (headers: Record<string, string> = {}) =>
-  new Request("http://127.0.0.1/", { method: "POST", body: "{}", headers });
-const withKey = () => post({ "Idempotency-Key": "one" });
-
-const gone = new TypeError("fetch failed");
+const gone = new ConnectionError("no answer", {});
+const soon = (): string => new Date(Date.now() + 400).toUTCString();
 
 describe("what is sent again", () => {
   test.each([
-    ["a GET that is refused for now", get, [429, 503], 200, 3],
-    ["a POST that did nothing as there were too many", post, [429], 200, 2],
-    ["a POST with a key", withKey, [503], 200, 2],
-    ["a POST with a key whose first request found no answer, and still runs", withKey, [gone, 409], 200, 3],
-    ["a POST with a key that something on the way gave up", withKey, [502, 504], 200, 3],
-  ] as const)("%s", async (_, request, replies: readonly Reply[], status, times) => {
-    const { ask, bodies } = serverOf([...replies]);
-    expect((await ask(request())).status).toBe(status);
-    expect(bodies).toHaveLength(times);
-    expect(new Set(bodies).size).toBe(1);
+    ["a GET or a POST with a key that is refused for now", true, [429, 503], 3],
+    ["a request without a key that did nothing as there were too many", false, [429], 2],
+    ["a POST with a key whose first request found no answer, and still runs", true, [gone, 409], 3],
+    ["a POST with a key that something on the way gave up", true, [502, 504], 3],
+  ] as const)("%s", async (_, isSafe, replies, times) => {
+    const { ask, sent } = serverOf(replies);
+    expect(await ask(isSafe)).toBe(200);
+    expect(sent()).toBe(times);
   });
 
-  test("a GET that found no answer", async () => {
-    const { ask, bodies } = serverOf([new TypeError("fetch failed")]);
-    expect((await ask(get())).status).toBe(200);
-    expect(bodies).toHaveLength(2);
+  test("what is told to come back at a date", async () => {
+    const { ask, sent } = serverOf([429], soon());
+    expect(await ask(false)).toBe(200);
+    expect(sent()).toBe(2);
   });
 });
 
 describe("what is not", () => {
   test.each([
-    ["a POST without a key, of which nobody knows what it did", post, 503],
-    ["a POST without a key that meets another", post, 409],
-    ["what is refused for good", get, 404],
-    ["a failure of ours", get, 500],
-  ] as const)("%s", async (_, request, status) => {
-    const { ask, bodies } = serverOf([status]);
-    expect((await ask(request())).status).toBe(status);
-    expect(bodies).toHaveLength(1);
+    ["a PATCH without a key, of which nobody knows what it did", false, 503],
+    ["a PATCH without a key that meets another", false, 409],
+    ["what is refused for good", true, 404],
+    ["a failure of ours", true, 500],
+  ] as const)("%s", async (_, isSafe, status) => {
+    const { ask, sent } = serverOf([status]);
+    expect(await ask(isSafe)).toBe(status);
+    expect(sent()).toBe(1);
   });
 
-  test("a POST without a key that found no answer", async () => {
-    const { ask, bodies } = serverOf([new TypeError("fetch failed")]);
-    await expect(ask(post())).rejects.toThrow("fetch failed");
-    expect(bodies).toHaveLength(1);
+  test("a PATCH without a key that found no answer", async () => {
+    const { ask, sent } = serverOf([gone]);
+    await expect(ask(false)).rejects.toBe(gone);
+    expect(sent()).toBe(1);
   });
 
-  test("what would have to wait for longer than one wants to", async () => {
-    const { ask, bodies } = serverOf([429], "60");
-    expect((await ask(get())).status).toBe(429);
-    expect(bodies).toHaveLength(1);
+  test("what failed for another reason than the connection", async () => {
+    const { ask, sent } = serverOf([new TypeError("no token")]);
+    await expect(ask(true)).rejects.toThrow("no token");
+    expect(sent()).toBe(1);
   });
+
+  test.each(["60", new Date(Date.now() + 60_000).toUTCString()])(
+    "what would have to wait for longer than one wants to: %s",
+    async (retryAfter) => {
+      const { ask, sent } = serverOf([429], retryAfter);
+      expect(await ask(true)).toBe(429);
+      expect(sent()).toBe(1);
+    },
+  );
 
   test("what was tried often enough: the last answer is the answer", async () => {
-    const { ask, bodies } = serverOf([503, 503, 503, 200]);
-    expect((await ask(get())).status).toBe(503);
-    expect(bodies).toHaveLength(3);
+    const { ask, sent } = serverOf([503, 503, 503, 200]);
+    expect(await ask(true)).toBe(503);
+    expect(sent()).toBe(3);
+  });
+
+  test("what is aborted while it waits", async () => {
+    const { ask, sent } = serverOf([429], "1");
+    const stopping = new AbortController();
+    const asked = ask(true, stopping.signal);
+    stopping.abort(new Error("enough"));
+    await expect(asked).rejects.toThrow("enough");
+    expect(sent()).toBe(1);
   });
 });
 
@@ -84,12 +99,12 @@ test("no wait is longer than the longest wait, with and without Retry-After", as
     done();
   }) as typeof setTimeout);
   vi.spyOn(Math, "random").mockReturnValue(1);
+  const rules = { retries: 6, longestWaitMs: 1_500, isSafeToRepeat: true, signal: undefined };
   for (const retryAfter of ["1", undefined]) {
     const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
-    const answer = async () => new Response("{}", { status: 429, headers });
-    await retrying(answer, { retries: 6, longestWaitMs: 1_500 })(get());
+    await retrying(async () => ({ response: new Response("{}", { status: 429, headers }) }), rules);
   }
-  await retrying(() => Promise.reject(gone), { retries: 6, longestWaitMs: 1_500 })(get()).catch(() => undefined);
+  await retrying(() => Promise.reject(gone), rules).catch(() => undefined);
   timer.mockRestore();
   vi.restoreAllMocks();
   expect(waits).toHaveLength(18);
@@ -98,30 +113,7 @@ test("no wait is longer than the longest wait, with and without Retry-After", as
 
 test("a conflict that waiting does not mend is the answer at once", async () => {
   let times = 0;
-  const ask = retrying(async () => new Response("{}", { status: (times += 1) > 0 ? 409 : 200 }), {
-    retries: 2,
-    longestWaitMs: 1000,
-  });
-  expect((await ask(withKey())).status).toBe(409);
+  const send = async () => ({ response: new Response("{}", { status: (times += 1) > 0 ? 409 : 200 }) });
+  await retrying(send, { retries: 2, longestWaitMs: 1000, isSafeToRepeat: true, signal: undefined });
   expect(times).toBe(1);
-});
-
-test("an error tells the key that its request had, to send it again with", () => {
-  const { idempotencyKey } = new ApiError(new Response("{}", { status: 409 }), {}, withKey());
-  expect(idempotencyKey).toBe("one");
-});
-
-test("a list is read as far as it is asked for, and ends where it ends", async () => {
-  const asked: number[] = [];
-  const list = async ({ page, page_size }: { page: number; page_size: number }) => {
-    asked.push(page);
-    const items = Array.from({ length: Math.min(page_size, 250 - (page - 1) * page_size) }, (_, index) => index);
-    return { data: { items, total: 250 } };
-  };
-  let count = 0;
-  for await (const _ of itemsOf(list)) if (++count === 150) break;
-  expect(asked).toEqual([1, 2]);
-  count = 0;
-  for await (const _ of itemsOf(list)) count++;
-  expect([count, asked.length]).toEqual([250, 5]);
 });

@@ -1,0 +1,180 @@
+import { type ApiFunction, type Document, functionsOf, type Schema, typeImport } from "../client/emit.ts";
+
+/** One argument of a command: a word at its place, or an option. */
+export type ArgumentSpec = {
+  /** The argument's name in the API, such as `local_part`. */
+  name: string;
+  kind: "text" | "number" | "boolean" | "json";
+  isRequired: boolean;
+  /** Whether the option can be repeated. */
+  isList: boolean;
+  isNullable: boolean;
+  choices?: string[];
+  description: string;
+};
+
+/** A function of the API as a command. */
+export type CommandSpec = {
+  /** The dotted name, such as `mailboxes.add`. */
+  name: string;
+  summary: string;
+  description: string;
+  /** Whether the command takes the account from `--account`. */
+  inAccount: boolean;
+  words: ArgumentSpec[];
+  options: ArgumentSpec[];
+  /** Whether the function takes its body as the argument `payload`. */
+  hasPayload: boolean;
+  list?: { member: string; isPaged: boolean; columns: string[] };
+  example: string;
+};
+
+/** A group of commands, such as `mailboxes`. */
+export type GroupSpec = { name: string; description: string };
+
+type Schemas = Record<string, Schema>;
+type Described = Schema & { examples?: unknown[] };
+
+const resolved = (schema: Schema, schemas: Schemas): Described =>
+  schema.$ref === undefined ? schema : { ...schemas[schema.$ref.slice(schema.$ref.lastIndexOf("/") + 1)], ...schema };
+
+/** A schema without the alternative null, and whether it had that. */
+function nonNull(schema: Described): { schema: Described; isNullable: boolean } {
+  const options = schema.anyOf ?? schema.oneOf;
+  if (options) {
+    const others = options.filter(({ type }) => type !== "null");
+    const list = others.find(({ type }) => type === "array");
+    const [only = {}] = list ? [list] : others;
+    return {
+      schema: others.length === 1 || list ? { ...schema, ...only } : {},
+      isNullable: others.length < options.length,
+    };
+  }
+  if (!Array.isArray(schema.type)) return { schema, isNullable: false };
+  const types = schema.type.filter((type) => type !== "null");
+  const [type = "string"] = types;
+  return {
+    schema: { ...schema, type: types.includes("string") ? "string" : type },
+    isNullable: types.length < schema.type.length,
+  };
+}
+
+function kindOf({ type, enum: choices }: Schema): ArgumentSpec["kind"] {
+  if (type === "integer" || type === "number") return "number";
+  if (type === "boolean") return "boolean";
+  return type === "string" || choices ? "text" : "json";
+}
+
+function argumentOf(name: string, given: Schema, isRequired: boolean, schemas: Schemas): ArgumentSpec {
+  const { schema, isNullable } = nonNull(resolved(given, schemas));
+  const isList = schema.type === "array";
+  const item = isList ? nonNull(resolved(schema.items ?? {}, schemas)).schema : schema;
+  const choices = item.enum?.map(String) ?? (typeof item.const === "string" ? [item.const] : undefined);
+  const fallback = schema.default === undefined || isRequired ? "" : ` Default: ${JSON.stringify(schema.default)}.`;
+  return {
+    name,
+    kind: item.const === undefined ? kindOf(item) : "text",
+    isRequired,
+    isList,
+    isNullable,
+    ...(choices ? { choices } : {}),
+    description: (given.description ?? schema.description ?? "") + fallback,
+  };
+}
+
+/** Words for the examples of help texts, by the name of an argument. */
+const sampleWords: Record<string, string> = {
+  domain: "example.com",
+  email: "ann@example.com",
+  mailbox: "ann@example.com",
+  local_part: "ann",
+  first_name: "Ann",
+  last_name: "Lee",
+  name: "Sales",
+  alias: "info",
+};
+
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+function sampleOf({ name, choices, kind }: ArgumentSpec, schema: Described | undefined): string {
+  const known = sampleWords[name];
+  if (known !== undefined) return known;
+  const [example] = schema?.examples ?? [];
+  if (example !== undefined && schema?.type !== "array")
+    return typeof example === "string" ? example : JSON.stringify(example);
+  const [choice] = choices ?? [];
+  if (choice !== undefined) return choice;
+  if (kind === "number") return "1";
+  if (kind === "json") return "@file.json";
+  return name.toUpperCase();
+}
+
+export const flagOf = (name: string): string => `--${name.replaceAll(/[._]/g, "-")}`;
+
+/** The command as one types it, with what it needs. */
+function exampleOf(
+  spec: Omit<CommandSpec, "example">,
+  members: Record<string, Schema>,
+  whole: Record<string, unknown>,
+): string {
+  const words = spec.words.map((one) => quoted(sampleOf(one, undefined)));
+  const options = spec.options
+    .filter(({ name, isRequired }) => isRequired || name in whole)
+    .map((one) => {
+      const given = whole[one.name];
+      if (one.kind === "boolean") return given === false ? `${flagOf(one.name)} false` : flagOf(one.name);
+      const text = given === undefined ? sampleOf(one, members[one.name]) : given;
+      return `${flagOf(one.name)} ${quoted(typeof text === "string" ? text : JSON.stringify(Array.isArray(text) ? text[0] : text))}`;
+    });
+  return [`hosted-mail ${spec.name.replaceAll(".", " ").replaceAll("_", "-")}`, ...words, ...options].join(" ");
+}
+
+/** The members of a list's items that fit into a table. */
+function columnsOf(item: Schema, schemas: Schemas): string[] {
+  const { properties = {} } = resolved(item, schemas);
+  const isPlain = (schema: Schema): boolean =>
+    ["text", "number", "boolean"].includes(kindOf(nonNull(resolved(schema, schemas)).schema));
+  const names = Object.keys(properties).filter((name) => isPlain(properties[name] ?? {}));
+  return [...names.filter((name) => !/(?:^|_)id$/.test(name)).slice(0, 5), ...(names.includes("id") ? ["id"] : [])];
+}
+
+function commandOf(fn: ApiFunction, schemas: Schemas): CommandSpec {
+  const body: Described = fn.body ? resolved({ $ref: fn.body.schema }, schemas) : {};
+  const members = body.properties ?? {};
+  const isFromPages = (name: string): boolean => fn.items !== undefined && (name === "page" || name === "page_size");
+  const query = fn.parameters.filter((one) => one.in === "query" && !isFromPages(one.name));
+  const path = fn.parameters.filter((one) => one.in === "path" && one.name !== "account_id");
+  const notes = fn.description.split("\n\n").filter((text) => !/^(?:Rate limit|Code mode|An extension)/.test(text));
+  const spec = {
+    name: fn.name,
+    summary: fn.summary,
+    description: notes.join("\n\n"),
+    inAccount: fn.parameters.some((one) => one.in === "path" && one.name === "account_id"),
+    words: path.map(({ name, schema }) => argumentOf(name, schema, true, schemas)),
+    options: [
+      ...query.map(({ name, schema, required = false }) => argumentOf(name, schema, required, schemas)),
+      ...Object.entries(members).map(([name, schema]) =>
+        argumentOf(name, schema, body.required?.includes(name) ?? false, schemas),
+      ),
+    ],
+    hasPayload: fn.body?.as === "payload",
+    ...(fn.items
+      ? { list: { member: fn.items.member, isPaged: fn.items.isPaged, columns: columnsOf(fn.items.schema, schemas) } }
+      : {}),
+  };
+  const [whole = {}] = (body.examples ?? []) as Record<string, unknown>[];
+  return { ...spec, example: exampleOf(spec, members, whole) };
+}
+
+/** The source of the commands: a table from which the program makes its commands. */
+export function commandsSource(document: Document, isPayload: (name: string) => boolean): string {
+  const { schemas } = document.components;
+  const commands = functionsOf(document, isPayload).map((fn) => commandOf(fn, schemas));
+  const groups: GroupSpec[] = document.tags.map(({ name, description }) => ({ name, description }));
+  return [
+    "// Generated from the OpenAPI document by `npm run client`.",
+    `${typeImport(["CommandSpec", "GroupSpec"], "../../emit.ts")}\n`,
+    `export const commandSpecs: CommandSpec[] = [\n${commands.map((one) => `  ${JSON.stringify(one)},`).join("\n")}\n];\n`,
+    `export const groupSpecs: GroupSpec[] = ${JSON.stringify(groups)};\n`,
+  ].join("\n");
+}

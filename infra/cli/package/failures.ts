@@ -1,0 +1,67 @@
+import { ApiError, ConnectionError, HostedMailError } from "../../client/package/index.ts";
+
+/** The exit codes. `docs/cli.md` lists them. */
+export const exitCodes = { ok: 0, failed: 1, usage: 2, notLoggedIn: 3, noAnswer: 4, stopped: 130 } as const;
+
+/** A failure that the command found itself. Its message is one line that says what to do. */
+export class Failure extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode: number = exitCodes.usage) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** What to do about an error, by its code. */
+function adviceOf({ code, body, retryAfterSeconds }: ApiError): string {
+  const { required_capability: capability } = (body ?? {}) as { required_capability?: string };
+  switch (code) {
+    case "unauthenticated":
+    case "token_expired":
+    case "token_revoked":
+      return "Log in again: hosted-mail login";
+    case "forbidden":
+      return capability === undefined ? "Ask an owner of the account for access." : `Ask an owner for ${capability}.`;
+    case "rate_limited":
+      return `Try again in ${Math.ceil(retryAfterSeconds ?? 60)} seconds.`;
+    case "busy":
+    case "upstream_unavailable":
+      return "Try again in a minute.";
+    default:
+      return "";
+  }
+}
+
+/** The places of a 422 as one types them: `--local-part` for `body.local_part`. */
+const placesOf = ({ errors }: ApiError): string =>
+  errors
+    .map(({ loc, msg }) => {
+      const [part, name = "", ...inside] = loc.map(String);
+      const isOption = part === "body" || part === "query";
+      return `${isOption ? `--${name.replaceAll("_", "-")}` : name}${inside.map((one) => `.${one}`).join("")}: ${msg}`;
+    })
+    .join("; ");
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
+
+/** An error as one plain line, with what to do, and the exit code. */
+export function explain(error: unknown): { line: string; exitCode: number } {
+  if (error instanceof Failure) return { line: oneLine(error.message), exitCode: error.exitCode };
+  if (error instanceof ApiError) {
+    const message = error.errors.length > 0 ? `${error.code}: ${placesOf(error)}` : error.message.replace(/^\d+ /, "");
+    const id = error.errors.length > 0 && error.requestId !== undefined ? ` (request ${error.requestId})` : "";
+    const isToken = error.status === 401;
+    return {
+      line: oneLine(`${message}${id} ${adviceOf(error)}`),
+      exitCode: isToken ? exitCodes.notLoggedIn : exitCodes.failed,
+    };
+  }
+  if (error instanceof ConnectionError) {
+    return { line: oneLine(`${error.message} Check --base-url and the network.`), exitCode: exitCodes.noAnswer };
+  }
+  if (error instanceof HostedMailError || error instanceof TypeError) {
+    return { line: oneLine(error.message), exitCode: error instanceof TypeError ? exitCodes.usage : exitCodes.failed };
+  }
+  return { line: oneLine(error instanceof Error ? error.message : String(error)), exitCode: exitCodes.failed };
+}

@@ -1,0 +1,98 @@
+import { type Command, Option } from "commander";
+
+import type { ApiPromise, HostedMail, List } from "../../client/package/index.ts";
+import { type ArgumentSpec, type CommandSpec, flagOf } from "../emit.ts";
+import { Failure } from "./failures.ts";
+import { formOf, printAnswer, printList } from "./output.ts";
+import { accountFor, clientFor, type GlobalOptions } from "./session.ts";
+import { nullValue, optionValue, placeholderOf } from "./values.ts";
+
+type Method = (args: Record<string, unknown>) => ApiPromise<unknown> | List<unknown, unknown>;
+
+/** The client's method of this name, such as `mailboxes.add`. */
+export function methodOf(client: HostedMail, name: string): Method {
+  const method = name.split(".").reduce<unknown>((at, word) => (at as Record<string, unknown>)[word], client);
+  return method as Method;
+}
+
+/** Adds the options that every command has. */
+export function addGlobalOptions(command: Command): Command {
+  return command
+    .optionsGroup("Options of every command:")
+    .option("--account <id>", "the account; by default the one of `accounts use`, or your only one")
+    .option("--base-url <url>", "the address of the API (HOSTED_MAIL_BASE_URL)")
+    .option("--profile <name>", "the profile (HOSTED_MAIL_PROFILE)")
+    .option("--json", "print one JSON document; the default without a terminal")
+    .option("--jsonl", "print one line of JSON for each item of a list");
+}
+
+function addOption(command: Command, spec: ArgumentSpec): void {
+  const flag = flagOf(spec.name);
+  const repeated = spec.isList ? " Can be repeated." : "";
+  const placeholder = spec.kind === "boolean" ? "[true|false]" : `<${placeholderOf(spec)}>`;
+  const option = new Option(`${flag} ${placeholder}`, `${spec.description}${repeated}`);
+  if (spec.choices) option.argChoices = spec.choices;
+  if (spec.kind === "boolean") option.preset("true");
+  option.argParser((text: string, before: unknown) => optionValue(spec, text, before)).attributeName = () => spec.name;
+  if (spec.isRequired) option.makeOptionMandatory();
+  command.addOption(option);
+  if (spec.kind !== "boolean") return;
+  const no = new Option(`--no-${flag.slice(2)}`).hideHelp();
+  no.attributeName = () => spec.name;
+  command.addOption(no);
+}
+
+/** At most `limit` items. */
+async function* first(items: AsyncIterable<unknown>, limit: number): AsyncGenerator<unknown, void> {
+  let left = limit;
+  if (left <= 0) return;
+  for await (const item of items) {
+    yield item;
+    left -= 1;
+    if (left <= 0) return;
+  }
+}
+
+function limitOf(text: string | undefined): number {
+  const limit = text === undefined ? Number.POSITIVE_INFINITY : Number(text);
+  if (Number.isNaN(limit) || limit < 1) throw new Failure("--limit is a number from 1.");
+  return limit;
+}
+
+/** The arguments of the function: the words, the options, and the account. */
+async function argumentsOf(
+  spec: CommandSpec,
+  words: readonly string[],
+  options: GlobalOptions & Record<string, unknown>,
+  client: HostedMail,
+) {
+  const path = Object.fromEntries(spec.words.map(({ name }, index) => [name, words[index]]));
+  const given = spec.options
+    .filter(({ name }) => options[name] !== undefined)
+    .map(({ name }) => [name, options[name] === nullValue ? null : options[name]]);
+  const rest = Object.fromEntries(given) as Record<string, unknown>;
+  const account = spec.inAccount ? { account_id: await accountFor(options, client) } : {};
+  return { ...account, ...path, ...(spec.hasPayload ? { payload: rest } : rest) };
+}
+
+/** Makes a command that calls one function and prints its answer. */
+export function addFunction(parent: Command, spec: CommandSpec): Command {
+  const word = spec.name.slice(spec.name.lastIndexOf(".") + 1).replaceAll("_", "-");
+  const command = parent.command(word).summary(spec.summary).description(`${spec.summary}\n\n${spec.description}`);
+  for (const { name, description } of spec.words) command.argument(`<${name.replaceAll("_", "-")}>`, description);
+  for (const option of spec.options) addOption(command, option);
+  if (spec.list) command.option("--limit <number>", "print at most so many items; by default all");
+  addGlobalOptions(command).addHelpText("after", `\nExample:\n  ${spec.example}`);
+  return command.action(async (...inputs: unknown[]) => {
+    const options = command.optsWithGlobals<GlobalOptions & Record<string, unknown>>();
+    const words = inputs.slice(0, spec.words.length) as string[];
+    const limit = limitOf(options["limit"] as string | undefined);
+    const client = clientFor(options);
+    const args = await argumentsOf(spec, words, options, client);
+    const pages = spec.list?.isPaged && limit < 100 ? { page_size: limit } : {};
+    const answer = methodOf(client, spec.name)({ ...args, ...pages });
+    const form = formOf(options);
+    if (spec.list) await printList(first(answer as List<unknown, unknown>, limit), spec, form);
+    else printAnswer(await answer, form);
+  });
+}

@@ -1,0 +1,175 @@
+import { readFileSync, writeFileSync } from "node:fs";
+
+import { parse } from "csv-parse/sync";
+import { stringify } from "csv-stringify/sync";
+
+import { ApiError, type HostedMail } from "../../client/package/index.ts";
+import { exitCodes, Failure } from "./failures.ts";
+import { progressBar } from "./output.ts";
+
+/** One row of the file: a mailbox, and why it could not be created. */
+type PersonRow = {
+  line: number;
+  cells: Record<string, string>;
+  email: string;
+  domain: string;
+  failure?: { code: string; message: string };
+};
+
+/** What an import did. */
+export type ImportReport = { created: number; existed: number; failed: number; report: string | null };
+
+const largestBulk = 100;
+
+const requiredColumns = ["email", "first_name", "last_name"] as const;
+
+type Parsed = { info: { lines: number }; record: Record<string, string> };
+
+/** The names of columns as the API writes them: `First name` is `first_name`. */
+const columnNames = (names: string[]): string[] =>
+  names.map((name) => name.trim().toLowerCase().replaceAll(/[ -]+/g, "_"));
+
+function parseFile(file: string): Parsed[] {
+  const options = { columns: columnNames, bom: true, trim: true, skip_empty_lines: true, info: true } as const;
+  try {
+    return parse<Parsed>(readFileSync(file, "utf8"), options);
+  } catch (error) {
+    throw new Failure(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** Reads the rows of a CSV file with a head. Throws a `Failure` that names what is missing. */
+function readRows(file: string): PersonRow[] {
+  const records = parseFile(file);
+  const missing = requiredColumns.filter((name) => records[0] && !(name in records[0].record));
+  if (missing.length > 0)
+    throw new Failure(`${file} needs the columns ${requiredColumns.join(", ")}. Missing: ${missing.join(", ")}.`);
+  const seen = new Set<string>();
+  return records.map(({ info, record }) => {
+    const email = (record["email"] ?? "").toLowerCase();
+    const [, domain = ""] = /^[^@\s]+@([^@\s]+)$/.exec(email) ?? [];
+    const row: PersonRow = { line: info.lines, cells: record, email, domain };
+    if (domain === "") row.failure = { code: "invalid_email", message: "The e-mail address is not valid." };
+    else if (seen.has(email))
+      row.failure = { code: "duplicate_in_file", message: "An earlier row has the same address." };
+    seen.add(email);
+    return row;
+  });
+}
+
+/** The addresses that a domain has already, such as from an earlier run. Undefined if the account has no such domain. */
+async function presentAddresses(
+  client: HostedMail,
+  account_id: string,
+  domain: string,
+): Promise<Set<string> | undefined> {
+  try {
+    await client.domains.get({ account_id, domain });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined;
+    throw error;
+  }
+  const found = new Set<string>();
+  for await (const { primary_email } of client.mailboxes.list({ account_id, domain })) found.add(primary_email);
+  return found;
+}
+
+const itemOf = ({ email, cells }: PersonRow) => ({
+  local_part: email.slice(0, email.indexOf("@")),
+  first_name: cells["first_name"] ?? "",
+  last_name: cells["last_name"] ?? "",
+  ...(cells["quota_allowed"] ? { quota_allowed: Number(cells["quota_allowed"]) } : {}),
+});
+
+/** Creates up to 100 mailboxes of a domain. Returns the rows that were not tried for lack of time. */
+async function createSome(client: HostedMail, account_id: string, rows: readonly PersonRow[]): Promise<PersonRow[]> {
+  const [{ domain } = { domain: "" }] = rows;
+  const { failed } = await client.mailboxes.bulk(
+    { account_id, domain, items: rows.map(itemOf) },
+    { timeoutMs: 60_000 },
+  );
+  const again: PersonRow[] = [];
+  for (const { index, code, message } of failed) {
+    const row = rows[index];
+    if (row && code === "not_attempted") again.push(row);
+    else if (row) row.failure = { code, message };
+  }
+  return again;
+}
+
+/** Creates the mailboxes of one domain. A refusal of the whole domain is the failure of each of its rows. */
+async function createAll(
+  client: HostedMail,
+  account_id: string,
+  rows: readonly PersonRow[],
+  onDone: (count: number) => void,
+) {
+  let left = [...rows];
+  while (left.length > 0) {
+    const some = left.slice(0, largestBulk);
+    try {
+      const again = await createSome(client, account_id, some);
+      left = [...again, ...left.slice(some.length)];
+      onDone(some.length - again.length);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status === 401 || error.status === 429 || error.status >= 500)
+        throw error;
+      for (const row of some) row.failure = { code: error.code, message: error.message };
+      left = left.slice(some.length);
+      onDone(some.length);
+    }
+  }
+}
+
+/** Writes the rows that failed, with their reasons, in a form that can be imported again. */
+function writeReport(file: string, failed: readonly PersonRow[]): void {
+  const rows = failed.map(({ cells, failure }) => ({ ...cells, error_code: failure?.code, error: failure?.message }));
+  writeFileSync(file, stringify(rows, { header: true, escape_formulas: true }));
+}
+
+/**
+ * Creates the mailboxes of a CSV file, 100 in a request. A mailbox that exists is passed over, so that the command can
+ * be run again after an interruption. The rows that failed are written to `report`.
+ */
+export async function importMailboxes(
+  client: HostedMail,
+  { account_id, file, report, isDry }: { account_id: string; file: string; report: string; isDry: boolean },
+): Promise<ImportReport> {
+  const rows = readRows(file);
+  const bar = progressBar(rows.length);
+  const sound = rows.filter(({ failure }) => !failure);
+  let existed = 0;
+  let done = rows.length - sound.length;
+  const onDone = (count: number): void => bar.move((done += count));
+  try {
+    for (const domain of new Set(sound.map((row) => row.domain))) {
+      const wanted = sound.filter((row) => row.domain === domain);
+      const present = await presentAddresses(client, account_id, domain);
+      for (const row of present ? [] : wanted) {
+        row.failure = { code: "not_found", message: `The account has no domain ${domain}, or you may not see it.` };
+      }
+      const missing = wanted.filter(({ email, failure }) => !present?.has(email) && !failure);
+      existed += wanted.filter(({ email }) => present?.has(email)).length;
+      onDone(wanted.length - missing.length);
+      if (!isDry) await createAll(client, account_id, missing, onDone);
+    }
+  } catch (error) {
+    throw interrupted(error, done, rows.length);
+  } finally {
+    bar.end();
+  }
+  const failed = rows.filter(({ failure }) => failure);
+  if (failed.length > 0) writeReport(report, failed);
+  const created = rows.length - failed.length - existed;
+  return { created, existed, failed: failed.length, report: failed.length > 0 ? report : null };
+}
+
+/** The reason of an interruption, and that the command can be run again. */
+function interrupted(error: unknown, done: number, total: number): Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  const exitCode = error instanceof ApiError ? exitCodes.failed : exitCodes.noAnswer;
+  return new Failure(
+    `Stopped after ${done} of ${total} rows: ${reason} Run the command again: it goes on where it stopped.`,
+    exitCode,
+  );
+}

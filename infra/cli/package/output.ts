@@ -1,0 +1,140 @@
+import type { CommandSpec } from "../emit.ts";
+
+/** How a command prints its answer. */
+export type Form = "people" | "json" | "jsonl";
+
+/** The form that the options ask for. Without a terminal the answer is JSON. */
+export const formOf = ({ json, jsonl }: { json?: boolean; jsonl?: boolean }): Form =>
+  jsonl ? "jsonl" : json || !process.stdout.isTTY ? "json" : "people";
+
+type Members = Record<string, unknown>;
+
+/** Characters that a terminal could take for a command, such as an escape sequence in a name. */
+// oxlint-disable-next-line no-control-regex -- They are what is removed.
+const controls = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
+
+/** A value in one line. */
+function shortOf(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.replaceAll(controls, " ");
+}
+
+const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+const widthOf = (text: string): number => [...segments.segment(text)].length;
+
+function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  const kept = [...segments.segment(text)].slice(0, Math.max(0, width - 1)).map(({ segment }) => segment);
+  return `${kept.join("")}…`;
+}
+
+const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)));
+
+/** The widths of the columns. Ids are never cut: the widest others give way until the row fits the terminal. */
+function widthsOf(rows: readonly string[][], columns: readonly string[]): number[] {
+  const widths = columns.map((_, index) => Math.max(...rows.map((row) => widthOf(row[index] ?? ""))));
+  const total = process.stdout.columns || 100;
+  const isFixed = (index: number): boolean => columns[index] === "id";
+  for (;;) {
+    const used = widths.reduce((sum, width) => sum + width + 2, -2);
+    const widest = widths.reduce(
+      (best, width, index) => (!isFixed(index) && width > (widths[best] ?? 0) ? index : best),
+      widths.findIndex((_, index) => !isFixed(index)),
+    );
+    if (used <= total || widest < 0 || (widths[widest] ?? 0) <= 8) return widths;
+    widths[widest] = (widths[widest] ?? 0) - 1;
+  }
+}
+
+/** A table with a head, for people. */
+export function tableOf(rows: readonly Members[], columns: readonly string[]): string {
+  const head = columns.map((name) => name.toUpperCase().replaceAll("_", " ").replaceAll(".", " "));
+  const texts = rows.map((row) =>
+    columns.map((name) => shortOf(name.split(".").reduce<unknown>((at, key) => (at as Members | null)?.[key], row))),
+  );
+  const widths = widthsOf([head, ...texts], columns);
+  return [head, ...texts]
+    .map((row) =>
+      row
+        .map((text, index) => padded(cut(text, widths[index] ?? 0), widths[index] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+/** The members of an answer, one in a line. Members of members are indented. */
+function linesOf(value: Members, indent = ""): string[] {
+  const width = Math.max(...Object.keys(value).map((name) => name.length), 0);
+  return Object.entries(value).flatMap(([name, member]) => {
+    const isRow = typeof member === "object" && member !== null && !Array.isArray(member);
+    const isRows = Array.isArray(member) && member.some((one) => typeof one === "object");
+    if (isRow) return [`${indent}${name}`, ...linesOf(member as Members, `${indent}  `)];
+    if (isRows)
+      return [`${indent}${name}`, ...(member as Members[]).flatMap((one) => [...linesOf(one, `${indent}  `), ""])];
+    const text = Array.isArray(member)
+      ? member.map(shortOf).join(", ") || "-"
+      : indentedText(member, `${indent}${" ".repeat(width + 2)}`);
+    return [`${indent}${name.padEnd(width)}  ${text}`];
+  });
+}
+
+/** A value whose further lines are indented, such as a zone file. */
+const indentedText = (value: unknown, indent: string): string =>
+  typeof value === "string" ? value.split("\n").map(shortOf).join(`\n${indent}`) : shortOf(value);
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** A line for people beside the answer. */
+export function printNote(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+/** Prints one answer. */
+export function printAnswer(answer: unknown, form: Form): void {
+  if (form !== "people") return print(form === "jsonl" ? JSON.stringify(answer) : JSON.stringify(answer, undefined, 2));
+  if (typeof answer !== "object" || answer === null) return print(String(answer));
+  if (Object.keys(answer).length === 0) return printNote("Done.");
+  print(
+    linesOf(answer as Members)
+      .join("\n")
+      .trimEnd(),
+  );
+}
+
+/** Columns that printNote more than the first members do. */
+const columnsOf: Record<string, string[]> = {
+  "accounts.list": ["name", "status", "id"],
+  "domains.list": ["name", "status", "source", "dns_mode", "expires_at"],
+  "mailboxes.list": ["primary_email", "status", "first_name", "last_name"],
+  "dns_records.list": ["name", "type", "ttl", "priority", "value", "id"],
+  "audit.list": ["occurred_at", "event_type", "actor.email", "resource.id", "id"],
+};
+
+/** Prints the items of a list as they come, or as one table. */
+export async function printList(items: AsyncIterable<unknown>, spec: CommandSpec, form: Form): Promise<void> {
+  if (form === "jsonl") {
+    for await (const item of items) print(JSON.stringify(item));
+    return;
+  }
+  const found: unknown[] = [];
+  for await (const item of items) found.push(item);
+  if (form === "json") return print(JSON.stringify(found, undefined, 2));
+  if (found.length === 0) return printNote("There are none.");
+  print(tableOf(found as Members[], columnsOf[spec.name] ?? spec.list?.columns ?? []));
+}
+
+/** A progress bar on a terminal, and nothing elsewhere. */
+export function progressBar(total: number): { move: (done: number) => void; end: () => void } {
+  const isShown = process.stderr.isTTY;
+  const draw = (done: number): void => {
+    const filled = total === 0 ? 30 : Math.round((done / total) * 30);
+    if (isShown) process.stderr.write(`\r[${"#".repeat(filled)}${".".repeat(30 - filled)}] ${done}/${total}`);
+  };
+  draw(0);
+  return { move: draw, end: () => void (isShown && process.stderr.write("\r\u001b[K")) };
+}

@@ -1,0 +1,191 @@
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+
+import { Argument, Command, type Option } from "commander";
+
+import { completionScript, completionsOf, type Shell, shells } from "./completion.ts";
+import { exitCodes, Failure } from "./failures.ts";
+import { addFunction, addGlobalOptions } from "./functions.ts";
+import { commandSpecs, groupSpecs } from "./generated/commands.ts";
+import { login, logout, useAccount, whoami } from "./login.ts";
+import { importMailboxes } from "./mailbox-import.ts";
+import { formOf, print, printAnswer, printNote, tableOf } from "./output.ts";
+import { accountFor, clientFor, type GlobalOptions } from "./session.ts";
+import { tailAudit } from "./tail.ts";
+
+const introduction = `Manages domains, mailboxes and everything else of a hosted-mail account.
+
+Each function of the API is a command: mailboxes.add is "mailboxes add".`;
+
+const examples = `
+Examples:
+  hosted-mail login --base-url https://api.example.com
+  hosted-mail domains list
+  hosted-mail mailboxes add --domain example.com --local-part ann --first-name Ann --last-name Lee
+  hosted-mail mailboxes import people.csv
+  hosted-mail dns import zone.txt --domain example.com --dry-run
+  hosted-mail domains list --json | jq -r '.[].name'
+
+Exit codes: 0 done, 1 refused or partly failed, 2 wrong use, 3 not logged in, 4 no answer, 130 stopped.`;
+
+/** The group of commands under these words. It is made when it is missing. */
+function groupOf(program: Command, words: readonly string[]): Command {
+  let at = program;
+  for (const [index, word] of words.entries()) {
+    const name = word.replaceAll("_", "-");
+    const known = groupSpecs.find((one) => one.name === words.slice(0, index + 1).join("."));
+    const found = at.commands.find((one) => one.name() === name);
+    at =
+      found ??
+      at.command(name).description(known?.description ?? `The functions ${words.slice(0, index + 1).join(".")}.…`);
+  }
+  return at;
+}
+
+function addAccess(program: Command): void {
+  const enter = program.command("login").description("Store a token on this machine, after the API has accepted it");
+  enter.option("--token-stdin", "read the token from the standard input instead of asking for it");
+  addGlobalOptions(enter).addHelpText("after", "\nExample:\n  hosted-mail login --token-stdin < token.txt");
+  enter.action(() => login(enter.optsWithGlobals()));
+  const leave = addGlobalOptions(program.command("logout").description("Remove the token from this machine"));
+  leave.action(() => logout(leave.optsWithGlobals()));
+  const who = addGlobalOptions(program.command("whoami").description("Show whose token is used, and which account"));
+  who.action(() => whoami(who.optsWithGlobals()));
+  const use = addGlobalOptions(groupOf(program, ["accounts"]).command("use").argument("<id>", "The account's id."));
+  use.description("Choose the account of the following commands");
+  use.action((id: string) => useAccount(id, use.optsWithGlobals()));
+}
+
+function addMailboxImport(program: Command): void {
+  const command = groupOf(program, ["mailboxes"])
+    .command("import")
+    .argument("<file>", "a CSV file with the columns email, first_name, last_name, and perhaps quota_allowed (bytes)")
+    .summary("Create the mailboxes of a CSV file")
+    .description(
+      "Create the mailboxes of a CSV file\n\nMailboxes that exist are passed over, so you can run the command again after an interruption. The rows that failed are written to a CSV file with their reasons. Correct this file and import it.",
+    )
+    .option("--report <file>", "where to write the rows that failed; by default FILE.failed.csv")
+    .option("--dry-run", "only check the file and count");
+  addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail mailboxes import people.csv");
+  command.action(async (file: string) => {
+    const options = command.optsWithGlobals<GlobalOptions & { report?: string; dryRun?: boolean }>();
+    const client = clientFor(options);
+    const account_id = await accountFor(options, client);
+    const report = options.report ?? `${file.replace(/\.csv$/i, "")}.failed.csv`;
+    const isDry = options.dryRun === true;
+    const found = await importMailboxes(client, { account_id, file, report, isDry });
+    const { created, ...others } = found;
+    printAnswer(isDry ? { to_create: created, ...others } : found, formOf(options));
+    if (found.failed > 0) throw new Failure(`${found.failed} rows failed. They are in ${report}.`, exitCodes.failed);
+  });
+}
+
+type ImportOptions = GlobalOptions & { domain?: string; publicDns?: boolean; dryRun?: boolean };
+
+/** The domain of a zone file: what \`$ORIGIN\` says. */
+const originIn = (zone: string): string | undefined => /^\$ORIGIN\s+(\S+?)\.?\s*$/im.exec(zone)?.[1];
+
+function addZoneImport(program: Command): void {
+  const group = groupOf(program, ["dns_records"]).alias("dns");
+  const command = group
+    .command("import")
+    .argument("[file]", "a zone file as BIND writes it, or - for the standard input")
+    .summary("Import a zone file, or the records in the public DNS")
+    .description(commandSpecs.find(({ name }) => name === "dns_records.import")?.description ?? "")
+    .option("--domain <text>", "the domain; by default the $ORIGIN of the file")
+    .option("--public-dns", "import the records of the domain's present nameservers instead of a file")
+    .option("--dry-run", "only report what would be imported");
+  addGlobalOptions(command).addHelpText(
+    "after",
+    "\nExample:\n  hosted-mail dns import zone.txt --domain example.com --dry-run",
+  );
+  command.action(async (file: string | undefined) => {
+    const options = command.optsWithGlobals<ImportOptions>();
+    if ((file === undefined) !== (options.publicDns === true)) throw new Failure("Give a zone file, or --public-dns.");
+    const zone_file = file === undefined ? undefined : readText(file);
+    const domain = options.domain ?? (zone_file === undefined ? undefined : originIn(zone_file));
+    if (domain === undefined) throw new Failure("Which domain? Give --domain, because the file has no $ORIGIN.");
+    const client = clientFor(options);
+    const source = zone_file === undefined ? ({ source: "public_dns" } as const) : { zone_file };
+    const account_id = await accountFor(options, client);
+    const found = await client.dns_records.import({ account_id, domain, ...source, dry_run: options.dryRun === true });
+    if (formOf(options) !== "people") return printAnswer(found, formOf(options));
+    const records = found.dry_run ? found.planned : found.created;
+    if (records.length > 0)
+      print(tableOf(records as unknown as Record<string, unknown>[], ["name", "type", "ttl", "priority", "value"]));
+    if (found.skipped.length > 0)
+      print(
+        `\nSkipped:\n${tableOf(found.skipped as unknown as Record<string, unknown>[], ["line", "text", "reason"])}`,
+      );
+    printNote(
+      `${found.created_count} records ${found.dry_run ? "would be created" : "were created"}, ${found.skipped_count} skipped.`,
+    );
+  });
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    throw new Failure(`${basename(file)} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function addTail(program: Command): void {
+  const command = groupOf(program, ["audit"])
+    .command("tail")
+    .description("Print the changes of the account as they happen");
+  command.option("-n, --lines <number>", "how many earlier changes to print first; 10 by default", "10");
+  command.option("--interval <seconds>", "how often to ask for new changes; every 5 by default", "5");
+  addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail audit tail --jsonl");
+  command.action(async () => {
+    const options = command.optsWithGlobals<GlobalOptions & { lines: string; interval: string }>();
+    const [lines, seconds] = [Number(options.lines), Number(options.interval)];
+    if (!(lines >= 0 && lines <= 100)) throw new Failure("--lines is a number from 0 to 100.");
+    if (!(seconds > 0)) throw new Failure("--interval is a number of seconds.");
+    const client = clientFor(options);
+    const account_id = await accountFor(options, client);
+    await tailAudit(client, { account_id, lines, intervalMs: seconds * 1000, form: formOf(options) });
+  });
+}
+
+function addCompletion(program: Command): void {
+  const command = program.command("completion").addArgument(new Argument("<shell>", "the shell").choices(shells));
+  command.description("Print the script that completes commands in a shell");
+  command.addHelpText(
+    "after",
+    '\nExamples:\n  eval "$(hosted-mail completion bash)"\n  hosted-mail completion fish | source',
+  );
+  command.action((shell: Shell) => print(completionScript(shell)));
+  const asked = program.command("__complete", { hidden: true }).argument("[words...]").allowUnknownOption();
+  asked.action((words: string[]) => print(completionsOf(program, words).join("\n")));
+}
+
+/** The description of an option with its choices, if they are few. */
+const descriptionOf = ({ description, argChoices = [] }: Option): string =>
+  argChoices.length === 0 || argChoices.length > 15 ? description : `${description} One of: ${argChoices.join(", ")}.`;
+
+/** The whole command line. */
+export function createProgram(version: string): Command {
+  const program = new Command("hosted-mail").description(introduction).version(version).exitOverride();
+  // What the commands inherit has to be set before they are made.
+  program.configureHelp({ optionDescription: descriptionOf }).addHelpText("after", examples);
+  program.configureOutput({
+    outputError: (text, write) => {
+      const line = text
+        .replace(/^error: /, "")
+        .replaceAll(/\s+/g, " ")
+        .trim();
+      write(`hosted-mail: ${line} Add --help for help.\n`);
+    },
+  });
+  addAccess(program);
+  for (const spec of commandSpecs) {
+    if (spec.name !== "dns_records.import") addFunction(groupOf(program, spec.name.split(".").slice(0, -1)), spec);
+  }
+  addMailboxImport(program);
+  addZoneImport(program);
+  addTail(program);
+  addCompletion(program);
+  return program;
+}

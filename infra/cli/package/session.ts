@@ -1,0 +1,101 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+
+import { HostedMail } from "../../client/package/index.ts";
+import { exitCodes, Failure } from "./failures.ts";
+
+/** What is stored of one profile. */
+export type Profile = { base_url?: string; token?: string; account_id?: string };
+type Config = { profiles: Record<string, Profile> };
+
+/** The options that every command has. */
+export type GlobalOptions = {
+  account?: string;
+  baseUrl?: string;
+  profile?: string;
+  json?: boolean;
+  jsonl?: boolean;
+};
+
+/** The file of the profiles, in the user's folder for settings. */
+export function configFile(): string {
+  const { XDG_CONFIG_HOME, APPDATA } = process.env;
+  const folder = XDG_CONFIG_HOME || (process.platform === "win32" && APPDATA) || join(homedir(), ".config");
+  return join(folder, "hosted-mail", "config.json");
+}
+
+function readConfig(): Config {
+  try {
+    const { profiles } = JSON.parse(readFileSync(configFile(), "utf8")) as Partial<Config>;
+    return { profiles: profiles ?? {} };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return { profiles: {} };
+    throw new Failure(`${configFile()} cannot be read. Correct or delete it. ${(error as Error).message}`);
+  }
+}
+
+/** Writes the file for its owner only, and replaces it as a whole. */
+function writeConfig(config: Config): void {
+  const file = configFile();
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
+  chmodSync(draft, 0o600);
+  renameSync(draft, file);
+}
+
+/** The name of the profile: `--profile`, then `HOSTED_MAIL_PROFILE`, then `default`. */
+export const profileName = ({ profile }: GlobalOptions): string =>
+  profile ?? (process.env["HOSTED_MAIL_PROFILE"] || "default");
+
+export const readProfile = (options: GlobalOptions): Profile => readConfig().profiles[profileName(options)] ?? {};
+
+/** Changes a profile. `undefined` removes it. */
+export function writeProfile(options: GlobalOptions, profile: Profile | undefined): void {
+  const { profiles } = readConfig();
+  const { [profileName(options)]: _, ...others } = profiles;
+  writeConfig({ profiles: profile ? { ...others, [profileName(options)]: profile } : others });
+}
+
+/** The address: `--base-url`, then `HOSTED_MAIL_BASE_URL`, then the profile's. */
+export const baseUrlOf = (options: GlobalOptions): string | undefined =>
+  options.baseUrl ?? (process.env["HOSTED_MAIL_BASE_URL"] || readProfile(options).base_url);
+
+/** The form in which two addresses of one API are equal. */
+const normal = (baseUrl: string): string => baseUrl.replace(/\/+$/, "").replace(/\/v1\/public$/, "");
+
+/**
+ * The token: `HOSTED_MAIL_TOKEN`, then the profile's. A stored token is sent only to the address that it was stored
+ * for.
+ */
+function tokenOf(options: GlobalOptions, baseUrl: string): string {
+  const given = process.env["HOSTED_MAIL_TOKEN"];
+  if (given) return given;
+  const { token, base_url } = readProfile(options);
+  if (token !== undefined && base_url !== undefined && normal(base_url) === normal(baseUrl)) return token;
+  const name = profileName(options);
+  const at = name === "default" ? "" : ` --profile ${name}`;
+  throw new Failure(`You are not logged in to ${baseUrl}. Run: hosted-mail login${at}`, exitCodes.notLoggedIn);
+}
+
+/** The client for these options. Throws a `Failure` without an address or a token. */
+export function clientFor(options: GlobalOptions): HostedMail {
+  const baseUrl = baseUrlOf(options);
+  if (baseUrl === undefined) {
+    throw new Failure("Which API? Run: hosted-mail login --base-url https://api.example.com", exitCodes.notLoggedIn);
+  }
+  const headers = { "User-Agent": `hosted-mail-cli node/${process.versions.node}` };
+  return new HostedMail({ baseUrl, token: tokenOf(options, baseUrl), headers });
+}
+
+/** The account: `--account`, then the one chosen by `accounts use`, then the only one. */
+export async function accountFor(options: GlobalOptions, client: HostedMail): Promise<string> {
+  const chosen = options.account ?? readProfile(options).account_id;
+  if (chosen !== undefined) return chosen;
+  const { items, total } = await client.accounts.list({ page_size: 2 });
+  const [only] = items;
+  if (total === 1 && only) return only.id;
+  if (total === 0) throw new Failure("Your token has no account.", exitCodes.failed);
+  throw new Failure(`You have ${total} accounts. Give --account, or choose one: hosted-mail accounts use ID`);
+}

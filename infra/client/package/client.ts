@@ -1,0 +1,136 @@
+import { CodeError } from "./errors.ts";
+import { AllFunctions, routes, type WebhooksFunctions } from "./generated/functions.ts";
+import type { CodeResponse } from "./generated/types.ts";
+import { ApiPromise, List, type Page, type WithResponse } from "./promises.ts";
+import {
+  type Arguments,
+  type ClientOptions,
+  type RequestOptions,
+  randomId,
+  requestOf,
+  type FunctionRoute,
+  Transport,
+} from "./transport.ts";
+import { verifyWebhook } from "./webhooks.ts";
+
+/** Options of a program. */
+export interface CodeOptions extends RequestOptions {
+  /** The session's id. Programs of one session share their variables. By default a session of its own. */
+  session_id?: string | undefined;
+  /** Whether to make only the calls that read, and to list the others. Nothing is changed. */
+  dry_run?: boolean | undefined;
+  /** Your id for this program. For an hour, the same program with the same id gets the same answer. */
+  request_id?: string | undefined;
+}
+
+/** The result of a program that completed. */
+export type CodeResult<Value = unknown> = CodeResponse & { result: { last_value: Value } };
+
+type FunctionCall = (args?: Arguments, options?: RequestOptions) => ApiPromise<unknown>;
+type PageData = { page: number; page_size: number; total: number };
+
+const largestPage = 100;
+
+/** A client of the API. Every function is a method under its name, such as `client.mailboxes.add`. */
+export class HostedMail extends AllFunctions {
+  /** The functions `webhooks.…`, and `verify` for the deliveries that a webhook sends. */
+  declare readonly webhooks: WebhooksFunctions & { verify: typeof verifyWebhook };
+  readonly #transport: Transport;
+
+  /** Throws a `TypeError` without an address. No request is sent yet. */
+  constructor(options: ClientOptions = {}) {
+    super();
+    this.#transport = new Transport(options);
+    for (const [name, route] of Object.entries(routes)) this.#add(name, this.#callOf(name, route));
+    this.#add("webhooks.verify", verifyWebhook);
+  }
+
+  /**
+   * Runs a program of code mode. Throws a `CodeError` if it fails. The session's id and the request's id are random by
+   * default.
+   */
+  code<Value = unknown>(program: string, options: CodeOptions = {}): ApiPromise<CodeResult<Value>> {
+    const { session_id = randomId(), request_id = randomId(), dry_run, ...others } = options;
+    const body = { request_id, session_id, code: program, ...(dry_run === undefined ? {} : { dry_run }) };
+    // The request's id is the idempotency key of a program.
+    const request = { method: "POST", path: "/v1/public/a2a", body, takesKey: false, hasOwnKey: true };
+    const sent = this.#transport.send<CodeResult<Value>>(request, others).then((answer) => {
+      if (answer.data.error) throw new CodeError(answer.data.error, answer.data);
+      return answer;
+    });
+    return new ApiPromise(() => sent);
+  }
+
+  /** Makes a function a method under its dotted name. */
+  #add(name: string, method: unknown): void {
+    const words = name.split(".");
+    const last = words.pop() ?? name;
+    let at = this as unknown as Record<string, unknown>;
+    for (const word of words) at = (at[word] ??= {}) as Record<string, unknown>;
+    at[last] = method;
+  }
+
+  #callOf(name: string, route: FunctionRoute): FunctionCall {
+    const send = async (args: Arguments = {}, options?: RequestOptions): Promise<WithResponse<unknown>> =>
+      this.#transport.send(requestOf(name, route, args), options);
+    const { items } = route;
+    if (items !== undefined) {
+      const isPaged = route.query.includes("page");
+      return (args = {}, options = {}) => makeList({ send, args, options, items, isPaged });
+    }
+    return (args, options) => {
+      const sent = send(args, options);
+      return new ApiPromise(() => sent);
+    };
+  }
+}
+
+type ListCall = {
+  send: (args: Arguments, options: RequestOptions) => Promise<WithResponse<unknown>>;
+  args: Arguments;
+  options: RequestOptions;
+  /** The member of the answer that has the items; "" if the answer is the list. */
+  items: string;
+  isPaged: boolean;
+};
+
+/** A list, which is fetched when it is awaited or iterated. */
+function makeList(call: ListCall): List<unknown, unknown> {
+  const { send, args, options, isPaged } = call;
+  return new List(
+    async () => {
+      const answer = await send(args, options);
+      // Another form than JSON, such as CSV, has no pages.
+      return isPaged && typeof answer.data === "object"
+        ? { ...answer, data: withNextPage(call, answer.data as PageData) }
+        : answer;
+    },
+    async function* () {
+      let page = isPaged ? Number(args["page"] ?? 1) : undefined;
+      while (true) {
+        const answer = await send(page === undefined ? args : { page_size: largestPage, ...args, page }, options);
+        yield* itemsIn(answer, call.items);
+        if (page === undefined || isLast(answer.data as PageData)) break;
+        page += 1;
+      }
+    },
+  );
+}
+
+const itemsIn = ({ data }: WithResponse<unknown>, member: string): unknown[] =>
+  (member === "" ? data : (data as Arguments)[member]) as unknown[];
+
+const isLast = ({ page, page_size, total }: PageData): boolean => page * page_size >= total;
+
+/** Adds `hasNextPage` and `nextPage`, which are not enumerable: they are no part of the answer. */
+function withNextPage(call: ListCall, data: PageData): Page<PageData> {
+  const nextPage = async (): Promise<Page<PageData> | undefined> => {
+    if (isLast(data)) return undefined;
+    const args = { ...call.args, page: data.page + 1, page_size: data.page_size };
+    return withNextPage(call, (await call.send(args, call.options)).data as PageData);
+  };
+  return Object.defineProperties(data, {
+    hasNextPage: { value: !isLast(data) },
+    nextPage: { value: nextPage },
+  }) as Page<PageData>;
+}

@@ -1,0 +1,107 @@
+import type { CodeResponse, ErrorCode, ProgramError } from "./generated/types.ts";
+
+/** The base of every error that the client throws. Arguments that cannot be sent are a `TypeError` instead. */
+export class HostedMailError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/** One invalid place of a request. */
+export interface InvalidPlace {
+  /** The place: `path`, `query`, `header` or `body`, then the members that lead to the place. */
+  loc: (string | number)[];
+  /** What is wrong at the place. */
+  msg: string;
+  /** The stable name of the kind of error. */
+  type: string;
+}
+
+type ProblemBody = { code?: unknown; detail?: unknown; request_id?: unknown; message?: unknown };
+
+const stringIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+
+/** The seconds that `Retry-After` asks for: a number, or the time until a date (RFC 9110 §10.2.3). */
+export function retryAfterSecondsOf({ headers }: Response, now: number): number | undefined {
+  const text = headers.get("retry-after");
+  if (text === null) return undefined;
+  const seconds = /^\d+$/.test(text.trim()) ? Number(text) : (Date.parse(text) - now) / 1000;
+  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
+}
+
+/** An error answer of the API: an RFC 9457 problem, or a 422 that lists every invalid place. */
+export class ApiError extends HostedMailError {
+  readonly status: number;
+  /** The stable code, for decisions in your code. `validation_failed` for a 422 that lists places. */
+  readonly code: ErrorCode | (string & {});
+  /** Quote this id when you ask about the request. */
+  readonly requestId: string | undefined;
+  /** The wait that `Retry-After` asks for, if the answer has one. */
+  readonly retryAfterSeconds: number | undefined;
+  /** The idempotency key of the request. Sent again with this key, the request takes effect only once. */
+  readonly idempotencyKey: string | undefined;
+  /** The invalid places of a 422. Empty for other errors. */
+  readonly errors: readonly InvalidPlace[];
+  /** The parsed body, with the members that help to correct the request. */
+  readonly body: unknown;
+  readonly response: Response;
+
+  constructor(response: Response, body: unknown, idempotencyKey?: string) {
+    const problem = (typeof body === "object" && body !== null ? body : {}) as ProblemBody;
+    const errors = Array.isArray(problem.detail) ? (problem.detail as InvalidPlace[]) : [];
+    const code = stringIn(problem.code) ?? (errors.length > 0 ? "validation_failed" : "unknown");
+    const requestId = stringIn(problem.request_id) ?? response.headers.get("x-request-id") ?? undefined;
+    const places = errors.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`).join("; ");
+    const detail = places || (stringIn(problem.detail) ?? stringIn(problem.message) ?? "The answer has no details.");
+    super(`${response.status} ${code}: ${detail}${requestId === undefined ? "" : ` (request ${requestId})`}`);
+    this.status = response.status;
+    this.code = code;
+    this.requestId = requestId;
+    this.retryAfterSeconds = retryAfterSecondsOf(response, Date.now());
+    this.idempotencyKey = idempotencyKey;
+    this.errors = errors;
+    this.body = body;
+    this.response = response;
+  }
+}
+
+/** There was no answer. The request may have taken effect. The error of `fetch` is the `cause`. */
+export class ConnectionError extends HostedMailError {
+  /** The idempotency key of the request. Sent again with this key, the request takes effect only once. */
+  readonly idempotencyKey: string | undefined;
+
+  constructor(message: string, { idempotencyKey, cause }: { idempotencyKey?: string | undefined; cause?: unknown }) {
+    super(message, { cause });
+    this.idempotencyKey = idempotencyKey;
+  }
+}
+
+/** There was no answer within the time-out of a try. */
+export class TimeoutError extends ConnectionError {}
+
+/** A program of code mode failed. The calls that completed are in `answer.responses`. */
+export class CodeError extends HostedMailError {
+  /** The stable code of the error. */
+  readonly code: ErrorCode | (string & {});
+  /** The line of the program, from 1. */
+  readonly line: number;
+  /** The character in the line, from 1. */
+  readonly column: number;
+  /** The body that REST answers for the call that failed. */
+  readonly detail: unknown;
+  /** The whole answer, with the results of the calls that completed. */
+  readonly answer: CodeResponse;
+
+  constructor({ code, message, line, column, detail }: ProgramError, answer: CodeResponse) {
+    super(`${code} at line ${line}, column ${column}: ${message} (request ${answer.request_id})`);
+    this.code = code;
+    this.line = line;
+    this.column = column;
+    this.detail = detail;
+    this.answer = answer;
+  }
+}
+
+/** A webhook's delivery is not signed with this secret, or its time is too far off. Answer it with 400. */
+export class WebhookVerificationError extends HostedMailError {}

@@ -1,0 +1,71 @@
+/** The data of an answer, with the HTTP response that brought it. */
+export interface WithResponse<Data> {
+  data: Data;
+  /** The HTTP response, for its headers such as `ETag`. Its body is read already. */
+  response: Response;
+  /** The request's id. Quote it when you ask about the request. */
+  requestId: string | undefined;
+}
+
+/** The answer of a function: a promise of its data. */
+export class ApiPromise<Data> implements Promise<Data> {
+  readonly [Symbol.toStringTag] = "ApiPromise";
+  readonly #send: () => Promise<WithResponse<Data>>;
+  #sent: Promise<WithResponse<Data>> | undefined;
+
+  /** `send` is called once, when the answer is asked for. */
+  constructor(send: () => Promise<WithResponse<Data>>) {
+    this.#send = send;
+  }
+
+  /** The data together with the HTTP response. */
+  withResponse(): Promise<WithResponse<Data>> {
+    return (this.#sent ??= this.#send());
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- This is a promise.
+  then<Result1 = Data, Result2 = never>(
+    onFulfilled?: ((data: Data) => Result1 | PromiseLike<Result1>) | null,
+    onRejected?: ((reason: unknown) => Result2 | PromiseLike<Result2>) | null,
+  ): Promise<Result1 | Result2> {
+    return this.withResponse()
+      .then(({ data }) => data)
+      .then(onFulfilled, onRejected);
+  }
+
+  catch<Result = never>(
+    onRejected?: ((reason: unknown) => Result | PromiseLike<Result>) | null,
+  ): Promise<Data | Result> {
+    return this.then(undefined, onRejected);
+  }
+
+  finally(onFinally?: (() => void) | null): Promise<Data> {
+    return this.then().finally(onFinally);
+  }
+}
+
+/** A list: a promise of its answer, and its items one after the other by `for await`. */
+export class List<Item, Answer> extends ApiPromise<Answer> implements AsyncIterable<Item> {
+  readonly #items: () => AsyncGenerator<Item, void>;
+
+  constructor(send: () => Promise<WithResponse<Answer>>, items: () => AsyncGenerator<Item, void>) {
+    super(send);
+    this.#items = items;
+  }
+
+  /** Yields every item of all pages. Fetches each page when it is needed. */
+  [Symbol.asyncIterator](): AsyncGenerator<Item, void> {
+    return this.#items();
+  }
+}
+
+/** One page of a list. */
+export type Page<Answer> = Answer & {
+  /** Whether items follow after this page. */
+  readonly hasNextPage: boolean;
+  /** Fetches the next page. Undefined after the last page. */
+  nextPage(): Promise<Page<Answer> | undefined>;
+};
+
+/** A list in pages: a promise of its first page, and the items of all pages by `for await`. */
+export type PagedList<Item, Answer> = List<Item, Page<Answer>>;

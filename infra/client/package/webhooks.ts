@@ -1,0 +1,83 @@
+import { WebhookVerificationError } from "./errors.ts";
+import type { WebhookEvent } from "./generated/types.ts";
+
+/** The headers of a delivery: of the Fetch API, or an object with names in lower case as Node has them. */
+export type WebhookHeaders = Headers | Record<string, string | readonly string[] | undefined>;
+
+export interface VerifyOptions {
+  /** How far the time of the delivery may be off, in seconds. @default 300 */
+  toleranceSeconds?: number;
+}
+
+function headerOf(headers: WebhookHeaders, name: string): string {
+  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  if (typeof value !== "string" || value === "") throw new WebhookVerificationError(`The header ${name} is missing.`);
+  return value;
+}
+
+/** The bytes of text in base64. Undefined if it is not base64. */
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The key of a secret. Throws a `TypeError` if it has another form. */
+async function keyOf(secret: string) {
+  const bytes = bytesOf(secret.trim().replace(/^whsec_/, ""));
+  if (!bytes || bytes.length === 0) throw new TypeError("The webhook's secret must have the form whsec_… in base64.");
+  return crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
+}
+
+function joined(prefix: string, body: string | Uint8Array | ArrayBuffer): Uint8Array<ArrayBuffer> {
+  const start = new TextEncoder().encode(prefix);
+  const end = typeof body === "string" ? new TextEncoder().encode(body) : new Uint8Array(body);
+  const all = new Uint8Array(start.length + end.length);
+  all.set(start);
+  all.set(end, start.length);
+  return all;
+}
+
+/** `crypto.subtle.verify` compares in constant time. */
+async function isSigned(
+  signed: Uint8Array<ArrayBuffer>,
+  signatures: string,
+  secrets: readonly string[],
+): Promise<boolean> {
+  const given = signatures.split(" ").flatMap((one) => (one.startsWith("v1,") ? (bytesOf(one.slice(3)) ?? []) : []));
+  for (const secret of secrets) {
+    const key = await keyOf(secret);
+    for (const signature of given) if (await crypto.subtle.verify("HMAC", key, signature, signed)) return true;
+  }
+  return false;
+}
+
+/**
+ * Verifies a delivery as Standard Webhooks specifies, and returns its event. Give the body as it arrived: parsed and
+ * written again it has another signature.
+ * - `secret` is the webhook's secret (`whsec_…`), or several of which one must fit. During a rotation the delivery is
+ *   signed with the old secret and the new one, so either is enough.
+ * - Throws a `WebhookVerificationError` if a header is missing, if no signature fits, and if the time is more than five
+ *   minutes off.
+ */
+export async function verifyWebhook(
+  body: string | Uint8Array | ArrayBuffer,
+  headers: WebhookHeaders,
+  secret: string | readonly string[],
+  { toleranceSeconds = 300 }: VerifyOptions = {},
+): Promise<WebhookEvent> {
+  const id = headerOf(headers, "webhook-id");
+  const sentAt = headerOf(headers, "webhook-timestamp");
+  const signatures = headerOf(headers, "webhook-signature");
+  const offSeconds = /^\d+$/.test(sentAt) ? Math.abs(Date.now() / 1000 - Number(sentAt)) : Number.NaN;
+  if (!(offSeconds <= toleranceSeconds)) {
+    throw new WebhookVerificationError(`The delivery's time is more than ${toleranceSeconds} seconds off.`);
+  }
+  const secrets = typeof secret === "string" ? [secret] : secret;
+  if (!(await isSigned(joined(`${id}.${sentAt}.`, body), signatures, secrets))) {
+    throw new WebhookVerificationError("No signature of the delivery fits the secret.");
+  }
+  return JSON.parse(typeof body === "string" ? body : new TextDecoder().decode(body)) as WebhookEvent;
+}

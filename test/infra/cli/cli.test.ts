@@ -1,0 +1,306 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+
+import { parse } from "csv-parse/sync";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+
+import { HostedMail } from "#client";
+
+import { cliFolder } from "../../../infra/cli/generate.ts";
+import { portOf } from "../../support/listen.ts";
+import { serveProduct } from "../../support/serve-product.ts";
+import { newAccount, newUser, type Account } from "../../support/world.ts";
+
+const run = promisify(execFile);
+
+let folder: string;
+/** The command as npm installs it from the packed package. */
+let command: string;
+let product: { base: string; close: () => Promise<void> };
+let account: Account;
+let client: HostedMail;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "hosted-mail-cli-"));
+  // The global setup has built the package.
+  const packing = await run("npm", ["pack", cliFolder, "--json", "--offline", "--pack-destination", folder]);
+  const [{ filename }] = JSON.parse(packing.stdout);
+  await writeFile(join(folder, "package.json"), "{}");
+  const flags = ["--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+  await run("npm", ["install", ...flags, `./${filename}`], { cwd: folder });
+  command = join(folder, "node_modules/.bin/hosted-mail");
+  product = await serveProduct();
+  account = await newAccount();
+  client = new HostedMail({ baseUrl: product.base, token: account.owner.token });
+}, 60_000);
+afterAll(async () => {
+  await product.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+type Result = { code: number; stdout: string; stderr: string };
+type Settings = { input?: string; env?: Record<string, string> };
+
+const environment = (env: Record<string, string> = {}) => ({
+  PATH: process.env["PATH"],
+  HOME: folder,
+  XDG_CONFIG_HOME: join(folder, "config"),
+  ...env,
+});
+
+/** With the token and the address in the environment. */
+const asOwner = () => ({ HOSTED_MAIL_BASE_URL: product.base, HOSTED_MAIL_TOKEN: account.owner.token });
+
+async function hostedMail(args: readonly string[], { input, env = asOwner() }: Settings = {}): Promise<Result> {
+  const running = run(command, [...args], { cwd: folder, env: environment(env) });
+  running.child.stdin?.end(input ?? "");
+  try {
+    return { code: 0, ...(await running) };
+  } catch (error) {
+    return error as Result;
+  }
+}
+
+const lines = (text: string): string[] => text.split("\n").filter(Boolean);
+
+describe("logging in", () => {
+  const env = {};
+  const configFile = () => join(folder, "config/hosted-mail/config.json");
+
+  test("stores a token that the API accepts, for its owner only, and logging out removes it", async () => {
+    const baseUrl = `${product.base}/v1/public/`;
+    const input = `${account.owner.token}\n`;
+    const refused = await hostedMail(["login", "--token-stdin", "--base-url", baseUrl], { input: "sat_no", env });
+    expect(refused).toMatchObject({ code: 3, stdout: "", stderr: expect.stringContaining("unauthenticated") });
+    expect(existsSync(configFile())).toBe(false);
+    const entered = await hostedMail(["login", "--token-stdin", "--base-url", baseUrl], { input, env });
+    expect(entered).toMatchObject({ code: 0, stderr: expect.stringContaining(`as ${account.owner.email}`) });
+    expect(entered.stderr + entered.stdout).not.toContain(account.owner.token);
+    expect((statSync(configFile()).mode & 0o777).toString(8)).toBe("600");
+    const who = JSON.parse((await hostedMail(["whoami"], { env })).stdout);
+    expect(who).toMatchObject({ id: account.owner.id, account_id: account.id, token: "stored", profile: "default" });
+    expect(await hostedMail(["whoami", "--profile", "other", "--base-url", baseUrl], { env })).toMatchObject({
+      code: 3,
+    });
+    await hostedMail(["logout"], { env });
+    expect(await hostedMail(["whoami"], { env })).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("hosted-mail login"),
+    });
+  });
+
+  test("HOSTED_MAIL_TOKEN wins over what is stored, and a stored token goes to no other address", async () => {
+    const input = account.owner.token;
+    await hostedMail(["login", "--token-stdin", "--base-url", product.base], { input, env });
+    const other = newUser();
+    const { stdout } = await hostedMail(["me", "get"], { env: { HOSTED_MAIL_TOKEN: other.token } });
+    expect(JSON.parse(stdout)).toMatchObject({ id: other.id });
+    const elsewhere = await hostedMail(["me", "get", "--base-url", "http://127.0.0.1:1"], { env });
+    expect(elsewhere).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining("not logged in to http://127.0.0.1:1"),
+    });
+  });
+
+  test("of several accounts one has to be chosen", async () => {
+    const owner = newUser();
+    const [first, second] = [await newAccount({ owner, name: "First" }), await newAccount({ owner, name: "Second" })];
+    const input = owner.token;
+    await hostedMail(["login", "--token-stdin", "--base-url", product.base, "--profile", "two"], { input, env });
+    const ask = (...more: string[]) =>
+      hostedMail(["tags", "add", "--name", "Blue", "--profile", "two", ...more], { env });
+    expect(await ask()).toMatchObject({ code: 2, stderr: expect.stringContaining("accounts use") });
+    await hostedMail(["accounts", "use", second.id, "--profile", "two"], { env });
+    expect(await ask()).toMatchObject({ code: 0 });
+    expect(await ask("--account", first.id)).toMatchObject({ code: 0 });
+    expect(await ask()).toMatchObject({ code: 1, stderr: expect.stringMatching(/tag_name_taken.*\(request /) });
+  });
+});
+
+describe("a function", () => {
+  test("takes words, options, lists, booleans, objects and null", async () => {
+    const { stdout } = await hostedMail(["workspaces", "add", "--name", "Sales"]);
+    const { id } = JSON.parse(stdout);
+    const read = await hostedMail(["workspaces", "get", id]);
+    expect(JSON.parse(read.stdout)).toMatchObject({ name: "Sales" });
+    const domain = ["domains", "add", "--name", "values-example.com", "--workspace-id", id];
+    expect(await hostedMail([...domain, "--dns-mode", "external"])).toMatchObject({ code: 0 });
+    const report = await hostedMail(["domains", "update", "values-example.com", "--dmarc-report-email", "null"]);
+    expect(JSON.parse(report.stdout).dmarc_report_email).toBeNull();
+    const types = ["--event-types", "tag.*", "--event-types", "workspace.*"];
+    const webhook = await hostedMail(["webhooks", "add", "--url", "https://example.com/hook", ...types]);
+    expect(JSON.parse(webhook.stdout).event_types).toEqual(["tag.*", "workspace.*"]);
+    await writeFile(join(folder, "attributes.json"), '{"city": "Graz"}');
+    const group = await hostedMail(["auth", "groups", "create", "--name", "Ops", "--attributes", "@attributes.json"]);
+    expect(JSON.parse(group.stdout)).toMatchObject({ name: "Ops", attributes: { city: "Graz" } });
+    const deleted = await hostedMail(["domains", "delete", "values-example.com", "--no-release", "--purge"]);
+    expect(deleted).toMatchObject({ code: 0, stdout: "{}\n" });
+  });
+
+  test("that lists prints all pages as one document, or a line for each item, or as many as are wanted", async () => {
+    const own = await newAccount();
+    const env = { ...asOwner(), HOSTED_MAIL_TOKEN: own.owner.token };
+    const tags = new HostedMail({ baseUrl: product.base, token: own.owner.token }).tags;
+    for (const name of ["One", "Two", "Three"]) await tags.add({ account_id: own.id, name });
+    const all = await hostedMail(["tags", "list"], { env });
+    expect(JSON.parse(all.stdout).map(({ name }: { name: string }) => name)).toEqual(["One", "Two", "Three"]);
+    const some = await hostedMail(["tags", "list", "--jsonl", "--limit", "2"], { env });
+    expect(lines(some.stdout).map((line) => JSON.parse(line).name)).toEqual(["One", "Two"]);
+    expect(JSON.parse((await hostedMail(["webhooks", "list"], { env })).stdout)).toEqual([]);
+  });
+
+  test.skipIf(!existsSync("/usr/bin/script"))(
+    "prints a table on a terminal, without the terminal's commands in it",
+    async () => {
+      await client.tags.add({ account_id: account.id, name: "Blue" });
+      const words = `${command} tags list`;
+      const { stdout } = await run("script", ["-qec", words, "/dev/null"], { env: environment(asOwner()) });
+      const [head, row] = lines(stdout);
+      expect(head).toMatch(/^NAME +.*ID/);
+      expect(row).toMatch(/^Blue +/);
+      expect(stdout).not.toContain("\u001b");
+    },
+  );
+});
+
+describe("an error", () => {
+  test.each([
+    [["domains", "lst"], 2, "unknown command 'lst' (Did you mean list?)"],
+    [["mailboxes", "add", "--domain", "x"], 2, "required option '--local-part <text>' not specified"],
+    [["domains", "list", "--status", "odd"], 2, "Write one of pending_registration"],
+    [["mailboxes", "bulk", "--domain", "x", "--items", "{"], 2, "Write JSON, or @file"],
+    [["tags", "list", "--limit", "0"], 2, "--limit is a number from 1."],
+    [["domains", "get", "nope.example"], 1, "not_found: "],
+    [["tags", "add", "--name", ""], 1, "validation_failed: --name: "],
+    [["dns", "import"], 2, "Give a zone file, or --public-dns."],
+  ] as const)("%j is one line, with what to do", async (args, code, message) => {
+    const failed = await hostedMail(args);
+    expect(failed).toMatchObject({ code, stdout: "", stderr: expect.stringContaining(message) });
+    expect(failed.stderr).toMatch(/^hosted-mail: /);
+    expect(lines(failed.stderr)).toHaveLength(1);
+  });
+
+  test("without an answer exits with 4", async () => {
+    const server = createServer((request) => request.socket.destroy());
+    const port = await portOf(server);
+    onTestFinished(() => void server.close());
+    const env = { HOSTED_MAIL_BASE_URL: `http://127.0.0.1:${port}`, HOSTED_MAIL_TOKEN: "t" };
+    // A PATCH is sent once.
+    const failed = await hostedMail(["notices", "update", "--account", account.id], { env });
+    expect(failed).toMatchObject({ code: 4, stderr: expect.stringContaining("had no answer") });
+  });
+});
+
+test("every command has a help with an example, and --version is the package's", async () => {
+  const { version } = JSON.parse(readFileSync(join(cliFolder, "package.json"), "utf8"));
+  expect((await hostedMail(["--version"])).stdout).toBe(`${version}\n`);
+  expect((await hostedMail(["--help"])).stdout).toMatch(/Examples:[^]*Exit codes: 0 done/);
+  for (const args of [
+    ["domains", "list"],
+    ["mailboxes", "import"],
+    ["audit", "tail"],
+    ["auth", "groups", "create"],
+  ]) {
+    const { code, stdout } = await hostedMail([...args, "--help"]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`Example:\n  hosted-mail ${args.join(" ")}`)]);
+  }
+});
+
+test("completes commands, options and values in a shell", async () => {
+  const found = async (...words: string[]) => lines((await hostedMail(["__complete", "--", ...words])).stdout);
+  expect(await found("mailboxes", "re")).toEqual(["restore", "reveal-credentials"]);
+  expect(await found("dns", "import", "--d")).toEqual(["--domain", "--dry-run"]);
+  expect(await found("mailboxes", "list", "--status", "pa")).toEqual(["paused"]);
+  const script = `eval "$(hosted-mail completion bash)"; COMP_WORDS=(hosted-mail domains ve); COMP_CWORD=2; _hosted_mail; echo "$COMPREPLY"`;
+  const PATH = `${join(folder, "node_modules/.bin")}:${process.env["PATH"]}`;
+  expect((await run("bash", ["-c", script], { env: environment({ PATH }) })).stdout).toBe("verify\n");
+  for (const shell of ["zsh", "fish"])
+    expect((await hostedMail(["completion", shell])).stdout).toContain("hosted-mail __complete");
+});
+
+describe("imports", () => {
+  let domain: string;
+  beforeAll(async () => {
+    const { id: workspace_id } = await client.workspaces.add({ account_id: account.id, name: "Imports" });
+    domain = "imports-example.com";
+    await client.domains.add({ account_id: account.id, workspace_id, name: domain });
+  });
+
+  const csv = (...rows: string[]) =>
+    ["E-Mail,First name,Last name,Team", ...rows].join("\n").replace("E-Mail", "Email");
+
+  test(
+    "mailboxes of a file, 100 in a request, and writes what failed with the reasons",
+    { timeout: 60_000 },
+    async () => {
+      const many = Array.from({ length: 101 }, (_, index) => `p${index}@${domain},Pat,${index},Blue`);
+      const wrong = [`p0@${domain},Pat,Again,`, "nobody,No,Mail,", "c@nope.example,Cy,Ng,Red", `a..b@${domain},Do,Ot,`];
+      await writeFile(join(folder, "people.csv"), csv(...many, ...wrong));
+      const dry = await hostedMail(["mailboxes", "import", "people.csv", "--dry-run"]);
+      expect(JSON.parse(dry.stdout)).toMatchObject({ to_create: 102, existed: 0, failed: 3 });
+      const first = await hostedMail(["mailboxes", "import", "people.csv"]);
+      expect(first).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining("4 rows failed. They are in people.failed.csv."),
+      });
+      expect(JSON.parse(first.stdout)).toEqual({ created: 101, existed: 0, failed: 4, report: "people.failed.csv" });
+      const failed = parse<Record<string, string>>(readFileSync(join(folder, "people.failed.csv"), "utf8"), {
+        columns: true,
+      });
+      expect(failed.map(({ email, team, error_code }) => [email, team, error_code])).toEqual([
+        [`p0@${domain}`, "", "duplicate_in_file"],
+        ["nobody", "", "invalid_email"],
+        ["c@nope.example", "Red", "not_found"],
+        [`a..b@${domain}`, "", "invalid_local_part"],
+      ]);
+      await writeFile(join(folder, "people.csv"), csv(...many, `q@${domain},Quinn,Q,`));
+      const second = await hostedMail(["mailboxes", "import", "people.csv"]);
+      expect(second).toMatchObject({ code: 0 });
+      expect(JSON.parse(second.stdout)).toEqual({ created: 1, existed: 101, failed: 0, report: null });
+      expect((await client.mailboxes.list({ account_id: account.id, domain })).total).toBe(102);
+    },
+  );
+
+  test("no mailbox of a file without its columns", async () => {
+    await writeFile(join(folder, "odd.csv"), "email,name\na@b.c,A");
+    const failed = await hostedMail(["mailboxes", "import", "odd.csv"]);
+    expect(failed).toMatchObject({ code: 2, stderr: expect.stringContaining("Missing: first_name, last_name.") });
+  });
+
+  test("a zone for the domain of its $ORIGIN, after a dry run", async () => {
+    await writeFile(
+      join(folder, "zone.txt"),
+      `$ORIGIN ${domain}.\n$TTL 3600\nwww IN A 192.0.2.1\n@ IN MX 10 old.example.\n`,
+    );
+    const dry = JSON.parse((await hostedMail(["dns", "import", "zone.txt", "--dry-run"])).stdout);
+    expect(dry).toMatchObject({ dry_run: true, created_count: 1, skipped_count: 1 });
+    const done = JSON.parse((await hostedMail(["dns-records", "import", "zone.txt"])).stdout);
+    expect(done.created).toMatchObject([{ name: "www", type: "A", value: "192.0.2.1" }]);
+  });
+});
+
+test("audit tail prints the last changes and then each new one, and Ctrl-C ends it", { timeout: 30_000 }, async () => {
+  const own = await newAccount();
+  const mine = new HostedMail({ baseUrl: product.base, token: own.owner.token });
+  await mine.tags.add({ account_id: own.id, name: "Before" });
+  const env = environment({ ...asOwner(), HOSTED_MAIL_TOKEN: own.owner.token });
+  const args = ["audit", "tail", "--lines", "1", "--interval", "0.1"];
+  const tail: ChildProcess = spawn(command, args, { env, stdio: ["ignore", "pipe", "inherit"] });
+  const ended = new Promise((resolve) => tail.once("exit", resolve));
+  onTestFinished(() => void tail.kill("SIGKILL"));
+  const names: string[] = [];
+  if (!tail.stdout) throw new Error("there is no output");
+  for await (const line of createInterface({ input: tail.stdout })) {
+    names.push(JSON.parse(line).after.name);
+    if (names.length === 1) await mine.tags.add({ account_id: own.id, name: "After" });
+    else tail.kill("SIGINT");
+  }
+  expect(names).toEqual(["Before", "After"]);
+  expect(await ended).toBe(130);
+});

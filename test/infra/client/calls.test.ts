@@ -1,0 +1,255 @@
+import { createServer } from "node:http";
+import { text } from "node:stream/consumers";
+
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+
+import {
+  ApiError,
+  CodeError,
+  ConnectionError,
+  HostedMail,
+  HostedMailError,
+  TimeoutError,
+  type ErrorCode,
+} from "#client";
+
+import { portOf } from "../../support/listen.ts";
+
+type Seen = { method: string; url: string; headers: Record<string, unknown>; body: unknown };
+type Reply = { status?: number; headers?: Record<string, string>; body?: unknown } | "hang" | "drop";
+
+/** A client of a server that answers one after the other, and the requests that came. */
+async function connected(...replies: Reply[]) {
+  const seen: Seen[] = [];
+  const server = createServer((request, response) => {
+    void (async () => {
+      const sent = await text(request);
+      const { method = "", url = "", headers } = request;
+      seen.push({ method, url, headers, body: sent === "" ? undefined : JSON.parse(sent) });
+      const reply = replies.shift() ?? {};
+      if (reply === "drop") request.socket.destroy();
+      if (typeof reply === "string") return;
+      response.writeHead(reply.status ?? 200, { "content-type": "application/json", ...reply.headers });
+      response.end(JSON.stringify(reply.body ?? { id: "1" }));
+    })();
+  });
+  const base = `http://127.0.0.1:${await portOf(server)}`;
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { base, seen, client: new HostedMail({ baseUrl: base, token: "secret" }) };
+}
+
+const account_id = "a";
+const busy: Reply = { status: 503, headers: { "retry-after": "0" }, body: { code: "busy" } };
+
+describe("a request", () => {
+  test("has its arguments in the path, the query and the body", async () => {
+    const { client, seen } = await connected();
+    await client.mailboxes.update({ account_id, mailbox: "ann@example.com", first_name: "Ann" });
+    await client.domains.delete({ account_id, domain: "a/b", release: true });
+    await client.domains.search({ account_id, workspace_id: "w", query: "bakery", tlds: ["com", "org"] });
+    expect(seen.map(({ method, url, body }) => [method, url, body])).toEqual([
+      ["PATCH", "/v1/public/accounts/a/mailboxes/ann%40example.com", { first_name: "Ann" }],
+      ["DELETE", "/v1/public/accounts/a/domains/a%2Fb?release=true", undefined],
+      ["GET", expect.stringMatching(/\?workspace_id=w&query=bakery&tlds=com&tlds=org$/), undefined],
+    ]);
+  });
+
+  test("has the payload of code mode as its body, without the account's id", async () => {
+    const { client, seen } = await connected();
+    await client.auth.groups.create({ account_id, payload: { account_id, name: "Support" } });
+    expect(seen[0]).toMatchObject({ url: "/v1/public/accounts/a/auth/groups", body: { name: "Support" } });
+  });
+
+  test.each(["", "/", "/v1/public", "/v1/public/"])(
+    "goes to the same place for a baseUrl that ends in %j",
+    async (end) => {
+      const { base, seen } = await connected();
+      await new HostedMail({ baseUrl: base + end, token: () => Promise.resolve("other") }).me.get();
+      expect(seen[0]).toMatchObject({ url: "/v1/public/me", headers: { authorization: "Bearer other" } });
+    },
+  );
+
+  test("has the options of the call", async () => {
+    const { client, seen } = await connected();
+    await client.tags.update(
+      { account_id, tag_id: "t", name: "n" },
+      { ifMatch: '"1"', headers: { "X-Request-Id": "r" } },
+    );
+    expect(seen[0]?.headers).toMatchObject({ "if-match": '"1"', "x-request-id": "r" });
+  });
+
+  test("without an argument of the path is not sent", async () => {
+    const { client, seen } = await connected();
+    await expect(client.tags.delete({ account_id, tag_id: "" })).rejects.toThrow(
+      "tags.delete needs the argument tag_id.",
+    );
+    expect(seen).toEqual([]);
+  });
+
+  test("is sent although nobody waits for its answer, but only once", async () => {
+    const { client, seen } = await connected();
+    const sent = client.tags.delete({ account_id, tag_id: "t" });
+    await Promise.all([sent, sent.withResponse(), sent]);
+    expect(seen).toHaveLength(1);
+  });
+});
+
+describe("an Idempotency-Key", () => {
+  test("is on every POST, another for each call, and the same for its repeats", async () => {
+    const { client, seen } = await connected(busy, "drop");
+    await client.tags.add({ account_id, name: "one" });
+    await client.tags.add({ account_id, name: "one" });
+    const keys = seen.map(({ headers }) => headers["idempotency-key"]);
+    expect(keys).toHaveLength(4);
+    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(new Set(keys.slice(0, 3)).size).toBe(1);
+    expect(keys[3]).not.toBe(keys[0]);
+  });
+
+  test("is on no other request, and a PATCH that failed is not repeated", async () => {
+    const { client, seen } = await connected(busy);
+    await expect(client.tags.update({ account_id, tag_id: "t", name: "n" })).rejects.toThrow("503 busy");
+    expect(seen.map(({ headers }) => headers["idempotency-key"])).toEqual([undefined]);
+  });
+
+  test("can be given, and an error tells it", async () => {
+    const { client } = await connected({ status: 409, body: { code: "tag_name_taken" } });
+    const error = await client.tags.add({ account_id, name: "n" }, { idempotencyKey: "mine" }).catch((one) => one);
+    expect(error).toMatchObject({ status: 409, idempotencyKey: "mine" });
+  });
+});
+
+describe("an error", () => {
+  test("has the code, the request's id, the wait and the body", async () => {
+    const body = { code: "rate_limited", detail: "Wait.", request_id: "r-1" };
+    const { client } = await connected({ status: 429, headers: { "retry-after": "60" }, body });
+    const error = await client.me.get().catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toBeInstanceOf(HostedMailError);
+    expect(error).toMatchObject({ name: "ApiError", status: 429, requestId: "r-1", retryAfterSeconds: 60, body });
+    expect((error as ApiError).message).toBe("429 rate_limited: Wait. (request r-1)");
+    expect((error as ApiError).code satisfies ErrorCode | (string & {})).toBe("rate_limited");
+  });
+
+  test("has the places of a 422", async () => {
+    const detail = [{ loc: ["body", "name"], msg: "Too short", type: "too_short" }];
+    const { client } = await connected({ status: 422, headers: { "x-request-id": "r-2" }, body: { detail } });
+    const error = await client.tags.add({ account_id, name: "" }).catch((one: unknown) => one);
+    expect(error).toMatchObject({ code: "validation_failed", errors: detail });
+    expect((error as Error).message).toBe("422 validation_failed: body.name: Too short (request r-2)");
+  });
+
+  test("of something on the way that answers no JSON is an ApiError too", async () => {
+    const { client } = await connected({ status: 403, headers: { "content-type": "text/html" }, body: "no" });
+    await expect(client.me.get()).rejects.toMatchObject({ status: 403, code: "unknown" });
+  });
+
+  test("without an answer is a ConnectionError with the reason", async () => {
+    const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", retries: 0 });
+    const error = await client.me.get().catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect((error as Error).message).toMatch(/^GET http:\/\/127\.0\.0\.1:1\/v1\/public\/me had no answer: .+/);
+    expect((error as Error).cause).toBeInstanceOf(TypeError);
+  });
+
+  test("after the time of a try is a TimeoutError, and the next try can succeed", async () => {
+    let hangs = 2;
+    const fetch = (_: string, { signal }: RequestInit): Promise<Response> =>
+      hangs-- > 0
+        ? new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(new Error("aborted"))))
+        : Promise.resolve(Response.json({ id: "1" }));
+    const client = new HostedMail({ baseUrl: "http://127.0.0.1:1", token: "t", timeoutMs: 20, fetch });
+    const error = await client.me.get({}, { retries: 0 }).catch((one: unknown) => one);
+    expect(error).toBeInstanceOf(TimeoutError);
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(await client.me.get({}, { retries: 1 })).toEqual({ id: "1" });
+  });
+
+  test("of an aborted request is the signal's reason, and the request is not repeated", async () => {
+    const { client, seen } = await connected("hang");
+    const stopping = new AbortController();
+    const asked = client.tags.add({ account_id, name: "n" }, { signal: stopping.signal });
+    await vi.waitFor(() => expect(seen).toHaveLength(1));
+    stopping.abort(new Error("enough"));
+    await expect(asked).rejects.toThrow("enough");
+    expect(seen).toHaveLength(1);
+  });
+
+  test("of a token function is thrown as it is, at once", async () => {
+    const { base, seen } = await connected();
+    const token = () => Promise.reject(new RangeError("no token"));
+    await expect(new HostedMail({ baseUrl: base, token }).me.get()).rejects.toThrow(RangeError);
+    expect(seen).toEqual([]);
+  });
+
+  test.each([
+    [undefined, "The address of the API is missing."],
+    ["api.example.com", "baseUrl is not an http(s) URL: api.example.com"],
+  ])("for baseUrl %j says what to give", (baseUrl, message) => {
+    expect(() => new HostedMail({ baseUrl })).toThrow(message);
+  });
+});
+
+describe("a list", () => {
+  const pageOf = (page: number, page_size: number, total: number): Reply => ({
+    body: {
+      items: Array.from({ length: Math.min(page_size, total - (page - 1) * page_size) }, (_, index) => ({ id: index })),
+      page,
+      page_size,
+      total,
+    },
+  });
+
+  test("is read by for await as far as it is asked for, in pages of 100", async () => {
+    const { client, seen } = await connected(pageOf(1, 100, 250), pageOf(2, 100, 250));
+    let count = 0;
+    for await (const _ of client.tags.list({ account_id })) if (++count === 150) break;
+    expect(seen.map(({ url }) => url.split("?")[1])).toEqual(["page_size=100&page=1", "page_size=100&page=2"]);
+  });
+
+  test("ends where it ends, and begins at the page that is asked for", async () => {
+    const { client, seen } = await connected(pageOf(2, 10, 30), pageOf(3, 10, 30));
+    const ids = [];
+    for await (const { id } of client.tags.list({ account_id, page: 2, page_size: 10 })) ids.push(id);
+    expect([ids.length, seen.length]).toEqual([20, 2]);
+  });
+
+  test("that is awaited is one page, which leads to the next", async () => {
+    const { client, seen } = await connected(pageOf(1, 10, 15), pageOf(2, 10, 15));
+    const first = await client.tags.list({ account_id, page_size: 10 });
+    expect([first.total, first.hasNextPage, Object.keys(first)]).toEqual([
+      15,
+      true,
+      ["items", "page", "page_size", "total"],
+    ]);
+    const second = await first.nextPage();
+    expect([second?.items.length, second?.hasNextPage, await second?.nextPage()]).toEqual([5, false, undefined]);
+    expect(seen.map(({ url }) => url.split("?")[1])).toEqual(["page_size=10", "page_size=10&page=2"]);
+  });
+
+  test("without pages is iterable too", async () => {
+    const { client } = await connected(
+      { body: [{ id: "1" }] },
+      { body: { plans: [{ name: "Per mailbox" }], currency: "EUR" } },
+    );
+    for await (const { id } of client.auth.service_accounts.list({ account_id })) expect(id).toBe("1");
+    for await (const { name } of client.billing.plans.list({ account_id })) expect(name).toBe("Per mailbox");
+  });
+});
+
+test("a program that fails is a CodeError with its place, and its request can be repeated", async () => {
+  const error = { code: "unknown_function", message: "There is no me.gett.", line: 2, column: 1 };
+  const { client, seen } = await connected(busy, {
+    body: { request_id: "r-3", status: "failed", responses: [], error },
+  });
+  const thrown = await client.code("1\nme.gett()", { session_id: "s" }).catch((one: unknown) => one);
+  expect(thrown).toBeInstanceOf(CodeError);
+  expect(thrown).toMatchObject({
+    ...error,
+    message: expect.stringContaining("at line 2, column 1: There is no me.gett."),
+  });
+  expect(seen.map(({ body }) => body)).toEqual([seen[1]?.body, { ...(seen[0]?.body as object), session_id: "s" }]);
+});

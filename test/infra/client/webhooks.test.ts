@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+
+import { HostedMail, WebhookVerificationError } from "#client";
+
+import { newSecret, sign } from "../../../shared/webhooks/signing.ts";
+
+const { webhooks } = new HostedMail({ baseUrl: "https://api.example.com" });
+const event = { id: "e", type: "workspace.created", data: { name: "Büro 📮" } };
+const body = JSON.stringify(event);
+const [old, current] = [newSecret(), newSecret()];
+const refused = { name: "WebhookVerificationError" };
+
+test.each([
+  ["a string", body, current],
+  ["bytes", new TextEncoder().encode(body), current],
+  ["an ArrayBuffer, with several secrets", new TextEncoder().encode(body).buffer, [old, current]],
+])("the event of a delivery is returned, from %s", async (_, sent, secret) => {
+  const headers = sign([current], "msg_1", new Date(), body);
+  expect(await webhooks.verify(sent, headers, secret)).toEqual(event);
+  expect(await webhooks.verify(sent, new Headers(headers), secret)).toEqual(event);
+});
+
+test("while a secret is rotated, the old one and the new one verify", async () => {
+  const headers = sign([current, old], "msg_1", new Date(), body);
+  for (const secret of [current, old]) expect(await webhooks.verify(body, headers, secret)).toEqual(event);
+  await expect(webhooks.verify(body, headers, newSecret())).rejects.toMatchObject(refused);
+});
+
+test("a changed body, id, time or signature is refused", async () => {
+  const headers = sign([current], "msg_1", new Date(), body);
+  const later = String(Number(headers["webhook-timestamp"]) + 1);
+  const { "webhook-id": _, ...withoutId } = headers;
+  const wrong: [string, Record<string, string>][] = [
+    [`${body} `, headers],
+    [body, { ...headers, "webhook-id": "msg_2" }],
+    [body, { ...headers, "webhook-timestamp": later }],
+    [body, { ...headers, "webhook-signature": "v1,AAAA v2,x v1,%" }],
+    [body, withoutId],
+  ];
+  for (const [sent, given] of wrong) {
+    await expect(webhooks.verify(sent, given, current)).rejects.toBeInstanceOf(WebhookVerificationError);
+  }
+});
+
+test.each([-301, 301, Number.NaN])(
+  "a time that is off by %d seconds is refused, unless more is tolerated",
+  async (seconds) => {
+    const at = new Date(Date.now() + (Number.isNaN(seconds) ? 0 : seconds * 1000));
+    const headers = sign([current], "msg_1", at, body);
+    if (Number.isNaN(seconds)) headers["webhook-timestamp"] = "now";
+    await expect(webhooks.verify(body, headers, current)).rejects.toMatchObject(refused);
+    if (!Number.isNaN(seconds))
+      expect(await webhooks.verify(body, headers, current, { toleranceSeconds: 400 })).toEqual(event);
+  },
+);
+
+test("a secret of another form is an error of the caller", async () => {
+  const headers = sign([current], "msg_1", new Date(), body);
+  await expect(webhooks.verify(body, headers, "whsec_%%%")).rejects.toThrow(TypeError);
+});

@@ -16,7 +16,7 @@ type Recorded = {
   status: number;
   answer: unknown;
   /** The answer as the file of another media type, if the operation has one. */
-  file?: string;
+  file?: string | undefined;
   not_found?: unknown;
   invalid?: unknown;
 };
@@ -41,12 +41,14 @@ const missing: Record<string, unknown> = {
   alias: "nobody",
   role: "missing",
   record_id: 9999,
+  token: "NoSuchTokenNoSuchToken",
   member_id: "99999999-9999-4999-8999-999999999999",
 };
 
-/** The answer to a call that names something missing: the last resource of the path. */
+/** The answer to a call that names something missing: the last resource of the path, or an account or a link. */
 async function notFound(route: Route, example: Example, token: string): Promise<unknown> {
-  const name = Object.keys(route.params.shape).at(-1);
+  const elsewhere = { ...route.query.shape, ...route.body.shape };
+  const name = Object.keys(route.params.shape).at(-1) ?? ["account_id", "token"].find((one) => one in elsewhere);
   if (name === undefined) return undefined;
   const called = { ...example, [name]: missing[name] ?? "99999999-9999-4999-8999-999999999999" };
   const { status, body } = await callRest(route, called, token);
@@ -99,33 +101,43 @@ async function recordOne(route: Route, clock: Clock): Promise<Recorded> {
   return tidy(recorded, route.name, known);
 }
 
-const program = 'page = mailboxes.list(account_id="…", status="paused")\n[box.primary_email for box in page.items]';
+const program = 'page = workspaces.list(account_id="…")\n[workspace.name for workspace in page.items]';
 
 /** The endpoints of code mode, which are not functions: a program, and a call of a tool. */
 async function recordPrograms(clock: Clock): Promise<Record<string, Recorded>> {
   clock(0);
   const account = await exampleAccount();
+  const send = (path: string, body: Example, headers: Record<string, string> = {}): Promise<Answer> =>
+    request("POST", `/v1/public/${path}`, { token: account.owner.token, body, headers });
+  for (const name of ["Sales", "Marketing"]) await send(`accounts/${account.id}/workspaces`, { name });
   const code = program.replace("…", account.id);
-  const bodies: [string, string, Example, Example][] = [
-    ["code.a2a", "a2a", { request_id: "request-1", session_id: "session-1", code }, { session_id: "" }],
-    [
-      "code.mcp",
-      "mcp",
-      { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "service_query", arguments: { code } } },
-      {},
-    ],
+  const envelope = { request_id: "request-1", session_id: "session-1", code };
+  const message = { jsonrpc: "2.0", id: 1 };
+  const call = { ...message, method: "tools/call", params: { name: "service_query", arguments: { code } } };
+  const revision = "2026-07-28";
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": revision,
+    "io.modelcontextprotocol/clientCapabilities": {},
+  };
+  const headers = { "mcp-protocol-version": revision, "mcp-method": "prompts/list" };
+  const [ran, refused, called, unknown] = [
+    await send("a2a", envelope),
+    await send("a2a", { ...envelope, session_id: "" }),
+    await send("mcp", call),
+    await send("mcp", { ...message, method: "prompts/list", params: { _meta } }, headers),
   ];
-  const all: Record<string, Recorded> = {};
-  for (const [name, path, body, wrong] of bodies) {
-    const send = (sent: Example): Promise<Answer> =>
-      request("POST", `/v1/public/${path}`, { token: account.owner.token, body: sent });
-    const answer = await send(body);
-    const refused = await send({ ...body, ...wrong });
-    const failures = refused.status === 422 ? { invalid: refused.body as unknown } : {};
-    const recorded = { arguments: body, status: answer.status, answer: answer.body as unknown, ...failures };
-    all[name] = tidy(recorded, name, [[account.id, "account"]]);
-  }
-  return all;
+  const a2a = {
+    arguments: envelope,
+    status: ran.status,
+    answer: ran.body as unknown,
+    invalid: refused.body as unknown,
+  };
+  const mcp = { arguments: call, status: called.status, answer: called.body as unknown };
+  const known = [[account.id, "account"] as const];
+  return {
+    "code.a2a": tidy(a2a, "code.a2a", known),
+    "code.mcp": tidy({ ...mcp, not_found: unknown.body as unknown }, "code.mcp", known),
+  };
 }
 
 /** Calls every operation in an account of its own. Returns what was sent and answered, with fixed values, by operation. */

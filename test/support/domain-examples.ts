@@ -135,7 +135,12 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     await aTag(account);
     return { account_id: account.id };
   },
-  "tags.add": async ({ id }) => ({ account_id: id, name: "Important", color_hex: "#1a7f37", description: "Domains of our largest customers" }),
+  "tags.add": async ({ id }) => ({
+    account_id: id,
+    name: "Important",
+    color_hex: "#1a7f37",
+    description: "Domains of our largest customers",
+  }),
   "tags.update": async (account) => ({
     account_id: account.id,
     tag_id: (await aTag(account))["id"],

@@ -32,7 +32,8 @@ async function made({ id, owner }: Account, path: string, body: unknown): Promis
 const newGroup = (account: Account): Promise<Example> => made(account, "groups", { name: "Support" });
 const newRole = (account: Account): Promise<Example> =>
   made(account, "roles", { key: "first_line", name: "First line", capability_keys: ["mailbox.view"] });
-const newProgram = (account: Account): Promise<Example> => made(account, "service-accounts", { name: "Nightly backup" });
+const newProgram = (account: Account): Promise<Example> =>
+  made(account, "service-accounts", { name: "Nightly backup" });
 
 const authExamples: Record<string, (account: Account) => Promise<Example>> = {
   "auth.authorizations.grant": async ({ id }) => ({

@@ -119,7 +119,11 @@ export const mailboxExamples: Record<string, (account: Account) => Promise<Examp
     await made(account, "suppressions", { email: "bob@example.com" });
     return { account_id: account.id, email: "bob@example.com" };
   },
-  "suppressions.add": async ({ id }) => ({ account_id: id, email: "bob@example.com", detail: "Wants no more mail from us" }),
+  "suppressions.add": async ({ id }) => ({
+    account_id: id,
+    email: "bob@example.com",
+    detail: "Wants no more mail from us",
+  }),
   "suppressions.delete": async (account) => ({
     account_id: account.id,
     suppression: (await made(account, "suppressions", { email: "bob@example.com" }))["id"],

@@ -170,7 +170,7 @@ const isEmpty = (answer: unknown): boolean =>
   typeof answer === "object" && answer !== null && Object.keys(answer).length === 0;
 
 /** The members that say best which item it is, the best first. */
-const telling = ["primary_email", "email", "name", "number", "summary", "action", "description", "id"];
+const telling = "primary_email email target_email url name number action description subject_id id".split(" ");
 
 /** The name of an item of a list, and the expression that shows it. Undefined if the answer is no list. */
 function itemOf({ name }: Route, answer: unknown): { name: string; shown: string } | undefined {
@@ -179,7 +179,7 @@ function itemOf({ name }: Route, answer: unknown): { name: string; shown: string
   if (!(name.endsWith("list") || Array.isArray(answer)) || lists.length !== 1 || !items) return undefined;
   const item = resultName(name);
   const [first] = items as unknown[];
-  const member = telling.find((one) => typeof first === "object" && first !== null && one in first);
+  const member = telling.find((one) => typeof (first as Record<string, unknown> | undefined)?.[one] === "string");
   return { name: item, shown: member === undefined ? item : `${item}.${member}` };
 }
 
@@ -191,6 +191,18 @@ const resultNames: Record<string, string> = {
   "audit.list": "entry",
   "dedicated_ips.available_options": "option",
   "mailboxes.deleted.list": "mailbox",
+  "mailboxes.exports.get": "job",
+  "mailboxes.aliases.create": "alias",
+  "domains.dkim.rotate": "domain",
+  "domains.health": "health",
+  "dedicated_ips.domains.assign": "dedicatedIp",
+  "dedicated_ips.domains.unassign": "dedicatedIp",
+  "statistics.get": "statistics",
+  "billing.alerts.get": "alerts",
+  "billing.alerts.update": "alerts",
+  "limits.get": "limits",
+  "notices.get": "notices",
+  "notices.update": "notices",
 };
 
 /** The name of a variable for the result of a function: `mailbox` for `mailboxes.get`, `usage` for `mailboxes.usage.get`. */

@@ -55,14 +55,19 @@ export function runShell(programs: readonly string[], env: Environment): SentReq
   // A function in place of curl prints its words, with a zero byte behind each.
   const recorder = String.raw`curl() { printf '%s\0' "$@" '<end>'; }`;
   const output = execFileSync("sh", ["-eu"], { input: [recorder, ...programs].join("\n"), env, encoding: "utf8" });
-  const words = output.split("\0").slice(0, -1);
-  const requests: SentRequest[] = [];
+  return curlWords(output).map(curlRequest);
+}
+
+/** Sorts the recorded words of all calls of curl into calls. */
+export function curlWords(recorded: string): string[][] {
+  const words = recorded.split("\0").slice(0, -1);
+  const calls: string[][] = [];
   for (let from = 0; from < words.length;) {
     const end = words.indexOf("<end>", from);
-    requests.push(curlRequest(words.slice(from, end)));
+    calls.push(words.slice(from, end));
     from = end + 1;
   }
-  return requests;
+  return calls;
 }
 
 /** Stands for the package requests: prints each request as a line of JSON, and answers an empty object. */
@@ -107,26 +112,29 @@ export function runPython(programs: readonly string[], env: Environment): SentRe
 type Fetch = (request: Request | string | URL, init?: RequestInit) => Promise<Response>;
 type Client = new (options?: object) => object;
 
-/** The client's class. Undefined if the generated client has another one. */
-export const { HostedMail } = (await import("#client")) as { HostedMail?: Client };
-if (!HostedMail) process.stderr.write("#client has no HostedMail, so the samples in TypeScript are not run.\n");
+const client = (await import("#client")) as { HostedMail?: Client; connect?: unknown };
+
+/** The client's class. Undefined if the generated client is one that has no flat arguments. */
+export const HostedMail = client.connect === undefined ? client.HostedMail : undefined;
+if (!HostedMail) process.stderr.write("#client has no flat arguments, so the samples in TypeScript are not run.\n");
 
 const imports = /^import .*\n/gm;
 
-/** The errors that the compiler finds in programs with the client, all in one run. */
+/** The errors that the compiler finds in programs, all in one run. They may import the client and other packages. */
 export async function typeErrors(programs: readonly string[]): Promise<string> {
-  const root = resolve(import.meta.dirname, "../..");
-  const folder = await mkdtemp(join(tmpdir(), "hosted-mail-samples-"));
+  const dist = resolve(import.meta.dirname, "../../dist");
+  // Inside the project, where its packages are found.
+  const folder = await mkdtemp(join(dist, "samples-"));
   try {
     await mkdir(join(folder, "node_modules/@hosted-mail"), { recursive: true });
-    await symlink(join(root, "dist/client"), join(folder, "node_modules/@hosted-mail/client"));
-    await symlink(join(root, "node_modules/@types"), join(folder, "node_modules/@types"));
+    await symlink(join(dist, "client"), join(folder, "node_modules/@hosted-mail/client"));
     await writeFile(join(folder, "package.json"), '{"type": "module"}');
-    const blocks = programs.map((program) => `{\n${program.replace(imports, "")}\n}`);
-    const source = ['import { HostedMail } from "@hosted-mail/client";', ...blocks].join("\n");
-    await writeFile(join(folder, "samples.ts"), source);
+    const imported = new Set(programs.flatMap((program) => program.match(imports) ?? []));
+    const blocks = programs.map((program) => `{\n${program.replace(imports, "")}\n}\n`);
+    await writeFile(join(folder, "samples.ts"), [...imported, ...blocks].join(""));
     const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
-    const flags = "--strict --noEmit --skipLibCheck --module nodenext --target es2024 --types node".split(" ");
+    const flags =
+      "--ignoreConfig --strict --noEmit --skipLibCheck --module nodenext --target es2024 --types node".split(" ");
     await promisify(execFile)(process.execPath, [tsc, ...flags, "samples.ts"], { cwd: folder });
     return "";
   } catch (error) {

@@ -5,6 +5,8 @@ import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 
+import type { Sample } from "../../infra/openapi/samples.ts";
+
 /** A request that a sample sends. */
 export type SentRequest = {
   method: string;
@@ -16,17 +18,24 @@ export type SentRequest = {
 };
 
 type Environment = Record<string, string>;
+const run = promisify(execFile);
 
-/** Whether Python can be run here. */
-export const hasPython = ((): boolean => {
+function isFound(program: string, words: readonly string[]): boolean {
   try {
-    execFileSync("python3", ["-c", ""], { stdio: "ignore" });
+    execFileSync(program, words, { stdio: "ignore" });
     return true;
   } catch {
-    process.stderr.write("There is no python3 here, so the samples in Python are not run.\n");
     return false;
   }
-})();
+}
+
+/** Whether Python can be run here. */
+export const hasPython = isFound("python3", ["-c", ""]);
+if (!hasPython) process.stderr.write("There is no python3 here, so the samples in Python are not run.\n");
+
+/** Whether Python has the package requests. */
+export const hasRequests = hasPython && isFound("python3", ["-c", "import requests"]);
+if (hasPython && !hasRequests) process.stderr.write("Python has no requests, so its samples call no product.\n");
 
 /** The parts of an address as a request has them. */
 function partsOf(address: string): Pick<SentRequest, "path" | "query"> {
@@ -135,7 +144,7 @@ export async function typeErrors(programs: readonly string[]): Promise<string> {
     const tsc = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
     const flags =
       "--ignoreConfig --strict --noEmit --skipLibCheck --module nodenext --target es2024 --types node".split(" ");
-    await promisify(execFile)(process.execPath, [tsc, ...flags, "samples.ts"], { cwd: folder });
+    await run(process.execPath, [tsc, ...flags, "samples.ts"], { cwd: folder });
     return "";
   } catch (error) {
     return (error as { stdout?: string }).stdout ?? String(error);
@@ -147,6 +156,36 @@ export async function typeErrors(programs: readonly string[]): Promise<string> {
 type Program = (HostedMail: Client, process: object, console: object) => Promise<void>;
 // oxlint-disable-next-line typescript/no-implied-eval -- the program is a sample of this project
 const AsyncFunction = (async () => undefined).constructor as new (...words: string[]) => Program;
+
+/** Runs samples of a language one after another at a product. Throws if one fails. */
+export const liveRun: Record<Sample["id"], (sources: readonly string[], env: Environment) => Promise<void>> = {
+  curl: async (sources, env) => {
+    // As the samples, but a failure of the HTTP status ends the program.
+    const program = ['curl() { command curl -fsS "$@"; }', ...sources].join("\n");
+    await run("sh", ["-euc", program], { env: { ...env, PATH: process.env["PATH"] ?? "" } });
+  },
+  python: async (sources, env) => {
+    await run("python3", ["-c", sources.join("\n")], { env: { ...env, PATH: process.env["PATH"] ?? "" } });
+  },
+  typescript: async (sources, env) => {
+    for (const source of sources) {
+      class Live extends (HostedMail ?? Object) {
+        constructor(options = {}) {
+          super({ ...options, baseUrl: env["BASE_URL"] });
+        }
+      }
+      const program = new AsyncFunction("HostedMail", "process", "console", source.replace(imports, ""));
+      await program(Live, { env: { HOSTED_MAIL_TOKEN: env["TOKEN"] } }, { log: () => undefined });
+    }
+  },
+  "code-mode": async (sources, env) => {
+    const body = JSON.stringify({ request_id: "samples", session_id: "samples", code: sources.join("\n") });
+    const headers = { authorization: `Bearer ${env["TOKEN"]}`, "content-type": "application/json" };
+    const response = await fetch(`${env["BASE_URL"]}/v1/public/a2a`, { method: "POST", headers, body });
+    const { status, error } = (await response.json()) as { status: string; error?: { message: string } };
+    if (status !== "completed") throw new Error(error?.message);
+  },
+};
 
 /** Runs a program in TypeScript whose client gets an answer to each request. Returns its first request. */
 export async function runTypescript(source: string, answer: unknown, env: Environment): Promise<SentRequest> {

@@ -1,14 +1,17 @@
 import { execFileSync } from "node:child_process";
 
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 
 import { catalogue } from "../../../functions/code/catalogue.ts";
 import { check } from "../../../functions/code/checker/checker.ts";
 import { parseProgram } from "../../../functions/code/interpreter/builtins.ts";
 import { exampleOf, operationIds } from "../../../infra/openapi/examples.ts";
 import { samplesOf, type Sample } from "../../../infra/openapi/samples.ts";
+import { request } from "../../support/request.ts";
 import {
   HostedMail,
+  hasRequests,
+  liveRun,
   hasPython,
   runPython,
   runShell,
@@ -16,6 +19,8 @@ import {
   typeErrors,
   type SentRequest,
 } from "../../support/samples.ts";
+import { serveProduct } from "../../support/serve-product.ts";
+import { newAccount } from "../../support/world.ts";
 
 const base = "https://api.example.com";
 const accountId = exampleOf("accounts.get").path["account_id"];
@@ -92,6 +97,30 @@ describe.skipIf(HostedMail === undefined)("in TypeScript", () => {
       expect([name, asked]).toEqual([name, requestOf(name)]);
     }
   });
+});
+
+/** Operations of several families whose examples need nothing but the account. */
+const runnable =
+  "me.get workspaces.add domains.list tags.add suppressions.add auth.groups.create billing.wallet_balance.get feedback.submit".split(
+    " ",
+  );
+
+test("samples in every language do what they say at the product", async () => {
+  const { base: served, close } = await serveProduct();
+  onTestFinished(close);
+  for (const language of ["curl", "typescript", "python", "code-mode"] as const) {
+    const isHere = { curl: true, typescript: HostedMail !== undefined, python: hasRequests, "code-mode": true };
+    if (!isHere[language]) continue;
+    const account = await newAccount();
+    const live = { BASE_URL: served, TOKEN: account.owner.token, ACCOUNT_ID: account.id };
+    const sources = runnable.map((name) => sampleOf(name, language) ?? "");
+    const mine = sources.map((source) => source.replaceAll(String(accountId), account.id));
+    await liveRun[language](mine, live);
+    const { body } = await request("GET", `/v1/public/accounts/${account.id}/audit-log?page_size=50`, account.owner);
+    const done = (body.items as { action: string }[]).map(({ action }) => action);
+    const writes = runnable.filter((name) => exampleOf(name).route.access === "write");
+    expect([language, writes.filter((name) => !done.includes(name))]).toEqual([language, []]);
+  }
 });
 
 /** The page size of an example, which the client sends as it is. */

@@ -25,7 +25,7 @@ const operations = new Map(
 
 /** The example of an answer in the document, if the document has the answer. */
 function answered(name: string, status: number | string): { type: string; media: Media; value: unknown } | undefined {
-  const [entry] = Object.entries(operations.get(name)?.responses[status]?.content ?? {}).filter(
+  const entry = Object.entries(operations.get(name)?.responses[status]?.content ?? {}).find(
     ([, { example, examples }]) => example !== undefined || examples !== undefined,
   );
   if (!entry) return undefined;

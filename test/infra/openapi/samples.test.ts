@@ -117,15 +117,15 @@ test("samples in every language do what they say at the product", async () => {
     const mine = sources.map((source) => source.replaceAll(String(accountId), account.id));
     await liveRun[language](mine, live);
     const { body } = await request("GET", `/v1/public/accounts/${account.id}/audit-log?page_size=50`, account.owner);
-    const done = (body.items as { action: string }[]).map(({ action }) => action);
+    const done = new Set((body.items as { action: string }[]).map(({ action }) => action));
     const writes = runnable.filter((name) => exampleOf(name).route.access === "write");
-    expect([language, writes.filter((name) => !done.includes(name))]).toEqual([language, []]);
+    expect([language, writes.filter((name) => !done.has(name))]).toEqual([language, []]);
   }
 });
 
 /** The page size of an example, which the client sends as it is. */
 const pageSizeIn = ({ page_size: size }: Record<string, unknown>): Record<string, string> =>
-  size === undefined ? {} : { page_size: String(size) };
+  typeof size === "number" ? { page_size: String(size) } : {};
 
 describe("a sample", () => {
   test("has no placeholder that a shell reads as a redirection, and no line that ends with a space", () => {

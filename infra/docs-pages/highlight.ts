@@ -1,0 +1,51 @@
+import { createCssVariablesTheme, createHighlighterCore } from "@shikijs/core";
+import { createJavaScriptRegexEngine } from "@shikijs/engine-javascript";
+import go from "@shikijs/langs/go";
+import http from "@shikijs/langs/http";
+import javascript from "@shikijs/langs/javascript";
+import json from "@shikijs/langs/json";
+import nginx from "@shikijs/langs/nginx";
+import python from "@shikijs/langs/python";
+import shell from "@shikijs/langs/shellscript";
+import typescript from "@shikijs/langs/typescript";
+
+import { escapeHtml } from "../../shared/core/text.ts";
+
+const highlighter = await createHighlighterCore({
+  themes: [createCssVariablesTheme({ name: "classes" })],
+  langs: [go, http, javascript, json, nginx, python, shell, typescript],
+  engine: createJavaScriptRegexEngine(),
+});
+
+const languages: ReadonlyMap<string, string> = new Map([
+  ["bash", "shellscript"],
+  ["curl", "shellscript"],
+  ["sh", "shellscript"],
+  // Code mode's language is a part of Starlark, which Python's grammar reads.
+  ["code-mode", "python"],
+  ["js", "javascript"],
+  ["ts", "typescript"],
+  ...["go", "http", "json", "nginx", "python", "typescript"].map((name) => [name, name] as const),
+]);
+
+const classOf = (color = ""): string | undefined => /--shiki-token-([a-z]+)/.exec(color)?.[1];
+
+/**
+ * Highlights code as HTML: spans with the classes `s-keyword`, `s-string` and so on, and no inline styles. Code in an
+ * unknown language is escaped only.
+ */
+export function highlight(code: string, language = ""): string {
+  const lang = languages.get(language);
+  if (lang === undefined) return escapeHtml(code);
+  const lines = highlighter.codeToTokensBase(code, { lang, theme: "classes" });
+  return lines
+    .map((tokens) =>
+      tokens
+        .map(({ content, color }) => {
+          const name = content.trim() === "" ? undefined : classOf(color);
+          return name === undefined ? escapeHtml(content) : `<span class="s-${name}">${escapeHtml(content)}</span>`;
+        })
+        .join(""),
+    )
+    .join("\n");
+}

@@ -1,0 +1,93 @@
+import MiniSearch from "minisearch";
+
+import { element } from "./dom.ts";
+import { type Found, indexOptions, weights } from "./terms.ts";
+
+let index: Promise<MiniSearch> | undefined;
+
+async function loadIndex(): Promise<MiniSearch> {
+  const answer = await fetch("/docs/search.json");
+  if (!answer.ok) throw new Error(`The search index answers ${answer.status}.`);
+  return MiniSearch.loadJSON(await answer.text(), indexOptions);
+}
+
+const shownResults = 12;
+
+/** The best results. Words that are not found are passed over; a word can be begun, or have a slip in it. */
+export const find = (from: MiniSearch, words: string): Found[] =>
+  from
+    .search(words, { boost: weights, prefix: (term) => term.length > 2, fuzzy: (term) => (term.length > 4 ? 0.2 : false) })
+    .slice(0, shownResults) as unknown as Found[];
+
+const input = element("input", { type: "search", id: "find-words", placeholder: "Search the docs and operations" });
+input.setAttribute("autocomplete", "off");
+input.setAttribute("aria-label", "Search");
+input.setAttribute("role", "combobox");
+input.setAttribute("aria-expanded", "true");
+input.setAttribute("aria-controls", "find-results");
+const list = element("ul", { id: "find-results", role: "listbox" });
+list.setAttribute("aria-label", "Results");
+const status = element("p", { className: "find-status" });
+status.setAttribute("role", "status");
+const dialog = element("dialog", { className: "finder" }, input, list, status);
+dialog.setAttribute("aria-label", "Search");
+
+let chosen = 0;
+
+/** Marks a result as the chosen one, which Enter opens. */
+function choose(at: number): void {
+  const options = [...list.children] as HTMLElement[];
+  chosen = Math.max(0, Math.min(at, options.length - 1));
+  for (const [position, option] of options.entries()) option.ariaSelected = String(position === chosen);
+  const option = options[chosen];
+  option?.scrollIntoView({ block: "nearest" });
+  input.setAttribute("aria-activedescendant", option?.id ?? "");
+}
+
+function optionFor({ title, section, path, kind }: Found, position: number): HTMLLIElement {
+  const link = element("a", { href: path, tabIndex: -1 }, element("strong", {}, section || title));
+  link.append(element("small", {}, section ? `${title} · ${kind}` : kind));
+  link.addEventListener("click", () => dialog.close());
+  const option = element("li", { id: `find-${position}`, role: "option" }, link);
+  option.addEventListener("mousemove", () => position !== chosen && choose(position));
+  return option;
+}
+
+async function showResults(): Promise<void> {
+  const words = input.value.trim();
+  try {
+    index ??= loadIndex();
+    const results = words === "" ? [] : find(await index, words);
+    if (input.value.trim() !== words) return;
+    list.replaceChildren(...results.map(optionFor));
+    const many = results.length === 1 ? "1 result" : `${results.length} results`;
+    status.textContent = words === "" ? "Type a question or a name." : results.length === 0 ? "Nothing found." : many;
+    choose(0);
+  } catch {
+    index = undefined;
+    status.textContent = "The search could not be loaded. Try again.";
+  }
+}
+
+input.addEventListener("input", () => void showResults());
+input.addEventListener("keydown", (event) => {
+  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
+  const step = steps[event.key];
+  if (step !== undefined) {
+    event.preventDefault();
+    choose(chosen + step);
+  } else if (event.key === "Enter") {
+    event.preventDefault();
+    list.children[chosen]?.querySelector("a")?.click();
+  }
+});
+// A click beside the dialog closes it.
+dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+
+/** Shows the search, with the words of the last time selected. */
+export function openSearch(): void {
+  if (!dialog.isConnected) document.body.append(dialog);
+  dialog.showModal();
+  input.select();
+  void showResults();
+}

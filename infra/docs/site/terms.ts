@@ -1,0 +1,28 @@
+/** Words that say nothing about a page. */
+const common = new Set(
+  "a an and are as at be by can do does for from get has have how i if in is it its my of on or our that the there this to use we what when where which who why will with you your".split(
+    " ",
+  ),
+);
+
+/** The form of a word in the search index: lower case, without the plural; null for a word that says nothing. */
+export function termOf(word: string): string | null {
+  const lower = word.toLowerCase();
+  if (lower === "" || common.has(lower)) return null;
+  if (lower.length > 4 && lower.endsWith("ies")) return `${lower.slice(0, -3)}y`;
+  if (lower.length > 4 && /(?:[sx]|ch|sh)es$/.test(lower)) return lower.slice(0, -2);
+  return lower.length > 3 && lower.endsWith("s") && !lower.endsWith("ss") ? lower.slice(0, -1) : lower;
+}
+
+/** The members of an entry of the index, with the weight of a word in each. */
+export const weights = { title: 6, section: 5, names: 3, text: 1 } as const;
+
+/** The settings of the index, which the build and the page share. */
+export const indexOptions = {
+  fields: ["title", "section", "names", "text"],
+  storeFields: ["title", "section", "path", "kind"],
+  processTerm: termOf,
+};
+
+/** An entry of the index, as it is found. */
+export type Found = { id: number; title: string; section: string; path: string; kind: string };

@@ -66,7 +66,7 @@ function fileOf(path: string): string | undefined {
   if (path === verifyPath) return "docs/verify.html";
   if (path === checkoutPath) return "docs/checkout.html";
   if (path === invitationPath) return "docs/invitation.html";
-  if (path === "/docs") return "docs/index.html";
+  if (path === "/docs" || path === "/docs/reference") return "docs/index.html";
   const name = siteFile.exec(path)?.[1];
   if (name === undefined) return undefined;
   // The name of an operation has dots, but no extension of a file.

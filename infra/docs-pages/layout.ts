@@ -10,7 +10,7 @@ const ariaCurrent = (isHere: boolean): string => (isHere ? ' aria-current="page"
 export type NavLink = { path: string; title: string; note?: string };
 
 const item = ({ path, title, note }: NavLink, here: string): string =>
-  `<li><a href="${path}"${ariaCurrent(path === here)}>${note === undefined ? "" : `<span class="verb ${note.toLowerCase()}">${note}</span> `}<span>${escapeHtml(title)}</span></a></li>`;
+  `<li><a href="${path}"${ariaCurrent(path === here)}>${note === undefined ? "" : `<span class="verb ${note.toLowerCase()}">${note}</span> `}<span>${escapeHtml(title).replaceAll(/[._]/g, "$&<wbr />")}</span></a></li>`;
 
 const listed = (links: readonly NavLink[], here: string): string =>
   `<ul>\n${links.map((link) => item(link, here)).join("\n")}\n</ul>`;

@@ -146,7 +146,10 @@ function addSearch(): void {
 function showInNav(): void {
   const nav = document.querySelector(".pages");
   const here = nav?.querySelector<HTMLElement>("[aria-current]");
-  if (nav && here) nav.scrollTop = here.offsetTop - nav.clientHeight / 2;
+  if (!nav || !here) return;
+  const { top, bottom } = nav.getBoundingClientRect();
+  const place = here.getBoundingClientRect();
+  if (place.bottom > bottom) nav.scrollTop += place.top - (top + bottom) / 2;
 }
 
 addTabs();

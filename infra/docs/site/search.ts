@@ -1,23 +1,15 @@
 import MiniSearch from "minisearch";
 
 import { element } from "./dom.ts";
-import { type Found, indexOptions, weights } from "./terms.ts";
+import { best, type Found, indexOptions } from "./terms.ts";
 
-let index: Promise<MiniSearch> | undefined;
+let index: Promise<MiniSearch<Found>> | undefined;
 
-async function loadIndex(): Promise<MiniSearch> {
+async function loadIndex(): Promise<MiniSearch<Found>> {
   const answer = await fetch("/docs/search.json");
   if (!answer.ok) throw new Error(`The search index answers ${answer.status}.`);
-  return MiniSearch.loadJSON(await answer.text(), indexOptions);
+  return MiniSearch.loadJSON<Found>(await answer.text(), indexOptions);
 }
-
-const shownResults = 12;
-
-/** The best results. Words that are not found are passed over; a word can be begun, or have a slip in it. */
-export const find = (from: MiniSearch, words: string): Found[] =>
-  from
-    .search(words, { boost: weights, prefix: (term) => term.length > 2, fuzzy: (term) => (term.length > 4 ? 0.2 : false) })
-    .slice(0, shownResults) as unknown as Found[];
 
 const input = element("input", { type: "search", id: "find-words", placeholder: "Search the docs and operations" });
 input.setAttribute("autocomplete", "off");
@@ -57,7 +49,7 @@ async function showResults(): Promise<void> {
   const words = input.value.trim();
   try {
     index ??= loadIndex();
-    const results = words === "" ? [] : find(await index, words);
+    const results = words === "" ? [] : best(await index, words);
     if (input.value.trim() !== words) return;
     list.replaceChildren(...results.map(optionFor));
     const many = results.length === 1 ? "1 result" : `${results.length} results`;

@@ -1,3 +1,5 @@
+import type MiniSearch from "minisearch";
+
 /** Words that say nothing about a page. */
 const common = new Set(
   "a an and are as at be by can do does for from get has have how i if in is it its my of on or our that the there this to use we what when where which who why will with you your".split(
@@ -14,8 +16,8 @@ export function termOf(word: string): string | null {
   return lower.length > 3 && lower.endsWith("s") && !lower.endsWith("ss") ? lower.slice(0, -1) : lower;
 }
 
-/** The members of an entry of the index, with the weight of a word in each. */
-export const weights = { title: 6, section: 5, names: 3, text: 1 } as const;
+/** The weight of a word in each member of an entry of the index. */
+const weights = { title: 6, section: 5, names: 3, text: 1 };
 
 /** The settings of the index, which the build and the page share. */
 export const indexOptions = {
@@ -26,3 +28,14 @@ export const indexOptions = {
 
 /** An entry of the index, as it is found. */
 export type Found = { id: number; title: string; section: string; path: string; kind: string };
+
+const shownResults = 12;
+
+/**
+ * The best results for words, the best first. A word can be begun, or have a slip in it. Entries with more of the words
+ * come before those with fewer.
+ */
+export const best = (index: MiniSearch<Found>, words: string): Found[] =>
+  index
+    .search(words, { boost: weights, prefix: (term) => term.length > 2, fuzzy: (term) => (term.length > 4 ? 0.2 : false) })
+    .slice(0, shownResults) as unknown as Found[];

@@ -10,6 +10,7 @@ import type { Route } from "../../shared/http/route.ts";
 import { limitClasses } from "../../shared/rate-limits/classes.ts";
 import { a2aBody, a2aHeaders, a2aRoute, mcpHeaders, mcpRoute } from "./code-mode.ts";
 import { readWords } from "./command-line.ts";
+import { addExamples, exampleComponents } from "./examples.ts";
 import { headerComponents, requestHeaders } from "./headers.ts";
 import { isPortable } from "./portable-pattern.ts";
 import { responsesOf } from "./responses.ts";
@@ -127,6 +128,7 @@ export function openApiDocument(): object {
       paths: operations,
       components: {
         headers: headerComponents(operations),
+        examples: exampleComponents,
         securitySchemes: {
           bearer: {
             type: "http",
@@ -138,6 +140,7 @@ export function openApiDocument(): object {
     },
     { override },
   );
+  addExamples(document);
   return document;
 }
 

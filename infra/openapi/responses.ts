@@ -115,11 +115,11 @@ function failureHeaders(status: string, codes: readonly ProblemCode[]): ZodOpenA
   }
 }
 
-const invalid = {
+const invalid = (): ZodOpenApiResponseObject => ({
   description: "The request is not valid. `detail` names each invalid place.",
   headers: headersWith([], rateLimit),
   content: { "application/json": { schema: HTTPValidationError } },
-};
+});
 
 function failures(route: Route, facts: OperationFacts): ZodOpenApiOperationObject["responses"] {
   const byStatus = Map.groupBy(problemsOf(route, facts), (code) => String(problemOf(code).status));
@@ -134,7 +134,7 @@ function failures(route: Route, facts: OperationFacts): ZodOpenApiOperationObjec
       },
     ];
   });
-  return Object.fromEntries([...responses, ["422", invalid]]);
+  return Object.fromEntries([...responses, ["422", invalid()]]);
 }
 
 /** The formats of a failure that is not sent as a problem: an answer of the gateway, or a JSON-RPC answer. */

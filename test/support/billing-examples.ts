@@ -1,7 +1,8 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 
+import { newSeries, numberOf } from "../../shared/billing/invoices/invoice.ts";
 import { topupKey } from "../../shared/wallet/topup.ts";
-import { addCreditNote, addInvoice } from "./billing.ts";
+import { addCreditNote, addInvoice, billing, fund } from "./billing.ts";
 import type { Example } from "./examples.ts";
 import { saveTestCard } from "./saved-cards.ts";
 import { testTable, type Account } from "./world.ts";
@@ -24,9 +25,44 @@ export async function newTopup({ id }: Pick<Account, "id">): Promise<{ reference
   return { reference, token: `${reference}.${secret}` };
 }
 
+const profile = {
+  name: "Example GmbH",
+  address_lines: ["Beispielstraße 1"],
+  postcode: "10115",
+  city: "Berlin",
+  country: "DE",
+};
+
+/** The invoice for fourteen mailboxes in February. */
+const anInvoice = (account: Account): Promise<string> =>
+  addInvoice(account, {
+    customer_name: "Example Ltd",
+    number: numberOf(newSeries(account.id), 1),
+    date: "2026-03-01T00:20:00.000Z",
+    period_start: "2026-02-01",
+    period_end: "2026-02-28",
+    amount: "42.00",
+    total: 4_200,
+    lines: [{ description: "Mailboxes", quantity: "14 for 28 of 28 days", unit_price: 300, amount: 4_200 }],
+    paid_at: "2026-03-01T00:20:00.000Z",
+  });
+
+const aCreditNote = async (account: Account): Promise<string> =>
+  addCreditNote(account, await anInvoice(account), "The service was down for two days");
+
+async function paidIn(account: Account): Promise<Example> {
+  await fund(account, 5_000, "Top-up");
+  return { account_id: account.id };
+}
+
+async function withCard(account: Account): Promise<Example> {
+  await saveTestCard(account);
+  return { account_id: account.id };
+}
+
 export const billingExamples: Record<string, (account: Account) => Promise<Example>> = {
-  "billing.wallet_balance.get": async ({ id }) => ({ account_id: id }),
-  "billing.transactions.list": async ({ id }) => ({ account_id: id }),
+  "billing.wallet_balance.get": paidIn,
+  "billing.transactions.list": paidIn,
   "billing.topup_session.create": async ({ id }) => ({ account_id: id, amount: "50.00" }),
   "billing.checkout_result.get": async (account) => ({
     account_id: account.id,
@@ -38,22 +74,28 @@ export const billingExamples: Record<string, (account: Account) => Promise<Examp
   "billing.plan.change": async ({ id }) => ({ account_id: id, plan_id: "per_dedicated_ip" }),
   "billing.plan.cancel": async ({ id }) => ({ account_id: id }),
   "billing.payment_method_session.create": async ({ id }) => ({ account_id: id }),
-  "billing.payment_method.get": async ({ id }) => ({ account_id: id }),
-  "billing.payment_method.delete": async (account) => {
-    await saveTestCard(account);
-    return { account_id: account.id };
-  },
+  "billing.payment_method.get": withCard,
+  "billing.payment_method.delete": withCard,
   "billing.auto_recharge.get": async ({ id }) => ({ account_id: id }),
   "billing.auto_recharge.update": async ({ id }) => ({ account_id: id, threshold: "20.00" }),
   "billing.alerts.get": async ({ id }) => ({ account_id: id }),
   "billing.alerts.update": async ({ id }) => ({ account_id: id, low_balance_threshold: "15.00" }),
-  "billing.invoices.list": async ({ id }) => ({ account_id: id }),
-  "billing.profile.get": async ({ id }) => ({ account_id: id }),
-  "billing.profile.update": async ({ id }) => ({ account_id: id, name: "Example GmbH", city: "Berlin", country: "DE" }),
-  "billing.credit_notes.list": async ({ id }) => ({ account_id: id }),
+  "billing.invoices.list": async (account) => {
+    await anInvoice(account);
+    return { account_id: account.id };
+  },
+  "billing.profile.get": async (account) => {
+    await billing(account, "PATCH", "profile", profile);
+    return { account_id: account.id };
+  },
+  "billing.profile.update": async ({ id }) => ({ account_id: id, ...profile }),
+  "billing.credit_notes.list": async (account) => {
+    await aCreditNote(account);
+    return { account_id: account.id };
+  },
   "billing.credit_notes.get": async (account) => ({
     account_id: account.id,
-    credit_note_id: await addCreditNote(account),
+    credit_note_id: await aCreditNote(account),
   }),
-  "billing.invoices.get": async (account) => ({ account_id: account.id, invoice_id: await addInvoice(account) }),
+  "billing.invoices.get": async (account) => ({ account_id: account.id, invoice_id: await anInvoice(account) }),
 };

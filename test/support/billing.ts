@@ -21,7 +21,7 @@ export const billing = (
 ): Promise<Answer> => request(method, `/v1/public/accounts/${id}/billing/${rest}`, { token, body });
 
 /** Puts money into a wallet. */
-export async function fund({ id }: Pick<Account, "id">, amount: number): Promise<void> {
+export async function fund({ id }: Pick<Account, "id">, amount: number, description = "Test money"): Promise<void> {
   const table = testTable();
   await table.commit(async () => {
     const { writes } = await planWallet(
@@ -36,7 +36,7 @@ export async function fund({ id }: Pick<Account, "id">, amount: number): Promise
           amount,
           code: "topup",
           type: "topup",
-          description: "Test money",
+          description,
         },
       ],
       new Date(),
@@ -46,7 +46,10 @@ export async function fund({ id }: Pick<Account, "id">, amount: number): Promise
 }
 
 /** Gives an account one more invoice, which is paid. Returns its id. */
-export function addInvoice({ id: account_id }: Pick<Account, "id">): Promise<string> {
+export function addInvoice(
+  { id: account_id }: Pick<Account, "id">,
+  more: Partial<StoredInvoice> = {},
+): Promise<string> {
   const table = testTable();
   return table.commit(async () => {
     const { state } = await readList(table, invoicesOf(account_id));
@@ -66,15 +69,16 @@ export function addInvoice({ id: account_id }: Pick<Account, "id">): Promise<str
       total: 100,
       download_key: "key",
       version: 1,
+      ...more,
     };
     return { value: id, writes: appendRows(state, [invoice]) };
   });
 }
 
-/** Puts a credit note on a new invoice of an account, and returns its id. */
-export async function addCreditNote(account: Pick<Account, "id">): Promise<string> {
-  const invoiceId = await addInvoice(account);
-  const credit = { id: randomUUID(), invoiceId, reason: "Test" };
+/** Puts a credit note on an invoice of an account, a new one if none is given, and returns its id. */
+export async function addCreditNote(account: Pick<Account, "id">, invoice?: string, reason = "Test"): Promise<string> {
+  const invoiceId = invoice ?? (await addInvoice(account));
+  const credit = { id: randomUUID(), invoiceId, reason };
   return testTable().commit(async () => {
     const { value, writes } = await planCreditNote(testTable(), account.id, credit, new Date());
     return { value: value.id, writes };

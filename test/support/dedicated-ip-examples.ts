@@ -12,8 +12,8 @@ const hostOf = async (account: Account): Promise<Example> => ({
 
 /** An option in a country where no test has another one: what there is there is the same at any time. */
 async function farAway(): Promise<void> {
-  const given = { ip: "192.0.2.77", option_id: "example-aq", country_code: "AQ", asn: 64_500 };
-  await addStock(testTable(), { ...given, rdns: "mail.antarctica.example", relay: "10.0.0.77:25" });
+  const given = { ip: "192.0.2.77", option_id: "reykjavik-1", country_code: "IS", asn: 64_500 };
+  await addStock(testTable(), { ...given, rdns: "mail.reykjavik.example", relay: "10.0.0.77:25" });
 }
 
 async function assignable(account: Account): Promise<Example> {
@@ -31,7 +31,7 @@ export const dedicatedIpExamples: Record<string, (account: Account) => Promise<E
   },
   "dedicated_ips.available_options": async ({ id }) => {
     await farAway();
-    return { account_id: id, country_code: "AQ" };
+    return { account_id: id, country_code: "IS" };
   },
   "dedicated_ips.claim": async (account) => ({
     account_id: (await funded(account)).id,
@@ -40,12 +40,12 @@ export const dedicatedIpExamples: Record<string, (account: Account) => Promise<E
   }),
   "dedicated_ips.add": async ({ id }) => ({
     account_id: id,
-    name: "Own host",
+    name: "Our mail server",
     ip_addresses: ["45.0.0.1", "2606:4700::1111"],
   }),
   "dedicated_ips.authorize": hostOf,
   "dedicated_ips.get": hostOf,
-  "dedicated_ips.update": async (account) => ({ ...(await hostOf(account)), name: "Second host" }),
+  "dedicated_ips.update": async (account) => ({ ...(await hostOf(account)), name: "Our second mail server" }),
   "dedicated_ips.delete": hostOf,
   "dedicated_ips.domains.assign": assignable,
   "dedicated_ips.domains.unassign": async (account) => {

@@ -30,7 +30,7 @@ const newRecord = async (account: Account): Promise<Example> => {
   return made(account, "dns-records", { domain, name: "www", type: "A", value: "192.0.2.1" });
 };
 
-const aTag = (account: Account): Promise<Example> => made(account, "tags", { name: "Example" });
+const aTag = (account: Account): Promise<Example> => made(account, "tags", { name: "Important", color_hex: "#1a7f37" });
 
 /** How to call each route of domains, DNS records and tags so that it succeeds for the account's owner. */
 export const domainExamples: Record<string, (account: Account) => Promise<Example>> = {
@@ -38,17 +38,17 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
   "domains.add": async (account) => ({
     account_id: account.id,
     name: uniqueName(),
-    workspace_id: await newWorkspace(account, "Example"),
+    workspace_id: await newWorkspace(account, "Sales"),
   }),
   "domains.search": async (account) => ({
     account_id: account.id,
-    workspace_id: await newWorkspace(account, "Example"),
-    query: "a-name-nobody-has",
+    workspace_id: await newWorkspace(account, "Sales"),
+    query: "ada-and-friends",
     tlds: "com",
   }),
   "domains.purchase": async (account) => ({
     account_id: (await funded(account)).id,
-    workspace_id: await newWorkspace(account, "Example"),
+    workspace_id: await newWorkspace(account, "Sales"),
     domains: [uniqueName()],
     contact_info: contact,
     max_total: "100.00",
@@ -64,7 +64,7 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     await registerElsewhere(testTable(), name, { auth_code: "Example-Auth-Code" });
     return {
       account_id: (await funded(account)).id,
-      workspace_id: await newWorkspace(account, "Example"),
+      workspace_id: await newWorkspace(account, "Sales"),
       domains: [{ name, auth_code: "Example-Auth-Code" }],
       contact_info: contact,
       max_total: "100.00",
@@ -83,7 +83,7 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     organization: null,
     city: "Oakland",
   }),
-  "domains.get": named,
+  "domains.get": async (account) => ({ account_id: account.id, domain: (await active(account)).name }),
   "domains.update": async (account) => ({ ...(await named(account)), dmarc_policy: "reject" }),
   "domains.delete": named,
   "domains.restore": async (account) => {
@@ -93,7 +93,7 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
   },
   "domains.move": async (account) => ({
     ...(await named(account)),
-    workspace_id: await newWorkspace(account, "Elsewhere"),
+    workspace_id: await newWorkspace(account, "Marketing"),
   }),
   "domains.verify": async (account) => {
     const { name } = await connected(account);
@@ -135,7 +135,12 @@ export const domainExamples: Record<string, (account: Account) => Promise<Exampl
     await aTag(account);
     return { account_id: account.id };
   },
-  "tags.add": async ({ id }) => ({ account_id: id, name: "Important", color_hex: "#1a7f37", description: "Look here" }),
+  "tags.add": async ({ id }) => ({
+    account_id: id,
+    name: "Important",
+    color_hex: "#1a7f37",
+    description: "Domains of our largest customers",
+  }),
   "tags.update": async (account) => ({
     account_id: account.id,
     tag_id: (await aTag(account))["id"],

@@ -16,7 +16,7 @@ import type { Account, Given } from "./world.ts";
 /** A valid call of a route in an account: flat arguments by name, as code mode takes them. */
 export type Example = Record<string, unknown>;
 
-async function newWorkspaceId({ id, owner }: Account, name = "Example"): Promise<string> {
+async function newWorkspaceId({ id, owner }: Account, name = "Sales"): Promise<string> {
   const created = await request("POST", `/v1/public/accounts/${id}/workspaces`, { token: owner.token, body: { name } });
   return String(created.body.id);
 }
@@ -29,10 +29,11 @@ async function made({ id, owner }: Account, path: string, body: unknown): Promis
   return answer.body;
 }
 
-const newGroup = (account: Account): Promise<Example> => made(account, "groups", { name: "Example" });
+const newGroup = (account: Account): Promise<Example> => made(account, "groups", { name: "Support" });
 const newRole = (account: Account): Promise<Example> =>
-  made(account, "roles", { key: "example", name: "Example", capability_keys: ["mailbox.view"] });
-const newProgram = (account: Account): Promise<Example> => made(account, "service-accounts", { name: "Example" });
+  made(account, "roles", { key: "first_line", name: "First line", capability_keys: ["mailbox.view"] });
+const newProgram = (account: Account): Promise<Example> =>
+  made(account, "service-accounts", { name: "Nightly backup" });
 
 const authExamples: Record<string, (account: Account) => Promise<Example>> = {
   "auth.authorizations.grant": async ({ id }) => ({
@@ -51,7 +52,7 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
     account_id: id,
     name: "Support",
     attributes: { floor: 3 },
-    description: "Help",
+    description: "Answers our customers",
   }),
   "auth.groups.list": async (account) => {
     await newGroup(account);
@@ -61,13 +62,14 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
   "auth.groups.update": async (account) => ({
     account_id: account.id,
     group_id: (await newGroup(account))["id"],
-    description: "Changed",
+    description: "Answers our customers",
   }),
   "auth.groups.delete": async (account) => ({ account_id: account.id, group_id: (await newGroup(account))["id"] }),
-  "auth.groups.members.list": async (account) => ({
-    account_id: account.id,
-    group_id: (await newGroup(account))["id"],
-  }),
+  "auth.groups.members.list": async (account) => {
+    const { id } = await newGroup(account);
+    await made(account, `groups/${String(id)}/members`, { subject_id: account.owner.id, subject_type: "user" });
+    return { account_id: account.id, group_id: id };
+  },
   "auth.groups.members.add": async (account) => ({
     account_id: account.id,
     group_id: (await newGroup(account))["id"],
@@ -94,7 +96,7 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
       email: stranger(),
       roles: [{ role_key: "dns_manager", ...resource }],
       grants: [{ capability_key: "dns.view", ...resource }],
-      message: "Join us.",
+      message: "Please look after our DNS records.",
     };
   },
   "auth.invitations.revoke": async (account) => ({
@@ -107,7 +109,10 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
   "auth.invitations.accept": async (account) => ({
     token: (await invited(account, { email: account.owner.email ?? "", roles: [{ role_key: "viewer" }] })).token,
   }),
-  "auth.role_assignments.list": async ({ id }) => ({ account_id: id }),
+  "auth.role_assignments.list": async (account) => {
+    await made(account, "role-assignments", { role_key: "viewer", subject_id: anyUser, subject_type: "user" });
+    return { account_id: account.id };
+  },
   "auth.role_assignments.assign": async (account) => ({
     account_id: account.id,
     role_key: "dns_manager",
@@ -131,16 +136,19 @@ const authExamples: Record<string, (account: Account) => Promise<Example>> = {
   "auth.roles.update": async (account) => ({
     account_id: account.id,
     role: (await newRole(account))["key"],
-    name: "First line",
+    name: "Help desk",
     capability_keys: ["mailbox.view", "domain.view"],
   }),
   "auth.roles.delete": async (account) => ({ account_id: account.id, role: (await newRole(account))["key"] }),
-  "auth.service_accounts.list": async ({ id }) => ({ account_id: id }),
-  "auth.service_accounts.create": async ({ id }) => ({ account_id: id, name: "Backup" }),
+  "auth.service_accounts.list": async (account) => {
+    await newProgram(account);
+    return { account_id: account.id };
+  },
+  "auth.service_accounts.create": async ({ id }) => ({ account_id: id, name: "Nightly backup" }),
   "auth.service_accounts.update": async (account) => ({
     account_id: account.id,
     service_account_id: (await newProgram(account))["id"],
-    name: "Nightly backup",
+    name: "Weekly backup",
   }),
   "auth.service_accounts.rotate": async (account) => ({
     account_id: account.id,
@@ -167,13 +175,16 @@ export const examples: Record<string, (account: Account) => Promise<Example>> = 
   "accounts.get": async ({ id }) => ({ account_id: id }),
   "me.get": async () => ({}),
   "me.permissions": async ({ id }) => ({ account_id: id }),
-  "workspaces.list": async ({ id }) => ({ account_id: id, page: 1, page_size: 10 }),
+  "workspaces.list": async (account) => {
+    for (const name of ["Sales", "Marketing"]) await newWorkspaceId(account, name);
+    return { account_id: account.id, page: 1, page_size: 10 };
+  },
   "workspaces.add": async ({ id }) => ({ account_id: id, name: "Sales" }),
   "workspaces.get": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
   "workspaces.update": async (account) => ({
     account_id: account.id,
     workspace_id: await newWorkspaceId(account),
-    name: "Renamed",
+    name: "Marketing",
   }),
   "workspaces.delete": async (account) => ({ account_id: account.id, workspace_id: await newWorkspaceId(account) }),
   "limits.get": async ({ id }) => ({ account_id: id }),

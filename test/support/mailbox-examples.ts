@@ -1,4 +1,5 @@
 import { timeOrderedId } from "../../shared/core/ids.ts";
+import { dayOf, plusDays } from "../../shared/core/time.ts";
 import { newWorkspace } from "./auth.ts";
 import { active, connected } from "./domains.ts";
 import { home } from "./mailboxes.ts";
@@ -88,7 +89,7 @@ export const mailboxExamples: Record<string, (account: Account) => Promise<Examp
   "mailboxes.bulk": async (account) => ({
     account_id: account.id,
     domain: (await connected(account)).name,
-    items: [person, { ...person, local_part: "not right" }],
+    items: [person, { local_part: "grace hopper", first_name: "Grace", last_name: "Hopper" }],
   }),
   "mailboxes.bulk_delete": async (account) => ({
     account_id: account.id,
@@ -118,12 +119,20 @@ export const mailboxExamples: Record<string, (account: Account) => Promise<Examp
     await made(account, "suppressions", { email: "bob@example.com" });
     return { account_id: account.id, email: "bob@example.com" };
   },
-  "suppressions.add": async ({ id }) => ({ account_id: id, email: "bob@example.com", detail: "Asked for it" }),
+  "suppressions.add": async ({ id }) => ({
+    account_id: id,
+    email: "bob@example.com",
+    detail: "Wants no more mail from us",
+  }),
   "suppressions.delete": async (account) => ({
     account_id: account.id,
     suppression: (await made(account, "suppressions", { email: "bob@example.com" }))["id"],
   }),
-  "statistics.get": async (account) => ({ account_id: account.id, domain: (await home(account)).name }),
+  "statistics.get": async (account) => ({
+    account_id: account.id,
+    domain: (await home(account)).name,
+    since: plusDays(dayOf(new Date()), -2),
+  }),
   "mailboxes.app_passwords.list": async (account) => {
     const { app_password_id: _, ...mailbox } = await anAppPassword(account);
     return mailbox;
@@ -135,9 +144,9 @@ export const mailboxExamples: Record<string, (account: Account) => Promise<Examp
     account_id: account.id,
     name: "Relay",
     value: "correct horse battery",
-    workspace_id: await newWorkspace(account, "For the relay"),
+    workspace_id: await newWorkspace(account, "Sales"),
   }),
-  "credentials.update": async (account) => ({ ...(await aCredential(account)), name: "Another relay" }),
+  "credentials.update": async (account) => ({ ...(await aCredential(account)), name: "Printer in the office" }),
   "credentials.get": aCredential,
   "credentials.delete": aCredential,
 };

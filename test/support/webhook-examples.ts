@@ -4,7 +4,7 @@ import type { Account } from "./world.ts";
 
 type Example = Record<string, unknown>;
 
-const subscription = async () => ({ url: await acceptingUrl(), event_types: ["webhook.*"] });
+const subscription = async () => ({ url: await acceptingUrl(), event_types: ["mailbox.*", "domain.*"] });
 
 /** Sends a request about the account's webhooks for the owner and answers what came back. */
 async function made({ id, owner }: Account, path: string, body?: unknown): Promise<Example> {
@@ -19,11 +19,11 @@ async function aWebhook(account: Account): Promise<Example> {
 /** How to call each route of webhooks so that it succeeds for the account's owner. */
 export const webhookExamples: Record<string, (account: Account) => Promise<Example>> = {
   "webhooks.list": async (account) => ({ account_id: (await aWebhook(account))["account_id"] }),
-  "webhooks.add": async ({ id }) => ({ account_id: id, ...(await subscription()), description: "For the tests" }),
+  "webhooks.add": async ({ id }) => ({ account_id: id, ...(await subscription()), description: "Tells our help desk" }),
   "webhooks.get": aWebhook,
   "webhooks.update": async (account) => ({ ...(await aWebhook(account)), active: false }),
   "webhooks.delete": aWebhook,
-  "webhooks.rotate_secret": async (account) => ({ ...(await aWebhook(account)), overlap_seconds: 60 }),
+  "webhooks.rotate_secret": async (account) => ({ ...(await aWebhook(account)), overlap_seconds: 3600 }),
   "webhooks.test": aWebhook,
   "webhooks.deliveries.list": async (account) => {
     const webhook = await aWebhook(account);

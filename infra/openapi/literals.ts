@@ -1,0 +1,68 @@
+type Style = {
+  /** The text of a value that is neither a list nor an object. */
+  atom: (value: unknown) => string;
+  key: (name: string) => string;
+  /** Whether the braces of an object that fits on a line have spaces inside. */
+  spaced: boolean;
+};
+
+const pythonWords = new Map<unknown, string>([
+  [null, "None"],
+  [true, "True"],
+  [false, "False"],
+]);
+
+/** How a language writes values. Code mode writes them as Python. */
+export const styles = {
+  json: { atom: (value) => JSON.stringify(value), key: (name) => JSON.stringify(name), spaced: false },
+  python: {
+    atom: (value) => pythonWords.get(value) ?? JSON.stringify(value),
+    key: (name) => JSON.stringify(name),
+    spaced: false,
+  },
+  typescript: {
+    atom: (value) => JSON.stringify(value),
+    key: (name) => (/^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name)),
+    spaced: true,
+  },
+} as const satisfies Record<string, Style>;
+
+const longestLine = 80;
+
+type Layout = { indent?: string; column?: number; step?: string; space?: string };
+
+/**
+ * Joins parts between an opening and a closing text: on one line if they fit there behind `column` characters, or one
+ * part on each line, indented by `step` spaces more than `indent`.
+ */
+export function bracket(
+  [open, close]: readonly [string, string],
+  parts: readonly ((indent: string) => string)[],
+  { indent = "", column = indent.length, step = "  ", space = "" }: Layout = {},
+): string {
+  if (parts.length === 0) return `${open}${close}`;
+  const line = `${open}${space}${parts.map((part) => part(indent)).join(", ")}${space}${close}`;
+  if (!line.includes("\n") && column + line.length <= longestLine) return line;
+  const inner = indent + step;
+  return `${open}\n${parts.map((part) => `${inner}${part(inner)},\n`).join("")}${indent}${close}`;
+}
+
+/** Writes a value as a literal of a language, on one line if it fits there behind `column` characters. */
+export function literal(value: unknown, style: Style, indent = "", column = indent.length): string {
+  const step = style === styles.python ? "    " : "  ";
+  if (Array.isArray(value)) {
+    const items = value.map((item) => (at: string) => literal(item, style, at));
+    return withoutTrailingComma(bracket(["[", "]"], items, { indent, column, step }), style);
+  }
+  if (typeof value !== "object" || value === null) return style.atom(value);
+  const members = Object.entries(value).map(([name, member]) => (at: string) => {
+    const key = `${style.key(name)}: `;
+    return key + literal(member, style, at, at.length + key.length);
+  });
+  const space = style.spaced ? " " : "";
+  return withoutTrailingComma(bracket(["{", "}"], members, { indent, column, step, space }), style);
+}
+
+/** JSON has no comma behind the last member. */
+const withoutTrailingComma = (text: string, style: Style): string =>
+  style === styles.json ? text.replace(/,(\n *[\]}])$/, "$1") : text;

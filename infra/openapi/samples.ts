@@ -1,0 +1,208 @@
+import { catalogue } from "../../functions/code/catalogue.ts";
+import type { Route } from "../../shared/http/route.ts";
+import { exampleOf, type OperationExample } from "./examples.ts";
+import { bracket, literal, styles } from "./literals.ts";
+
+/** A program that makes the call of an operation's example. */
+export type Sample = {
+  id: "curl" | "typescript" | "python" | "code-mode";
+  /** The name of the language, for people. */
+  label: string;
+  /** The language for highlighting. Code mode reads as Python. */
+  language: "bash" | "ts" | "python";
+  source: string;
+};
+
+/** The samples of an operation: with curl, and in TypeScript, Python and code mode, as far as it can be called there. */
+export function samplesOf(operationId: string): Sample[] {
+  const example = exampleOf(operationId);
+  const typescript = typescriptOf(example);
+  const program = programOf(example);
+  return [
+    { id: "curl", label: "curl", language: "bash", source: curlOf(example) },
+    ...(typescript === undefined
+      ? []
+      : [{ id: "typescript", label: "TypeScript", language: "ts", source: typescript } as const]),
+    { id: "python", label: "Python", language: "python", source: pythonOf(example) },
+    ...(program === undefined
+      ? []
+      : [{ id: "code-mode", label: "Code mode", language: "python", source: program } as const]),
+  ];
+}
+
+/** Tells whether a route answers with a file unless the request prefers JSON. */
+const prefersFile = ({ http: { file } }: Route): boolean => file !== undefined && file.onlyIfPreferred !== true;
+
+const bodyOf = ({ body = {} }: OperationExample): Record<string, unknown> | undefined =>
+  Object.keys(body).length > 0 ? body : undefined;
+
+/** Encodes a value for a URL, and for a shell's text in double quotes. */
+const encode = (value: unknown): string =>
+  encodeURIComponent(String(value)).replaceAll(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`);
+
+/** The path of the call. `account` stands for the account's id. */
+const pathOf = ({ route, path }: OperationExample, account: string): string =>
+  route.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "account_id" ? account : encode(path[name])));
+
+/** A text in single quotes for a POSIX shell. */
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** The call with curl 7.82 or newer. The address, the token and the account's id are variables of the shell. */
+function curlOf(example: OperationExample): string {
+  const { route, query } = example;
+  const { method } = route.http;
+  const body = bodyOf(example);
+  const isImplied = method === (body === undefined ? "GET" : "POST");
+  const search = Object.entries(query).map(([name, value]) => `${name}=${valueInQuery(name, value)}`);
+  const address = `$BASE_URL${pathOf(example, "$ACCOUNT_ID")}${search.length > 0 ? `?${search.join("&")}` : ""}`;
+  return [
+    `curl ${isImplied ? "" : `-X ${method} `}"${address}"`,
+    ...(route.public ? [] : ['-H "Authorization: Bearer $TOKEN"']),
+    ...(body === undefined && prefersFile(route) ? ['-H "Accept: application/json"'] : []),
+    ...(body === undefined ? [] : [`--json ${quoted(literal(body, styles.json, "", "  --json '".length))}`]),
+  ].join(" \\\n  ");
+}
+
+const valueInQuery = (name: string, value: unknown): string => (name === "account_id" ? "$ACCOUNT_ID" : encode(value));
+
+/** The call in Python with the package requests. The address, the token and the account's id are in the environment. */
+function pythonOf(example: OperationExample): string {
+  const { route, query } = example;
+  const body = bodyOf(example);
+  const hasAccount = "account_id" in example.path || "account_id" in query;
+  const headers = [
+    ...(route.public ? [] : [`"Authorization": f"Bearer {os.environ['TOKEN']}"`]),
+    ...(prefersFile(route) ? [`"Accept": "application/json"`] : []),
+  ];
+  const text = (value: unknown): unknown => (typeof value === "boolean" ? String(value) : value);
+  const search = Object.entries(query).map(
+    ([name, value]) => `${styles.python.key(name)}: ${name === "account_id" ? name : styles.python.atom(text(value))}`,
+  );
+  const parts = [
+    () => `f"{base_url}${pathOf(example, "{account_id}")}"`,
+    ...(search.length > 0 ? [(at: string) => `params=${pythonDict(search, at, "params=")}`] : []),
+    ...(headers.length > 0 ? [(at: string) => `headers=${pythonDict(headers, at, "headers=")}`] : []),
+    ...(body === undefined
+      ? []
+      : [(at: string) => `json=${literal(body, styles.python, at, at.length + "json=".length)}`]),
+    () => "timeout=30",
+  ];
+  const call = bracket([`requests.${route.http.method.toLowerCase()}(`, ")"], parts, { column: 99, step: "    " });
+  return [
+    "import os",
+    "",
+    "import requests",
+    "",
+    'base_url = os.environ["BASE_URL"]',
+    ...(hasAccount ? ['account_id = os.environ["ACCOUNT_ID"]'] : []),
+    "",
+    `response = ${call}`,
+    "response.raise_for_status()",
+    "print(response.json())",
+  ].join("\n");
+}
+
+const pythonDict = (members: readonly string[], indent: string, before: string): string =>
+  bracket(
+    ["{", "}"],
+    members.map((member) => () => member),
+    { indent, column: indent.length + before.length, step: "    " },
+  );
+
+/** The arguments of a function, as code mode and the client take them. */
+function argumentsOf({ route, arguments: flat, path, query, body = {} }: OperationExample): Record<string, unknown> {
+  if (route.codeMode.arguments === "flat") return flat;
+  return { ...path, ...query, payload: { account_id: path["account_id"], ...body } };
+}
+
+/** The call as a program of code mode. Undefined for an operation that programs cannot call. */
+function programOf(example: OperationExample): string | undefined {
+  const { name } = example.route;
+  if (!catalogue.has(name)) return undefined;
+  const given = Object.entries(argumentsOf(example)).map(([argument, value]) => (at: string) => {
+    const before = `${argument}=`;
+    return before + literal(value, styles.python, at, at.length + before.length);
+  });
+  return bracket([`${name}(`, ")"], given, { step: "    " });
+}
+
+/** The call in TypeScript with the client. Undefined for MCP, which has clients of its own. */
+function typescriptOf(example: OperationExample): string | undefined {
+  const { name } = example.route;
+  if (name === "code.mcp") return undefined;
+  const call = name === "code.a2a" ? codeCall(example) : functionCall(example);
+  return [
+    'import { HostedMail } from "@hosted-mail/client";',
+    "",
+    example.route.public
+      ? "const client = new HostedMail();"
+      : "const client = new HostedMail({ token: process.env.HOSTED_MAIL_TOKEN });",
+    "",
+    call,
+  ].join("\n");
+}
+
+function codeCall({ body = {} }: OperationExample): string {
+  const { code, ...options } = body;
+  const lines = String(code).replaceAll(/[\\`$]/g, String.raw`\$&`);
+  return `const { result } = await client.code(\n  \`${lines}\`,\n  ${literal(options, styles.typescript, "  ")},\n);\nconsole.log(result.last_value);`;
+}
+
+function functionCall(example: OperationExample): string {
+  const { route, answer } = example;
+  const given = argumentsOf(example);
+  const callAfter = (before: string): string => {
+    const start = `${before}client.${route.name}(`;
+    const value = Object.keys(given).length > 0 ? literal(given, styles.typescript, "", start.length) : "";
+    return `${start}${value})`;
+  };
+  const item = itemOf(route, answer);
+  if (item) {
+    const head = callAfter(`for await (const ${item.name} of `);
+    return `${head}) {\n  console.log(${item.shown});\n}`;
+  }
+  if (isEmpty(answer)) return `${callAfter("await ")};`;
+  const name = resultName(route.name);
+  return `${callAfter(`const ${name} = await `)};\nconsole.log(${name});`;
+}
+
+const isEmpty = (answer: unknown): boolean =>
+  typeof answer === "object" && answer !== null && Object.keys(answer).length === 0;
+
+/** The members that say best which item it is, the best first. */
+const telling = ["primary_email", "email", "name", "number", "summary", "action", "description", "id"];
+
+/** The name of an item of a list, and the expression that shows it. Undefined if the answer is no list. */
+function itemOf({ name }: Route, answer: unknown): { name: string; shown: string } | undefined {
+  const lists = Array.isArray(answer) ? [answer] : Object.values(answer as object).filter((one) => Array.isArray(one));
+  const [items] = lists;
+  if (!(name.endsWith("list") || Array.isArray(answer)) || lists.length !== 1 || !items) return undefined;
+  const item = resultName(name);
+  const [first] = items as unknown[];
+  const member = telling.find((one) => typeof first === "object" && first !== null && one in first);
+  return { name: item, shown: member === undefined ? item : `${item}.${member}` };
+}
+
+/** The names of results that the family's name does not give, and of those that are words of the language. */
+const resultNames: Record<string, string> = {
+  "me.get": "me",
+  "me.permissions": "permissions",
+  "functions.list": "fn",
+  "audit.list": "entry",
+  "dedicated_ips.available_options": "option",
+  "mailboxes.deleted.list": "mailbox",
+};
+
+/** The name of a variable for the result of a function: `mailbox` for `mailboxes.get`, `usage` for `mailboxes.usage.get`. */
+function resultName(name: string): string {
+  const own = resultNames[name];
+  if (own !== undefined) return own;
+  const words = name.split(".");
+  const family = words.at(-2) ?? name;
+  const verb = words.at(-1) ?? name;
+  const isOfFamily = /^(?:list|get|add|create|update|grant|assign|submit|activate|move|renew|restore|rotate|claim)$/;
+  const singular = family.replace(/ies$/, "y").replace(/xes$/, "x").replace(/s$/, "");
+  return (isOfFamily.test(verb) ? singular : "result").replaceAll(/_(\w)/g, (_, letter: string) =>
+    letter.toUpperCase(),
+  );
+}

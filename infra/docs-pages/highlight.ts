@@ -37,7 +37,8 @@ const classOf = (color = ""): string | undefined => /--shiki-token-([a-z]+)/.exe
 export function highlight(code: string, language = ""): string {
   const lang = languages.get(language);
   if (lang === undefined) return escapeHtml(code);
-  const lines = highlighter.codeToTokensBase(code, { lang, theme: "classes" });
+  // Without a limit of time, which would leave the rest of a line plain on a busy machine.
+  const lines = highlighter.codeToTokensBase(code, { lang, theme: "classes", tokenizeTimeLimit: 0 });
   return lines
     .map((tokens) =>
       tokens

@@ -3,7 +3,7 @@ import { errorGuidance } from "../errors.ts";
 import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
 import { familiesWithOperations, type Operation } from "./operations.ts";
 import { guidesOf } from "./overview-pages.ts";
-import { samplesOf } from "./samples.ts";
+import { exampleFor } from "./samples.ts";
 
 const factsOf = ({ type, required, limits, choices, default: preset }: Field): string =>
   [
@@ -60,7 +60,7 @@ function answerLines({ answers }: Operation): string[] {
 /** An operation as Markdown, for agents. */
 export function operationMarkdown(operation: Operation): string {
   const { id, method, path, summary, description, route, problems, isPublic } = operation;
-  const { calls, body, answer } = samplesOf(operation);
+  const { calls, answer } = exampleFor(operation);
   const callers = isPublic
     ? "Everybody, without a token."
     : route.capability === null
@@ -74,11 +74,12 @@ export function operationMarkdown(operation: Operation): string {
     ...(description === "" ? [] : [description]),
     "## Arguments",
     ...argumentLines(operation),
-    ...(samples.length === 0 ? [] : ["## Samples", ...samples]),
-    ...(calls.length > 0 || body === undefined ? [] : ["## Example of a body", fence("json", JSON.stringify(body, null, 2))]),
+    "## Samples",
+    ...samples,
+    `### Answer: ${answer.status}`,
+    fence("json", JSON.stringify(answer.body, null, 2)),
     "## Answer",
     ...answerLines(operation),
-    ...(answer === undefined ? [] : ["### Example", fence("json", JSON.stringify(answer.body, null, 2))]),
     "## Errors",
     problems
       .map(({ status, code }) => `- ${status} \`${code}\`: ${problemOf(code).title}. ${errorGuidance[code]}`)

@@ -33,7 +33,7 @@ export type Schema = {
   allOf?: readonly Schema[];
 };
 
-type Content = Record<string, { schema?: Schema; example?: unknown; examples?: Record<string, { value?: unknown }> }>;
+type Content = Record<string, { schema?: Schema }>;
 type Header = { $ref?: string; description?: string; schema?: Schema };
 type Answer = { description: string; headers?: Record<string, Header>; content?: Content };
 type Parameter = { in: string; name: string; required?: boolean; description?: string; schema: Schema };
@@ -67,19 +67,13 @@ export type Operation = {
   isFunction: boolean;
   isPublic: boolean;
   parameters: readonly Parameter[];
-  body?: { required: boolean; schema: Schema; example?: unknown };
+  body?: { required: boolean; schema: Schema };
   answers: readonly { status: string; description: string; headers: Record<string, Header>; content: Content }[];
   problems: readonly { status: string; code: ProblemCode }[];
 };
 
 const functions: readonly Route[] = [...routes, functionsRoute];
 const routeOf = new Map([...functions, a2aRoute, mcpRoute].map((route) => [route.name, route]));
-
-/** The first example of a media type. */
-export const exampleIn = (content: Content | undefined): unknown => {
-  const [media] = Object.values(content ?? {});
-  return media?.example ?? Object.values(media?.examples ?? {})[0]?.value;
-};
 
 const isFailure = (status: string): boolean => Number(status) >= 400;
 
@@ -103,7 +97,7 @@ function operationOf(path: string, method: string, found: DocumentOperation): Op
     isFunction: functions.includes(route),
     isPublic: found.security?.length === 0,
     parameters: found.parameters ?? [],
-    ...(schema && { body: { required: found.requestBody?.required ?? false, schema, example: exampleIn(content) } }),
+    ...(schema && { body: { required: found.requestBody?.required ?? false, schema } }),
     answers: Object.entries(found.responses)
       .filter(([status]) => !isFailure(status))
       .map(([status, { description, headers = {}, content: answered = {} }]) => ({

@@ -4,8 +4,8 @@ import { errorGuidance } from "../errors.ts";
 import { layOut, turnsIn } from "../layout.ts";
 import { codeBlock, languageTabs, renderLine, renderText } from "../render.ts";
 import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
-import { exampleIn, familiesWithOperations, headerOf, type Operation, operations } from "./operations.ts";
-import { samplesOf } from "./samples.ts";
+import { familiesWithOperations, headerOf, type Operation, operations } from "./operations.ts";
+import { exampleFor } from "./samples.ts";
 import { tryForm } from "./try-form.ts";
 
 const code = (text: string): string => `<code>${escapeHtml(text)}</code>`;
@@ -59,6 +59,7 @@ class MemberLists {
     const [only, ...more] = groups;
     if (only === undefined) return "";
     if (more.length === 0) {
+      if (this.#written.has(`${this.#prefix}-${only.name}`)) return this.#nested(only);
       if (only.name !== undefined) this.#written.add(`${this.#prefix}-${only.name}`);
       const id = only.name === undefined ? "" : ` id="${this.#prefix}-${only.name}"`;
       return `<div${id}>${this.list(only.fields, prefix)}</div>`;
@@ -163,26 +164,12 @@ const factsOf = (operation: Operation): string => `<dl class="about">
 ${operation.isFunction ? `<div><dt>Code mode</dt><dd>${code(operation.id)}</dd></div>` : ""}
 </dl>`;
 
-const json = (value: unknown): string => codeBlock(JSON.stringify(value, null, 2), "json");
-
-function samplesBeside(operation: Operation): string {
-  const { calls, body, answer } = samplesOf(operation);
-  const shownAnswer = answer ?? firstAnswer(operation);
-  const parts = [
-    calls.length === 0
-      ? ""
-      : `<h2 id="samples">Call</h2>\n${languageTabs(calls.map(({ key, label, language, code: text }) => ({ key, label, html: codeBlock(text, language) })))}`,
-    calls.length > 0 || body === undefined ? "" : `<h2>Body</h2>\n${json(body)}`,
-    shownAnswer === undefined ? "" : `<h2>Answer <span class="status ok">${shownAnswer.status}</span></h2>\n${json(shownAnswer.body)}`,
-  ];
-  const shown = parts.filter((part) => part !== "");
-  const request = `<h2>Request</h2>\n${codeBlock(`${operation.method} ${operation.path}`)}`;
-  return (shown.length === 0 ? [request] : shown).join("\n");
-}
-
-function firstAnswer({ answers }: Operation): { status: string; body: unknown } | undefined {
-  const found = answers.find(({ content }) => exampleIn(content) !== undefined);
-  return found && { status: found.status, body: exampleIn(found.content) };
+/** The calls and the answer of the example, which stand beside the text on wide screens. */
+function exampleBeside(operation: Operation): string {
+  const { calls, answer } = exampleFor(operation);
+  const tabs = calls.map(({ key, label, language, code: text }) => ({ key, label, html: codeBlock(text, language) }));
+  return `<h2>Call</h2>\n${languageTabs(tabs)}
+<h2>Answer <span class="status ok">${answer.status}</span></h2>\n${codeBlock(JSON.stringify(answer.body, null, 2), "json")}`;
 }
 
 const links = familiesWithOperations.flatMap(({ operations: all }) =>
@@ -217,7 +204,7 @@ ${turnsIn(links, path)}`;
     part: "reference",
     summary: `${operation.method} ${operation.path}: ${summary}.`,
     article,
-    aside: samplesBeside(operation),
+    aside: exampleBeside(operation),
     hasMarkdown: true,
     scripts: ["try"],
   });

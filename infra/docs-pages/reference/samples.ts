@@ -1,22 +1,26 @@
+import { exampleOf } from "../../openapi/examples.ts";
+import { samplesOf } from "../../openapi/samples.ts";
 import type { Operation } from "./operations.ts";
 
 /** A call of an operation in a language. `key` names the language where a reader's choice is remembered. */
-export type Sample = { key: string; label: string; language: string; code: string };
+export type Call = { key: string; label: string; language: string; code: string };
 
-/** What the samples of an operation are: the same call in each language, the values of the example, and its answer. */
-export type OperationSamples = {
-  calls: readonly Sample[];
-  /** The values of the example's path and query parameters, by name. */
+/** The example of an operation: the same call in each language, its values, and its answer. */
+export type Example = {
+  calls: readonly Call[];
+  /** The values of the path and query parameters, by name. */
   values: Readonly<Record<string, string>>;
-  body?: unknown;
-  answer?: { status: string; body: unknown };
+  body: unknown;
+  answer: { status: number; body: unknown };
 };
 
-/** The samples of an operation, from the examples of the document. */
-export function samplesOf(operation: Operation): OperationSamples {
-  const values = operation.parameters.flatMap(({ name, schema }) => {
-    const [example] = [...(schema.examples ?? []), ...(schema.example === undefined ? [] : [schema.example])];
-    return example === undefined ? [] : [[name, String(example)] as const];
-  });
-  return { calls: [], values: Object.fromEntries(values), body: operation.body?.example };
+/** The example of an operation, which was recorded in a live account. */
+export function exampleFor({ id }: Operation): Example {
+  const { path, query, body, status, answer } = exampleOf(id);
+  return {
+    calls: samplesOf(id).map(({ id: key, label, language, source }) => ({ key, label, language, code: source })),
+    values: Object.fromEntries(Object.entries({ ...path, ...query }).map(([name, value]) => [name, String(value)])),
+    body,
+    answer: { status, body: answer },
+  };
 }

@@ -1,7 +1,7 @@
 import { escapeHtml } from "../../../shared/core/text.ts";
 import { typeOf } from "./fields.ts";
 import type { Operation } from "./operations.ts";
-import { samplesOf } from "./samples.ts";
+import { exampleFor } from "./samples.ts";
 
 /** Headers that a reader sets by hand. The others are for programs. */
 const triedHeaders: ReadonlySet<string> = new Set(["Idempotency-Key", "If-Match"]);
@@ -27,7 +27,7 @@ const tokenField = `<p><label for="try-token">Access token</label><input id="try
  * the values of the example.
  */
 export function tryForm(operation: Operation): string {
-  const { values, body } = samplesOf(operation);
+  const { values, body } = exampleFor(operation);
   const shown = operation.parameters.filter(
     ({ in: place, name }) => place !== "header" || triedHeaders.has(name),
   );

@@ -29,6 +29,12 @@ export const indexOptions = {
 /** An entry of the index, as it is found. */
 export type Found = { id: number; title: string; section: string; path: string; kind: string };
 
+/** Readers look for operations first, and rarely for the operators' pages or the changelog. */
+function weightOf({ kind, path }: Found): number {
+  if (path.startsWith("/docs/reference/")) return 1.8;
+  return kind === "Operators" || path.startsWith("/docs/changelog") ? 0.35 : 1;
+}
+
 const shownResults = 12;
 
 /**
@@ -37,5 +43,7 @@ const shownResults = 12;
  */
 export const best = (index: MiniSearch<Found>, words: string): Found[] =>
   index
-    .search(words, { boost: weights, prefix: (term) => term.length > 2, fuzzy: (term) => (term.length > 4 ? 0.2 : false) })
+    .search(words, {
+      boost: weights,
+      boostDocument: (_, __, stored) => weightOf(stored as Found), prefix: (term) => term.length > 2, fuzzy: (term) => (term.length > 4 ? 0.2 : false) })
     .slice(0, shownResults) as unknown as Found[];

@@ -7,6 +7,8 @@ const bodyField = document.querySelector<HTMLTextAreaElement>("#try-body");
 
 // The token is kept for this tab, so that the reader can go from operation to operation.
 const tokenKey = "token";
+const accountKey = "account";
+const accountField = document.querySelector<HTMLInputElement>("#try-path-account_id");
 
 type Sent = { path: string; init: RequestInit };
 
@@ -71,6 +73,7 @@ async function send(filled: HTMLFormElement): Promise<void> {
     return;
   }
   if (tokenField) sessionStorage.setItem(tokenKey, tokenField.value.trim());
+  if (accountField) sessionStorage.setItem(accountKey, accountField.value.trim());
   show("Sending…", false);
   const start = performance.now();
   try {
@@ -97,13 +100,13 @@ async function useDemoToken(button: HTMLButtonElement): Promise<void> {
   const [account] = accounts;
   if (!account) return;
   tokenField.value = account.owner.token;
-  const accountField = document.querySelector<HTMLInputElement>("#try-path-account_id");
   if (accountField) accountField.value = account.id;
   button.textContent = "Demo token is filled in";
 }
 
 if (section && form) {
   if (tokenField) tokenField.value = sessionStorage.getItem(tokenKey) ?? "";
+  if (accountField) accountField.value = sessionStorage.getItem(accountKey) ?? accountField.value;
   const demo = document.querySelector<HTMLButtonElement>("#try-demo");
   if (demo && ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)) {
     demo.closest("p")?.removeAttribute("hidden");

@@ -86,6 +86,6 @@ const firstPage = "/docs/overview";
  */
 export function redirectToDocs({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;
-  const page = rawPath === "/" ? firstPage : /^(\/docs(?:\/(?:reference\/)?[a-z0-9._-]+)?)\/$/.exec(rawPath)?.[1];
+  const page = rawPath === "/" ? firstPage : /^(\/docs(?:\/(?:reference\/)?[a-z0-9][a-z0-9._-]*)?)\/$/.exec(rawPath)?.[1];
   return page === undefined ? undefined : { statusCode: 302, headers: { location: page } };
 }

@@ -190,7 +190,7 @@ export function operationPage(operation: Operation): string {
   const family = familyOf(operation);
   const article = `<p class="crumbs"><a href="/docs">Reference</a> / <a href="/docs/reference/${operation.family}">${escapeHtml(family?.title ?? "")}</a></p>
 <h1 id="top">${escapeHtml(summary)}</h1>
-<p class="endpoint">${endpoint(operation)}</p>
+<p class="endpoint">${endpoint(operation)} <a class="to-try" href="#try" hidden>Try it</a></p>
 <div class="lead">${renderText(description)}</div>
 ${factsOf(operation)}
 ${argumentsOf(operation)}

@@ -11,13 +11,13 @@ async function loadIndex(): Promise<MiniSearch<Found>> {
   return MiniSearch.loadJSON<Found>(await answer.text(), indexOptions);
 }
 
-const input = element("input", { type: "search", id: "find-words", placeholder: "Search the docs and operations" });
+const input = element("input", { type: "text", id: "find-words", placeholder: "Search the docs and operations" });
 input.setAttribute("autocomplete", "off");
 input.setAttribute("aria-label", "Search");
 input.setAttribute("role", "combobox");
 input.setAttribute("aria-expanded", "true");
 input.setAttribute("aria-controls", "find-results");
-const list = element("ul", { id: "find-results", role: "listbox" });
+const list = element("div", { id: "find-results", role: "listbox" });
 list.setAttribute("aria-label", "Results");
 const status = element("p", { className: "find-status" });
 status.setAttribute("role", "status");
@@ -36,11 +36,11 @@ function choose(at: number): void {
   input.setAttribute("aria-activedescendant", option?.id ?? "");
 }
 
-function optionFor({ title, section, path, kind }: Found, position: number): HTMLLIElement {
-  const link = element("a", { href: path, tabIndex: -1 }, element("strong", {}, section || title));
-  link.append(element("small", {}, section ? `${title} · ${kind}` : kind));
-  link.addEventListener("click", () => dialog.close());
-  const option = element("li", { id: `find-${position}`, role: "option" }, link);
+function optionFor({ title, section, path, kind }: Found, position: number): HTMLAnchorElement {
+  const words = element("strong", { textContent: section || title });
+  const place = element("small", { textContent: section ? `${title} · ${kind}` : kind });
+  const option = element("a", { id: `find-${position}`, href: path, role: "option", tabIndex: -1 }, words, place);
+  option.addEventListener("click", () => dialog.close());
   option.addEventListener("mousemove", () => position !== chosen && choose(position));
   return option;
 }
@@ -70,7 +70,7 @@ input.addEventListener("keydown", (event) => {
     choose(chosen + step);
   } else if (event.key === "Enter") {
     event.preventDefault();
-    list.children[chosen]?.querySelector("a")?.click();
+    (list.children[chosen] as HTMLElement | undefined)?.click();
   }
 });
 // A click beside the dialog closes it.

@@ -19,10 +19,17 @@ export function termOf(word: string): string | null {
 /** The weight of a word in each member of an entry of the index. */
 const weights = { title: 6, section: 5, names: 3, text: 1 };
 
+/** The words of a text. A name of several words, such as `mailboxes.add`, is also a word itself. */
+const wordsOf = (text: string): string[] => [
+  ...text.split(/[\n\r\p{Z}\p{P}]+/u),
+  ...(text.match(/[\p{L}\p{N}]+(?:[._][\p{L}\p{N}]+)+/gu) ?? []),
+];
+
 /** The settings of the index, which the build and the page share. */
 export const indexOptions = {
   fields: ["title", "section", "names", "text"],
   storeFields: ["title", "section", "path", "kind"],
+  tokenize: wordsOf,
   processTerm: termOf,
 };
 
@@ -31,7 +38,7 @@ export type Found = { id: number; title: string; section: string; path: string; 
 
 /** Readers look for operations first, and rarely for the operators' pages or the changelog. */
 function weightOf({ kind, path }: Found): number {
-  if (path.startsWith("/docs/reference/")) return 1.8;
+  if (path.startsWith("/docs/reference/")) return 1.5;
   return kind === "Operators" || path.startsWith("/docs/changelog") ? 0.35 : 1;
 }
 

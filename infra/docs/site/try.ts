@@ -121,5 +121,5 @@ if (section && form) {
     if (tokenField) tokenField.value = "";
     show("The token is forgotten.", false);
   });
-  section.hidden = false;
+  for (const shown of document.querySelectorAll("#try, .to-try")) shown.removeAttribute("hidden");
 }

@@ -90,8 +90,5 @@ export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> 
   const clientTags = parseTags(event.headers["if-none-match"] ?? "");
   if (clientTags && hasTagWeakly(clientTags, etagOf(body)))
     return withStandardHeaders({ statusCode: 304, headers }, event);
-  return withStandardHeaders(
-    { statusCode: 200, headers: { "content-type": type, ...headers }, body },
-    event,
-  );
+  return withStandardHeaders({ statusCode: 200, headers: { "content-type": type, ...headers }, body }, event);
 };

@@ -20,8 +20,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   invitation_used: "The invitation was accepted. To take the access away, revoke the grants and roles of its user.",
   invitation_ended:
     "`reason` says why: the invitation was `revoked` or has `expired`, or its inviter no longer has the access to give (`not_held`). Ask for a new invitation.",
-  would_escalate:
-    "You can grant only capabilities that you hold. `missing` names those that you do not hold.",
+  would_escalate: "You can grant only capabilities that you hold. `missing` names those that you do not hold.",
   not_found: "The resource does not exist, or you may not see it. Check the id and the account.",
   method_not_allowed: "The path exists, but not with this method. The header `Allow` lists its methods.",
   account_closed: "A closed account cannot be opened again.",
@@ -42,8 +41,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   mailbox_ambiguous: "Name one of the mailboxes in `mailbox_ids`.",
   address_taken: "Choose another address, or use the mailbox in `conflicts_with`.",
   out_of_stock: "Claim another option of `dedicated_ips.available_options`, or try again later.",
-  ip_in_use:
-    "Unassign the dedicated IP's `domain_count` domains first, or wait until a running assignment is done.",
+  ip_in_use: "Unassign the dedicated IP's `domain_count` domains first, or wait until a running assignment is done.",
   ip_taken:
     "The dedicated IP in `conflicts_with` has the address `ip`. Without `conflicts_with`, another account has proved the address.",
   ip_not_ready:
@@ -53,12 +51,9 @@ export const errorGuidance: Record<ProblemCode, string> = {
   quote_changed:
     "`estimated_total` is the present price. If you agree, send the request again with a higher `max_total`.",
   not_registered_here: "Manage the registration at the registrar of the name.",
-  transfer_locked:
-    "Unlock the name with `domains.update` and `locked: false`. The registry takes a few minutes.",
-  transfer_too_soon:
-    "Registries lock a name for 60 days after its registration. Try again at `transferable_at`.",
-  redirects_unavailable:
-    "Ask the operator for `webHost` and `webAddresses`. Other settings work without them.",
+  transfer_locked: "Unlock the name with `domains.update` and `locked: false`. The registry takes a few minutes.",
+  transfer_too_soon: "Registries lock a name for 60 days after its registration. Try again at `transferable_at`.",
+  redirects_unavailable: "Ask the operator for `webHost` and `webAddresses`. Other settings work without them.",
   rotation_running: "`dkim_keys` in the domain shows the rotation. Wait until the domain has one key again.",
   renewal_running: "`domains.get` shows the renewal. Wait until it ends.",
   too_many_years:
@@ -80,8 +75,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   service_account_expired: "The service account's `expires_at` has passed. Create another service account.",
   group_name_taken: "Names of groups are unique in an account, ignoring case. Choose another name.",
   role_built_in: "Create a role of your own with the capabilities that you need.",
-  role_in_use:
-    "Find the assignments with `auth.role_assignments.list` and its `role_key`, and revoke them first.",
+  role_in_use: "Find the assignments with `auth.role_assignments.list` and its `role_key`, and revoke them first.",
   role_key_taken: "Choose another key. `auth.roles.list` shows the keys that are taken.",
   group_not_empty: "Delete or move the groups in `subgroup_ids` first.",
   group_cycle: "You cannot move a group into itself or into a group inside of it. Choose another parent.",

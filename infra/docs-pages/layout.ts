@@ -141,7 +141,9 @@ export function layOut(page: Page): string {
       summary === undefined ? "" : `\n    <meta name="description" content="${escapeHtml(summary)}" />`
     }
     <link rel="icon" href="/docs/favicon.svg" type="image/svg+xml" />${
-      hasMarkdown ? `\n    <link rel="alternate" type="text/markdown" href="${path === "/docs" ? "/docs/index" : path}.md" />` : ""
+      hasMarkdown
+        ? `\n    <link rel="alternate" type="text/markdown" href="${path === "/docs" ? "/docs/index" : path}.md" />`
+        : ""
     }
 ${["base", "site", ...styles].map((name) => `    <link rel="stylesheet" href="/docs/${name}.css" />`).join("\n")}
 ${["site", ...scripts].map((name) => `    <script src="/docs/${name}.js" type="module"></script>`).join("\n")}

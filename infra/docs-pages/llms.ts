@@ -1,8 +1,6 @@
 import { productName } from "../../shared/core/product.ts";
 import { groups, operatorGroups } from "./pages.ts";
-import { familiesWithOperations } from "./reference/operations.ts";
-
-type Family = (typeof familiesWithOperations)[number];
+import { familiesWithOperations, type Family } from "./reference/operations.ts";
 
 const familyLines = ({ title, description, name, operations }: Family): string[] => [
   `- [${title}](/docs/reference/${name}.md): ${description}`,

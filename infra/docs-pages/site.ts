@@ -84,10 +84,10 @@ const ownFiles = [
  * playground, the pages that confirm a forwarding and accept an invitation, and the result page of checkouts.
  */
 export async function docsAssets(): Promise<Asset[]> {
-  const openApi = JSON.stringify(document);
+  const openApi = `${JSON.stringify(document)}\n`;
   return [
     { to: "openapi.json", content: openApi },
-    { to: "agent-card.json", content: JSON.stringify(agentCard()) },
+    { to: "agent-card.json", content: `${JSON.stringify(agentCard())}\n` },
     { to: "docs/functions.json", content: JSON.stringify(playgroundFunctions()) },
     ...(await siteFiles(openApi + JSON.stringify(shownBesides()))),
     ...ownFiles.map((name) => ({ to: `docs/${name}`, from: join(sourceFolder, name) })),

@@ -26,7 +26,9 @@ export const filesFolder = (): string => process.env["DOCS_DIR"] ?? process.env[
 export async function missingPath(event: APIGatewayProxyEventV2): Promise<Response> {
   const problem = failureResponse(notFound(), requestIdOf(event));
   const isBrowser = (event.headers["accept"] ?? "").includes("text/html");
-  const page = isBrowser ? await readFile(join(filesFolder(), "not-found.html"), "utf8").catch(() => undefined) : undefined;
+  const page = isBrowser
+    ? await readFile(join(filesFolder(), "not-found.html"), "utf8").catch(() => undefined)
+    : undefined;
   if (page === undefined) return problem;
   const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": pagePolicy() };
   return { ...problem, headers, body: page };

@@ -90,6 +90,7 @@ describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () =
     await page.waitForURL(`${base}/docs/reference/mailboxes.add`);
     await page.goto(`${base}/docs#/domains`);
     await page.waitForURL(`${base}/docs/reference/domains`);
+    expect(await page.locator("h1").innerText()).toBe("Domains");
   });
 
   test("opens the details that an address names", async () => {

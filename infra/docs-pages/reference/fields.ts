@@ -30,7 +30,9 @@ function range(from: number | undefined, to: number | undefined, unit: string): 
   const words = most === 1 ? unit.replace(/s$/, "") : unit;
   if (least === most) return [`exactly ${least}${words}`];
   if (most === undefined) return [`at least ${least}${least === 1 ? unit.replace(/s$/, "") : unit}`];
-  return [least === undefined || (least === 0 && unit !== "") ? `at most ${most}${words}` : `${least} to ${most}${words}`];
+  return [
+    least === undefined || (least === 0 && unit !== "") ? `at most ${most}${words}` : `${least} to ${most}${words}`,
+  ];
 }
 
 const limitsOf = (schema: Schema): string[] => [

@@ -1,7 +1,7 @@
 import { problemOf } from "../../../shared/core/errors.ts";
 import { errorGuidance } from "../errors.ts";
 import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
-import { familiesWithOperations, type Operation } from "./operations.ts";
+import type { Family, Operation } from "./operations.ts";
 import { guidesOf } from "./overview-pages.ts";
 import { exampleFor } from "./samples.ts";
 
@@ -37,10 +37,17 @@ function argumentLines(operation: Operation): string[] {
     const fields = found.map(({ name, schema, required = false, description }) =>
       fieldOf(name, schema, required, description),
     );
-    return fields.length === 0 ? [] : [`### In ${place === "header" ? "headers" : `the ${place}`}`, list(fields, written).join("\n")];
+    return fields.length === 0
+      ? []
+      : [`### In ${place === "header" ? "headers" : `the ${place}`}`, list(fields, written).join("\n")];
   });
   const body = operation.body
-    ? ["### In the body", membersOf(operation.body.schema).flatMap((group) => nested(group, written, "")).join("\n")]
+    ? [
+        "### In the body",
+        membersOf(operation.body.schema)
+          .flatMap((group) => nested(group, written, ""))
+          .join("\n"),
+      ]
     : [];
   return [...places, ...body];
 }
@@ -87,8 +94,6 @@ export function operationMarkdown(operation: Operation): string {
   ];
   return `${parts.join("\n\n")}\n`;
 }
-
-type Family = (typeof familiesWithOperations)[number];
 
 /** A family as Markdown: its operations with links to their Markdown. */
 export const familyMarkdown = (family: Family): string =>

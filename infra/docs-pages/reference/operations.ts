@@ -121,6 +121,8 @@ export const familiesWithOperations = families
   .map((family) => ({ ...family, operations: unsorted.filter((operation) => operation.family === family.name) }))
   .filter((family) => family.operations.length > 0);
 
+export type Family = (typeof familiesWithOperations)[number];
+
 /** All operations by their ids, in the order of the reference. */
 export const operations: ReadonlyMap<string, Operation> = new Map(
   familiesWithOperations.flatMap((family) => family.operations.map((operation) => [operation.id, operation])),

@@ -2,10 +2,8 @@ import { productName } from "../../../shared/core/product.ts";
 import { escapeHtml } from "../../../shared/core/text.ts";
 import { layOut } from "../layout.ts";
 import { codeBlock, renderLine, renderText } from "../render.ts";
-import { familiesWithOperations, type Operation } from "./operations.ts";
+import { familiesWithOperations, type Family, type Operation } from "./operations.ts";
 import { endpoint } from "./page.ts";
-
-type Family = (typeof familiesWithOperations)[number];
 
 /** The pages of text about a family, by the family's name. */
 const guides: Readonly<Record<string, readonly string[]>> = {

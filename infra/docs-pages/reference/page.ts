@@ -110,7 +110,9 @@ function answersOf(operation: Operation): string {
     });
     const named = fields.length === 1 ? "1 header" : `${fields.length} headers`;
     const inHeaders =
-      fields.length === 0 ? "" : `<details class="nested"><summary>${named}</summary>\n${lists.list(fields)}\n</details>`;
+      fields.length === 0
+        ? ""
+        : `<details class="nested"><summary>${named}</summary>\n${lists.list(fields)}\n</details>`;
     const text = description === "Done." ? "" : `\n${renderText(description)}`;
     return `<h3><span class="status ok">${status}</span></h3>${text}\n${bodies.join("\n")}\n${inHeaders}`;
   });

@@ -28,10 +28,10 @@ const tokenField = `<p><label for="try-token">Access token</label><input id="try
  */
 export function tryForm(operation: Operation): string {
   const { values, body } = exampleFor(operation);
-  const shown = operation.parameters.filter(
-    ({ in: place, name }) => place !== "header" || triedHeaders.has(name),
+  const shown = operation.parameters.filter(({ in: place, name }) => place !== "header" || triedHeaders.has(name));
+  const fields = shown.map((parameter) =>
+    field(parameter, parameter.in === "path" ? (values[parameter.name] ?? "") : ""),
   );
-  const fields = shown.map((parameter) => field(parameter, parameter.in === "path" ? (values[parameter.name] ?? "") : ""));
   const text = JSON.stringify(body ?? {}, null, 2);
   const bodyField = operation.body
     ? `<p><label for="try-body">Body <span class="type">JSON</span></label><textarea id="try-body" rows="${Math.min(14, text.split("\n").length + 1)}" spellcheck="false" autocapitalize="off">${escapeHtml(text)}</textarea></p>`

@@ -103,7 +103,8 @@ function addTabs(): void {
 function openTarget(): void {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target instanceof HTMLDetailsElement) target.open = true;
-  for (let outer = target?.closest("details"); outer; outer = outer.parentElement?.closest("details")) outer.open = true;
+  for (let outer = target?.closest("details"); outer; outer = outer.parentElement?.closest("details"))
+    outer.open = true;
 }
 
 /** Marks the section in the table of contents that is being read. */
@@ -121,24 +122,26 @@ function followSections(): void {
   mark();
 }
 
-/** Loads the search when it is first asked for. */
+/** Shows the search. Its script is loaded when it is first asked for. */
+async function openFinder(): Promise<void> {
+  // The path is a variable, so that the bundle does not contain the search.
+  const script = "/docs/search.js";
+  const { openSearch } = (await import(script)) as { openSearch: () => void };
+  openSearch();
+}
+
+/** Opens the search by its button, by `/`, and by Ctrl-K. */
 function addSearch(): void {
   const button = document.querySelector<HTMLButtonElement>("#find");
   if (!button) return;
-  const open = async (): Promise<void> => {
-    // The path is a variable, so that the bundle does not contain the search.
-    const script = "/docs/search.js";
-    const { openSearch } = (await import(script)) as { openSearch: () => void };
-    openSearch();
-  };
   button.hidden = false;
-  button.addEventListener("click", () => void open());
+  button.addEventListener("click", () => void openFinder());
   document.addEventListener("keydown", (event) => {
     const isTyping = (event.target as HTMLElement).closest("input, textarea, select, [contenteditable]") !== null;
     const isFind = (event.key === "/" && !isTyping) || (event.key === "k" && (event.ctrlKey || event.metaKey));
     if (!isFind || document.querySelector("dialog[open]")) return;
     event.preventDefault();
-    void open();
+    void openFinder();
   });
 }
 

@@ -52,5 +52,8 @@ export const best = (index: MiniSearch<Found>, words: string): Found[] =>
   index
     .search(words, {
       boost: weights,
-      boostDocument: (_, __, stored) => weightOf(stored as Found), prefix: (term) => term.length > 2, fuzzy: (term) => (term.length > 4 ? 0.2 : false) })
+      boostDocument: (_, __, stored) => weightOf(stored as Found),
+      prefix: (term) => term.length > 2,
+      fuzzy: (term) => (term.length > 4 ? 0.2 : false),
+    })
     .slice(0, shownResults) as unknown as Found[];

@@ -56,7 +56,11 @@ function anchorsOf(file: string): Set<string> {
 }
 
 /** Everything that can be asked for at /docs, and the few paths beside it. */
-const served = new Set(["/docs", "/v1/public/openapi.json", ...assets.map(({ to }) => `/${to.replace(/\.html$/, "")}`)]);
+const served = new Set([
+  "/docs",
+  "/v1/public/openapi.json",
+  ...assets.map(({ to }) => `/${to.replace(/\.html$/, "")}`),
+]);
 
 test("every document is a page, or is known to be for contributors", () => {
   const names = globSync("docs/*.md", { cwd: root }).map((file) => basename(file, ".md"));
@@ -83,7 +87,7 @@ test("every link and every anchor of the site leads somewhere", () => {
 test("every page has what the content security policy lets through, one main heading, and each id once", () => {
   const wrong = [...sitePages].flatMap(([path, html]) => {
     const inline = html.replaceAll(/<script src="\/docs\/[a-z-]+\.js" type="module"><\/script>/g, "");
-    const ids = html.match(/(?<= id=")[^"]+/g) ?? [];
+    const ids: string[] = html.match(/(?<= id=")[^"]+/g) ?? [];
     return [
       ...(/<script|<style|\sstyle=|\son\w+=|<img/.test(inline) ? [`${path} has something inline`] : []),
       ...(html.match(/<h1/g)?.length === 1 ? [] : [`${path} has not one main heading`]),
@@ -117,23 +121,29 @@ test("llms.txt has a title, a summary, and a link to the Markdown of every page 
 
 test("a page leads to the page before and the page after it", () => {
   const names = groups.flatMap(({ pages }) => pages.map(({ name }) => name));
-  for (const [index, name] of names.entries()) {
-    const after = names[index + 1];
-    if (after !== undefined) expect(htmlOf(name)).toContain(`<a rel="next" href="/docs/${after}">`);
-    if (after !== undefined) expect(htmlOf(after)).toContain(`<a rel="prev" href="/docs/${name}">`);
-  }
+  const turns = names.map((name) => [...htmlOf(name).matchAll(/<a rel="(\w+)" href="\/docs\/([^"]+)">/g)]);
+  expect(turns.map((found) => found.map(([, rel, name]) => `${rel} ${name}`))).toEqual(
+    names.map((_, index) => [
+      ...(index === 0 ? [] : [`prev ${names[index - 1]}`]),
+      ...(index === names.length - 1 ? [] : [`next ${names[index + 1]}`]),
+    ]),
+  );
 });
 
-test.each(["model", "domain-life", "request"])("the picture %s has words for people who do not see it, and a dark form", (name) => {
-  const svg = read(`docs/images/${name}.svg`);
-  expect(svg).toMatch(/role="img"[^]*<title [^]*<desc [^]*prefers-color-scheme: dark/);
-  expect([...sitePages.values()].filter((html) => html.includes(`id="${name}-title"`))).toHaveLength(1);
-});
+test.each(["model", "domain-life", "request"])(
+  "the picture %s has words for people who do not see it, and a dark form",
+  (name) => {
+    const svg = read(`docs/images/${name}.svg`);
+    expect(svg).toMatch(/role="img"[^]*<title [^]*<desc [^]*prefers-color-scheme: dark/);
+    expect([...sitePages.values()].filter((html) => html.includes(`id="${name}-title"`))).toHaveLength(1);
+  },
+);
 
 const forOperators = new Set(operatorPages.map(({ name }) => name));
 /** The page of the client also tells contributors where it is made. */
 const forCustomers = docsPages.filter(
-  ({ name, file }) => file.startsWith("docs/") && !forOperators.has(name) && !["authorization", "client"].includes(name),
+  ({ name, file }) =>
+    file.startsWith("docs/") && !forOperators.has(name) && !["authorization", "client"].includes(name),
 );
 
 test.each(forCustomers)("$name has nothing that only operators need", ({ file }) => {
@@ -221,7 +231,7 @@ describe("of what a document holds", () => {
   });
 
   test("code is highlighted by classes, and shown as text in an unknown language", () => {
-    expect(rendered("```ts\nconst a = \"<b>\";\n```")).toMatch(
+    expect(rendered('```ts\nconst a = "<b>";\n```')).toMatch(
       /<span class="s-keyword">const<\/span>[^]*<span class="s-string">&quot;&lt;b&gt;&quot;<\/span>/,
     );
     expect(rendered("```cobol\nMOVE <A>\n```")).toContain("<code>MOVE &lt;A&gt;\n</code>");

@@ -25,25 +25,30 @@ test("the reference has every operation of the document once", () => {
   expect([...operations.keys()].toSorted()).toEqual(ids.toSorted());
 });
 
-test.each([...operations.values()])("$id has a page with its title, method, path, caller, arguments and errors", (operation) => {
-  const { id, summary, method, path, problems, route } = operation;
-  const html = contentOf(`docs/reference/${id}.html`);
-  const markdown = contentOf(`docs/reference/${id}.md`);
-  expect(html).toContain(`<h1 id="top">${escapeHtml(summary)}</h1>`);
-  expect(html.replaceAll("<wbr />", "")).toContain(`${method}</span> <code>${escapeHtml(path)}</code>`);
-  expect(markdown).toContain(`# ${summary}\n\n\`${method} ${path}\``);
-  for (const page of [html, markdown]) {
-    if (route.capability !== null) expect(page).toContain(route.capability);
-    for (const { code } of problems) expect(page).toContain(code);
-  }
-  const names = argumentsOf(id);
-  expect(names.filter((name) => !html.includes(`<dt><code>${escapeHtml(name)}</code>`))).toEqual([]);
-  expect(names.filter((name) => !markdown.includes(`- \`${name}\` (`))).toEqual([]);
-});
+test.each([...operations.values()])(
+  "$id has a page with its title, method, path, caller, arguments and errors",
+  (operation) => {
+    const { id, summary, method, path, problems, route } = operation;
+    const html = contentOf(`docs/reference/${id}.html`);
+    const markdown = contentOf(`docs/reference/${id}.md`);
+    expect(html).toContain(`<h1 id="top">${escapeHtml(summary)}</h1>`);
+    expect(html.replaceAll("<wbr />", "")).toContain(`${method}</span> <code>${escapeHtml(path)}</code>`);
+    expect(markdown).toContain(`# ${summary}\n\n\`${method} ${path}\``);
+    for (const page of [html, markdown]) {
+      if (route.capability !== null) expect(page).toContain(route.capability);
+      for (const { code } of problems) expect(page).toContain(code);
+    }
+    const names = argumentsOf(id);
+    expect(names.filter((name) => !html.includes(`<dt><code>${escapeHtml(name)}</code>`))).toEqual([]);
+    expect(names.filter((name) => !markdown.includes(`- \`${name}\` (`))).toEqual([]);
+  },
+);
 
 test("a member tells its type, limits, default, choices and examples", () => {
   const page = contentOf("docs/reference/mailboxes.list.html");
-  expect(page).toMatch(/<code>page_size<\/code> <span class="type">integer<\/span>[^]*?Default: <code>25<\/code> · Limits: 1 to 100/);
+  expect(page).toMatch(
+    /<code>page_size<\/code> <span class="type">integer<\/span>[^]*?Default: <code>25<\/code> · Limits: 1 to 100/,
+  );
   const schema = { anyOf: [{ type: "string", enum: ["a", "b"], maxLength: 9 }, { type: "null" }], examples: ["a"] };
   expect(fieldOf("x", schema, true)).toMatchObject({
     type: "string or null",

@@ -26,10 +26,16 @@ const facts = ({ limits, choices, examples, default: preset }: Field): string =>
 /** Writes members as nested lists. A schema of the document is written once for a page, and later linked to. */
 class MemberLists {
   readonly #written = new Set<string>();
-  readonly #prefix: string;
+  readonly #prefix: "in" | "out";
 
-  constructor(prefix: string) {
+  constructor(prefix: "in" | "out") {
     this.#prefix = prefix;
+  }
+
+  /** A request may leave out most members, an answer nearly none: each tells the other case. */
+  #presence(required: boolean): string {
+    if (this.#prefix === "in") return required ? ' <span class="required">required</span>' : "";
+    return required ? "" : ' <span class="type">not always there</span>';
   }
 
   /** The fields of the top level have anchors: the prefix and the name. */
@@ -37,7 +43,7 @@ class MemberLists {
     const items = fields.map((field) => {
       const { name, type, required, description, members } = field;
       const id = prefix === undefined ? "" : ` id="${prefix}-${name}"`;
-      return `<div class="member"${id}><dt><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(type)}</span>${required ? ' <span class="required">required</span>' : ""}</dt>
+      return `<div class="member"${id}><dt><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(type)}</span>${this.#presence(required)}</dt>
 <dd>${renderText(description)}${facts(field)}${members.map((one) => this.#nested(one)).join("")}</dd></div>`;
     });
     return `<dl class="members">\n${items.join("\n")}\n</dl>`;

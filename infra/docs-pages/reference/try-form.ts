@@ -38,7 +38,7 @@ export function tryForm(operation: Operation): string {
     : "";
   return `<section class="try" id="try" aria-labelledby="try-title" hidden>
 <h2 id="try-title">Try it</h2>
-<p id="try-note">The request is sent to this server and acts on your account. The token is kept for this tab only, and is gone when you close it. Never use the token of a customer on a computer of others.</p>
+<p id="try-note">The request is real, and acts on your account. The token is kept for this tab only, and is gone when you close it. Do not enter it on a computer that you share.</p>
 <form data-method="${operation.method}" data-path="${escapeHtml(operation.path)}" autocomplete="off">
 ${operation.isPublic ? "" : tokenField}
 ${fields.join("\n")}

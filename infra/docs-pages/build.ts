@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 
 import { problemCodes, problemOf } from "../../shared/core/errors.ts";
 import { errorGuidance } from "./errors.ts";
+import { keepHighlighted, loadHighlighted } from "./highlight.ts";
 import { contentsOf, layOut, partOf, textTurns } from "./layout.ts";
 import { llmsText } from "./llms.ts";
 import { type DocsPage, docsPages } from "./pages.ts";
@@ -109,11 +110,14 @@ function referenceFiles(): SiteFile[] {
 export async function buildSite(): Promise<SiteFile[]> {
   // esbuild runs in its own process, so it can work while the rest is rendered.
   const bundled = scripts();
+  await loadHighlighted();
   const { files, texts } = textFiles();
+  const reference = referenceFiles();
+  await keepHighlighted();
   const llms = llmsText();
   return [
     ...files,
-    ...referenceFiles(),
+    ...reference,
     { to: "docs/index.html", content: startPage() },
     { to: "docs/index.md", content: llms },
     { to: "llms.txt", content: llms },

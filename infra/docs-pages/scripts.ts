@@ -4,6 +4,8 @@ import { dirname, join, resolve } from "node:path";
 
 import type { Plugin } from "esbuild";
 
+import { filesIn, hashOf, lockFile, readCache, writeCache } from "./cache.ts";
+
 const root = resolve(import.meta.dirname, "../..");
 const sources = resolve(import.meta.dirname, "../docs");
 
@@ -63,14 +65,30 @@ async function search(): Promise<string> {
   return bundle("site/search.ts", `/*\nMiniSearch\n\n${license}*/`);
 }
 
-/** The scripts of the site, by their names. Each has its packages in one file. */
-export async function scripts(): Promise<Record<string, string>> {
-  const [one, two, site, tryIt, oldLinks] = await Promise.all([
+async function bundleAll(): Promise<Record<string, string>> {
+  const [playgroundScript, searchScript, site, tryIt, oldLinks] = await Promise.all([
     playground(),
     search(),
     bundle("site/site.ts", ""),
     bundle("site/try.ts", ""),
     bundle("site/old-links.ts", ""),
   ]);
-  return { "playground.js": one, "search.js": two, "site.js": site, "try.js": tryIt, "old-links.js": oldLinks };
+  return {
+    "playground.js": playgroundScript,
+    "search.js": searchScript,
+    "site.js": site,
+    "try.js": tryIt,
+    "old-links.js": oldLinks,
+  };
+}
+
+/** The scripts of the site, by their names. Each has its packages in one file. Cached until a source or a package changes. */
+export async function scripts(): Promise<Record<string, string>> {
+  const folders = await Promise.all([join(sources, "site"), join(sources, "playground")].map(filesIn));
+  const hash = await hashOf([...folders.flat(), import.meta.filename, lockFile]);
+  const known = await readCache("scripts", hash);
+  if (known !== undefined) return known as Record<string, string>;
+  const bundled = await bundleAll();
+  await writeCache("scripts", hash, bundled);
+  return bundled;
 }

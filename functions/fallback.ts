@@ -3,7 +3,8 @@ import { join } from "node:path";
 
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 
-import { notFound, Problem } from "../shared/core/errors.ts";
+import { Problem } from "../shared/core/errors.ts";
+import { filesFolder, missingPath } from "../shared/http/page.ts";
 import {
   type Response,
   failureResponse,
@@ -18,8 +19,7 @@ type Methods = Record<string, string[]>;
 let methods: Methods | undefined;
 
 function allowedMethods(path: string): string[] {
-  const folder = process.env["DOCS_DIR"] ?? process.env["LAMBDA_TASK_ROOT"] ?? ".";
-  methods ??= JSON.parse(readFileSync(join(folder, "methods.json"), "utf8")) as Methods;
+  methods ??= JSON.parse(readFileSync(join(filesFolder(), "methods.json"), "utf8")) as Methods;
   const matching = Object.entries(methods).filter(([template]) => patternOf(template).test(path));
   const allowed = new Set(matching.flatMap(([, names]) => names));
   return allowed.size === 0 ? [] : [...allowed, "OPTIONS"];
@@ -39,7 +39,7 @@ const patternOf = (template: string): RegExp => {
  * - GET or HEAD of the root, or of the path of a page with a slash at the end: a redirect to the page
  * - OPTIONS of a known path: 204; the gateway adds the CORS headers of a preflight if origins are configured
  * - another method of a known path: 405 with `Allow`
- * - everything else: the same 404 as for a missing resource
+ * - everything else: the same 404 as for a missing resource, and for browsers a page
  */
 export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> => {
   const requestId = requestIdOf(event);
@@ -49,9 +49,7 @@ export const handler = async (event: APIGatewayProxyEventV2): Promise<Response> 
   if (allow.length > 0 && event.requestContext.http.method === "OPTIONS") {
     return withStandardHeaders({ statusCode: 204, headers: { allow: allow.join(", ") } }, event);
   }
-  const problem =
-    allow.length === 0
-      ? notFound()
-      : new Problem("method_not_allowed", `This path supports ${allow.join(", ")}.`, { allow });
+  if (allow.length === 0) return withStandardHeaders(await missingPath(event), event);
+  const problem = new Problem("method_not_allowed", `This path supports ${allow.join(", ")}.`, { allow });
   return withStandardHeaders(failureResponse(problem, requestId), event);
 };

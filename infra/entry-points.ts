@@ -111,6 +111,7 @@ export const lambdas: readonly LambdaSpec[] = [
     triggers: [
       "GET /v1/public/openapi.json",
       "GET /.well-known/agent-card.json",
+      "GET /llms.txt",
       "GET /docs",
       "GET /docs/{proxy+}",
       "GET /verify",

@@ -5,7 +5,7 @@ import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
 import { invoiceFontFiles } from "../../shared/billing/invoices/fonts.ts";
 import { writeAssets, type Asset } from "../assets.ts";
-import { docsAssets, fallbackAssets } from "../docs-pages/site.ts";
+import { docsAssets, fallbackAssets, missingPageFile } from "../docs-pages/site.ts";
 import { type LambdaSpec, lambdas, originAuthorizer, web, workers } from "../entry-points.ts";
 import { bundleOnce } from "./bundle-cache.ts";
 
@@ -221,11 +221,14 @@ export const invoiceAssets: readonly Asset[] = Object.values(invoiceFontFiles).m
 }));
 
 /** The files beside the product's Lambdas and workers, by the name of the function. */
-export const productAssets = async (): Promise<Record<string, readonly Asset[]>> => ({
-  docs: await docsAssets(),
-  fallback: fallbackAssets(lambdas),
-  "billing.invoices.download": invoiceAssets,
-});
+export async function productAssets(): Promise<Record<string, readonly Asset[]>> {
+  const docs = await docsAssets();
+  return {
+    docs,
+    fallback: [...fallbackAssets(lambdas), ...docs.filter(({ to }) => to === missingPageFile)],
+    "billing.invoices.download": invoiceAssets,
+  };
+}
 
 /**
  * Bundles the product's Lambdas and workers, with the files beside them, into `bundleDir`. The bundles of the last call

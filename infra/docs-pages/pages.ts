@@ -1,10 +1,13 @@
-/** A page besides the reference: its name on the site, its source relative to the project's root, and its title. */
+import { families } from "../openapi/routes.ts";
+import { operations } from "./reference/operations.ts";
+
+/** A page of text: its name on the site, its source relative to the project's root, and its title. */
 export type DocsPage = { name: string; file: string; title: string };
-type Group = { title: string; pages: readonly DocsPage[] };
+export type Group = { title: string; pages: readonly DocsPage[] };
 
 const page = (name: string, title: string): DocsPage => ({ name, file: `docs/${name}.md`, title });
 
-/** The pages in reading order. The page of errors is built from the table of problems. */
+/** The pages for customers in reading order. The page of errors is built from the table of problems. */
 export const groups: readonly Group[] = [
   {
     title: "Begin",
@@ -19,7 +22,7 @@ export const groups: readonly Group[] = [
   {
     title: "Every request",
     pages: [
-      { name: "errors", file: "infra/docs/errors.html", title: "Errors" },
+      { name: "errors", file: "infra/docs/errors.md", title: "Errors" },
       page("pagination", "Pagination"),
       page("idempotency", "Idempotency"),
       page("promises", "API guarantees"),
@@ -54,31 +57,55 @@ export const groups: readonly Group[] = [
   { title: "News", pages: [{ name: "changelog", file: "CHANGELOG.md", title: "Changelog" }] },
 ];
 
-export const docsPages: readonly DocsPage[] = groups.flatMap(({ pages }) => pages);
+/** The pages for operators, who run the product for their customers. */
+export const operatorGroups: readonly Group[] = [
+  {
+    title: "Operate",
+    pages: [
+      page("local", "On one machine"),
+      page("deploy", "Deploy"),
+      page("operations", "Operations"),
+      page("mail-servers", "Mail servers"),
+    ],
+  },
+  {
+    title: "How parts run",
+    pages: [
+      page("operators-requests", "Requests"),
+      page("operators-events", "Events and workers"),
+      page("operators-mail", "Mail"),
+      page("operators-billing", "Billing"),
+    ],
+  },
+];
 
-/** Documents for contributors and operators, who read them in the source. */
-export const unpublished: ReadonlySet<string> = new Set([
-  "architecture",
-  "local",
-  "mail-servers",
-  "deploy",
-  "operations",
-  "benchmarks",
-  "benchmarks-tables",
-]);
+const pagesOf = (all: readonly Group[]): readonly DocsPage[] => all.flatMap(({ pages }) => pages);
 
-/** The pages that are applications, by path. */
-const appPages = new Map([
+export const operatorPages = pagesOf(operatorGroups);
+
+/** All pages of text, those for operators last. */
+export const docsPages: readonly DocsPage[] = [...pagesOf(groups), ...operatorPages];
+
+/** Documents for contributors, who read them in the source. */
+export const unpublished: ReadonlySet<string> = new Set(["architecture", "benchmarks", "benchmarks-tables"]);
+
+/** The other pages that texts name, by path. */
+const otherPages = new Map([
   ["/docs", "reference"],
   ["/docs/playground", "playground"],
+  ["/v1/public/openapi.json", "OpenAPI document"],
+  ["/llms.txt", "llms.txt"],
+  ...families.map(({ name, title }) => [`/docs/reference/${name}`, title] as const),
 ]);
 
 /**
- * The path and title of the page that shows `target`: a file of the project, or a path. Undefined if no page shows it.
+ * The path and title of the page that shows `target`: a file of the project, a path, or the name of an operation.
+ * Undefined if no page shows it.
  */
 export function shownAs(target: string): { path: string; title: string } | undefined {
-  const title = appPages.get(target);
+  const title = otherPages.get(target);
   if (title !== undefined) return { path: target, title };
+  if (operations.has(target)) return { path: `/docs/reference/${target}`, title: target };
   const found = docsPages.find(({ name, file }) => file === target || `/docs/${name}` === target);
   return found && { path: `/docs/${found.name}`, title: found.title };
 }

@@ -1,10 +1,13 @@
-import { posix } from "node:path";
+import { readFileSync } from "node:fs";
+import { join, posix, resolve } from "node:path";
 
 import { Marked, type Tokens } from "marked";
 
-import { productName } from "../../shared/core/product.ts";
 import { escapeHtml } from "../../shared/core/text.ts";
-import { type DocsPage, groups, shownAs } from "./pages.ts";
+import { highlight } from "./highlight.ts";
+import { shownAs } from "./pages.ts";
+
+const root = resolve(import.meta.dirname, "../..");
 
 /**
  * The anchor that GitHub gives a heading, so that links work on both sites. `taken` has the anchors of the same page.
@@ -32,29 +35,100 @@ export function linkTarget(href: string, file: string): string | undefined {
 
 const plain = (html: string): string => html.replaceAll(/<[^>]+>/g, "");
 
-/** Turns a code span that names a page into a link; undefined for other code spans. */
+const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
+const unescapeHtml = (html: string): string =>
+  html.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (one) => entities[one] ?? one);
+
+/** The text of HTML, without tags. */
+export const textOf = (html: string): string => unescapeHtml(plain(html)).replaceAll(/\s+/g, " ").trim();
+
+/** Turns a code span that names a page or an operation into a link; undefined for other code spans. */
 function linkToPage(text: string): string | undefined {
   const shown = shownAs(text);
-  return shown && `<a href="${shown.path}">${text.startsWith("/") ? escapeHtml(text) : escapeHtml(shown.title)}</a>`;
+  if (!shown) return undefined;
+  if (shown.title === text) return `<a href="${shown.path}"><code>${escapeHtml(text)}</code></a>`;
+  return `<a href="${shown.path}">${escapeHtml(text.startsWith("/") ? text : shown.title)}</a>`;
 }
 
+/** The languages between which a reader chooses, by their names in a document: the key that is remembered, and the label. */
+const chosenLanguages: Record<string, { key: string; label: string }> = {
+  sh: { key: "curl", label: "curl" },
+  ts: { key: "typescript", label: "TypeScript" },
+  python: { key: "python", label: "Python" },
+  "code-mode": { key: "code-mode", label: "Code mode" },
+};
+
+/** A block of code. The page's script adds a button that copies it. */
+export const codeBlock = (code: string, language = ""): string =>
+  `<pre tabindex="0"${language ? ` data-language="${escapeHtml(language)}"` : ""}><code>${highlight(code, language)}\n</code></pre>\n`;
+
+/** The same program in several languages. The page's script makes tabs of it; without the script all are shown. */
+export const languageTabs = (samples: readonly { key: string; label: string; html: string }[]): string =>
+  `<div class="tabs">\n${samples
+    .map(({ key, label, html }) => `<section data-tab="${key}"><h4>${escapeHtml(label)}</h4>\n${html}</section>`)
+    .join("\n")}\n</div>\n`;
+
+/** A picture of the project, inline, so that it takes the colours of the page. The file's own colours are for GitHub. */
+function picture(href: string, file: string): string {
+  const path = posix.normalize(posix.join(posix.dirname(file), href));
+  if (!/^docs\/images\/[a-z-]+\.svg$/.test(path)) throw new Error(`${file} shows ${href}`);
+  const svg = readFileSync(join(root, path), "utf8").replace(/<style>[^]*?<\/style>\s*/, "");
+  return `<span class="picture" tabindex="0">${svg.trim()}</span>`;
+}
+
+/** A heading of a page. */
+export type Heading = { id: string; depth: number; html: string };
+
+type Rendered = { html: string; headings: readonly Heading[] };
+
+/** Marks code blocks that follow each other directly, in different languages of the choice. */
+function groupTabs(tokens: Tokens.Generic[]): Tokens.Generic[] {
+  const grouped: Tokens.Generic[] = [];
+  for (const token of tokens) {
+    const last = grouped.findLast(({ type }) => type !== "space");
+    const key = token.type === "code" ? chosenLanguages[String(token["lang"])] : undefined;
+    const isNext = last?.type === "tabs" && !last["codes"].some((code: Tokens.Code) => code.lang === token["lang"]);
+    if (key && isNext) last["codes"].push(token);
+    else grouped.push(key ? { type: "tabs", raw: token.raw, codes: [token] } : token);
+  }
+  return grouped;
+}
+
+const tabsExtension = {
+  name: "tabs",
+  renderer({ codes }: Tokens.Generic): string {
+    const [only, ...more] = codes as Tokens.Code[];
+    if (only && more.length === 0) return codeBlock(only.text, only.lang);
+    return languageTabs(
+      (codes as Tokens.Code[]).map(({ text, lang = "" }) => ({
+        ...(chosenLanguages[lang] ?? { key: lang, label: lang }),
+        html: codeBlock(text, lang),
+      })),
+    );
+  },
+};
+
 /**
- * Renders a document of the project as HTML. HTML in a document is shown as text, although the documents are trusted.
- * Links may lead to web pages, mail addresses and pages of the site. A link to any other file becomes plain text.
+ * Renders a document of the project as HTML, and lists its headings. HTML in a document is shown as text, although the
+ * documents are trusted. Links may lead to web pages, mail addresses and pages of the site. A link to any other file
+ * becomes plain text.
  */
-export function renderMarkdown(markdown: string, file: string): string {
+export function renderMarkdown(markdown: string, file: string): Rendered {
   const taken = new Set<string>();
-  const sections: Section[] = [];
+  const headings: Heading[] = [];
   let isInLink = false;
   const marked = new Marked({
     gfm: true,
+    extensions: [tabsExtension],
     renderer: {
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text),
-      image: ({ text }) => escapeHtml(text),
+      image: ({ href }) => picture(href, file),
       heading({ tokens, depth }) {
+        isInLink = true;
         const html = this.parser.parseInline(tokens);
+        isInLink = false;
         const id = slugOf(unescapeHtml(plain(html)), taken);
-        if (depth === 2) sections.push({ id, html });
+        headings.push({ id, depth, html });
         // The address of the page itself leads to its main heading.
         const anchor = depth === 1 ? "" : ` <a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`;
         return `<h${depth} id="${id}">${html}${anchor}</h${depth}>\n`;
@@ -69,8 +143,7 @@ export function renderMarkdown(markdown: string, file: string): string {
         isInLink = false;
         return address === undefined ? html : `<a href="${escapeHtml(address)}">${html}</a>`;
       },
-      code: ({ text, lang }) =>
-        `<pre tabindex="0"${lang ? ` data-language="${escapeHtml(lang)}"` : ""}><code>${escapeHtml(text)}\n</code></pre>\n`,
+      code: ({ text, lang }) => codeBlock(text, lang),
       table({ header, rows }) {
         const cells = (row: Tokens.TableCell[], tag: string): string =>
           `<tr>${row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join("")}</tr>`;
@@ -79,87 +152,31 @@ export function renderMarkdown(markdown: string, file: string): string {
       },
     },
   });
-  return withSections(marked.parse(markdown, { async: false }), sections);
+  const html = marked.parser(groupTabs(marked.lexer(markdown)));
+  return { html, headings };
 }
 
-type Section = { id: string; html: string };
+/** Renders Markdown of the document, such as a description, without headings. Names of operations become links. */
+export const renderText = (markdown: string): string => renderMarkdown(markdown, "docs/text.md").html.trim();
 
-/** The heading of the section for operators, which is the last section of a page. */
-export const operatorsHeading = "For operators";
+/** Renders one paragraph of Markdown without its `<p>`. */
+export const renderLine = (markdown: string): string => {
+  const html = renderText(markdown);
+  return /^<p>(?!.*<p>)([^]*)<\/p>$/.exec(html)?.[1] ?? html;
+};
 
-const operatorsId = slugOf(operatorsHeading);
+/** A part of a page for the search: its heading, anchor, and text. */
+export type Section = { id: string; heading: string; text: string };
 
-/** Pages with more sections than this get a table of contents. */
-const fewSections = 4;
-
-/** Adds a table of contents to a long page, and marks the section for operators. */
-function withSections(html: string, sections: readonly Section[]): string {
-  const [before, ...rest] = html.split(`<h2 id="${operatorsId}">`);
-  const divided =
-    rest.length === 0
-      ? html
-      : `${before}<section class="operators" aria-labelledby="${operatorsId}">\n<h2 id="${operatorsId}">${rest.join("")}</section>\n`;
-  const [first] = sections;
-  if (first === undefined || sections.length <= fewSections) return divided;
-  const items = sections.map(({ id, html: title }) => `<li><a href="#${id}">${withoutLinks(title)}</a></li>`);
-  const list = `<details class="sections">\n<summary>On this page</summary>\n<nav aria-label="On this page"><ul>\n${items.join("\n")}\n</ul></nav>\n</details>\n`;
-  const start = divided.indexOf(first.id === operatorsId ? '<section class="operators"' : `<h2 id="${first.id}">`);
-  return divided.slice(0, start) + list + divided.slice(start);
+/** The sections of a rendered page: before its first heading of depth 2, and of each heading of depth 2 and 3. */
+export function sectionsOf(html: string): Section[] {
+  const parts = html.split(/(?=<h[23] id=")/);
+  return parts.map((part) => {
+    const found = /^<h[23] id="([^"]+)">([^]*?)(?: <a class="anchor"[^]*?)?<\/h[23]>/.exec(part);
+    return {
+      id: found?.[1] ?? "",
+      heading: textOf(found?.[2] ?? ""),
+      text: textOf(part.slice(found?.[0].length ?? 0).replaceAll(/<(?:\/|)(?:p|li|td|tr|div|dd|dt|pre)\b/g, " $&")),
+    };
+  });
 }
-
-const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g, "");
-
-const entities: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
-const unescapeHtml = (html: string): string =>
-  html.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (one) => entities[one] ?? one);
-
-const ariaCurrent = (isHere: boolean): string => (isHere ? ' aria-current="page"' : "");
-
-const linkTo = ({ name, title }: DocsPage, here: string): string =>
-  `<li><a href="/docs/${name}"${ariaCurrent(name === here)}>${escapeHtml(title)}</a></li>`;
-
-const groupOf = ({ title, pages }: (typeof groups)[number], here: string): string =>
-  `<h2>${escapeHtml(title)}</h2>\n<ul>\n${pages.map((page) => linkTo(page, here)).join("\n")}\n</ul>`;
-
-/**
- * Lays out a page of the site around its article. The page works without its script, and loads nothing from other
- * sites.
- */
-export const layOut = ({ name, title }: Pick<DocsPage, "name" | "title">, article: string): string => `<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta name="color-scheme" content="light dark" />
-    <title>${productName} · ${escapeHtml(title)}</title>
-    <link rel="icon" href="/docs/favicon-32x32.png" />
-    <link rel="stylesheet" href="/docs/base.css" />
-    <link rel="stylesheet" href="/docs/pages.css" />
-    <script src="/docs/pages.js" type="module"></script>
-  </head>
-  <body>
-    <a class="skip" href="#content">Skip to the text</a>
-    <nav class="site" aria-label="Site">
-      <strong>${productName}</strong>
-      <a href="/docs/overview"${ariaCurrent(name === "overview")}>Docs</a>
-      <a href="/docs">Reference</a>
-      <a href="/docs/playground">Playground</a>
-      <a href="/docs/errors"${ariaCurrent(name === "errors")}>Errors</a>
-      <a href="/v1/public/openapi.json">OpenAPI document</a>
-    </nav>
-    <div class="columns">
-      <details class="pages">
-        <summary>All pages</summary>
-        <nav aria-label="Pages">
-${groups.map((group) => groupOf(group, name)).join("\n")}
-        </nav>
-      </details>
-      <main id="content" tabindex="-1">
-        <article>
-${article}
-        </article>
-      </main>
-    </div>
-  </body>
-</html>
-`;

@@ -1,81 +1,68 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 
 import { problemCodes, problemOf } from "../../shared/core/errors.ts";
 import type { Asset } from "../assets.ts";
 import { type LambdaSpec, requestsTo } from "../entry-points.ts";
-import { openApiDocument } from "../openapi/document.ts";
 import { agentCard } from "./agent-card.ts";
-import { errorGuidance } from "./errors.ts";
+import type { SiteFile } from "./build.ts";
+import { filesIn, hashOf, lockFile, readCache, writeCache } from "./cache.ts";
 import { docsPages } from "./pages.ts";
-import { playgroundScript } from "./playground-bundle.ts";
 import { playgroundFunctions } from "./playground.ts";
-import { layOut, renderMarkdown } from "./render.ts";
+import { document, familiesWithOperations, operations } from "./reference/operations.ts";
 
 const root = resolve(import.meta.dirname, "../..");
+const sourceFolder = resolve(import.meta.dirname, "../docs");
+const sampleSources = ["examples.json", "samples.ts", "literals.ts"].map((name) => join(root, "infra/openapi", name));
 
-/** Adds a row for each problem code. The `type` member of an error body links to the row. */
-function withProblems(page: string): string {
-  const rows = problemCodes.map((code) => {
-    const { status, title } = problemOf(code);
-    return `<tr id="${code}"><td><code>${code}</code></td><td>${status}</td><td>${title}. ${errorGuidance[code]}</td></tr>`;
-  });
-  return page.replace("<!-- rows -->", rows.join("\n"));
+/** The rendered files of the site, cached until a source, a text, the OpenAPI document or another member of a route changes. */
+async function siteFiles(data: string): Promise<readonly SiteFile[]> {
+  const folders = await Promise.all([sourceFolder, import.meta.dirname, join(root, "docs/images")].map(filesIn));
+  const sources = [...folders.flat(), ...docsPages.map(({ file }) => join(root, file)), lockFile];
+  const hash = await hashOf([...sources, ...sampleSources], data);
+  const known = await readCache("site", hash);
+  if (known !== undefined) return known as SiteFile[];
+  // Loaded only here, because a start with a cached site needs no renderer.
+  const { buildSite } = await import("./build.ts");
+  const files = await buildSite();
+  await writeCache("site", hash, files);
+  return files;
 }
 
-const articleOf = (source: string, file: string): string =>
-  file.endsWith(".md") ? renderMarkdown(source, file) : withProblems(source);
+/** What the pages show of the routes and problems besides the OpenAPI document. */
+const shownBesides = (): object => ({
+  families: familiesWithOperations.map(({ name, title, description }) => [name, title, description]),
+  problems: problemCodes.map((code) => [code, problemOf(code)]),
+  routes: [...operations.values()].map(({ route }) => [route.capability, route.open, route.limit, route.synonyms]),
+});
 
-const notFound = `<h1>This page does not exist</h1>
-<p>Start with the <a href="/docs/overview">overview</a>, or look up a function in the <a href="/docs">reference</a>.</p>`;
-
-/** The pages besides the reference, and the page for unknown paths, as HTML files. */
-const pageAssets = (): Asset[] => [
-  ...docsPages.map((page) => ({
-    to: `docs/${page.name}.html`,
-    content: layOut(page, articleOf(readFileSync(join(root, page.file), "utf8"), page.file)),
-  })),
-  { to: "not-found.html", content: layOut({ name: "", title: "Page not found" }, notFound) },
+/** Files that are served as they are. */
+const ownFiles = [
+  "base.css",
+  "site.css",
+  "playground.css",
+  "favicon.svg",
+  "verify.html",
+  "verify.js",
+  "verify.css",
+  "invitation.html",
+  "invitation.js",
+  "checkout.html",
+  "checkout.js",
+  "checkout.css",
 ];
 
-const sourceFolder = resolve(import.meta.dirname, "../docs");
-const viewerFolder = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
-
 /**
- * The files that the `docs` Lambda serves: the OpenAPI document, the agent card, the reference page with its viewer,
- * the playground, the other pages, the pages that confirm a forwarding and accept an
- * invitation, and the result page of checkouts.
+ * The files that the `docs` Lambda serves: the OpenAPI document, the agent card, the site with its reference and
+ * playground, the pages that confirm a forwarding and accept an invitation, and the result page of checkouts.
  */
 export async function docsAssets(): Promise<Asset[]> {
-  // esbuild runs in its own process, so it can work while the rest is written.
-  const script = playgroundScript();
-  const verify = ["verify.html", "verify.js", "verify.css"];
-  const invitation = ["invitation.html", "invitation.js"];
-  const checkout = ["checkout.html", "checkout.js", "checkout.css"];
-  const names = [
-    "index.html",
-    "docs.js",
-    "base.css",
-    "docs.css",
-    "pages.css",
-    "pages.js",
-    "playground.html",
-    "playground.css",
-    ...verify,
-    ...invitation,
-    ...checkout,
-  ];
-  const ownFiles = names.map((name) => ({ to: `docs/${name}`, from: join(sourceFolder, name) }));
-  const viewerFiles = ["swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"];
+  const openApi = `${JSON.stringify(document)}\n`;
   return [
-    { to: "openapi.json", content: JSON.stringify(openApiDocument()) },
-    { to: "agent-card.json", content: JSON.stringify(agentCard()) },
+    { to: "openapi.json", content: openApi },
+    { to: "agent-card.json", content: `${JSON.stringify(agentCard())}\n` },
     { to: "docs/functions.json", content: JSON.stringify(playgroundFunctions()) },
-    { to: "docs/playground.js", content: await script },
-    ...pageAssets(),
-    ...ownFiles,
-    ...viewerFiles.map((name) => ({ to: `docs/${name}`, from: join(viewerFolder, name) })),
+    ...(await siteFiles(openApi + JSON.stringify(shownBesides()))),
+    ...ownFiles.map((name) => ({ to: `docs/${name}`, from: join(sourceFolder, name) })),
   ];
 }
 
@@ -88,3 +75,6 @@ export function fallbackAssets(lambdas: readonly LambdaSpec[]): Asset[] {
   }
   return [{ to: "methods.json", content: JSON.stringify(methods) }];
 }
+
+/** The page that answers a browser at an unknown path, which the `docs` and the `fallback` Lambda read. */
+export const missingPageFile = "not-found.html";

@@ -13,11 +13,11 @@ const securityHeaders = {
   "x-content-type-options": "nosniff",
 };
 
-/** Makes a JSON answer. */
+/** Makes a JSON answer. It ends with a newline, so that a terminal shows the next prompt on a line of its own. */
 export const json = (statusCode: number, body: unknown, headers: Record<string, string> = {}): Response => ({
   statusCode,
   headers: { "content-type": "application/json", ...headers },
-  body: JSON.stringify(body),
+  body: `${JSON.stringify(body)}\n`,
 });
 
 /**
@@ -86,6 +86,7 @@ const firstPage = "/docs/overview";
  */
 export function redirectToDocs({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;
-  const page = rawPath === "/" ? firstPage : /^(\/docs(?:\/[a-z0-9-]+)?)\/$/.exec(rawPath)?.[1];
+  const page =
+    rawPath === "/" ? firstPage : /^(\/docs(?:\/(?:reference\/)?[a-z0-9][a-z0-9._-]*)?)\/$/.exec(rawPath)?.[1];
   return page === undefined ? undefined : { statusCode: 302, headers: { location: page } };
 }

@@ -1,4 +1,5 @@
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 
 import { chromium, type Browser, type Page } from "playwright-core";
 
@@ -55,4 +56,13 @@ export async function openProduct(localPaths: GatewayOptions["localPaths"] = [])
       await close();
     },
   };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** What axe finds in a page: the rule, and the first element that breaks it. */
+export async function findingsOf(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate<string[]>(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + " " + nodes[0].target.join(" ") + " " + nodes[0].html.slice(0, 120)))`);
 }

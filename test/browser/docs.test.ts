@@ -1,38 +1,126 @@
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { newAccount } from "../support/world.ts";
-import { hasBrowser, openProduct } from "./browser.ts";
+import { hasBrowser, openProduct, type Product } from "./browser.ts";
 
-// The viewer escapes the dot in the id itself.
-const operation = '[id="operations-accounts-accounts\\\\.list"]';
+let product: Product;
+beforeAll(async () => {
+  if (hasBrowser) product = await openProduct();
+});
+afterAll(() => product?.close());
 
-test.skipIf(!hasBrowser)(
-  "the reference page tries a call with one's token, and asks nobody else for anything",
-  { timeout: 60_000 },
-  async () => {
+const searchBox = { name: "Search" } as const;
+
+describe.skipIf(!hasBrowser)("the documentation site", { timeout: 60_000 }, () => {
+  test("tries an operation with one's token, and asks nobody else for anything", async () => {
     const account = await newAccount({ name: "Shown in the page" });
-    const { browser, base, close } = await openProduct();
-    onTestFinished(close);
-    const page = await browser.newPage();
-    const outside: string[] = [];
-    page.on("request", (asked) => {
-      if (!asked.url().startsWith(base) && !asked.url().startsWith("data:")) outside.push(asked.url());
-    });
+    const { openPage, base } = product;
+    const page = await openPage({ width: 390 });
     const complaints: string[] = [];
+    page.on("request", (asked) => asked.url().startsWith(base) || complaints.push(asked.url()));
     page.on("console", (line) => line.type() === "error" && complaints.push(line.text()));
-    await page.goto(`${base}/docs`);
-    await page.click("button.authorize");
-    await page.fill(".auth-container input", account.owner.token);
-    await page.click(".auth-btn-wrapper button.authorize");
-    await page.click(".auth-btn-wrapper button.btn-done");
-    await page.click(`${operation} .opblock-summary`);
-    await page.click(`${operation} button.execute`);
-    const answer = page.locator(`${operation} .live-responses-table .response`);
-    await answer.first().waitFor();
-    expect(await answer.first().innerText()).toContain("Shown in the page");
-    await page.goto(`${base}/docs/errors#not_found`);
-    expect(await page.locator("tr:target").innerText()).toContain("404");
-    expect(outside).toEqual([]);
+    await page.goto(`${base}/docs/reference/accounts.get`);
+    await page.getByLabel("Access token").fill(account.owner.token);
+    await page.getByLabel("account_id").fill(account.id);
+    await page.getByRole("button", { name: "Send GET" }).click();
+    await page.getByText(/^200 .* ms$/).waitFor();
+    expect(await page.getByRole("region", { name: "Answer" }).innerText()).toContain("Shown in the page");
+
+    // The next operation knows the token and the account, and sends its example.
+    await page.goto(`${base}/docs/reference/workspaces.add`);
+    expect(await page.getByLabel("account_id").inputValue()).toBe(account.id);
+    await page.getByRole("button", { name: "Send POST" }).click();
+    await page.getByText(/^201 .* ms$/).waitFor();
+    await page.getByRole("button", { name: "Forget the token" }).click();
+    expect(await page.getByLabel("Access token").inputValue()).toBe("");
+    expect(await page.evaluate("sessionStorage.getItem('token')")).toBeNull();
     expect(complaints).toEqual([]);
-  },
-);
+  });
+
+  test("tells what is wrong with a body that is not JSON, and sends nothing", async () => {
+    const { openPage, base } = product;
+    const page = await openPage();
+    await page.goto(`${base}/docs/reference/tags.add`);
+    await page.getByLabel("Body").fill("{");
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    await page.getByLabel("Access token").fill("x");
+    await page.getByRole("button", { name: "Send POST" }).click();
+    await page.getByText("The body is not JSON").waitFor();
+    expect(asked).toEqual([]);
+  });
+
+  test("remembers the language of the samples, which the keyboard chooses", async () => {
+    const { openPage, base } = product;
+    const page = await openPage({ width: 1_280 });
+    await page.goto(`${base}/docs/reference/mailboxes.add`);
+    await page.getByRole("tab", { name: "curl" }).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowRight");
+    expect(await page.getByRole("tab", { selected: true }).innerText()).toBe("Python");
+    expect(await page.getByRole("tabpanel").innerText()).toContain("import requests");
+    await page.goto(`${base}/docs/reference/domains.add`);
+    expect(await page.getByRole("tab", { selected: true }).innerText()).toBe("Python");
+    await page.keyboard.press("Home");
+    await page.evaluate("localStorage.clear()");
+  });
+
+  test("finds pages and operations by the keyboard alone", async () => {
+    const { openPage, base } = product;
+    const page = await openPage();
+    await page.goto(`${base}/docs/overview`);
+    await page.keyboard.press("/");
+    await page.getByRole("combobox", searchBox).fill("reset a password");
+    await page.getByRole("option").nth(1).waitFor();
+    await page.keyboard.press("ArrowDown");
+    expect(await page.getByRole("option", { selected: true }).count()).toBe(1);
+    await page.keyboard.press("Escape");
+    expect(await page.getByRole("combobox", searchBox).isVisible()).toBe(false);
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox", searchBox).fill("mailboxes.add");
+    await page.getByRole("option", { name: "Create a mailbox" }).first().waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(`${base}/docs/reference/mailboxes.add`);
+  });
+
+  test("leads an address of the former reference to the new page", async () => {
+    const { openPage, base } = product;
+    const page = await openPage();
+    await page.goto(`${base}/docs#/mailboxes/mailboxes.add`);
+    await page.waitForURL(`${base}/docs/reference/mailboxes.add`);
+    await page.goto(`${base}/docs#/domains`);
+    await page.waitForURL(`${base}/docs/reference/domains`);
+    expect(await page.locator("h1").innerText()).toBe("Domains");
+  });
+
+  test("opens the details that an address names", async () => {
+    const { openPage, base } = product;
+    const page = await openPage();
+    await page.goto(`${base}/docs/reference/domains.get#out-DomainRegistration`);
+    expect(await page.locator("#out-DomainRegistration").getAttribute("open")).not.toBeNull();
+  });
+
+  test("shows text, pages and all samples without JavaScript", async () => {
+    const { browser, base } = product;
+    const context = await browser.newContext({ javaScriptEnabled: false, viewport: { width: 1_280, height: 900 } });
+    const page = await context.newPage();
+    await page.goto(`${base}/docs/reference/mailboxes.add`);
+    for (const text of ["Create a mailbox", "local_part", "curl ", "import requests", "address_taken"]) {
+      expect(await page.getByText(text).first().isVisible()).toBe(true);
+    }
+    expect(await page.getByRole("heading", { name: "Try it" }).isVisible()).toBe(false);
+    await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Webhooks" }).click();
+    expect(await page.locator("h1").innerText()).toBe("Webhooks");
+    await context.close();
+  });
+
+  test("answers a browser at an unknown path with a page that leads on", async () => {
+    const { openPage, base } = product;
+    const page = await openPage();
+    for (const path of ["/nope", "/docs/nope", "/docs/reference/nope"]) {
+      const answer = await page.goto(base + path);
+      expect(answer?.status()).toBe(404);
+      expect(await page.locator("h1").innerText()).toBe("This page does not exist");
+    }
+  });
+});

@@ -6,19 +6,29 @@ import { transformSync } from "esbuild";
 import { Marked, type Token, type Tokens } from "marked";
 import { describe, expect, test } from "vitest";
 
-import { docsPages, unpublished } from "../../../infra/docs-pages/pages.ts";
-import { linkTarget, layOut, operatorsHeading, renderMarkdown, slugOf } from "../../../infra/docs-pages/render.ts";
+import { layOut } from "../../../infra/docs-pages/layout.ts";
+import { docsPages, groups, operatorPages, unpublished } from "../../../infra/docs-pages/pages.ts";
+import { operations } from "../../../infra/docs-pages/reference/operations.ts";
+import { linkTarget, renderMarkdown, sectionsOf, slugOf } from "../../../infra/docs-pages/render.ts";
 import { docsAssets } from "../../../infra/docs-pages/site.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 const read = (file: string): string => readFileSync(join(root, file), "utf8");
 const documents = [...globSync("docs/*.md", { cwd: root }), "README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 const assets = await docsAssets();
-const htmlOf = (name: string): string => {
-  const asset = assets.find(({ to }) => to === `docs/${name}.html`);
-  if (!asset) throw new Error(`there is no page ${name}`);
+const contentOf = (to: string): string => {
+  const asset = assets.find((one) => one.to === to);
+  if (!asset) throw new Error(`there is no file ${to}`);
   return "content" in asset ? asset.content : readFileSync(asset.from, "utf8");
 };
+const htmlOf = (name: string): string => contentOf(`docs/${name}.html`);
+
+/** Every page of the site by its path, those of the reference too. */
+const sitePages = new Map(
+  assets
+    .filter(({ to }) => /^docs\/.*\.html$/.test(to) && !/(?:verify|invitation|checkout)\.html$/.test(to))
+    .map(({ to }) => [to === "docs/index.html" ? "/docs" : `/${to.replace(/\.html$/, "")}`, contentOf(to)]),
+);
 
 const hasPython = ((): boolean => {
   try {
@@ -52,52 +62,100 @@ const served = new Set([
   ...assets.map(({ to }) => `/${to.replace(/\.html$/, "")}`),
 ]);
 
-test("every document is a page, or is known to be for who runs the product", () => {
+test("every document is a page, or is known to be for contributors", () => {
   const names = globSync("docs/*.md", { cwd: root }).map((file) => basename(file, ".md"));
   const pages = new Set(docsPages.map(({ name }) => name));
   expect(names.filter((name) => !pages.has(name) && !unpublished.has(name))).toEqual([]);
 });
 
-test.each(docsPages)("$name leads nowhere that is not there", ({ name }) => {
-  const html = htmlOf(name);
-  const targets = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, target = ""]) => target);
-  const lost = targets.filter((target) => {
-    if (target.startsWith("https://")) return false;
-    const [path = "", anchor] = target.split("#");
-    if (path !== "" && !served.has(path)) return true;
-    if (anchor === undefined) return false;
-    const page = path === "" ? html : htmlOf(path.replace("/docs/", ""));
-    return !page.includes(`id="${anchor}"`);
+test("every link and every anchor of the site leads somewhere", () => {
+  const ids = new Map([...sitePages].map(([path, html]) => [path, new Set(html.match(/(?<= id=")[^"]+/g))]));
+  const lost = [...sitePages].flatMap(([here, html]) => {
+    const targets = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, target = ""]) => target);
+    expect(targets.length).toBeGreaterThan(10);
+    return targets.flatMap((target) => {
+      if (target.startsWith("https://")) return [];
+      const [path = "", anchor] = target.split("#");
+      const isThere = (path === "" || served.has(path)) && (anchor === undefined || ids.get(path || here)?.has(anchor));
+      return isThere ? [] : [`${here} → ${target}`];
+    });
   });
-  expect(targets.length).toBeGreaterThan(docsPages.length);
+  expect(sitePages.size).toBeGreaterThan(docsPages.length + operations.size);
   expect(lost).toEqual([]);
 });
 
-test.each(docsPages)("$name has what the content security policy lets through, and one main heading", ({ name }) => {
-  const html = htmlOf(name).replace('<script src="/docs/pages.js" type="module"></script>', "");
-  expect(html).not.toMatch(/<script|<style|\sstyle=|\son\w+=|<img/);
-  expect(html.match(/<h1/g)).toHaveLength(1);
-  const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
-  expect(new Set(ids).size).toBe(ids.length);
+test("every page has what the content security policy lets through, one main heading, and each id once", () => {
+  const wrong = [...sitePages].flatMap(([path, html]) => {
+    const inline = html.replaceAll(/<script src="\/docs\/[a-z-]+\.js" type="module"><\/script>/g, "");
+    const ids: string[] = html.match(/(?<= id=")[^"]+/g) ?? [];
+    return [
+      ...(/<script|<style|\sstyle=|\son\w+=|<img/.test(inline) ? [`${path} has something inline`] : []),
+      ...(html.match(/<h1/g)?.length === 1 ? [] : [`${path} has not one main heading`]),
+      ...ids.filter((id, index) => ids.indexOf(id) !== index).map((id) => `${path} has #${id} twice`),
+    ];
+  });
+  expect(wrong).toEqual([]);
 });
 
-/** Pages for customers; the one on authorization is written for both, and the changelog for everybody. */
-const forCustomers = docsPages.filter(({ name, file }) => file.startsWith("docs/") && name !== "authorization");
+test("every page is there as Markdown too, and names it", () => {
+  const pages = [...sitePages].filter(([path]) => path !== "/docs/playground");
+  const without = pages.filter(([path, html]) => {
+    const markdown = path === "/docs" ? "/docs/index.md" : `${path}.md`;
+    return !html.includes(`<link rel="alternate" type="text/markdown" href="${markdown}" />`) || !served.has(markdown);
+  });
+  expect(without.map(([path]) => path)).toEqual([]);
+  expect(contentOf("docs/errors.md")).toContain("### not_found");
+});
 
-test.each(forCustomers)("$name tells what only operators need in its last section, set apart", ({ name, file }) => {
-  const markdown = read(file);
-  const [before = "", after, ...more] = markdown.split(`## ${operatorsHeading}\n`);
-  expect(before).not.toMatch(
+test("llms.txt has a title, a summary, and a link to the Markdown of every page and operation", () => {
+  const text = contentOf("llms.txt");
+  expect(text).toMatch(/^# .+\n\n> .+\n/);
+  const links = new Set([...text.matchAll(/\]\(([^)]+)\)/g)].map(([, target = ""]) => target));
+  const wanted = [
+    ...docsPages.map(({ name }) => `/docs/${name}.md`),
+    ...[...operations.keys()].map((id) => `/docs/reference/${id}.md`),
+  ];
+  expect(wanted.filter((path) => !links.has(path))).toEqual([]);
+  expect([...links].filter((path) => !served.has(path))).toEqual([]);
+});
+
+test("a page leads to the page before and the page after it", () => {
+  const names = groups.flatMap(({ pages }) => pages.map(({ name }) => name));
+  const turns = names.map((name) => [...htmlOf(name).matchAll(/<a rel="(\w+)" href="\/docs\/([^"]+)">/g)]);
+  expect(turns.map((found) => found.map(([, rel, name]) => `${rel} ${name}`))).toEqual(
+    names.map((_, index) => [
+      ...(index === 0 ? [] : [`prev ${names[index - 1]}`]),
+      ...(index === names.length - 1 ? [] : [`next ${names[index + 1]}`]),
+    ]),
+  );
+});
+
+test.each(["model", "domain-life", "request"])(
+  "the picture %s has words for people who do not see it, and a dark form",
+  (name) => {
+    const svg = read(`docs/images/${name}.svg`);
+    expect(svg).toMatch(/role="img"[^]*<title [^]*<desc [^]*prefers-color-scheme: dark/);
+    expect([...sitePages.values()].filter((html) => html.includes(`id="${name}-title"`))).toHaveLength(1);
+  },
+);
+
+const forOperators = new Set(operatorPages.map(({ name }) => name));
+/** The page of the client also tells contributors where it is made. */
+const forCustomers = docsPages.filter(
+  ({ name, file }) =>
+    file.startsWith("docs/") && !forOperators.has(name) && !["authorization", "client"].includes(name),
+);
+
+test.each(forCustomers)("$name has nothing that only operators need", ({ file }) => {
+  expect(read(file)).not.toMatch(
     /(?:shared|infra|functions|test)\/|`workers\.|npm run (?!client)|\bSQS\b|dead-letter|CloudFormation/,
   );
-  expect(more).toEqual([]);
-  expect(after ?? "").not.toMatch(/^## /m);
-  expect(htmlOf(name).includes('<section class="operators"')).toBe(after !== undefined);
 });
 
-test("a long page lists its sections before the first, and a short one does not", () => {
+test("a long page lists its sections, and a short one does not", () => {
   expect(htmlOf("dedicated-ips")).toMatch(/On this page[^]*href="#assign-domains"[^]*<h2 id="statuses"/);
-  expect(htmlOf("idempotency")).not.toContain("On this page");
+  expect(htmlOf("overview")).toMatch(/On this page/);
+  expect(contentOf("docs/reference/tags.html")).not.toContain("On this page");
 });
 
 test.each(documents)("links in %s lead to files and headings of the project", (file) => {
@@ -134,7 +192,7 @@ test.each(documents)("the code in %s can be read by what it is for", (file) => {
 });
 
 describe("of what a document holds", () => {
-  const rendered = (markdown: string): string => renderMarkdown(markdown, "docs/here.md");
+  const rendered = (markdown: string): string => renderMarkdown(markdown, "docs/here.md").html;
 
   test("HTML is shown as text", () => {
     expect(rendered('a <img src=x onerror="alert(1)"> b\n\n<script>alert(1)</script>')).not.toMatch(/<(?:img|script)/);
@@ -148,12 +206,13 @@ describe("of what a document holds", () => {
     expect(rendered("See [`docs/webhooks.md`](webhooks.md).")).toContain('<a href="/docs/webhooks">Webhooks</a>');
     expect(rendered("See `docs/webhooks.md`.")).toContain('<a href="/docs/webhooks">Webhooks</a>');
     expect(rendered("See `/docs/errors`.")).toContain('<a href="/docs/errors">/docs/errors</a>');
+    expect(rendered("Call `tags.add`.")).toContain('<a href="/docs/reference/tags.add"><code>tags.add</code></a>');
     expect(linkTarget("promises.md#a-repeat", "docs/here.md")).toBe("/docs/promises#a-repeat");
     expect(linkTarget("../CHANGELOG.md", "docs/here.md")).toBe("/docs/changelog");
   });
 
   test("a link to what is no page is its text alone", () => {
-    expect(rendered("See [the deployment](deploy.md).")).toBe("<p>See the deployment.</p>\n");
+    expect(rendered("See [the map](architecture.md).")).toBe("<p>See the map.</p>\n");
   });
 
   test.each(["constructor", "__proto__", "toString"])("the word `%s` is a word", (word) => {
@@ -167,6 +226,33 @@ describe("of what a document holds", () => {
   });
 
   test("a title is shown as text", () => {
-    expect(layOut({ name: "x", title: "<b>" }, "")).not.toContain("<b>");
+    const page = layOut({ path: "/docs/x", title: "<b>", part: "docs", article: "" });
+    expect(page).not.toContain("<b>");
+  });
+
+  test("code is highlighted by classes, and shown as text in an unknown language", () => {
+    expect(rendered('```ts\nconst a = "<b>";\n```')).toMatch(
+      /<span class="s-keyword">const<\/span>[^]*<span class="s-string">&quot;&lt;b&gt;&quot;<\/span>/,
+    );
+    expect(rendered("```cobol\nMOVE <A>\n```")).toContain("<code>MOVE &lt;A&gt;\n</code>");
+  });
+
+  test("blocks of code that follow each other in several languages are one choice", () => {
+    const html = rendered("```sh\na\n```\n\n```ts\nb\n```\n\nText.\n\n```python\nc\n```");
+    expect(html.match(/class="tabs"/g)).toHaveLength(1);
+    expect(html.match(/data-tab="(?:curl|typescript)"/g)).toHaveLength(2);
+    expect(html).toMatch(/<\/div>\n<p>Text[^]*data-language="python"/);
+  });
+
+  test("a picture that is not one of the project is refused", () => {
+    expect(() => rendered("![x](https://example.com/x.svg)")).toThrow("shows");
+  });
+
+  test("its sections are found by their headings", () => {
+    expect(sectionsOf(rendered("# A\n\nOne.\n\n## `b` c\n\nTwo.\n\n### D\n\nThree."))).toEqual([
+      { id: "", heading: "", text: "A # One.".replace(" #", "") },
+      { id: "b-c", heading: "b c", text: "Two." },
+      { id: "d", heading: "D", text: "Three." },
+    ]);
   });
 });

@@ -121,7 +121,7 @@ describe("SendMessage", () => {
     const { text } = await request("POST", path, { token, body });
     const message = messageOf({ data: body }, { messageId: randomUUID() });
     const { data } = (await sendMessage(token, message)).body.result.task.artifacts[0].parts[0];
-    expect(JSON.stringify(data)).toBe(text);
+    expect(`${JSON.stringify(data)}\n`).toBe(text);
     const named = await sendCode(token, `[w.name, me.get().id][0]`, { contextId: "s", messageId: randomUUID() });
     expect(named.body.result.task.artifacts[0].parts[0].data.result.last_value).toBe("Sales");
   });

@@ -154,7 +154,7 @@ test("the text over MCP is the A2A response, whole, unless less is asked for, as
   await call(account, { code: `[workspaces.add(account_id="${account.id}", name=f"W {i}").id for i in range(12)]` });
   const code = `[${list}.total for i in range(5)]`;
   const sent = { token: account.owner.token, body: { request_id: "r", session_id: "s", code } };
-  const whole = (await request("POST", "/v1/public/a2a", sent)).text;
+  const whole = (await request("POST", "/v1/public/a2a", sent)).text.trimEnd();
   expect(Buffer.byteLength(whole)).toBeGreaterThan(10_000);
   expect((await call(account, { code })).text).toBe(whole);
   expect((await call(account, { code, results: "all" }, "service_query")).text).toBe(whole);

@@ -1,0 +1,74 @@
+import { createCssVariablesTheme, createHighlighterCoreSync } from "@shikijs/core";
+import { createJavaScriptRegexEngine } from "@shikijs/engine-javascript";
+import go from "@shikijs/langs/go";
+import http from "@shikijs/langs/http";
+import javascript from "@shikijs/langs/javascript";
+import json from "@shikijs/langs/json";
+import nginx from "@shikijs/langs/nginx";
+import python from "@shikijs/langs/python";
+import shell from "@shikijs/langs/shellscript";
+import typescript from "@shikijs/langs/typescript";
+
+import { escapeHtml } from "../../shared/core/text.ts";
+import { hashOf, lockFile, readCache, writeCache } from "./cache.ts";
+
+const highlighter = createHighlighterCoreSync({
+  themes: [createCssVariablesTheme({ name: "classes" })],
+  langs: [go, http, javascript, json, nginx, python, shell, typescript],
+  engine: createJavaScriptRegexEngine(),
+});
+
+const languages: ReadonlyMap<string, string> = new Map([
+  ["bash", "shellscript"],
+  ["curl", "shellscript"],
+  ["sh", "shellscript"],
+  // Code mode's language is a part of Starlark, which Python's grammar reads.
+  ["code-mode", "python"],
+  ["js", "javascript"],
+  ["ts", "typescript"],
+  ...["go", "http", "json", "nginx", "python", "typescript"].map((name) => [name, name] as const),
+]);
+
+const classOf = (color = ""): string | undefined => /--shiki-token-([a-z]+)/.exec(color)?.[1];
+
+/** Highlights code in a known language. */
+function render(code: string, lang: string): string {
+  // Without a limit of time, which would leave the rest of a line plain on a busy machine.
+  const lines = highlighter.codeToTokensBase(code, { lang, theme: "classes", tokenizeTimeLimit: 0 });
+  return lines
+    .map((tokens) =>
+      tokens
+        .map(({ content, color }) => {
+          const name = content.trim() === "" ? undefined : classOf(color);
+          return name === undefined ? escapeHtml(content) : `<span class="s-${name}">${escapeHtml(content)}</span>`;
+        })
+        .join(""),
+    )
+    .join("\n");
+}
+
+const cacheName = "highlight";
+const hashOfInputs = (): Promise<string> => hashOf([import.meta.filename, lockFile]);
+
+/** The blocks of the last build, which takes two seconds without them; and those of this one. */
+let last: Record<string, string> = {};
+const used: Record<string, string> = {};
+
+/** Loads the blocks that the last build highlighted. */
+export async function loadHighlighted(): Promise<void> {
+  last = ((await readCache(cacheName, await hashOfInputs())) ?? {}) as typeof last;
+}
+
+/** Keeps the blocks of this build for the next. */
+export const keepHighlighted = async (): Promise<void> => writeCache(cacheName, await hashOfInputs(), used);
+
+/**
+ * Highlights code as HTML: spans with the classes `s-keyword`, `s-string` and so on, and no inline styles. Code in an
+ * unknown language is escaped only.
+ */
+export function highlight(code: string, language = ""): string {
+  const lang = languages.get(language);
+  if (lang === undefined) return escapeHtml(code);
+  const key = `${lang}\n${code}`;
+  return (used[key] ??= last[key] ?? render(code, lang));
+}

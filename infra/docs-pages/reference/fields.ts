@@ -1,0 +1,113 @@
+import { resolve, type Schema } from "./operations.ts";
+
+/** One member of an object, or one parameter, in words. */
+export type Field = {
+  name: string;
+  /** Such as `string`, `uuid`, `list of objects`, `string or null`. */
+  type: string;
+  required: boolean;
+  /** Limits of the value in words, such as `1 to 255 characters`. */
+  limits: readonly string[];
+  default?: string;
+  /** The values that are allowed, as JSON. */
+  choices: readonly string[];
+  examples: readonly string[];
+  /** Markdown. */
+  description: string;
+  /** What a value with members has: one group for each kind of object. */
+  members: readonly Members[];
+};
+
+/** The members of an object. `name` is the name of its schema in the document. */
+export type Members = { name?: string; title?: string; fields: readonly Field[] };
+
+const own = (value: number | undefined): number | undefined =>
+  value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
+
+function range(from: number | undefined, to: number | undefined, unit: string): string[] {
+  const [least, most] = [own(from), own(to)];
+  if (least === undefined && most === undefined) return [];
+  const words = most === 1 ? unit.replace(/s$/, "") : unit;
+  if (least === most) return [`exactly ${least}${words}`];
+  if (most === undefined) return [`at least ${least}${least === 1 ? unit.replace(/s$/, "") : unit}`];
+  return [
+    least === undefined || (least === 0 && unit !== "") ? `at most ${most}${words}` : `${least} to ${most}${words}`,
+  ];
+}
+
+const limitsOf = (schema: Schema): string[] => [
+  ...range(schema.minimum, schema.maximum, ""),
+  ...range(schema.minLength, schema.maxLength, " characters"),
+  ...range(schema.minItems, schema.maxItems, " items"),
+  ...(schema.pattern === undefined ? [] : [`matches \`${schema.pattern}\``]),
+];
+
+const json = (value: unknown): string => JSON.stringify(value);
+
+const formatNames: Record<string, string> = { "date-time": "time (RFC 3339)", uri: "URL", email: "e-mail address" };
+
+/** The alternatives of a schema, references resolved; itself if it has none. */
+function alternativesOf(schema: Schema): { schema: Schema; name?: string }[] {
+  const found = resolve(schema);
+  const choices = found.schema.anyOf ?? found.schema.oneOf;
+  return choices ? choices.flatMap(alternativesOf) : [found];
+}
+
+function typeOfOne(schema: Schema): string {
+  if (schema.const !== undefined) return json(schema.const);
+  if (schema.type === "array") return schema.items ? `list of ${plural(typeOf(schema.items))}` : "list";
+  if (schema.type === "object" || schema.properties) return "object";
+  if (schema.type === "string") return formatNames[schema.format ?? ""] ?? schema.format ?? "string";
+  return [schema.type ?? (schema.enum ? "string" : "any value")].flat().join(" or ");
+}
+
+const plural = (type: string): string =>
+  / or /.test(type) || type.startsWith('"') || type === "any value"
+    ? type
+    : type.replace(/^(string|object|integer|number|boolean|uuid|URL|list)\b/, "$1s").replace("address", "addresses");
+
+/** The type of a schema in words. */
+export const typeOf = (schema: Schema): string =>
+  [...new Set(alternativesOf(schema).map((one) => typeOfOne(one.schema)))].join(" or ");
+
+/** The groups of members of a schema: of itself, of its items, of its values, or of each of its alternatives. */
+export function membersOf(schema: Schema): Members[] {
+  return alternativesOf(schema).flatMap(({ schema: one, name }): Members[] => {
+    if (one.items) return membersOf(one.items);
+    const { properties = {}, required = [], additionalProperties } = one;
+    const fields = Object.entries(properties).map(([member, of]) => fieldOf(member, of, required.includes(member)));
+    if (fields.length > 0) return [{ ...(name !== undefined && { name }), ...titleOf(one), fields }];
+    return typeof additionalProperties === "object" ? membersOf(additionalProperties) : [];
+  });
+}
+
+const titleOf = ({ description }: Schema): { title?: string } =>
+  description === undefined ? {} : { title: description };
+
+/**
+ * A member or parameter in words. Its members are found when they are asked for, because schemas can contain
+ * themselves.
+ */
+export function fieldOf(name: string, schema: Schema, required: boolean, description = ""): Field {
+  const alternatives = alternativesOf(schema);
+  const resolved = resolve(schema).schema;
+  const listed = alternatives.flatMap(({ schema: one }) => {
+    const choices = one.enum ?? one.items?.enum ?? (one.items && resolve(one.items).schema.enum);
+    return choices ?? [];
+  });
+  return {
+    name,
+    type: typeOf(schema),
+    required,
+    limits: [...new Set(alternatives.flatMap(({ schema: one }) => limitsOf(one)))],
+    ...(resolved.default !== undefined && { default: json(resolved.default) }),
+    choices: listed.map(json),
+    examples: [...(resolved.examples ?? []), ...(resolved.example === undefined ? [] : [resolved.example])]
+      .slice(0, 2)
+      .map(json),
+    description: resolved.description ?? description,
+    get members() {
+      return membersOf(schema);
+    },
+  };
+}

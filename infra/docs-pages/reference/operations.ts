@@ -1,0 +1,144 @@
+import { functionsRoute } from "../../../functions/code/handler.ts";
+import { routes } from "../../../functions/routes.ts";
+import { type ProblemCode, problemCodes } from "../../../shared/core/errors.ts";
+import type { Route } from "../../../shared/http/route.ts";
+import { a2aRoute, mcpRoute } from "../../openapi/code-mode.ts";
+import { openApiDocument } from "../../openapi/document.ts";
+import { families } from "../../openapi/routes.ts";
+
+/** A JSON schema of the document, as far as the reference shows it. */
+export type Schema = {
+  $ref?: string;
+  type?: string | readonly string[];
+  format?: string;
+  pattern?: string;
+  description?: string;
+  default?: unknown;
+  const?: unknown;
+  enum?: readonly unknown[];
+  example?: unknown;
+  examples?: readonly unknown[];
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  properties?: Record<string, Schema>;
+  required?: readonly string[];
+  additionalProperties?: Schema | boolean;
+  items?: Schema;
+  anyOf?: readonly Schema[];
+  oneOf?: readonly Schema[];
+  allOf?: readonly Schema[];
+};
+
+type Content = Record<string, { schema?: Schema }>;
+type Header = { $ref?: string; description?: string; schema?: Schema };
+type Answer = { description: string; headers?: Record<string, Header>; content?: Content };
+type Parameter = { in: string; name: string; required?: boolean; description?: string; schema: Schema };
+type DocumentOperation = {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  security?: unknown[];
+  parameters?: Parameter[];
+  requestBody?: { required?: boolean; content: Content };
+  responses: Record<string, Answer>;
+};
+type Document = {
+  paths: Record<string, Record<string, DocumentOperation>>;
+  components: { schemas: Record<string, Schema>; headers: Record<string, Header> };
+};
+
+/** The OpenAPI document, which the reference shows. */
+export const document = openApiDocument() as Document;
+
+/** One operation as its page shows it. `route` tells what the document says in words only. */
+export type Operation = {
+  id: string;
+  family: string;
+  method: string;
+  path: string;
+  summary: string;
+  /** Markdown. */
+  description: string;
+  route: Route;
+  isFunction: boolean;
+  isPublic: boolean;
+  parameters: readonly Parameter[];
+  body?: { required: boolean; schema: Schema };
+  answers: readonly { status: string; description: string; headers: Record<string, Header>; content: Content }[];
+  problems: readonly { status: string; code: ProblemCode }[];
+};
+
+const functions: readonly Route[] = [...routes, functionsRoute];
+const routeOf = new Map([...functions, a2aRoute, mcpRoute].map((route) => [route.name, route]));
+
+const isFailure = (status: string): boolean => Number(status) >= 400;
+
+/** The codes of a failure stand in its description, each in backticks before a colon. */
+const codesIn = (description: string): ProblemCode[] =>
+  problemCodes.filter((code) => description.includes(`\`${code}\`:`));
+
+function operationOf(path: string, method: string, found: DocumentOperation): Operation {
+  const route = routeOf.get(found.operationId);
+  if (!route) throw new Error(`The operation ${found.operationId} has no route.`);
+  const content = found.requestBody?.content;
+  const schema = Object.values(content ?? {})[0]?.schema;
+  return {
+    id: found.operationId,
+    family: found.tags[0] ?? "",
+    method: method.toUpperCase(),
+    path,
+    summary: found.summary,
+    description: route.description ?? "",
+    route,
+    isFunction: functions.includes(route),
+    isPublic: found.security?.length === 0,
+    parameters: found.parameters ?? [],
+    ...(schema && { body: { required: found.requestBody?.required ?? false, schema } }),
+    answers: Object.entries(found.responses)
+      .filter(([status]) => !isFailure(status))
+      .map(([status, { description, headers = {}, content: answered = {} }]) => ({
+        status,
+        description,
+        headers,
+        content: answered,
+      })),
+    problems: Object.entries(found.responses)
+      .filter(([status]) => isFailure(status))
+      .flatMap(([status, { description }]) => codesIn(description).map((code) => ({ status, code }))),
+  };
+}
+
+const unsorted = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, found]) => operationOf(path, method, found)),
+);
+
+/** The families that have operations, each with its operations, in the order of the reference. */
+export const familiesWithOperations = families
+  .map((family) => ({ ...family, operations: unsorted.filter((operation) => operation.family === family.name) }))
+  .filter((family) => family.operations.length > 0);
+
+export type Family = (typeof familiesWithOperations)[number];
+
+/** All operations by their ids, in the order of the reference. */
+export const operations: ReadonlyMap<string, Operation> = new Map(
+  familiesWithOperations.flatMap((family) => family.operations.map((operation) => [operation.id, operation])),
+);
+
+/** The schema that a reference leads to, with its name; the schema itself without a name otherwise. */
+export function resolve(schema: Schema): { schema: Schema; name?: string } {
+  if (schema.$ref === undefined) return { schema };
+  const name = schema.$ref.replace("#/components/schemas/", "");
+  const found = document.components.schemas[name];
+  if (!found) throw new Error(`The document has no schema ${name}.`);
+  return { schema: { ...found, ...(schema.description && { description: schema.description }) }, name };
+}
+
+/** The header that a reference leads to. */
+export const headerOf = (header: Header): Header =>
+  header.$ref === undefined
+    ? header
+    : (document.components.headers[header.$ref.replace("#/components/headers/", "")] ?? header);

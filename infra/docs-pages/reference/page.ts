@@ -1,0 +1,223 @@
+import { type ProblemCode, problemOf } from "../../../shared/core/errors.ts";
+import { escapeHtml } from "../../../shared/core/text.ts";
+import { errorGuidance } from "../errors.ts";
+import { layOut, turnsIn } from "../layout.ts";
+import { codeBlock, languageTabs, renderLine, renderText } from "../render.ts";
+import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
+import { familiesWithOperations, headerOf, type Operation, operations } from "./operations.ts";
+import { exampleFor } from "./samples.ts";
+import { tryForm } from "./try-form.ts";
+
+const code = (text: string): string => `<code>${escapeHtml(text)}</code>`;
+
+/** A path that can wrap after each slash. */
+export const breakable = (path: string): string => escapeHtml(path).replaceAll("/", "/<wbr />");
+
+const facts = ({ limits, choices, examples, default: preset }: Field): string => {
+  const words = [
+    ...(preset === undefined ? [] : [`Default: ${code(preset)}`]),
+    ...(limits.length === 0 ? [] : [`Limits: ${limits.map(renderLine).join(", ")}`]),
+    ...(choices.length === 0 ? [] : [`One of ${choices.map(code).join(", ")}`]),
+    ...(examples.length === 0 ? [] : [`Example: ${examples.map(code).join(", ")}`]),
+  ];
+  return words.length === 0 ? "" : `<p class="facts">${words.join(" · ")}</p>`;
+};
+
+/** Writes members as nested lists. A schema of the document is written once for a page, and later linked to. */
+class MemberLists {
+  readonly #written = new Set<string>();
+  readonly #prefix: "in" | "out";
+
+  constructor(prefix: "in" | "out") {
+    this.#prefix = prefix;
+  }
+
+  /** A request may leave out most members, an answer nearly none: each tells the other case. */
+  #presence(required: boolean): string {
+    if (this.#prefix === "in") return required ? ' <span class="required">required</span>' : "";
+    return required ? "" : ' <span class="type">not always there</span>';
+  }
+
+  /** The fields of the top level have anchors: the prefix and the name. */
+  list(fields: readonly Field[], prefix?: string): string {
+    const items = fields.map((field) => {
+      const { name, type, required, description, members } = field;
+      const id = prefix === undefined ? "" : ` id="${prefix}-${name}"`;
+      return `<div class="member"${id}><dt><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(type)}</span>${this.#presence(required)}</dt>
+<dd>${renderText(description)}${facts(field)}${members.map((one) => this.#nested(one)).join("")}</dd></div>`;
+    });
+    return `<dl class="members">\n${items.join("\n")}\n</dl>`;
+  }
+
+  #nested({ name, fields }: Members): string {
+    const id = name === undefined ? undefined : `${this.#prefix}-${name}`;
+    if (id !== undefined && this.#written.has(id)) {
+      return `<p class="facts">The members of <a href="#${id}">${name}</a></p>`;
+    }
+    if (id !== undefined) this.#written.add(id);
+    const count = fields.length === 1 ? "1 member" : `${fields.length} members`;
+    const title = name === undefined ? count : `${count} of ${code(name)}`;
+    return `<details class="nested"${id === undefined ? "" : ` id="${id}"`}><summary>${title}</summary>\n${this.list(fields)}\n</details>`;
+  }
+
+  /** The members of a body or an answer. Several kinds of object are written one after the other. */
+  body(groups: readonly Members[], prefix: string): string {
+    const [only, ...more] = groups;
+    if (only === undefined) return "";
+    if (more.length === 0) {
+      if (this.#written.has(`${this.#prefix}-${only.name}`)) return this.#nested(only);
+      if (only.name !== undefined) this.#written.add(`${this.#prefix}-${only.name}`);
+      const id = only.name === undefined ? "" : ` id="${this.#prefix}-${only.name}"`;
+      return `<div${id}>${this.list(only.fields, prefix)}</div>`;
+    }
+    return groups.map((group) => this.#nested(group)).join("\n");
+  }
+}
+
+const places = [
+  ["path", "Path"],
+  ["query", "Query"],
+  ["header", "Headers"],
+] as const;
+
+function argumentsOf(operation: Operation): string {
+  const lists = new MemberLists("in");
+  const parts = places.flatMap(([place, title]) => {
+    const found = operation.parameters.filter((parameter) => parameter.in === place);
+    if (found.length === 0) return [];
+    const fields = found.map(({ name, schema, required = false, description }) =>
+      fieldOf(name, schema, required, description),
+    );
+    const list = lists.list(fields, place);
+    // Nearly all operations have the same headers.
+    if (place === "header") return [`<details class="group"><summary><h3>${title}</h3></summary>\n${list}\n</details>`];
+    return [`<h3>${title}</h3>\n${list}`];
+  });
+  const { body } = operation;
+  const inBody =
+    body &&
+    `<h3>Body${body.required ? "" : ' <span class="type">optional</span>'}</h3>\n${lists.body(membersOf(body.schema), "body")}`;
+  const all = [...parts.slice(0, -1), ...(inBody ? [inBody] : []), ...parts.slice(-1)];
+  return `<h2 id="arguments">Arguments</h2>\n${all.join("\n")}`;
+}
+
+function answersOf(operation: Operation): string {
+  const lists = new MemberLists("out");
+  const parts = operation.answers.map(({ status, description, headers, content }, index) => {
+    const types = Object.entries(content);
+    const bodies = types.map(([type, { schema }]) => {
+      const groups = schema ? membersOf(schema) : [];
+      const title = types.length > 1 || groups.length === 0 ? `<p class="facts">${code(type)}</p>\n` : "";
+      return title + lists.body(groups, index === 0 ? "answer" : `answer-${status}`);
+    });
+    const fields = Object.entries(headers).map(([name, header]) => {
+      const { schema = {}, description: text = "" } = headerOf(header);
+      return fieldOf(name, schema, false, text);
+    });
+    const named = fields.length === 1 ? "1 header" : `${fields.length} headers`;
+    const inHeaders =
+      fields.length === 0
+        ? ""
+        : `<details class="nested"><summary>${named}</summary>\n${lists.list(fields)}\n</details>`;
+    const text = description === "Done." ? "" : `\n${renderText(description)}`;
+    return `<h3><span class="status ok">${status}</span></h3>${text}\n${bodies.join("\n")}\n${inHeaders}`;
+  });
+  return `<h2 id="answer">Answer</h2>\n${parts.join("\n")}`;
+}
+
+/** Problems that nearly every operation can answer with. */
+const commonProblems: ReadonlySet<ProblemCode> = new Set([
+  "malformed_json",
+  "unauthenticated",
+  "token_expired",
+  "token_revoked",
+  "account_suspended",
+  "idempotency_in_flight",
+  "precondition_failed",
+  "body_too_large",
+  "unsupported_media_type",
+  "rate_limited",
+  "internal",
+  "upstream_unavailable",
+  "busy",
+  "read_only",
+]);
+
+const problemRow = ({ status, code: name }: Operation["problems"][number]): string =>
+  `<div class="member"><dt><span class="status">${status}</span> <a href="/docs/errors#${name}"><code>${name}</code></a></dt>
+<dd><p>${escapeHtml(problemOf(name).title)}. ${renderLine(errorGuidance[name])}</p></dd></div>`;
+
+const invalidRow = `<div class="member"><dt><span class="status">422</span> <a href="/docs/errors"><code>detail</code></a></dt>
+<dd><p>The request does not fit its schema. <code>detail</code> names each invalid place.</p></dd></div>`;
+
+function errorsOf({ problems }: Operation): string {
+  const own = problems.filter((problem) => !commonProblems.has(problem.code));
+  const common = problems.filter((problem) => commonProblems.has(problem.code));
+  return `<h2 id="errors">Errors</h2>
+<dl class="members">\n${own.map(problemRow).join("\n")}\n${invalidRow}\n</dl>
+<details class="group"><summary><h3>Errors of every request</h3></summary>
+<dl class="members">\n${common.map(problemRow).join("\n")}\n</dl>
+</details>`;
+}
+
+function callersOf({ route, isPublic }: Operation): string {
+  if (isPublic) return "Everybody, without a token.";
+  if (route.capability === null) return `Every caller with a token. ${route.open ?? ""}`.trim();
+  return `Callers with the <a href="/docs/authorization">capability</a> ${code(route.capability)}.`;
+}
+
+const factsOf = (operation: Operation): string => `<dl class="about">
+<div><dt>Who may call it</dt><dd>${callersOf(operation)}</dd></div>
+<div><dt>Rate limit</dt><dd><a href="/docs/limits">Class</a> ${code(operation.route.limit)}</dd></div>
+${operation.isFunction ? `<div><dt>Code mode</dt><dd>${code(operation.id)}</dd></div>` : ""}
+</dl>`;
+
+/** The calls and the answer of the example, which stand beside the text on wide screens. */
+function exampleBeside(operation: Operation): string {
+  const { calls, answer } = exampleFor(operation);
+  const tabs = calls.map(({ key, label, language, code: text }) => ({ key, label, html: codeBlock(text, language) }));
+  return `<h2>Call</h2>\n${languageTabs(tabs)}
+<h2>Answer <span class="status ok">${answer.status}</span></h2>\n${codeBlock(JSON.stringify(answer.body, null, 2), "json")}`;
+}
+
+const links = familiesWithOperations.flatMap(({ operations: all }) =>
+  all.map(({ id }) => ({ path: `/docs/reference/${id}`, title: id })),
+);
+
+/** The family of an operation. */
+export const familyOf = ({ family }: Operation) => familiesWithOperations.find(({ name }) => name === family);
+
+/** The method and path of an operation. */
+export const endpoint = ({ method, path }: Operation): string =>
+  `<span class="verb ${method.toLowerCase()}">${method}</span> <code>${breakable(path)}</code>`;
+
+/** The page of an operation. */
+export function operationPage(operation: Operation): string {
+  const { id, summary, description } = operation;
+  const path = `/docs/reference/${id}`;
+  const family = familyOf(operation);
+  const article = `<p class="crumbs"><a href="/docs">Reference</a> / <a href="/docs/reference/${operation.family}">${escapeHtml(family?.title ?? "")}</a></p>
+<h1 id="top">${escapeHtml(summary)}</h1>
+<p class="endpoint">${endpoint(operation)} <a class="to-try" href="#try" hidden>Try it</a></p>
+<div class="lead">${renderText(description)}</div>
+${factsOf(operation)}
+${argumentsOf(operation)}
+${answersOf(operation)}
+${errorsOf(operation)}
+${tryForm(operation)}
+${turnsIn(links, path)}`;
+  return layOut({
+    path,
+    title: `${summary} (${id})`,
+    part: "reference",
+    summary: `${operation.method} ${operation.path}: ${summary}.`,
+    article,
+    aside: exampleBeside(operation),
+    hasMarkdown: true,
+    scripts: ["try"],
+  });
+}
+
+/** The pages of all operations, by id. */
+export const operationPages = (): [string, string][] =>
+  [...operations.values()].map((operation) => [operation.id, operationPage(operation)]);

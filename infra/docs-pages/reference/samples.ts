@@ -1,0 +1,26 @@
+import { exampleOf } from "../../openapi/examples.ts";
+import { samplesOf } from "../../openapi/samples.ts";
+import type { Operation } from "./operations.ts";
+
+/** A call of an operation in a language. `key` names the language where a reader's choice is remembered. */
+export type Call = { key: string; label: string; language: string; code: string };
+
+/** The example of an operation: the same call in each language, its values, and its answer. */
+export type Example = {
+  calls: readonly Call[];
+  /** The values of the path and query parameters, by name. */
+  values: Readonly<Record<string, string>>;
+  body: unknown;
+  answer: { status: number; body: unknown };
+};
+
+/** The example of an operation, which was recorded in a live account. */
+export function exampleFor({ id }: Operation): Example {
+  const { path, query, body, status, answer } = exampleOf(id);
+  return {
+    calls: samplesOf(id).map(({ id: key, label, language, source }) => ({ key, label, language, code: source })),
+    values: Object.fromEntries(Object.entries({ ...path, ...query }).map(([name, value]) => [name, String(value)])),
+    body,
+    answer: { status, body: answer },
+  };
+}

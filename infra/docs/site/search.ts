@@ -1,0 +1,85 @@
+import MiniSearch from "minisearch";
+
+import { element } from "./dom.ts";
+import { best, type Found, indexOptions } from "./terms.ts";
+
+let index: Promise<MiniSearch<Found>> | undefined;
+
+async function loadIndex(): Promise<MiniSearch<Found>> {
+  const answer = await fetch("/docs/search.json");
+  if (!answer.ok) throw new Error(`The search index answers ${answer.status}.`);
+  return MiniSearch.loadJSON<Found>(await answer.text(), indexOptions);
+}
+
+const input = element("input", { type: "text", id: "find-words", placeholder: "Search the docs and operations" });
+input.setAttribute("autocomplete", "off");
+input.setAttribute("aria-label", "Search");
+input.setAttribute("role", "combobox");
+input.setAttribute("aria-expanded", "true");
+input.setAttribute("aria-controls", "find-results");
+const list = element("div", { id: "find-results", role: "listbox" });
+list.setAttribute("aria-label", "Results");
+const status = element("p", { className: "find-status" });
+status.setAttribute("role", "status");
+const dialog = element("dialog", { className: "finder" }, input, list, status);
+dialog.setAttribute("aria-label", "Search");
+
+let chosen = 0;
+
+/** Marks a result as the chosen one, which Enter opens. */
+function choose(at: number): void {
+  const options = [...list.children] as HTMLElement[];
+  chosen = Math.max(0, Math.min(at, options.length - 1));
+  for (const [position, option] of options.entries()) option.ariaSelected = String(position === chosen);
+  const option = options[chosen];
+  option?.scrollIntoView({ block: "nearest" });
+  input.setAttribute("aria-activedescendant", option?.id ?? "");
+}
+
+function optionFor({ title, section, path, kind }: Found, position: number): HTMLAnchorElement {
+  const words = element("strong", { textContent: section || title });
+  const place = element("small", { textContent: section ? `${title} · ${kind}` : kind });
+  const option = element("a", { id: `find-${position}`, href: path, role: "option", tabIndex: -1 }, words, place);
+  option.addEventListener("click", () => dialog.close());
+  option.addEventListener("mousemove", () => position !== chosen && choose(position));
+  return option;
+}
+
+async function showResults(): Promise<void> {
+  const words = input.value.trim();
+  try {
+    index ??= loadIndex();
+    const results = words === "" ? [] : best(await index, words);
+    if (input.value.trim() !== words) return;
+    list.replaceChildren(...results.map(optionFor));
+    const many = results.length === 1 ? "1 result" : `${results.length} results`;
+    status.textContent = words === "" ? "Type a question or a name." : results.length === 0 ? "Nothing found." : many;
+    choose(0);
+  } catch {
+    index = undefined;
+    status.textContent = "The search could not be loaded. Try again.";
+  }
+}
+
+input.addEventListener("input", () => void showResults());
+input.addEventListener("keydown", (event) => {
+  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
+  const step = steps[event.key];
+  if (step !== undefined) {
+    event.preventDefault();
+    choose(chosen + step);
+  } else if (event.key === "Enter") {
+    event.preventDefault();
+    (list.children[chosen] as HTMLElement | undefined)?.click();
+  }
+});
+// A click beside the dialog closes it.
+dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+
+/** Shows the search, with the words of the last time selected. */
+export function openSearch(): void {
+  if (!dialog.isConnected) document.body.append(dialog);
+  dialog.showModal();
+  input.select();
+  void showResults();
+}

@@ -1,0 +1,164 @@
+import { element } from "./dom.ts";
+
+/** Copies a text, and tells on the button whether it worked. */
+async function copy(text: string, button: HTMLButtonElement): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not copied";
+  }
+  setTimeout(() => (button.textContent = "Copy"), 2_000);
+}
+
+/** Gives each block of code a button that copies it, if the browser lets a page write to the clipboard. */
+function addCopyButtons(): void {
+  if (!navigator.clipboard) return;
+  for (const pre of document.querySelectorAll("main pre")) {
+    const button = element("button", { type: "button", textContent: "Copy" });
+    button.addEventListener("click", () => void copy((pre.textContent ?? "").trimEnd(), button));
+    const wrapper = element("div", { className: "copied" });
+    pre.replaceWith(wrapper);
+    wrapper.append(pre, button);
+  }
+}
+
+const remembered = "language";
+
+const storedLanguage = (): string | null => {
+  try {
+    return localStorage.getItem(remembered);
+  } catch {
+    // A browser can refuse to store anything. Then the choice holds for the page.
+    return null;
+  }
+};
+
+const storeLanguage = (key: string): void => {
+  try {
+    localStorage.setItem(remembered, key);
+  } catch {
+    // As above.
+  }
+};
+
+type Tab = { key: string; button: HTMLButtonElement; panel: HTMLElement };
+
+/** Makes tabs of the sections of a group (WAI-ARIA's pattern: arrow keys, Home and End). Returns what shows a language. */
+function makeTabs(group: HTMLElement, number: number, choose: (key: string) => void): (key: string | null) => void {
+  const list = element("div", { className: "tab-list", role: "tablist" });
+  list.setAttribute("aria-label", "Language");
+  const tabs = [...group.querySelectorAll<HTMLElement>(":scope > section")].map((panel, index): Tab => {
+    const button = element("button", { type: "button", id: `tab-${number}-${index}`, role: "tab" });
+    const heading = panel.querySelector("h4");
+    button.textContent = heading?.textContent ?? "";
+    heading?.remove();
+    panel.id = `panel-${number}-${index}`;
+    panel.role = "tabpanel";
+    panel.setAttribute("aria-labelledby", button.id);
+    button.setAttribute("aria-controls", panel.id);
+    return { key: panel.dataset["tab"] ?? "", button, panel };
+  });
+  list.append(...tabs.map(({ button }) => button));
+  group.prepend(list);
+  const show = (key: string | null): void => {
+    const shown = tabs.find((tab) => tab.key === key) ?? tabs[0];
+    for (const { button, panel } of tabs) {
+      const isShown = panel === shown?.panel;
+      panel.hidden = !isShown;
+      button.ariaSelected = String(isShown);
+      button.tabIndex = isShown ? 0 : -1;
+    }
+  };
+  for (const { key, button } of tabs) button.addEventListener("click", () => choose(key));
+  list.addEventListener("keydown", (event) => {
+    const at = tabs.findIndex(({ button }) => button === document.activeElement);
+    const last = tabs.length - 1;
+    const next = { ArrowRight: at === last ? 0 : at + 1, ArrowLeft: at === 0 ? last : at - 1, Home: 0, End: last }[
+      event.key
+    ];
+    const tab = next === undefined ? undefined : tabs[next];
+    if (!tab) return;
+    event.preventDefault();
+    choose(tab.key);
+    tab.button.focus();
+  });
+  return show;
+}
+
+/** Makes tabs of all groups of samples. A choice holds for all groups, and for the next pages. */
+function addTabs(): void {
+  const shows: ((key: string | null) => void)[] = [];
+  const choose = (key: string): void => {
+    storeLanguage(key);
+    for (const show of shows) show(key);
+  };
+  for (const [number, group] of document.querySelectorAll<HTMLElement>(".tabs").entries()) {
+    shows.push(makeTabs(group, number, choose));
+  }
+  for (const show of shows) show(storedLanguage());
+}
+
+/** Opens the details around the place that the address names. */
+function openTarget(): void {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (target instanceof HTMLDetailsElement) target.open = true;
+  for (let outer = target?.closest("details"); outer; outer = outer.parentElement?.closest("details"))
+    outer.open = true;
+}
+
+/** Marks the section in the table of contents that is being read. */
+function followSections(): void {
+  const links = new Map(
+    [...document.querySelectorAll<HTMLAnchorElement>(".contents a")].map((link) => [link.hash.slice(1), link]),
+  );
+  if (links.size === 0) return;
+  const headings = [...document.querySelectorAll<HTMLElement>("article h2[id]")];
+  const mark = (): void => {
+    const read = headings.findLast((heading) => heading.getBoundingClientRect().top < 120);
+    for (const [id, link] of links) link.toggleAttribute("data-read", id === read?.id);
+  };
+  document.addEventListener("scroll", mark, { passive: true });
+  mark();
+}
+
+/** Shows the search. Its script is loaded when it is first asked for. */
+async function openFinder(): Promise<void> {
+  // The path is a variable, so that the bundle does not contain the search.
+  const script = "/docs/search.js";
+  const { openSearch } = (await import(script)) as { openSearch: () => void };
+  openSearch();
+}
+
+/** Opens the search by its button, by `/`, and by Ctrl-K. */
+function addSearch(): void {
+  const button = document.querySelector<HTMLButtonElement>("#find");
+  if (!button) return;
+  button.hidden = false;
+  button.addEventListener("click", () => void openFinder());
+  document.addEventListener("keydown", (event) => {
+    const isTyping = (event.target as HTMLElement).closest("input, textarea, select, [contenteditable]") !== null;
+    const isFind = (event.key === "/" && !isTyping) || (event.key === "k" && (event.ctrlKey || event.metaKey));
+    if (!isFind || document.querySelector("dialog[open]")) return;
+    event.preventDefault();
+    void openFinder();
+  });
+}
+
+/** Scrolls the list of pages to the page that is shown. */
+function showInNav(): void {
+  const nav = document.querySelector(".pages");
+  const here = nav?.querySelector<HTMLElement>("[aria-current]");
+  if (!nav || !here) return;
+  const { top, bottom } = nav.getBoundingClientRect();
+  const place = here.getBoundingClientRect();
+  if (place.bottom > bottom) nav.scrollTop += place.top - (top + bottom) / 2;
+}
+
+addTabs();
+addCopyButtons();
+addSearch();
+openTarget();
+window.addEventListener("hashchange", openTarget);
+followSections();
+showInNav();

@@ -1,0 +1,59 @@
+import type MiniSearch from "minisearch";
+
+/** Words that say nothing about a page. */
+const common = new Set(
+  "a an and are as at be by can do does for from get has have how i if in is it its my of on or our that the there this to use we what when where which who why will with you your".split(
+    " ",
+  ),
+);
+
+/** The form of a word in the search index: lower case, without the plural; null for a word that says nothing. */
+export function termOf(word: string): string | null {
+  const lower = word.toLowerCase();
+  if (lower === "" || common.has(lower)) return null;
+  if (lower.length > 4 && lower.endsWith("ies")) return `${lower.slice(0, -3)}y`;
+  if (lower.length > 4 && /(?:[sx]|ch|sh)es$/.test(lower)) return lower.slice(0, -2);
+  return lower.length > 3 && lower.endsWith("s") && !lower.endsWith("ss") ? lower.slice(0, -1) : lower;
+}
+
+/** The weight of a word in each member of an entry of the index. */
+const weights = { title: 6, section: 5, names: 3, text: 1 };
+
+/** The words of a text. A name of several words, such as `mailboxes.add`, is also a word itself. */
+const wordsOf = (text: string): string[] => [
+  ...text.split(/[\n\r\p{Z}\p{P}]+/u),
+  ...(text.match(/[\p{L}\p{N}]+(?:[._][\p{L}\p{N}]+)+/gu) ?? []),
+];
+
+/** The settings of the index, which the build and the page share. */
+export const indexOptions = {
+  fields: ["title", "section", "names", "text"],
+  storeFields: ["title", "section", "path", "kind"],
+  tokenize: wordsOf,
+  processTerm: termOf,
+};
+
+/** An entry of the index, as it is found. */
+export type Found = { id: number; title: string; section: string; path: string; kind: string };
+
+/** Readers look for operations first, and rarely for the operators' pages or the changelog. */
+function weightOf({ kind, path }: Found): number {
+  if (path.startsWith("/docs/reference/")) return 1.5;
+  return kind === "Operators" || path.startsWith("/docs/changelog") ? 0.35 : 1;
+}
+
+const shownResults = 12;
+
+/**
+ * The best results for words, the best first. A word can be begun, or have a slip in it. Entries with more of the words
+ * come before those with fewer.
+ */
+export const best = (index: MiniSearch<Found>, words: string): Found[] =>
+  index
+    .search(words, {
+      boost: weights,
+      boostDocument: (_, __, stored) => weightOf(stored as Found),
+      prefix: (term) => term.length > 2,
+      fuzzy: (term) => (term.length > 4 ? 0.2 : false),
+    })
+    .slice(0, shownResults) as unknown as Found[];

@@ -1,0 +1,125 @@
+import { element } from "./dom.ts";
+
+const section = document.querySelector<HTMLElement>("#try");
+const form = section?.querySelector("form");
+const tokenField = document.querySelector<HTMLInputElement>("#try-token");
+const bodyField = document.querySelector<HTMLTextAreaElement>("#try-body");
+
+// The token is kept for this tab, so that the reader can go from operation to operation.
+const tokenKey = "token";
+const accountKey = "account";
+const accountField = document.querySelector<HTMLInputElement>("#try-path-account_id");
+
+type Sent = { path: string; init: RequestInit };
+
+/** The request that the form describes. Throws an error in words for the reader. */
+function requestOf(filled: HTMLFormElement): Sent {
+  const query = new URLSearchParams();
+  const headers = new Headers();
+  let path = filled.dataset["path"] ?? "";
+  for (const field of filled.querySelectorAll<HTMLInputElement | HTMLSelectElement>("[data-place]")) {
+    const { name, value } = field;
+    const place = field.dataset["place"];
+    if (place === "path") path = path.replace(`{${name}}`, encodeURIComponent(value.trim()));
+    else if (value === "") continue;
+    else if (place === "query") query.append(name, value);
+    else headers.set(name, value);
+  }
+  const token = tokenField?.value.trim() ?? "";
+  if (token !== "") headers.set("authorization", `Bearer ${token}`);
+  const init: RequestInit = { method: filled.dataset["method"] ?? "GET", headers };
+  if (bodyField) {
+    try {
+      JSON.parse(bodyField.value);
+    } catch (error) {
+      throw new Error(`The body is not JSON: ${(error as Error).message}`, { cause: error });
+    }
+    headers.set("content-type", "application/json");
+    init.body = bodyField.value;
+  }
+  return { path: query.size === 0 ? path : `${path}?${query.toString()}`, init };
+}
+
+const pretty = (text: string): string => {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+};
+
+const show = (status: string, isBad: boolean, ...parts: Node[]): void => {
+  const line = document.querySelector<HTMLElement>("#try-status");
+  if (line) {
+    line.textContent = status;
+    line.dataset["kind"] = isBad ? "failed" : "done";
+  }
+  document.querySelector("#try-answer")?.replaceChildren(...parts);
+};
+
+const block = (text: string, label: string): HTMLPreElement => {
+  const pre = element("pre", { tabIndex: 0, textContent: text });
+  pre.setAttribute("aria-label", label);
+  pre.setAttribute("role", "region");
+  return pre;
+};
+
+async function send(filled: HTMLFormElement): Promise<void> {
+  let sent: Sent;
+  try {
+    sent = requestOf(filled);
+  } catch (error) {
+    show((error as Error).message, true);
+    return;
+  }
+  if (tokenField) sessionStorage.setItem(tokenKey, tokenField.value.trim());
+  if (accountField) sessionStorage.setItem(accountKey, accountField.value.trim());
+  show("Sending…", false);
+  const start = performance.now();
+  try {
+    const answer = await fetch(sent.path, sent.init);
+    const text = await answer.text();
+    const took = Math.round(performance.now() - start);
+    const headers = [...answer.headers].map(([name, value]) => `${name}: ${value}`).join("\n");
+    const details = element("details", {}, element("summary", { textContent: "Headers" }), block(headers, "Headers"));
+    const parts = [...(text === "" ? [] : [block(pretty(text), "Answer")]), details];
+    show(`${answer.status} ${answer.statusText} · ${took} ms`, !answer.ok, ...parts);
+  } catch (error) {
+    show(`No answer: ${(error as Error).message}`, true);
+  }
+}
+
+/** Offers the demo tokens, which the product serves only on a local machine. */
+async function useDemoToken(button: HTMLButtonElement): Promise<void> {
+  const answer = await fetch("/_local/tokens").catch(() => undefined);
+  if (!answer?.ok || !tokenField) {
+    show("This server has no demo tokens.", true);
+    return;
+  }
+  const { accounts } = (await answer.json()) as { accounts: { id: string; owner: { token: string } }[] };
+  const [account] = accounts;
+  if (!account) return;
+  tokenField.value = account.owner.token;
+  if (accountField) accountField.value = account.id;
+  button.textContent = "Demo token is filled in";
+}
+
+if (section && form) {
+  if (tokenField) tokenField.value = sessionStorage.getItem(tokenKey) ?? "";
+  if (accountField) accountField.value = sessionStorage.getItem(accountKey) ?? accountField.value;
+  const demo = document.querySelector<HTMLButtonElement>("#try-demo");
+  if (demo && ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)) {
+    demo.closest("p")?.removeAttribute("hidden");
+    demo.addEventListener("click", () => void useDemoToken(demo));
+  }
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    void send(form);
+  });
+  document.querySelector("#try-forget")?.addEventListener("click", () => {
+    sessionStorage.removeItem(tokenKey);
+    if (tokenField) tokenField.value = "";
+    show("The token is forgotten.", false);
+  });
+  for (const shown of document.querySelectorAll("#try, .to-try")) shown.removeAttribute("hidden");
+}

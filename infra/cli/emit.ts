@@ -29,9 +29,6 @@ export type CommandSpec = {
   example: string;
 };
 
-/** A group of commands, such as `mailboxes`. */
-export type GroupSpec = { name: string; description: string };
-
 type Schemas = Record<string, Schema>;
 type Described = Schema & { examples?: unknown[] };
 
@@ -170,11 +167,11 @@ function commandOf(fn: ApiFunction, schemas: Schemas): CommandSpec {
 export function commandsSource(document: Document, isPayload: (name: string) => boolean): string {
   const { schemas } = document.components;
   const commands = functionsOf(document, isPayload).map((fn) => commandOf(fn, schemas));
-  const groups: GroupSpec[] = document.tags.map(({ name, description }) => ({ name, description }));
+  const groups = document.tags.map(({ name, description }) => ({ name, description }));
   return [
     "// Generated from the OpenAPI document by `npm run client`.",
-    `${typeImport(["CommandSpec", "GroupSpec"], "../../emit.ts")}\n`,
+    `${typeImport(["CommandSpec"], "../../emit.ts")}\n`,
     `export const commandSpecs: CommandSpec[] = [\n${commands.map((one) => `  ${JSON.stringify(one)},`).join("\n")}\n];\n`,
-    `export const groupSpecs: GroupSpec[] = ${JSON.stringify(groups)};\n`,
+    `export const groupSpecs = ${JSON.stringify(groups)};\n`,
   ].join("\n");
 }

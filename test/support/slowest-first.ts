@@ -10,6 +10,7 @@ const slowest = [
   "infra/smoke/smoke",
   "infra/restore/rehearse",
   "infra/local/events/webhooks",
+  "infra/cli/cli",
   "infra/client/client",
   "functions/workers/advance-domains",
   "infra/build/bundle",

@@ -43,7 +43,14 @@ const placesOf = ({ errors }: ApiError): string =>
     })
     .join("; ");
 
-const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
+/** Characters that a terminal could take for a command, such as an escape sequence in a name. */
+// oxlint-disable-next-line no-control-regex -- They are what is removed.
+const controls = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
+
+/** A text in one line, without the characters that a terminal could take for a command. */
+export const plainText = (text: string): string => text.replaceAll(controls, " ");
+
+const oneLine = (text: string): string => plainText(text).replaceAll(/ +/g, " ").trim();
 
 /** An error as one plain line, with what to do, and the exit code. */
 export function explain(error: unknown): { line: string; exitCode: number } {

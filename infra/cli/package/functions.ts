@@ -10,7 +10,7 @@ import { nullValue, optionValue, placeholderOf } from "./values.ts";
 type Method = (args: Record<string, unknown>) => ApiPromise<unknown> | List<unknown, unknown>;
 
 /** The client's method of this name, such as `mailboxes.add`. */
-export function methodOf(client: HostedMail, name: string): Method {
+function methodOf(client: HostedMail, name: string): Method {
   const method = name.split(".").reduce<unknown>((at, word) => (at as Record<string, unknown>)[word], client);
   return method as Method;
 }

@@ -20,7 +20,8 @@ import {
 async function askFor(question: string, isSecret: boolean): Promise<string> {
   if (!process.stdin.isTTY) throw new Failure("There is no terminal to askFor on. Use --token-stdin and --base-url.");
   const nothing = new Writable({ write: (_chunk, _encoding, done) => done() });
-  process.stderr.write(question);
+  // The hidden terminal does not show its question either.
+  if (isSecret) process.stderr.write(question);
   const terminal = createInterface({
     input: process.stdin,
     output: isSecret ? nothing : process.stderr,
@@ -30,7 +31,7 @@ async function askFor(question: string, isSecret: boolean): Promise<string> {
     const stopped = new Promise<never>((_, reject) => {
       terminal.once("SIGINT", () => reject(new Failure("Stopped.", exitCodes.stopped)));
     });
-    return (await Promise.race([terminal.question(""), stopped])).trim();
+    return (await Promise.race([terminal.question(isSecret ? "" : question), stopped])).trim();
   } finally {
     terminal.close();
     if (isSecret) process.stderr.write("\n");

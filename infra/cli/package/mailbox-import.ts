@@ -124,7 +124,7 @@ async function createAll(
 /** Writes the rows that failed, with their reasons, in a form that can be imported again. */
 function writeReport(file: string, failed: readonly PersonRow[]): void {
   const rows = failed.map(({ cells, failure }) => ({ ...cells, error_code: failure?.code, error: failure?.message }));
-  writeFileSync(file, stringify(rows, { header: true, escape_formulas: true }));
+  writeFileSync(file, stringify(rows, { header: true }));
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { CommandSpec } from "../emit.ts";
+import { plainText } from "./failures.ts";
 
 /** How a command prints its answer. */
 export type Form = "people" | "json" | "jsonl";
@@ -9,16 +10,12 @@ export const formOf = ({ json, jsonl }: { json?: boolean; jsonl?: boolean }): Fo
 
 type Members = Record<string, unknown>;
 
-/** Characters that a terminal could take for a command, such as an escape sequence in a name. */
-// oxlint-disable-next-line no-control-regex -- They are what is removed.
-const controls = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]+/g;
-
 /** A value in one line. */
 function shortOf(value: unknown): string {
   if (value === null || value === undefined) return "-";
   if (typeof value === "boolean") return value ? "yes" : "no";
   const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.replaceAll(controls, " ");
+  return plainText(text);
 }
 
 const segments = new Intl.Segmenter(undefined, { granularity: "grapheme" });
@@ -91,7 +88,7 @@ export function print(text: string): void {
 
 /** A line for people beside the answer. */
 export function printNote(text: string): void {
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${plainText(text)}\n`);
 }
 
 /** Prints one answer. */

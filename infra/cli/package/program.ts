@@ -69,7 +69,8 @@ function addMailboxImport(program: Command): void {
   addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail mailboxes import people.csv");
   command.action(async (file: string) => {
     const options = command.optsWithGlobals<GlobalOptions & { report?: string; dryRun?: boolean }>();
-    const client = clientFor(options);
+    // A long import waits for the limit of requests.
+    const client = clientFor(options, { retries: 8, longestWaitMs: 60_000 });
     const account_id = await accountFor(options, client);
     const report = options.report ?? `${file.replace(/\.csv$/i, "")}.failed.csv`;
     const isDry = options.dryRun === true;

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "n
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 
-import { HostedMail } from "../../client/package/index.ts";
+import { type ClientOptions, HostedMail } from "../../client/package/index.ts";
 import { exitCodes, Failure } from "./failures.ts";
 
 /** What is stored of one profile. */
@@ -80,13 +80,16 @@ function tokenOf(options: GlobalOptions, baseUrl: string): string {
 }
 
 /** The client for these options. Throws a `Failure` without an address or a token. */
-export function clientFor(options: GlobalOptions): HostedMail {
+export function clientFor(
+  options: GlobalOptions,
+  patience: Pick<ClientOptions, "retries" | "longestWaitMs"> = {},
+): HostedMail {
   const baseUrl = baseUrlOf(options);
   if (baseUrl === undefined) {
     throw new Failure("Which API? Run: hosted-mail login --base-url https://api.example.com", exitCodes.notLoggedIn);
   }
   const headers = { "User-Agent": `hosted-mail-cli node/${process.versions.node}` };
-  return new HostedMail({ baseUrl, token: tokenOf(options, baseUrl), headers });
+  return new HostedMail({ baseUrl, token: tokenOf(options, baseUrl), headers, ...patience });
 }
 
 /** The account: `--account`, then the one chosen by `accounts use`, then the only one. */

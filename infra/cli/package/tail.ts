@@ -1,13 +1,14 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import type { AuditEntry, HostedMail } from "../../client/package/index.ts";
+import { plainText } from "./failures.ts";
 import { type Form, print } from "./output.ts";
 
 /** How far back each question reaches, because an entry can be seen a moment after a later one. */
 const reachBackMs = 60_000;
 
 const lineOf = ({ occurred_at, event_type, actor, resource }: AuditEntry): string =>
-  [occurred_at, event_type.padEnd(28), actor.email ?? `${actor.type} ${actor.id}`, resource.id].join("  ");
+  plainText([occurred_at, event_type.padEnd(28), actor.email ?? `${actor.type} ${actor.id}`, resource.id].join("  "));
 
 /**
  * Prints the last entries of the audit log, and then each new one, until the process is ended.

@@ -9,7 +9,7 @@ import { marked, type Token, type Tokens } from "marked";
 import { Webhook } from "standardwebhooks";
 import { expect, test } from "vitest";
 
-import { unpublished } from "../../../infra/docs-pages/pages.ts";
+import { operatorPages, unpublished } from "../../../infra/docs-pages/pages.ts";
 import { exampleOf, operationIds } from "../../../infra/openapi/examples.ts";
 import { fromStrings, parseInput } from "../../../shared/http/input.ts";
 import type { Route } from "../../../shared/http/route.ts";
@@ -111,7 +111,7 @@ const withCalls = documents.flatMap((file) => {
 });
 
 /** Documents whose blocks also call other servers, or only after other commands. */
-const ofOperators = new Set([...unpublished, "billing"]);
+const ofOperators = new Set([...unpublished, ...operatorPages.map(({ name }) => name), "billing"]);
 
 test.each(withCalls)("the API takes each call of the shell in $file", async ({ file, blocks }) => {
   const all = await callsIn(blocks);

@@ -34,7 +34,14 @@ const License = z.union([
 /** The parts of a CycloneDX document that are read here. */
 const Sbom = z.looseObject({
   specVersion: z.string(),
-  components: z.array(z.looseObject({ name: z.string(), version: z.string(), licenses: z.array(License).optional() })),
+  components: z.array(
+    z.looseObject({
+      name: z.string(),
+      version: z.string(),
+      licenses: z.array(License).optional(),
+      properties: z.array(z.object({ name: z.string() })).optional(),
+    }),
+  ),
 });
 export type Sbom = z.infer<typeof Sbom>;
 

@@ -37,7 +37,7 @@ function referenceNav(here: string): string {
 }
 
 /** The parts of the site, by which the header and the list of pages are chosen. */
-export type SitePart = "docs" | "reference" | "playground" | "operate" | "none";
+type SitePart = "docs" | "reference" | "playground" | "operate" | "none";
 
 const mark = `<svg class="mark" viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M7.5 11.5 16 18.5l8.5-7M7.5 11.5v10M24.5 11.5v10"/></svg>`;
 

@@ -11,7 +11,7 @@ import { tryForm } from "./try-form.ts";
 const code = (text: string): string => `<code>${escapeHtml(text)}</code>`;
 
 /** A path that can wrap after each slash. */
-export const breakable = (path: string): string => escapeHtml(path).replaceAll("/", "/<wbr />");
+const breakable = (path: string): string => escapeHtml(path).replaceAll("/", "/<wbr />");
 
 const facts = ({ limits, choices, examples, default: preset }: Field): string => {
   const words = [
@@ -185,14 +185,14 @@ const links = familiesWithOperations.flatMap(({ operations: all }) =>
 );
 
 /** The family of an operation. */
-export const familyOf = ({ family }: Operation) => familiesWithOperations.find(({ name }) => name === family);
+const familyOf = ({ family }: Operation) => familiesWithOperations.find(({ name }) => name === family);
 
 /** The method and path of an operation. */
 export const endpoint = ({ method, path }: Operation): string =>
   `<span class="verb ${method.toLowerCase()}">${method}</span> <code>${breakable(path)}</code>`;
 
 /** The page of an operation. */
-export function operationPage(operation: Operation): string {
+function operationPage(operation: Operation): string {
   const { id, summary, description } = operation;
   const path = `/docs/reference/${id}`;
   const family = familyOf(operation);

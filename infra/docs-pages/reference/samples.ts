@@ -3,7 +3,7 @@ import { samplesOf } from "../../openapi/samples.ts";
 import type { Operation } from "./operations.ts";
 
 /** A call of an operation in a language. `key` names the language where a reader's choice is remembered. */
-export type Call = { key: string; label: string; language: string; code: string };
+type Call = { key: string; label: string; language: string; code: string };
 
 /** The example of an operation: the same call in each language, its values, and its answer. */
 export type Example = {

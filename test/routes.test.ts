@@ -7,13 +7,14 @@ import * as z from "zod";
 import { routes } from "../functions/routes.ts";
 import { fileOf } from "../infra/entry-points.ts";
 import { openApiDocument } from "../infra/openapi/document.ts";
+import { exampleOf as recordedExampleOf } from "../infra/openapi/examples.ts";
 import { setAccountStatus } from "../shared/access/operate-accounts.ts";
 import { capabilities } from "../shared/auth/capabilities.ts";
 import type { Route } from "../shared/http/route.ts";
 import { callCode, callRest } from "./support/call.ts";
 import { alsoHeld, exampleOf, type Example } from "./support/examples.ts";
 import { handlerOf, request, type Answer } from "./support/request.ts";
-import { newAccount, newMember, newSuperAdmin, testTable, type Account } from "./support/world.ts";
+import { newAccount, newMember, newSuperAdmin, newUser, testTable, type Account } from "./support/world.ts";
 
 const foreignId = "99999999-9999-4999-8999-999999999999";
 
@@ -45,7 +46,7 @@ const comparable = (value: unknown): unknown =>
 type Scene = { account: Account; example: Example };
 
 async function newScene(route: Route): Promise<Scene> {
-  const account = await newAccount();
+  const account = await newAccount({ owner: newUser({ given_name: "Ann", family_name: "Lee" }) });
   return { account, example: await exampleOf(route, account) };
 }
 
@@ -192,6 +193,9 @@ describe.each(routes.map((route) => [route.name, route] as const))("%s by its ow
     const rest = isRead ? await callRest(route, one.example, one.account.owner.token) : await done(route);
     expect(rest.status).toBe(route.http.status);
     expect(route.output.safeParse(rest.body).success).toBe(true);
+    const { arguments: given, answer } = recordedExampleOf(route.name);
+    const again = "the example has changed: run `npm run examples`";
+    expect([Object.keys(one.example), formOf(rest.body)], again).toEqual([Object.keys(given), formOf(answer)]);
     const code = await callCode(route, other.example, other.account.owner.token);
     expect(code.body).toMatchObject({ status: "completed" });
     expect(comparable(code.body.result.last_value)).toEqual(comparable(mine(rest.body, one.account, other.account)));
@@ -216,6 +220,13 @@ describe.each(writing.map((route) => [route.name, route] as const))("%s on recor
     );
   });
 });
+
+/** The form of an answer: its members, and whether a value is missing. Of a list only whether it has items. */
+const formOf = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.length > 0 ? ["items"] : [];
+  if (typeof value !== "object" || value === null) return value === null ? null : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, formOf(member)]));
+};
 
 /** The REST answer with what is particular to one account replaced by the other's. */
 const mine = (body: unknown, one: Account, other: Account): unknown =>

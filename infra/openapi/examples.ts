@@ -64,7 +64,7 @@ export const exampleComponents = {
 };
 
 type Media = { example?: unknown; examples?: object };
-type Operation = {
+type DocumentedCall = {
   operationId?: string;
   parameters?: { in?: string; name?: string; example?: unknown }[];
   requestBody?: { content?: Record<string, Media> };
@@ -73,13 +73,13 @@ type Operation = {
 
 /** Adds the examples to an OpenAPI document: to parameters, bodies, and answers of success, 404 and 422. */
 export function addExamples(document: object): void {
-  const { paths = {} } = document as { paths?: Record<string, Record<string, Operation>> };
+  const { paths = {} } = document as { paths?: Record<string, Record<string, DocumentedCall>> };
   for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
     if (operation.operationId !== undefined) addExample(operation, exampleOf(operation.operationId));
   }
 }
 
-function addExample({ parameters = [], requestBody, responses = {} }: Operation, example: OperationExample): void {
+function addExample({ parameters = [], requestBody, responses = {} }: DocumentedCall, example: OperationExample): void {
   for (const parameter of parameters) {
     const values = { path: example.path, query: example.query }[parameter.in ?? ""] ?? {};
     const { name = "" } = parameter;

@@ -17,7 +17,7 @@ export type Sample = {
 export function samplesOf(operationId: string): Sample[] {
   const example = exampleOf(operationId);
   const typescript = typescriptOf(example);
-  const program = programOf(example);
+  const program = codeModeOf(example);
   return [
     { id: "curl", label: "curl", language: "bash", source: curlOf(example) },
     ...(typescript === undefined
@@ -33,7 +33,7 @@ export function samplesOf(operationId: string): Sample[] {
 /** Tells whether a route answers with a file unless the request prefers JSON. */
 const prefersFile = ({ http: { file } }: Route): boolean => file !== undefined && file.onlyIfPreferred !== true;
 
-const bodyOf = ({ body = {} }: OperationExample): Record<string, unknown> | undefined =>
+const sentBody = ({ body = {} }: OperationExample): Record<string, unknown> | undefined =>
   Object.keys(body).length > 0 ? body : undefined;
 
 /** Encodes a value for a URL, and for a shell's text in double quotes. */
@@ -51,7 +51,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\'
 function curlOf(example: OperationExample): string {
   const { route, query } = example;
   const { method } = route.http;
-  const body = bodyOf(example);
+  const body = sentBody(example);
   const isImplied = method === (body === undefined ? "GET" : "POST");
   const search = Object.entries(query).map(([name, value]) => `${name}=${valueInQuery(name, value)}`);
   const address = `$BASE_URL${pathOf(example, "$ACCOUNT_ID")}${search.length > 0 ? `?${search.join("&")}` : ""}`;
@@ -68,15 +68,15 @@ const valueInQuery = (name: string, value: unknown): string => (name === "accoun
 /** The call in Python with the package requests. The address, the token and the account's id are in the environment. */
 function pythonOf(example: OperationExample): string {
   const { route, query } = example;
-  const body = bodyOf(example);
+  const body = sentBody(example);
   const hasAccount = "account_id" in example.path || "account_id" in query;
   const headers = [
     ...(route.public ? [] : [`"Authorization": f"Bearer {os.environ['TOKEN']}"`]),
     ...(prefersFile(route) ? [`"Accept": "application/json"`] : []),
   ];
-  const text = (value: unknown): unknown => (typeof value === "boolean" ? String(value) : value);
   const search = Object.entries(query).map(
-    ([name, value]) => `${styles.python.key(name)}: ${name === "account_id" ? name : styles.python.atom(text(value))}`,
+    ([name, value]) =>
+      `${styles.python.key(name)}: ${name === "account_id" ? name : styles.python.atom(queryValue(value))}`,
   );
   const parts = [
     () => `f"{base_url}${pathOf(example, "{account_id}")}"`,
@@ -102,6 +102,9 @@ function pythonOf(example: OperationExample): string {
   ].join("\n");
 }
 
+/** A value of the query as Python passes it: the package would write a truth value with a capital. */
+const queryValue = (value: unknown): unknown => (typeof value === "boolean" ? String(value) : value);
+
 const pythonDict = (members: readonly string[], indent: string, before: string): string =>
   bracket(
     ["{", "}"],
@@ -116,7 +119,7 @@ function argumentsOf({ route, arguments: flat, path, query, body = {} }: Operati
 }
 
 /** The call as a program of code mode. Undefined for an operation that programs cannot call. */
-function programOf(example: OperationExample): string | undefined {
+function codeModeOf(example: OperationExample): string | undefined {
   const { name } = example.route;
   if (!catalogue.has(name)) return undefined;
   const given = Object.entries(argumentsOf(example)).map(([argument, value]) => (at: string) => {
@@ -170,7 +173,7 @@ const isEmpty = (answer: unknown): boolean =>
   typeof answer === "object" && answer !== null && Object.keys(answer).length === 0;
 
 /** The members that say best which item it is, the best first. */
-const telling = ["primary_email", "email", "name", "number", "summary", "action", "description", "id"];
+const telling = "primary_email email target_email url name number action description subject_id id".split(" ");
 
 /** The name of an item of a list, and the expression that shows it. Undefined if the answer is no list. */
 function itemOf({ name }: Route, answer: unknown): { name: string; shown: string } | undefined {
@@ -179,7 +182,7 @@ function itemOf({ name }: Route, answer: unknown): { name: string; shown: string
   if (!(name.endsWith("list") || Array.isArray(answer)) || lists.length !== 1 || !items) return undefined;
   const item = resultName(name);
   const [first] = items as unknown[];
-  const member = telling.find((one) => typeof first === "object" && first !== null && one in first);
+  const member = telling.find((one) => typeof (first as Record<string, unknown> | undefined)?.[one] === "string");
   return { name: item, shown: member === undefined ? item : `${item}.${member}` };
 }
 
@@ -191,6 +194,18 @@ const resultNames: Record<string, string> = {
   "audit.list": "entry",
   "dedicated_ips.available_options": "option",
   "mailboxes.deleted.list": "mailbox",
+  "mailboxes.exports.get": "job",
+  "mailboxes.aliases.create": "alias",
+  "domains.dkim.rotate": "domain",
+  "domains.health": "health",
+  "dedicated_ips.domains.assign": "dedicatedIp",
+  "dedicated_ips.domains.unassign": "dedicatedIp",
+  "statistics.get": "statistics",
+  "billing.alerts.get": "alerts",
+  "billing.alerts.update": "alerts",
+  "limits.get": "limits",
+  "notices.get": "notices",
+  "notices.update": "notices",
 };
 
 /** The name of a variable for the result of a function: `mailbox` for `mailboxes.get`, `usage` for `mailboxes.usage.get`. */

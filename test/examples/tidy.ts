@@ -28,7 +28,7 @@ const singular = (plural: string): string => plural.replace(/ies$/, "y").replace
 
 /** The kind of the id in a member, for an answer of a family of functions. */
 function kindOf(member: string, parent: string, family: string): string {
-  const owner = parent === "" || parent === "items" ? family : parent;
+  const owner = ["answer", "items"].includes(parent) ? family : parent;
   const kind = member === "id" ? singular(owner) : member.replace(/_ids?$/, "");
   return sameKinds[kind] ?? kind;
 }

@@ -29,7 +29,7 @@ async function made({ id, owner }: Account, path: string, body: unknown): Promis
   return answer.body;
 }
 
-const newGroup = (account: Account): Promise<Example> => made(account, "groups", { name: "Support" });
+const newGroup = (account: Account): Promise<Example> => made(account, "groups", { name: "Help desk" });
 const newRole = (account: Account): Promise<Example> =>
   made(account, "roles", { key: "first_line", name: "First line", capability_keys: ["mailbox.view"] });
 const newProgram = (account: Account): Promise<Example> =>
@@ -167,6 +167,8 @@ export const alsoHeld: Record<string, Given[]> = {
   "auth.invitations.create": [{ role: "dns_manager" }],
   "auth.roles.create": [{ capability: "mailbox.view" }, { capability: "mailbox.update" }],
   "auth.roles.update": [{ capability: "domain.view" }],
+  "webhooks.add": [{ capability: "mailbox.view" }, { capability: "domain.view" }],
+  "webhooks.rotate_secret": [{ capability: "mailbox.view" }, { capability: "domain.view" }],
 };
 
 /** How to call each route so that it succeeds for the account's owner. A route without an entry fails the shared tests. */

@@ -147,7 +147,6 @@ const exceptions: Record<string, string> = {
   "domains.contact.update": provider,
   "domains.restore": unseen,
   "domains.dkim.rotate": provider,
-  "domains.get": unseen,
   "domains.update": unseen,
   "domains.delete": steps,
   "domains.move": unseen,

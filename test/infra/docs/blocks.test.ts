@@ -1,0 +1,161 @@
+import { execFile, execFileSync } from "node:child_process";
+import { globSync, readFileSync } from "node:fs";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join, resolve } from "node:path";
+import { promisify } from "node:util";
+
+import { marked, type Token, type Tokens } from "marked";
+import { Webhook } from "standardwebhooks";
+import { expect, test } from "vitest";
+
+import { unpublished } from "../../../infra/docs-pages/pages.ts";
+import { exampleOf, operationIds } from "../../../infra/openapi/examples.ts";
+import { fromStrings, parseInput } from "../../../shared/http/input.ts";
+import type { Route } from "../../../shared/http/route.ts";
+import { curlWords, hasPython, typeErrors } from "../../support/samples.ts";
+
+const root = resolve(import.meta.dirname, "../../..");
+const documents = [...globSync("docs/*.md", { cwd: root }), "README.md"].filter((file) => !file.includes("benchmarks"));
+
+/** The code blocks of a document in these languages, in their order. */
+function blocksOf(file: string, ...languages: readonly string[]): string[] {
+  const found: string[] = [];
+  void marked.walkTokens(marked.lexer(readFileSync(join(root, file), "utf8")), (token: Token) => {
+    if (token.type === "code" && languages.includes((token as Tokens.Code).lang ?? ""))
+      found.push(token.text as string);
+  });
+  return found;
+}
+
+const id = "00000000-002a-8c1d-a5e0-4f1b7d9c2e60";
+const base = "https://api.example.com";
+/** The variables that stand for something else than an id. */
+const known: Record<string, string> = {
+  BASE: base,
+  URL: base,
+  API: `${base}/v1/public/accounts/${id}`,
+  TOKEN: "token-1",
+  DOMAIN: "example.com",
+};
+
+/**
+ * What stands for the commands of a block: `curl` records its words, and `ask` and `api` are those of the quickstart and
+ * of other pages. No program can be started, because there is no path to it.
+ */
+const commands = String.raw`
+curl() { printf '%s\0' "$@" '<end>' >>sent; echo '{}'; }
+ask() { curl -H "authorization: Bearer $TOKEN" "$@"; }
+node() { echo '${id}'; }
+seq() { echo 1; }
+set +e
+`;
+
+/** Runs the blocks of a document that call the API, and returns the words of each call of curl. */
+async function callsIn(blocks: readonly string[]): Promise<string[][]> {
+  const folder = await mkdtemp(join(tmpdir(), "hosted-mail-docs-"));
+  try {
+    // Assignments of a block are of its reader's own machine.
+    const program = [commands, ...blocks].join("\n").replaceAll(/^(?:BASE|TOKEN|ACCOUNT)=.*$/gm, "");
+    const names = [...program.matchAll(/\$\{?([A-Z_]+)/g)].map(([, name = ""]) => name);
+    const env = Object.fromEntries(names.map((name) => [name, known[name] ?? id]));
+    const options = { cwd: folder, env: { ...env, PATH: "" } };
+    await promisify(execFile)("/bin/bash", ["-c", program], options).catch(() => undefined);
+    return curlWords(await readFile(join(folder, "sent"), "utf8").catch(() => ""));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+type Call = { method: string; url: URL; body: unknown };
+
+const withoutValue = /^-(?:[sSifN]+)$|^--(?:fail|silent|no-buffer)$/;
+
+/** What curl would send with these words. Throws for an option that no document needs. */
+function callOf(words: readonly string[]): Call {
+  let [method, address, data]: (string | undefined)[] = [];
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] ?? "";
+    if (withoutValue.test(word)) continue;
+    if (/^https?:/.test(word)) address = word;
+    else if (/^-[sS]*X$/.test(word)) method = words[++index];
+    else if (word === "-d" || word === "--json") data = words[++index];
+    else if (word === "-H") index++;
+    else throw new Error(`curl has the word ${word}`);
+  }
+  const body: unknown = data === undefined ? undefined : JSON.parse(data);
+  return { method: method ?? (data === undefined ? "GET" : "POST"), url: new URL(address ?? ""), body };
+}
+
+const routes = operationIds.map((name) => exampleOf(name).route);
+const patternOf = ({ http: { path } }: Route): RegExp => new RegExp(`^${path.replaceAll(/\{\w+\}/g, "([^/]+)")}$`);
+
+/** Throws what the API would answer to a call whose path or input it does not take. */
+function requireValid({ method, url, body = {} }: Call): void {
+  const takes = (route: Route): boolean => route.http.method === method && patternOf(route).test(url.pathname);
+  // A path without parameters comes before a path with them.
+  const [route] = routes
+    .filter(takes)
+    .toSorted((a, b) => a.http.path.split("{").length - b.http.path.split("{").length);
+  if (!route) throw new Error(`No operation takes ${method} ${url.pathname}`);
+  const names = [...route.http.path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
+  const values = (patternOf(route).exec(url.pathname) ?? []).slice(1).map(decodeURIComponent);
+  const path = new URLSearchParams(names.map((name, index): [string, string] => [name, values[index] ?? ""]));
+  const query = fromStrings(route.query, url.searchParams);
+  parseInput(route, { params: fromStrings(route.params, path), query, body });
+}
+
+const withCalls = documents.flatMap((file) => {
+  const blocks = blocksOf(file, "sh", "bash").filter((block) => /\b(?:curl|ask|api) /.test(block));
+  return blocks.length > 0 ? [{ file, blocks }] : [];
+});
+
+/** Documents whose blocks also call other servers, or only after other commands. */
+const ofOperators = new Set([...unpublished, "billing"]);
+
+test.each(withCalls)("the API takes each call of the shell in $file", async ({ file, blocks }) => {
+  const all = await callsIn(blocks);
+  expect(all.length).toBeGreaterThanOrEqual(ofOperators.has(basename(file, ".md")) ? 1 : blocks.length);
+  // A body that comes from a pipe is known only when the block is run, as the quickstart is.
+  const calls = all.filter((words) => !words.includes("@-")).map(callOf);
+  const ofTheApi = calls.filter(({ url }) => url.pathname.startsWith("/v1/public/"));
+  for (const call of ofTheApi) expect(() => requireValid(call), `${call.method} ${call.url.href}`).not.toThrow();
+});
+
+test.each(documents)("a shell does not read a placeholder of %s as a redirection", (file) => {
+  for (const block of blocksOf(file, "sh", "bash")) {
+    expect(block.replaceAll(/#.*$/gm, "")).not.toMatch(/<[a-z][a-z -]*>/i);
+  }
+});
+
+test("the bodies and answers in JSON that a page shows have the form that the operation has", () => {
+  const [page] = blocksOf("docs/pagination.md", "json").map((text) => JSON.parse(text) as unknown);
+  expect(exampleOf("mailboxes.list").route.output.safeParse(page).error).toBeUndefined();
+  const [read, changed] = blocksOf("docs/notices.md", "json").map((text) => JSON.parse(text) as unknown);
+  expect(exampleOf("notices.get").route.output.safeParse(read).error).toBeUndefined();
+  expect(exampleOf("notices.update").route.body.safeParse(changed).error).toBeUndefined();
+});
+
+test("the receiver of webhooks in TypeScript has the types of its packages", async () => {
+  expect(await typeErrors(blocksOf("docs/webhooks.md", "ts"))).toBe("");
+});
+
+test.skipIf(!hasPython)("the receiver of webhooks in Python takes a signed event, and no changed one", () => {
+  const [verify = ""] = blocksOf("docs/webhooks.md", "python");
+  const secret = `whsec_${Buffer.from("This is an example, not a secret").toString("base64")}`;
+  const [body, at] = ['{"type": "webhook.test"}', new Date()];
+  const headers = {
+    "webhook-id": "event-1",
+    "webhook-timestamp": String(Math.floor(at.getTime() / 1_000)),
+    "webhook-signature": new Webhook(secret).sign("event-1", at, body),
+  };
+  const program = [
+    verify,
+    "import json, sys",
+    "secret, headers, body = json.load(sys.stdin)",
+    "print(verify(secret, headers, body.encode()), verify(secret, headers, body.encode() + b' '))",
+  ].join("\n");
+  const input = JSON.stringify([secret, headers, body]);
+  const output = execFileSync("python3", ["-c", program], { input, encoding: "utf8" });
+  expect(output.trim()).toBe("True False");
+});

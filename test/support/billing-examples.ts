@@ -1,8 +1,9 @@
 import { createHash, randomBytes, randomUUID } from "node:crypto";
 
+import { planCreditNote } from "../../shared/billing/invoices/credit-note.ts";
 import { newSeries, numberOf } from "../../shared/billing/invoices/invoice.ts";
 import { topupKey } from "../../shared/wallet/topup.ts";
-import { addCreditNote, addInvoice, billing, fund } from "./billing.ts";
+import { addInvoice, billing, fund } from "./billing.ts";
 import type { Example } from "./examples.ts";
 import { saveTestCard } from "./saved-cards.ts";
 import { testTable, type Account } from "./world.ts";
@@ -47,8 +48,13 @@ const anInvoice = (account: Account): Promise<string> =>
     paid_at: "2026-03-01T00:20:00.000Z",
   });
 
-const aCreditNote = async (account: Account): Promise<string> =>
-  addCreditNote(account, await anInvoice(account), "The service was down for two days");
+async function aCreditNote(account: Account): Promise<string> {
+  const credit = { id: randomUUID(), invoiceId: await anInvoice(account), reason: "The service was down for two days" };
+  return testTable().commit(async () => {
+    const { value, writes } = await planCreditNote(testTable(), account.id, credit, new Date());
+    return { value: value.id, writes };
+  });
+}
 
 async function paidIn(account: Account): Promise<Example> {
   await fund(account, 5_000, "Top-up");

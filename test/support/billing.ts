@@ -75,10 +75,10 @@ export function addInvoice(
   });
 }
 
-/** Puts a credit note on an invoice of an account, a new one if none is given, and returns its id. */
-export async function addCreditNote(account: Pick<Account, "id">, invoice?: string, reason = "Test"): Promise<string> {
-  const invoiceId = invoice ?? (await addInvoice(account));
-  const credit = { id: randomUUID(), invoiceId, reason };
+/** Puts a credit note on a new invoice of an account, and returns its id. */
+export async function addCreditNote(account: Pick<Account, "id">): Promise<string> {
+  const invoiceId = await addInvoice(account);
+  const credit = { id: randomUUID(), invoiceId, reason: "Test" };
   return testTable().commit(async () => {
     const { value, writes } = await planCreditNote(testTable(), account.id, credit, new Date());
     return { value: value.id, writes };

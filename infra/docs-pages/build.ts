@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { problemCodes, problemOf } from "../../shared/core/errors.ts";
 import { errorGuidance } from "./errors.ts";
 import { keepHighlighted, loadHighlighted } from "./highlight.ts";
-import { contentsOf, layOut, partOf, textTurns } from "./layout.ts";
+import { contentsOf, layOut, sitePartOf, textTurns } from "./layout.ts";
 import { llmsText } from "./llms.ts";
 import { type DocsPage, docsPages } from "./pages.ts";
 import { familyMarkdown, operationMarkdown } from "./reference/markdown.ts";
@@ -20,7 +20,7 @@ const root = resolve(import.meta.dirname, "../..");
 /** A file of the site, at its path below the folder of the `docs` function. */
 export type SiteFile = { to: string; content: string };
 
-const statuses: Record<string, string> = {
+const statusTitles: Record<string, string> = {
   400: "The request cannot be read",
   401: "Who are you?",
   403: "Not allowed",
@@ -42,7 +42,7 @@ function problemSections(): string {
   return [...byStatus]
     .map(([status, codes]) => {
       const rows = codes.map((code) => `### ${code}\n\n**${problemOf(code).title}.** ${errorGuidance[code]}`);
-      return `## ${status}: ${statuses[status] ?? ""}\n\n${rows.join("\n\n")}`;
+      return `## ${status}: ${statusTitles[status] ?? ""}\n\n${rows.join("\n\n")}`;
     })
     .join("\n\n");
 }
@@ -82,7 +82,7 @@ function textFiles(): { files: SiteFile[]; texts: TextPage[] } {
       content: layOut({
         path: `/docs/${page.name}`,
         title: page.title,
-        part: partOf(page),
+        part: sitePartOf(page),
         article: `${html}${textTurns(page)}`,
         aside: contentsOf(headings),
         hasMarkdown: true,

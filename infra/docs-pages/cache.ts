@@ -15,7 +15,7 @@ export async function filesIn(path: string): Promise<string[]> {
 }
 
 /** Hashes texts, and the names and contents of files. */
-export async function hashOf(files: readonly string[], ...texts: string[]): Promise<string> {
+export async function hashOfFiles(files: readonly string[], ...texts: string[]): Promise<string> {
   const hash = createHash("sha256");
   for (const text of texts) hash.update(`${text.length}\0`).update(text);
   const names = [...new Set(files)].toSorted();

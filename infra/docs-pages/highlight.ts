@@ -10,7 +10,7 @@ import shell from "@shikijs/langs/shellscript";
 import typescript from "@shikijs/langs/typescript";
 
 import { escapeHtml } from "../../shared/core/text.ts";
-import { hashOf, lockFile, readCache, writeCache } from "./cache.ts";
+import { hashOfFiles, lockFile, readCache, writeCache } from "./cache.ts";
 
 const highlighter = createHighlighterCoreSync({
   themes: [createCssVariablesTheme({ name: "classes" })],
@@ -48,7 +48,7 @@ function render(code: string, lang: string): string {
 }
 
 const cacheName = "highlight";
-const hashOfInputs = (): Promise<string> => hashOf([import.meta.filename, lockFile]);
+const hashOfInputs = (): Promise<string> => hashOfFiles([import.meta.filename, lockFile]);
 
 /** The blocks of the last build, which takes two seconds without them; and those of this one. */
 let last: Record<string, string> = {};

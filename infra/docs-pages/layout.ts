@@ -86,12 +86,12 @@ export function turnsIn(links: readonly NavLink[], here: string): string {
 const textLinks = (all: typeof groups): NavLink[] => all.flatMap(({ pages }) => pages.map(linkTo));
 
 /** The part of the site to which a page of text belongs. */
-export const partOf = ({ name }: Pick<DocsPage, "name">): "docs" | "operate" =>
+export const sitePartOf = ({ name }: Pick<DocsPage, "name">): "docs" | "operate" =>
   operatorPages.some((page) => page.name === name) ? "operate" : "docs";
 
 /** The links to the pages of text before and after one. */
 export const textTurns = (page: DocsPage): string =>
-  turnsIn(textLinks(partOf(page) === "operate" ? operatorGroups : groups), `/docs/${page.name}`);
+  turnsIn(textLinks(sitePartOf(page) === "operate" ? operatorGroups : groups), `/docs/${page.name}`);
 
 const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g, "");
 

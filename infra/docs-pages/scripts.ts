@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 
 import type { Plugin } from "esbuild";
 
-import { filesIn, hashOf, lockFile, readCache, writeCache } from "./cache.ts";
+import { filesIn, hashOfFiles, lockFile, readCache, writeCache } from "./cache.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const sources = resolve(import.meta.dirname, "../docs");
@@ -85,7 +85,7 @@ async function bundleAll(): Promise<Record<string, string>> {
 /** The scripts of the site, by their names. Each has its packages in one file. Cached until a source or a package changes. */
 export async function scripts(): Promise<Record<string, string>> {
   const folders = await Promise.all([join(sources, "site"), join(sources, "playground")].map(filesIn));
-  const hash = await hashOf([...folders.flat(), import.meta.filename, lockFile]);
+  const hash = await hashOfFiles([...folders.flat(), import.meta.filename, lockFile]);
   const known = await readCache("scripts", hash);
   if (known !== undefined) return known as Record<string, string>;
   const bundled = await bundleAll();

@@ -3,15 +3,15 @@ import MiniSearch from "minisearch";
 import { indexOptions } from "../docs/site/terms.ts";
 import { operatorPages } from "./pages.ts";
 import { membersOf } from "./reference/fields.ts";
-import { familiesWithOperations, type Operation } from "./reference/operations.ts";
+import { familiesWithOperations, type ReferenceOperation } from "./reference/operations.ts";
 import { renderText, sectionsOf, textOf } from "./render.ts";
 
 /** A page of text: its name, title, and HTML. */
 export type TextPage = { name: string; title: string; html: string };
 
-type Entry = { title: string; section: string; path: string; kind: string; names: string; text: string };
+type IndexEntry = { title: string; section: string; path: string; kind: string; names: string; text: string };
 
-function sectionsIn({ name, title, html }: TextPage): Entry[] {
+function sectionsIn({ name, title, html }: TextPage): IndexEntry[] {
   const kind = operatorPages.some((page) => page.name === name) ? "Operators" : "Docs";
   return sectionsOf(html).map(({ id, heading, text }) => ({
     title,
@@ -23,7 +23,7 @@ function sectionsIn({ name, title, html }: TextPage): Entry[] {
   }));
 }
 
-const entryOf = (operation: Operation): Entry => ({
+const indexEntryOf = (operation: ReferenceOperation): IndexEntry => ({
   title: operation.summary,
   section: "",
   path: `/docs/reference/${operation.id}`,
@@ -40,7 +40,7 @@ const entryOf = (operation: Operation): Entry => ({
 
 /** The search index of all pages and operations, as JSON. */
 export function searchIndex(pages: readonly TextPage[]): string {
-  const index = new MiniSearch<Entry & { id: number }>(indexOptions);
+  const index = new MiniSearch<IndexEntry & { id: number }>(indexOptions);
   const families = familiesWithOperations.map(({ name, title, description }) => ({
     title,
     section: "",
@@ -49,7 +49,7 @@ export function searchIndex(pages: readonly TextPage[]): string {
     names: name,
     text: description,
   }));
-  const operations = familiesWithOperations.flatMap((family) => family.operations.map(entryOf));
+  const operations = familiesWithOperations.flatMap((family) => family.operations.map(indexEntryOf));
   const entries = [...operations, ...families, ...pages.flatMap(sectionsIn)];
   index.addAll(entries.map((entry, id) => ({ id, ...entry })));
   return JSON.stringify(index);

@@ -5,7 +5,7 @@ import type { Asset } from "../assets.ts";
 import { type LambdaSpec, requestsTo } from "../entry-points.ts";
 import { agentCard } from "./agent-card.ts";
 import type { SiteFile } from "./build.ts";
-import { filesIn, hashOf, lockFile, readCache, writeCache } from "./cache.ts";
+import { filesIn, hashOfFiles, lockFile, readCache, writeCache } from "./cache.ts";
 import { docsPages } from "./pages.ts";
 import { playgroundFunctions } from "./playground.ts";
 import { document, familiesWithOperations, operations } from "./reference/operations.ts";
@@ -18,7 +18,7 @@ const sampleSources = ["examples.json", "samples.ts", "literals.ts"].map((name) 
 async function siteFiles(data: string): Promise<readonly SiteFile[]> {
   const folders = await Promise.all([sourceFolder, import.meta.dirname, join(root, "docs/images")].map(filesIn));
   const sources = [...folders.flat(), ...docsPages.map(({ file }) => join(root, file)), lockFile];
-  const hash = await hashOf([...sources, ...sampleSources], data);
+  const hash = await hashOfFiles([...sources, ...sampleSources], data);
   const known = await readCache("site", hash);
   if (known !== undefined) return known as SiteFile[];
   // Loaded only here, because a start with a cached site needs no renderer.

@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync } from "node:fs";
 
+import axe from "axe-core";
 import { chromium, type Browser, type Page } from "playwright-core";
 
 import type { GatewayOptions } from "../../infra/local/server/gateway.ts";
@@ -58,11 +58,9 @@ export async function openProduct(localPaths: GatewayOptions["localPaths"] = [])
   };
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 /** What axe finds in a page: the rule, and the first element that breaks it. */
 export async function findingsOf(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+  await page.evaluate(axe.source);
   return page.evaluate<string[]>(`axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
     violations.map(({ id, nodes }) => id + " " + nodes[0].target.join(" ") + " " + nodes[0].html.slice(0, 120)))`);
 }

@@ -1,7 +1,7 @@
 import { problemOf } from "../../../shared/core/errors.ts";
 import { errorGuidance } from "../errors.ts";
 import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
-import type { Family, Operation } from "./operations.ts";
+import type { Family, ReferenceOperation } from "./operations.ts";
 import { guidesOf } from "./overview-pages.ts";
 import { exampleFor } from "./samples.ts";
 
@@ -30,7 +30,7 @@ function nested({ name, fields }: Members, written: Set<string>, indent: string)
 
 const fence = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``;
 
-function argumentLines(operation: Operation): string[] {
+function argumentLines(operation: ReferenceOperation): string[] {
   const written = new Set<string>();
   const places = ["path", "query", "header"].flatMap((place) => {
     const found = operation.parameters.filter((parameter) => parameter.in === place);
@@ -52,7 +52,7 @@ function argumentLines(operation: Operation): string[] {
   return [...places, ...body];
 }
 
-function answerLines({ answers }: Operation): string[] {
+function answerLines({ answers }: ReferenceOperation): string[] {
   const written = new Set<string>();
   return answers.flatMap(({ status, description, content }) => [
     `### ${status}`,
@@ -65,7 +65,7 @@ function answerLines({ answers }: Operation): string[] {
 }
 
 /** An operation as Markdown, for agents. */
-export function operationMarkdown(operation: Operation): string {
+export function operationMarkdown(operation: ReferenceOperation): string {
   const { id, method, path, summary, description, route, problems, isPublic } = operation;
   const { calls, answer } = exampleFor(operation);
   const callers = isPublic
@@ -77,7 +77,7 @@ export function operationMarkdown(operation: Operation): string {
   const parts = [
     `# ${summary}`,
     `\`${method} ${path}\``,
-    `Operation \`${id}\`. ${callers} Rate limit: class \`${route.limit}\`.${operation.isFunction ? ` Code mode: \`${id}\`.` : ""}`,
+    `ReferenceOperation \`${id}\`. ${callers} Rate limit: class \`${route.limit}\`.${operation.isFunction ? ` Code mode: \`${id}\`.` : ""}`,
     ...(description === "" ? [] : [description]),
     "## Arguments",
     ...argumentLines(operation),

@@ -35,16 +35,16 @@ export type Schema = {
 
 type Content = Record<string, { schema?: Schema }>;
 type Header = { $ref?: string; description?: string; schema?: Schema };
-type Answer = { description: string; headers?: Record<string, Header>; content?: Content };
-type Parameter = { in: string; name: string; required?: boolean; description?: string; schema: Schema };
+type DocumentAnswer = { description: string; headers?: Record<string, Header>; content?: Content };
+type DocumentParameter = { in: string; name: string; required?: boolean; description?: string; schema: Schema };
 type DocumentOperation = {
   operationId: string;
   summary: string;
   tags: string[];
   security?: unknown[];
-  parameters?: Parameter[];
+  parameters?: DocumentParameter[];
   requestBody?: { required?: boolean; content: Content };
-  responses: Record<string, Answer>;
+  responses: Record<string, DocumentAnswer>;
 };
 type Document = {
   paths: Record<string, Record<string, DocumentOperation>>;
@@ -55,7 +55,7 @@ type Document = {
 export const document = openApiDocument() as Document;
 
 /** One operation as its page shows it. `route` tells what the document says in words only. */
-export type Operation = {
+export type ReferenceOperation = {
   id: string;
   family: string;
   method: string;
@@ -66,7 +66,7 @@ export type Operation = {
   route: Route;
   isFunction: boolean;
   isPublic: boolean;
-  parameters: readonly Parameter[];
+  parameters: readonly DocumentParameter[];
   body?: { required: boolean; schema: Schema };
   answers: readonly { status: string; description: string; headers: Record<string, Header>; content: Content }[];
   problems: readonly { status: string; code: ProblemCode }[];
@@ -81,7 +81,7 @@ const isFailure = (status: string): boolean => Number(status) >= 400;
 const codesIn = (description: string): ProblemCode[] =>
   problemCodes.filter((code) => description.includes(`\`${code}\`:`));
 
-function operationOf(path: string, method: string, found: DocumentOperation): Operation {
+function operationOf(path: string, method: string, found: DocumentOperation): ReferenceOperation {
   const route = routeOf.get(found.operationId);
   if (!route) throw new Error(`The operation ${found.operationId} has no route.`);
   const content = found.requestBody?.content;
@@ -124,7 +124,7 @@ export const familiesWithOperations = families
 export type Family = (typeof familiesWithOperations)[number];
 
 /** All operations by their ids, in the order of the reference. */
-export const operations: ReadonlyMap<string, Operation> = new Map(
+export const operations: ReadonlyMap<string, ReferenceOperation> = new Map(
   familiesWithOperations.flatMap((family) => family.operations.map((operation) => [operation.id, operation])),
 );
 

@@ -2,7 +2,7 @@ import { productName } from "../../../shared/core/product.ts";
 import { escapeHtml } from "../../../shared/core/text.ts";
 import { layOut } from "../layout.ts";
 import { codeBlock, renderLine, renderText } from "../render.ts";
-import { familiesWithOperations, type Family, type Operation } from "./operations.ts";
+import { familiesWithOperations, type Family, type ReferenceOperation } from "./operations.ts";
 import { endpoint } from "./page.ts";
 
 /** The pages of text about a family, by the family's name. */
@@ -27,7 +27,7 @@ const guides: Readonly<Record<string, readonly string[]>> = {
   code: ["docs/code-mode.md", "docs/agents.md"],
 };
 
-const row = (operation: Operation): string =>
+const row = (operation: ReferenceOperation): string =>
   `<li><a href="/docs/reference/${operation.id}"><strong>${escapeHtml(operation.summary)}</strong></a><br /><span class="endpoint">${endpoint(operation)}</span></li>`;
 
 /** The Markdown links to the pages of text about a family. */

@@ -4,7 +4,7 @@ import { errorGuidance } from "../errors.ts";
 import { layOut, turnsIn } from "../layout.ts";
 import { codeBlock, languageTabs, renderLine, renderText } from "../render.ts";
 import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
-import { familiesWithOperations, headerOf, type Operation, operations } from "./operations.ts";
+import { familiesWithOperations, headerOf, type ReferenceOperation, operations } from "./operations.ts";
 import { exampleFor } from "./samples.ts";
 import { tryForm } from "./try-form.ts";
 
@@ -80,7 +80,7 @@ const places = [
   ["header", "Headers"],
 ] as const;
 
-function argumentsOf(operation: Operation): string {
+function argumentsOf(operation: ReferenceOperation): string {
   const lists = new MemberLists("in");
   const parts = places.flatMap(([place, title]) => {
     const found = operation.parameters.filter((parameter) => parameter.in === place);
@@ -101,7 +101,7 @@ function argumentsOf(operation: Operation): string {
   return `<h2 id="arguments">Arguments</h2>\n${all.join("\n")}`;
 }
 
-function answersOf(operation: Operation): string {
+function answersOf(operation: ReferenceOperation): string {
   const lists = new MemberLists("out");
   const parts = operation.answers.map(({ status, description, headers, content }, index) => {
     const types = Object.entries(content);
@@ -143,14 +143,14 @@ const commonProblems: ReadonlySet<ProblemCode> = new Set([
   "read_only",
 ]);
 
-const problemRow = ({ status, code: name }: Operation["problems"][number]): string =>
+const problemRow = ({ status, code: name }: ReferenceOperation["problems"][number]): string =>
   `<div class="member"><dt><span class="status">${status}</span> <a href="/docs/errors#${name}"><code>${name}</code></a></dt>
 <dd><p>${escapeHtml(problemOf(name).title)}. ${renderLine(errorGuidance[name])}</p></dd></div>`;
 
 const invalidRow = `<div class="member"><dt><span class="status">422</span> <a href="/docs/errors"><code>detail</code></a></dt>
 <dd><p>The request does not fit its schema. <code>detail</code> names each invalid place.</p></dd></div>`;
 
-function errorsOf({ problems }: Operation): string {
+function errorsOf({ problems }: ReferenceOperation): string {
   const own = problems.filter((problem) => !commonProblems.has(problem.code));
   const common = problems.filter((problem) => commonProblems.has(problem.code));
   return `<h2 id="errors">Errors</h2>
@@ -160,20 +160,20 @@ function errorsOf({ problems }: Operation): string {
 </details>`;
 }
 
-function callersOf({ route, isPublic }: Operation): string {
+function callersOf({ route, isPublic }: ReferenceOperation): string {
   if (isPublic) return "Everybody, without a token.";
   if (route.capability === null) return `Every caller with a token. ${route.open ?? ""}`.trim();
   return `Callers with the <a href="/docs/authorization">capability</a> ${code(route.capability)}.`;
 }
 
-const factsOf = (operation: Operation): string => `<dl class="about">
+const factsOf = (operation: ReferenceOperation): string => `<dl class="about">
 <div><dt>Who may call it</dt><dd>${callersOf(operation)}</dd></div>
 <div><dt>Rate limit</dt><dd><a href="/docs/limits">Class</a> ${code(operation.route.limit)}</dd></div>
 ${operation.isFunction ? `<div><dt>Code mode</dt><dd>${code(operation.id)}</dd></div>` : ""}
 </dl>`;
 
 /** The calls and the answer of the example, which stand beside the text on wide screens. */
-function exampleBeside(operation: Operation): string {
+function exampleBeside(operation: ReferenceOperation): string {
   const { calls, answer } = exampleFor(operation);
   const tabs = calls.map(({ key, label, language, code: text }) => ({ key, label, html: codeBlock(text, language) }));
   return `<h2>Call</h2>\n${languageTabs(tabs)}
@@ -185,14 +185,14 @@ const links = familiesWithOperations.flatMap(({ operations: all }) =>
 );
 
 /** The family of an operation. */
-const familyOf = ({ family }: Operation) => familiesWithOperations.find(({ name }) => name === family);
+const familyOf = ({ family }: ReferenceOperation) => familiesWithOperations.find(({ name }) => name === family);
 
 /** The method and path of an operation. */
-export const endpoint = ({ method, path }: Operation): string =>
+export const endpoint = ({ method, path }: ReferenceOperation): string =>
   `<span class="verb ${method.toLowerCase()}">${method}</span> <code>${breakable(path)}</code>`;
 
 /** The page of an operation. */
-function operationPage(operation: Operation): string {
+function operationPage(operation: ReferenceOperation): string {
   const { id, summary, description } = operation;
   const path = `/docs/reference/${id}`;
   const family = familyOf(operation);

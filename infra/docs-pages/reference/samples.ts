@@ -1,13 +1,13 @@
 import { exampleOf } from "../../openapi/examples.ts";
 import { samplesOf } from "../../openapi/samples.ts";
-import type { Operation } from "./operations.ts";
+import type { ReferenceOperation } from "./operations.ts";
 
 /** A call of an operation in a language. `key` names the language where a reader's choice is remembered. */
-type Call = { key: string; label: string; language: string; code: string };
+type SampleCall = { key: string; label: string; language: string; code: string };
 
 /** The example of an operation: the same call in each language, its values, and its answer. */
 export type Example = {
-  calls: readonly Call[];
+  calls: readonly SampleCall[];
   /** The values of the path and query parameters, by name. */
   values: Readonly<Record<string, string>>;
   body: unknown;
@@ -15,7 +15,7 @@ export type Example = {
 };
 
 /** The example of an operation, which was recorded in a live account. */
-export function exampleFor({ id }: Operation): Example {
+export function exampleFor({ id }: ReferenceOperation): Example {
   const { path, query, body, status, answer } = exampleOf(id);
   return {
     calls: samplesOf(id).map(({ id: key, label, language, source }) => ({ key, label, language, code: source })),

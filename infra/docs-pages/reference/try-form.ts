@@ -1,14 +1,14 @@
 import { escapeHtml } from "../../../shared/core/text.ts";
 import { typeOf } from "./fields.ts";
-import type { Operation } from "./operations.ts";
+import type { ReferenceOperation } from "./operations.ts";
 import { exampleFor } from "./samples.ts";
 
 /** Headers that a reader sets by hand. The others are for programs. */
 const triedHeaders: ReadonlySet<string> = new Set(["Idempotency-Key", "If-Match"]);
 
-type Parameter = Operation["parameters"][number];
+type TriedParameter = ReferenceOperation["parameters"][number];
 
-function field({ in: place, name, schema, required }: Parameter, value: string): string {
+function inputFor({ in: place, name, schema, required }: TriedParameter, value: string): string {
   const id = `try-${place}-${name}`;
   const label = `<label for="${id}"><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(typeOf(schema))}</span></label>`;
   const values = schema.enum ?? (schema.type === "boolean" ? [true, false] : undefined);
@@ -26,11 +26,11 @@ const tokenField = `<p><label for="try-token">Access token</label><input id="try
  * The form that sends a request from the page. It is hidden until the page's script has made it work. It is filled with
  * the values of the example.
  */
-export function tryForm(operation: Operation): string {
+export function tryForm(operation: ReferenceOperation): string {
   const { values, body } = exampleFor(operation);
   const shown = operation.parameters.filter(({ in: place, name }) => place !== "header" || triedHeaders.has(name));
   const fields = shown.map((parameter) =>
-    field(parameter, parameter.in === "path" ? (values[parameter.name] ?? "") : ""),
+    inputFor(parameter, parameter.in === "path" ? (values[parameter.name] ?? "") : ""),
   );
   const text = JSON.stringify(body ?? {}, null, 2);
   const bodyField = operation.body

@@ -1,6 +1,6 @@
 import MiniSearch from "minisearch";
 
-import { element } from "./dom.ts";
+import { element } from "../playground/dom.ts";
 import { best, type Found, indexOptions } from "./terms.ts";
 
 let index: Promise<MiniSearch<Found>> | undefined;

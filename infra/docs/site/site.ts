@@ -1,4 +1,4 @@
-import { element } from "./dom.ts";
+import { element } from "../playground/dom.ts";
 
 /** Copies a text, and tells on the button whether it worked. */
 async function copy(text: string, button: HTMLButtonElement): Promise<void> {

@@ -1,7 +1,7 @@
 import type MiniSearch from "minisearch";
 
 /** Words that say nothing about a page. */
-const common = new Set(
+const fillers = new Set(
   "a an and are as at be by can do does for from get has have how i if in is it its my of on or our that the there this to use we what when where which who why will with you your".split(
     " ",
   ),
@@ -10,7 +10,7 @@ const common = new Set(
 /** The form of a word in the search index: lower case, without the plural; null for a word that says nothing. */
 export function termOf(word: string): string | null {
   const lower = word.toLowerCase();
-  if (lower === "" || common.has(lower)) return null;
+  if (lower === "" || fillers.has(lower)) return null;
   if (lower.length > 4 && lower.endsWith("ies")) return `${lower.slice(0, -3)}y`;
   if (lower.length > 4 && /(?:[sx]|ch|sh)es$/.test(lower)) return lower.slice(0, -2);
   return lower.length > 3 && lower.endsWith("s") && !lower.endsWith("ss") ? lower.slice(0, -1) : lower;

@@ -1,4 +1,4 @@
-import { element } from "./dom.ts";
+import { element } from "../playground/dom.ts";
 
 const section = document.querySelector<HTMLElement>("#try");
 const form = section?.querySelector("form");
@@ -6,14 +6,14 @@ const tokenField = document.querySelector<HTMLInputElement>("#try-token");
 const bodyField = document.querySelector<HTMLTextAreaElement>("#try-body");
 
 // The token is kept for this tab, so that the reader can go from operation to operation.
-const tokenKey = "token";
+const storedToken = "token";
 const accountKey = "account";
 const accountField = document.querySelector<HTMLInputElement>("#try-path-account_id");
 
-type Sent = { path: string; init: RequestInit };
+type TriedRequest = { path: string; init: RequestInit };
 
 /** The request that the form describes. Throws an error in words for the reader. */
-function requestOf(filled: HTMLFormElement): Sent {
+function requestOf(filled: HTMLFormElement): TriedRequest {
   const query = new URLSearchParams();
   const headers = new Headers();
   let path = filled.dataset["path"] ?? "";
@@ -65,14 +65,14 @@ const block = (text: string, label: string): HTMLPreElement => {
 };
 
 async function send(filled: HTMLFormElement): Promise<void> {
-  let sent: Sent;
+  let sent: TriedRequest;
   try {
     sent = requestOf(filled);
   } catch (error) {
     show((error as Error).message, true);
     return;
   }
-  if (tokenField) sessionStorage.setItem(tokenKey, tokenField.value.trim());
+  if (tokenField) sessionStorage.setItem(storedToken, tokenField.value.trim());
   if (accountField) sessionStorage.setItem(accountKey, accountField.value.trim());
   show("Sending…", false);
   const start = performance.now();
@@ -105,7 +105,7 @@ async function useDemoToken(button: HTMLButtonElement): Promise<void> {
 }
 
 if (section && form) {
-  if (tokenField) tokenField.value = sessionStorage.getItem(tokenKey) ?? "";
+  if (tokenField) tokenField.value = sessionStorage.getItem(storedToken) ?? "";
   if (accountField) accountField.value = sessionStorage.getItem(accountKey) ?? accountField.value;
   const demo = document.querySelector<HTMLButtonElement>("#try-demo");
   if (demo && ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname)) {
@@ -117,7 +117,7 @@ if (section && form) {
     void send(form);
   });
   document.querySelector("#try-forget")?.addEventListener("click", () => {
-    sessionStorage.removeItem(tokenKey);
+    sessionStorage.removeItem(storedToken);
     if (tokenField) tokenField.value = "";
     show("The token is forgotten.", false);
   });

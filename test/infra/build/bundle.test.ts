@@ -42,7 +42,7 @@ async function bundleOver(): ReturnType<typeof bundleLambdas> {
   const assets = async () => ({
     "me.get": [
       { to: "openapi.json", content: "{}" },
-      { to: "viewer/LICENSE", from: "node_modules/swagger-ui-dist/LICENSE" },
+      { to: "search/LICENSE", from: "node_modules/minisearch/LICENSE.txt" },
     ],
   });
   return bundleLambdas(lambdas.toReversed(), other, { assets });
@@ -151,7 +151,7 @@ test("the same sources give the same bytes, so that nothing unchanged is deploye
 test("files lie beside the handler that needs them, and only there", async () => {
   await otherBundles();
   expect(readFileSync(join(other, "me.get/openapi.json"), "utf8")).toBe("{}");
-  expect(existsSync(join(other, "me.get/viewer/LICENSE"))).toBe(true);
+  expect(existsSync(join(other, "me.get/search/LICENSE"))).toBe(true);
   expect(existsSync(join(other, "workspaces.list/openapi.json"))).toBe(false);
 });
 

@@ -123,6 +123,35 @@ const invoiceCreated: NoticeMaker = (event) => {
   };
 };
 
+const EventCreditNote = z.object({
+  number: z.string(),
+  invoice_number: z.string(),
+  reason: z.string(),
+  amount: MoneyText,
+  currency: Currency,
+});
+
+const creditNoteCreated: NoticeMaker = (event) => {
+  const { number, invoice_number, reason, amount, currency } = EventCreditNote.parse(event.data);
+  return {
+    category: "invoices",
+    subject: sentence`Credit note ${number}: ${amountText(amount, currency)}`,
+    blocks: [
+      paragraph`There is a credit note for the invoice ${invoice_number}. The wallet has the amount, and you need to do nothing.`,
+      {
+        facts: [
+          ["Credit note", number],
+          ["For invoice", invoice_number],
+          ["Amount", amountText(amount, currency)],
+          ["Reason", reason],
+        ],
+      },
+      paragraph`This call lists the credit notes, with the addresses of their PDFs:`,
+      callOf(event, "GET", "/billing/credit-notes"),
+    ],
+  };
+};
+
 const Payment = z.object({
   amount: MoneyText.optional(),
   /** What the account owes, because the wallet did not have the amount that was taken back. */
@@ -233,6 +262,7 @@ export const billingNotices: Record<string, NoticeMaker> = {
   "billing.wallet.past_due_soon": pastDueSoon,
   "billing.wallet.suspension_soon": suspensionSoon,
   "billing.invoice.created": invoiceCreated,
+  "billing.credit_note.created": creditNoteCreated,
   "billing.recharge.failed": recharge(
     "The wallet could not be recharged",
     (sum) =>

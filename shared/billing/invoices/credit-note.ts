@@ -196,7 +196,7 @@ function newCreditNote(
     amount: money(total),
     currency,
     lines: hasVat ? noteLines : noteLines.map(({ vat_row: _, ...line }) => line),
-    ...(hasVat ? { vat: kept, ...nationalVat(kept) } : {}),
+    ...(hasVat ? { vat: kept, ...nationalVat(kept, invoice.national_vat) } : {}),
     total,
     seller: invoice.seller ?? presentSeller(),
     ...(invoice.buyer ? { buyer: invoice.buyer } : {}),

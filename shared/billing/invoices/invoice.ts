@@ -8,7 +8,7 @@ import { Day, Timestamp, plusDays } from "../../core/time.ts";
 import { type List, rowKey } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
 import { seller } from "../../wallet/catalogue.ts";
-import { percentText, vatNote } from "../../wallet/vat.ts";
+import { countryName, percentText, vatNote } from "../../wallet/vat.ts";
 import { Line, LineView } from "../charges.ts";
 import { VatRow, VatView } from "./amounts.ts";
 import { Party, PartyView } from "./parties.ts";
@@ -173,13 +173,19 @@ export function documentLine(
 
 /** The sums by rate as a document shows them. */
 export const documentVat = (vat: readonly VatRow[] = []): InvoiceDocument["vat"] =>
-  vat.map(({ treatment, country, rate, net, amount }) => ({
-    label:
-      treatment === "none"
-        ? `Without VAT, on ${money(net)}`
-        : `VAT ${percentText(rate)}${country === null ? "" : `, ${country}`}, on ${money(net)}`,
-    amount,
-  }));
+  vat.map((row) => ({ label: `${vatLabel(row)}, on ${money(row.net)}`, amount: row.amount }));
+
+/** The VAT of a row, and why there is none. */
+function vatLabel({ treatment, country, rate }: VatRow): string {
+  if (treatment === "none") return "Without VAT";
+  const reasons: Partial<Record<VatRow["treatment"], string>> = {
+    reverse_charge: "reverse charge",
+    outside_eu: "outside the EU",
+  };
+  return [`VAT ${percentText(rate)}`, country === null ? "" : countryName(country), reasons[treatment] ?? ""]
+    .filter((part) => part !== "")
+    .join(", ");
+}
 
 /** The sentences that tax law wants below the sums. */
 export function notesOf({

@@ -171,6 +171,19 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
     "Period: 1 October 2026 to 31 October 2026",
   ]),
   [
+    "Credit note 7c9e6679-C000001: 4.00 USD",
+    eventFor(account, "billing.credit_note.created", {
+      data: {
+        number: "7c9e6679-C000001",
+        invoice_number: "7c9e-1",
+        reason: "Paid twice",
+        amount: "4.00",
+        currency: "USD",
+      },
+    }),
+    "Reason: Paid twice",
+  ],
+  [
     "The wallet could not be recharged",
     eventFor(account, "billing.recharge.failed", { data: recharge }),
     "Your card was declined.",

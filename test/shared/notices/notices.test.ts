@@ -171,6 +171,14 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
     "Period: 1 October 2026 to 31 October 2026",
   ]),
   [
+    "The service account Deploys expires in 7 days",
+    eventFor(account, "auth.service_account.expiring", {
+      timestamp: at,
+      data: { name: "Deploys", expires_at: inDays(7) },
+    }),
+    "work until 30 November 2026, 12:00 UTC",
+  ],
+  [
     "Credit note 7c9e6679-C000001: 4.00 USD",
     eventFor(account, "billing.credit_note.created", {
       data: {

@@ -1,9 +1,10 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
+import { ClaimAnswer, claimIp, isPreview } from "../../shared/billing/claim.ts";
+import { DryRun } from "../../shared/billing/preview.ts";
 import { line } from "../../shared/core/text.ts";
-import { reserveIp, aheadOfClaim } from "../../shared/dedicated-ips/claim.ts";
-import { DedicatedIp } from "../../shared/dedicated-ips/dedicated-ip.ts";
+import { aheadOfClaim } from "../../shared/dedicated-ips/claim.ts";
 import { OptionId } from "../../shared/dedicated-ips/options.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
@@ -16,11 +17,12 @@ export const route = defineRoute({
     path: "/v1/public/accounts/{account_id}/dedicated-ips/claim",
     status: 201,
     location: "/v1/public/accounts/{account_id}/dedicated-ips/{id}",
+    isDryRun: isPreview,
   },
   summary: "Claim a managed dedicated IP",
   synonyms: ["buy", "get", "order", "new", "own", "address", "sending", "reputation"],
   description:
-    "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If that does not happen within a day, the dedicated IP is deleted and the hold is voided.",
+    "Takes a free address and holds the price of its first 30 days in the wallet. Once the reverse DNS of the address is confirmed, usually within seconds, the dedicated IP is `active` and the hold is captured. If that does not happen within a day, the dedicated IP is deleted and the hold is voided. With `dry_run` nothing is claimed: the answer is a 200 with an IP as it would be, whose `id` and address nobody has, and `preview` tells what it costs now and in the periods to come.",
   capability: "ip.manage",
   access: "write",
   requires: planRequired,
@@ -36,13 +38,18 @@ export const route = defineRoute({
         most: 100,
         description: "The dedicated IP's name. The default is the name of its host.",
       }).optional(),
+      dry_run: DryRun,
     })
     .meta({ id: "DedicatedIpClaim", description: "A managed dedicated IP to claim." }),
-  output: DedicatedIp,
+  output: ClaimAnswer,
   problems: ["out_of_stock", "insufficient_funds", "plan_cancelled", "limit_reached"],
   ahead: ({ params, body }, expected) => aheadOfClaim(params.account_id, body.option_id, expected),
   run: ({ params, body }, context) =>
-    reserveIp({ accountId: params.account_id, optionId: body.option_id, name: body.name }, context),
+    claimIp(
+      { accountId: params.account_id, optionId: body.option_id, name: body.name },
+      body.dry_run ?? false,
+      context,
+    ),
 });
 
 export const handler = http(route);

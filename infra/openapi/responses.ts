@@ -177,11 +177,18 @@ const acceptedResponse = (route: Route): ZodOpenApiResponseObject => ({
   content: { "application/json": { schema: route.output } },
 });
 
+const dryRunResponse = (route: Route): ZodOpenApiResponseObject => ({
+  description: "The answer of a dry run, which has changed nothing.",
+  headers: headersWith(rateLimit, ["Idempotency-Replayed"]),
+  content: { "application/json": { schema: route.output } },
+});
+
 /** Everything a route may answer with, by status. */
 export function responsesOf(route: Route, facts: OperationFacts): ZodOpenApiOperationObject["responses"] {
   return {
     [String(route.http.status)]: success(route, facts),
     ...(route.http.later ? { "202": acceptedResponse(route) } : {}),
+    ...(route.http.isDryRun ? { "200": dryRunResponse(route) } : {}),
     ...(facts.isMcp
       ? { "202": { description: "The notification was accepted. It gets no answer.", headers: headersWith(rateLimit) } }
       : {}),

@@ -4,13 +4,15 @@ import { AccountParams } from "../accounts/account.ts";
 import { accessKey, isOwner } from "../accounts/standing.ts";
 import { type MintedToken, lastUses, mintServiceToken, planTokenEnds, tokenWrite } from "../auth/service-token.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
+import type { ChangePlan } from "../changes/recorder.ts";
 import { Problem, notFound } from "../core/errors.ts";
 import { Id, timeOrderedId } from "../core/ids.ts";
 import { line } from "../core/text.ts";
-import { Timestamp } from "../core/time.ts";
-import { getAssignments, planRevocation } from "../grants/assignments.ts";
+import { dayMs, later, Timestamp } from "../core/time.ts";
+import { getAssignments, grantQueue, planRevocation } from "../grants/assignments.ts";
 import { readHeld, aheadOfHolder, planForgotten, type HolderChange } from "../grants/holders.ts";
 import type { Context } from "../http/route.ts";
+import { dueKey, dueWrite } from "../table/due.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
@@ -43,7 +45,7 @@ export const ServiceAccount = z
 
 export const serviceAccountKind = defineKind({
   name: "auth.service_account",
-  verbs: ["created", "updated", "rotated", "revoked"],
+  verbs: ["created", "updated", "rotated", "expiring", "revoked"],
   view: ServiceAccount,
   seenWith: "auth.manage",
 });
@@ -123,7 +125,40 @@ export function planServiceAccount(input: NewServiceAccount, minted: MintedToken
     put: { ...accessKey(accountId, { type: "service_account", id }), grants: [], groups: [], version: 1 },
     if: "absent",
   };
-  return { stored, writes: [putWrite(stored), record, tokenWrite({ id, accountId, minted, expiresAt })] };
+  const token = tokenWrite({ id, accountId, minted, expiresAt });
+  return { stored, writes: [putWrite(stored), record, token, ...noticeWrites(stored, now)] };
+}
+
+/** How many days before its end the owners are told that a service account expires. */
+const noticeDays = [7, 1];
+
+const noticeTask = ({ account_id, id }: Pick<Stored, "account_id" | "id">) => [account_id, `token/${id}`] as const;
+
+/** The tasks that tell of the end of a service account. One that ends sooner than a day after its creation has none. */
+const noticeWrites = (stored: Stored, now: Date): Write[] =>
+  noticeDays.flatMap((days) => {
+    const at = stored.expires_at === null ? undefined : later(new Date(stored.expires_at), -days * dayMs);
+    return at === undefined || at <= now.toISOString() ? [] : [dueWrite(grantQueue, noticeTask(stored), at)];
+  });
+
+/** Plans the event that a service account expires, for a task that is due. The event is recorded once for each task. */
+export async function planExpiryNotice(
+  table: Reader,
+  accountId: string,
+  id: string,
+  at: string,
+): Promise<Pick<ChangePlan<void>, "writes" | "changes">> {
+  const due = dueKey(grantQueue, noticeTask({ account_id: accountId, id }), at);
+  const [task, stored] = await Promise.all([
+    table.get(due, z.object({})),
+    table.get(serviceAccountKey(accountId, id), Stored),
+  ]);
+  if (!task) return { writes: [], changes: [] };
+  const isNews = stored !== undefined && stored.revoked_at === null && stored.expires_at !== null;
+  return {
+    writes: [{ delete: due, if: "present" }],
+    changes: isNews ? [change(serviceAccountKind, "expiring", id, { after: stored })] : [],
+  };
 }
 
 /** Creates a service account without permissions. Only this answer has its token; the table stores only a hash. */
@@ -252,7 +287,7 @@ export async function rotateServiceAccount(
     const token = tokenWrite({ id, accountId, minted, expiresAt: old.expires_at });
     return {
       value: { ...rotated, token: minted.token },
-      writes: [putWrite(rotated), token, ...writes, ...unchanged],
+      writes: [putWrite(rotated), token, ...writes, ...unchanged, ...noticeWrites(rotated, at)],
       changes: [change(serviceAccountKind, "rotated", id, { before: old, after: rotated })],
     };
   });

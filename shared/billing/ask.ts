@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { accountKey, StoredAccount } from "../accounts/account.ts";
 import { Problem } from "../core/errors.ts";
 import { timeOrderedId } from "../core/ids.ts";
 import type { Log } from "../core/log.ts";
@@ -13,7 +14,7 @@ import { handlePayment, payOwed } from "./payments.ts";
 /** The services to ask the payment provider about checkouts. With `isReadOnly`, result pages do not ask. */
 export type AskContext = {
   table: Table;
-  payments: Pick<Payments, "getCheckout">;
+  payments: Pick<Payments, "getCheckout" | "expireCheckout">;
   now: () => Date;
   log: Log;
   isReadOnly?: boolean;
@@ -72,8 +73,10 @@ export async function askForPage(accountId: string, topup: StoredTopup, context:
   });
 }
 
-/** Asks about a top-up, and settles the top-up by the answer. */
+/** Asks about a top-up, and settles the top-up by the answer. Ends the payment page of a closed account before that. */
 async function ask(accountId: string, topup: StoredTopup, context: AskContext): Promise<void> {
+  const account = await context.table.get(accountKey(accountId), StoredAccount);
+  if (account?.status === "closed") await context.payments.expireCheckout(topup.checkout_id);
   const state = await readCheckout(accountId, topup, context);
   if (state) await settleCheckout(state, context);
 }
@@ -153,6 +156,20 @@ export async function sweepCheckouts(context: AskContext, { early = false } = {}
   return sweepTasks(tasks, context.log);
 }
 
+/** The top-ups of the last thirty days. */
+async function recentTopups(table: Table, accountId: string, at: Date): Promise<StoredTopup[]> {
+  const first = topupKey(accountId, timeOrderedId(new Date(at.getTime() - askedForMs)));
+  const items = await table.between(first.PK, first.SK, topupKey(accountId, "g").SK);
+  return items.map((item) => StoredTopup.parse(item));
+}
+
+/** Lets the worker ask about all pending top-ups of an account at once, and not only when their tasks are due. */
+export async function askSoon(accountId: string, table: Table, at: Date): Promise<void> {
+  for (const { id, status } of await recentTopups(table, accountId, at)) {
+    if (status === "pending") await table.attempt(dueWrite(checkoutQueue, [accountId, id], at.toISOString()));
+  }
+}
+
 /**
  * Queues the pending top-ups of the first version, which stored top-ups without queueing them. They are due at once.
  */
@@ -161,9 +178,7 @@ export async function queueOldTopups(
   { table, now }: Pick<AskContext, "table" | "now">,
 ): Promise<void> {
   const at = now();
-  const first = topupKey(accountId, timeOrderedId(new Date(at.getTime() - askedForMs)));
-  const items = await table.between(first.PK, first.SK, topupKey(accountId, "g").SK);
-  for (const { id } of items.map((item) => StoredTopup.parse(item)).filter(isOutsideQueue)) {
+  for (const { id } of (await recentTopups(table, accountId, at)).filter(isOutsideQueue)) {
     const key = topupKey(accountId, id);
     await table.commit(async () => {
       const topup = await table.get(key, StoredTopup);

@@ -20,6 +20,9 @@ import { Accrual, accrualKey } from "./charges.ts";
 import { moveClosing } from "./due.ts";
 import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
+/** A managed dedicated IP as far as it is charged: from the end of `paid_until` on. */
+export type ClaimedIp = { created_at: string; paid_until?: string | undefined };
+
 /**
  * The billing of an account in memory: the state as it was read, with the changes made since. `planBilling` turns the
  * changes into one transaction, which fails if the stored state has changed meanwhile.
@@ -47,6 +50,8 @@ export type AccountBilling = {
   postings: Posting[];
   /** The customer as the next invoice has them. It decides about the VAT. */
   profile: StoredProfile;
+  /** Managed dedicated IPs that a dry run adds to the usage of the days to come. */
+  claimed?: ClaimedIp[];
   /** The status that the account gets. */
   status: StoredAccount["status"];
   changes: Change[];

@@ -97,6 +97,9 @@ export function usageCost(
   return { groups, net, vat: sumOf(groups.map(({ lines, rule }) => vatOn(totalAmount(lines), rule))) };
 }
 
+/** A number of things: `1 mail`, `2 mails`. */
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
   const first = days[0]?.day ?? "1970-01-01";
   const [plan, monthDays] = [planAt(id, first), daysInMonth(first)];
@@ -106,7 +109,7 @@ function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
     return [
       {
         description: `${plan.name}: ${item}`,
-        quantity: `${quantity} ${unit}-days / ${monthDays}`,
+        quantity: `${counted(quantity, `${unit}-day`)} / ${monthDays}`,
         unit_price: price,
         amount: divideHalfUp(quantity * price, monthDays),
       },
@@ -131,7 +134,7 @@ function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
       : [
           {
             description: `${plan.name}: sent mails, by the thousand`,
-            quantity: `${mails} mails`,
+            quantity: counted(mails, "mail"),
             unit_price: plan.prices.sentMails,
             amount: divideHalfUp(mails * plan.prices.sentMails, 1_000),
           },

@@ -5,6 +5,7 @@ import { money } from "../core/money.ts";
 import { dayOf, plusDays } from "../core/time.ts";
 import type { Table } from "../table/table.ts";
 import { readWallet } from "../wallet/wallet.ts";
+import { askSoon } from "./ask.ts";
 import { openAccountBilling, planBilling } from "./book.ts";
 import { settleNow } from "./plan.ts";
 import { runAccount } from "./run.ts";
@@ -15,7 +16,8 @@ export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_bala
 /**
  * Closes an account for good, in one transaction with its final invoices: the usage up to the end of today is invoiced,
  * and paid from the wallet. An invoice that the wallet cannot pay stays open. What remains in the wallet stays there:
- * nothing is paid out. Closing a closed account changes nothing. Throws 404.
+ * nothing is paid out. The worker that asks about checkouts then ends the open payment pages at the provider. Closing a
+ * closed account changes nothing. Throws 404.
  */
 export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
   const today = dayOf(now);
@@ -34,6 +36,8 @@ export async function closeAccount(table: Table, accountId: string, now: Date): 
     });
     return plan;
   });
+  // If the process dies here, the pages are ended when their tasks are due, in an hour at most.
+  await askSoon(accountId, table, now);
   return statementOf(table, accountId, now);
 }
 

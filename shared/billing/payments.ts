@@ -1,8 +1,9 @@
+import { accountKey, StoredAccount } from "../accounts/account.ts";
 import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
 import { recorder, type Commit } from "../changes/recorder.ts";
 import type { Log } from "../core/log.ts";
-import { currency } from "../core/money.ts";
+import { currency, money } from "../core/money.ts";
 import { batchQueue } from "../domains/domain.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import type { PaymentEvent } from "../providers/payments/payments.ts";
@@ -12,6 +13,7 @@ import type { Write } from "../table/writes.ts";
 import { StoredTopup, topupKey, topupKind } from "../wallet/topup.ts";
 import { planWallet } from "../wallet/wallet.ts";
 import { planBilling } from "./book.ts";
+import { planPageResult } from "./recharges/stored-recharge.ts";
 import { nextPayable, payOpen } from "./settle.ts";
 
 type PaymentContext = { table: Table; now: () => Date; log: Log };
@@ -38,9 +40,20 @@ export async function handlePayment(
   }
   const outcome = await commit(async () => planCredit(table, event, context));
   if (outcome === "ignored") return outcome;
+  if (outcome === "credited") await reportClosed(event.accountId, event.amount, context);
   // If the process dies here, the repeated webhook finds the credit and pays the open invoices.
   await payOwed(event.accountId, event.id, context);
   return outcome;
+}
+
+/**
+ * Logs money that arrived for a closed account. It is in the wallet, has paid what was due, and the operator decides about
+ * the rest.
+ */
+export async function reportClosed(accountId: string, amount: number, { table, log }: PaymentContext): Promise<void> {
+  const account = await table.get(accountKey(accountId), StoredAccount);
+  if (account?.status !== "closed") return;
+  log.error("a closed account was paid", { account_id: accountId, amount: money(amount) });
 }
 
 /** Pays the open invoices that the wallet can pay. A repeat has no effect. */
@@ -124,7 +137,11 @@ async function planStatus(
     batchId === undefined ? [] : [dueWrite(batchQueue, [event.accountId, batchId], now.toISOString())];
   return {
     value: "known",
-    writes: [{ put: { ...key, ...after }, if: { version: topup.version } }, ...batchWrites],
+    writes: [
+      { put: { ...key, ...after }, if: { version: topup.version } },
+      ...batchWrites,
+      ...(await planPageResult(table, event.accountId, topup.recharge_id, status === "paid")),
+    ],
     changes: [change(topupKind, status, topup.id, { before: topup, after })],
   };
 }

@@ -13,7 +13,7 @@ import type { Write } from "../table/writes.ts";
 import { defaultPlan, plans } from "../wallet/catalogue.ts";
 import { planOn } from "../wallet/state.ts";
 import { vatRule } from "../wallet/vat.ts";
-import type { AccountBilling } from "./book.ts";
+import type { AccountBilling, ClaimedIp } from "./book.ts";
 import type { Accrual } from "./charges.ts";
 
 type UsageByDay = {
@@ -28,14 +28,19 @@ type UsageByDay = {
 /**
  * Reads the usage of an account on the days from `from` to today.
  * - A day counts the mailboxes that exist, and those that were deleted on this day or later: they existed on this day.
- * - An IP is charged from the day on which its prepaid time ends.
+ * - An IP is charged from the day on which its prepaid time ends. `claimed` are IPs that a dry run adds.
  */
-export async function readUsage(table: Reader, accountId: string, from: Day): Promise<UsageByDay> {
+export async function readUsage(
+  table: Reader,
+  accountId: string,
+  from: Day,
+  claimed: readonly ClaimedIp[] = [],
+): Promise<UsageByDay> {
   const [mailboxesOn, [ips]] = await Promise.all([
     countMailboxes(table, accountId, from),
     readHeads(table, [ipsOf(accountId)]),
   ]);
-  const managed = ips && ips.live > 0 ? await managedIps(table, accountId) : [];
+  const managed: ClaimedIp[] = [...(ips && ips.live > 0 ? await managedIps(table, accountId) : []), ...claimed];
   const chargedFrom = managed.flatMap(({ paid_until }) =>
     paid_until === undefined ? [] : [dayOf(new Date(paid_until))],
   );
@@ -77,7 +82,7 @@ export async function usageOfDays(
 ): Promise<Accrual[]> {
   const days = daysBetween(first, last);
   if (days.length === 0) return [];
-  const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = await readUsage(table, book.accountId, first);
+  const { mailboxesOn, dedicatedIpsOn, hasDedicatedIpOn } = await readUsage(table, book.accountId, first, book.claimed);
   const sent = await readSent(table, book.accountId, first, last);
   const today = dayOf(book.now);
   const rule = vatRule(book.profile);

@@ -13,14 +13,14 @@ import { profileKey } from "../wallet/profile.ts";
 import { purchaseHold } from "../wallet/purchase.ts";
 import { firstDaysPrice, lacksPlanFrom, stateKey } from "../wallet/state.ts";
 import { readVatRule } from "../wallet/vat.ts";
-import { planWallet, aheadOfWallet } from "../wallet/wallet.ts";
+import { planWallet, aheadOfWallet, type Posting } from "../wallet/wallet.ts";
 import { type DedicatedIp, type StoredIp, accountLimit, ipKind, ipQueue, ipsOf } from "./dedicated-ip.ts";
 import { isStock, readHolder, type StockHolder } from "./holder.ts";
 import { billingOf, aheadOfState } from "./options.ts";
 import { anyFree, optionKey, StoredOption, takeWrites, freeRange, maxCandidates } from "./stock.ts";
 import { ipView } from "./view.ts";
 
-type Claim = { accountId: string; optionId: string; name: string | undefined };
+export type Claim = { accountId: string; optionId: string; name: string | undefined };
 
 /** The items that `reserveIp` reads first. */
 export function aheadOfClaim(accountId: string, optionId: string, expected: Expected): Ahead {
@@ -36,35 +36,50 @@ export function aheadOfClaim(accountId: string, optionId: string, expected: Expe
   };
 }
 
+type PlannedClaim = {
+  ip: StoredIp;
+  hold: Extract<Posting, { kind: "hold" }>;
+  /** The writes of the transaction, without those of the wallet. */
+  writes: Write[];
+};
+
+/** Plans a claim without the wallet. Throws as `reserveIp` does, but for too little money. */
+export async function planClaim({ accountId, optionId, name }: Claim, table: Reader, at: Date): Promise<PlannedClaim> {
+  await requireOption(table, optionId);
+  const { price, unchanged } = await priceFor(table, accountId, at);
+  const { state } = await readList(table, ipsOf(accountId));
+  if (state.live >= accountLimit) throw ipLimitReached();
+  const address = await freeAddress(table, optionId);
+  const ip = newManaged({ accountId, id: idWithOrdinal(state.next), name, at: at.toISOString() }, address);
+  const { id, hold_id = "" } = ip;
+  const description = `Dedicated IP ${address.ip}, the first ${dedicatedIpFirstDays} days`;
+  const bought = { id: hold_id, price, code: "dedicated_ip", description };
+  return {
+    ip,
+    hold: purchaseHold(bought, await readVatRule(table, accountId)),
+    writes: [
+      unchanged,
+      ...appendRows(state, [ip]),
+      ...takeWrites(address, ip),
+      dueWrite(ipQueue, [accountId, id], at.toISOString()),
+    ],
+  };
+}
+
 /**
  * Takes a free address of the stock, and in the same transaction holds the price of its first days. The worker captures
  * the price when the address is ready. Throws 409 `out_of_stock`, `insufficient_funds`, `plan_cancelled` or
  * `limit_reached`, and 422 for an unknown option.
  */
-export function reserveIp({ accountId, optionId, name }: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
+export function reserveIp(claim: Claim, { table, commit, now }: Context): Promise<DedicatedIp> {
   return commit(async () => {
     const at = now();
-    await requireOption(table, optionId);
-    const { price, unchanged } = await priceFor(table, accountId, at);
-    const { state } = await readList(table, ipsOf(accountId));
-    if (state.live >= accountLimit) throw ipLimitReached();
-    const address = await freeAddress(table, optionId);
-    const ip = newManaged({ accountId, id: idWithOrdinal(state.next), name, at: at.toISOString() }, address);
-    const { id, hold_id = "" } = ip;
-    const description = `Dedicated IP ${address.ip}, the first ${dedicatedIpFirstDays} days`;
-    const bought = { id: hold_id, price, code: "dedicated_ip", description };
-    const hold = purchaseHold(bought, await readVatRule(table, accountId));
-    const wallet = await planWallet(table, accountId, [hold], at);
+    const { ip, hold, writes } = await planClaim(claim, table, at);
+    const wallet = await planWallet(table, claim.accountId, [hold], at);
     return {
       value: ipView(ip),
-      writes: [
-        unchanged,
-        ...appendRows(state, [ip]),
-        ...takeWrites(address, ip),
-        dueWrite(ipQueue, [accountId, id], at.toISOString()),
-        ...wallet.writes,
-      ],
-      changes: [change(ipKind, "created", id, { after: ipView(ip) }), ...wallet.changes],
+      writes: [...writes, ...wallet.writes],
+      changes: [change(ipKind, "created", ip.id, { after: ipView(ip) }), ...wallet.changes],
     };
   });
 }

@@ -101,7 +101,9 @@ function respond(
     if (cachedTags !== undefined && hasTagWeakly(cachedTags, etag.etag)) return { statusCode: 304, headers: etag };
   }
   const isAccepted = route.http.later?.is(output) ?? false;
-  const location = isAccepted ? route.http.later?.location : route.http.location;
+  const isDryRun = route.http.isDryRun?.(output) ?? false;
+  const { status, location: created } = isDryRun ? { status: 200, location: undefined } : route.http;
+  const location = isAccepted ? route.http.later?.location : created;
   const headers: ResponseHeaders = {
     ...etag,
     ...(route.http.file ? { vary: "accept" } : {}),
@@ -109,7 +111,7 @@ function respond(
     ...(replayed ? { "idempotency-replayed": "true" } : {}),
   };
   const file = wantsFile ? asFile(route, output, headers) : undefined;
-  return file ?? json(isAccepted ? 202 : route.http.status, output, headers);
+  return file ?? json(isAccepted ? 202 : status, output, headers);
 }
 
 /** Fills a path template with the members of the path and of the output. Of two with one name, the output's member wins. */

@@ -136,6 +136,8 @@ type Http = {
    * 202, with `location`, the path template at which the caller can read the progress.
    */
   later?: { is: (output: unknown) => boolean; location: string };
+  /** For a route that creates a resource unless the request is a dry run. Tells its output: the answer is a 200 then. */
+  isDryRun?: (output: unknown) => boolean;
   /** The status of success. The default is 200. */
   status: 200 | 201 | 202;
   /** The path template of the created resource, with members of the path and the output in braces. */

@@ -2,12 +2,14 @@ import * as z from "zod";
 
 import { AccountStatus, type Debt } from "../accounts/account.ts";
 import { currency, money } from "../core/money.ts";
+import { dayMs, Timestamp } from "../core/time.ts";
 import { Grant } from "../grants/assignment.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
 import { graceDays } from "../wallet/catalogue.ts";
 import {
   amountText,
   callOf,
+  countText,
   dateText,
   type Notice,
   type NoticeEvent,
@@ -126,9 +128,27 @@ const ownership =
     };
   };
 
+const EventServiceAccount = z.object({ name: z.string(), expires_at: Timestamp });
+
+const serviceAccountExpiring: NoticeMaker = (event) => {
+  const { name, expires_at } = EventServiceAccount.parse(event.data);
+  const days = Math.max(1, Math.round((Date.parse(expires_at) - Date.parse(event.timestamp)) / dayMs));
+  return {
+    category: "security",
+    subject: sentence`The service account ${name} expires in ${countText(days, "day")}`,
+    blocks: [
+      paragraph`The tokens of the service account ${name} work until ${timeText(expires_at)}. Programs that use them get 401 after that. A rotation does not change the end.`,
+      paragraph`Create another service account, give it the same roles, and change the programs to its token:`,
+      callOf(event, "POST", "/auth/service-accounts", { name }),
+      paragraph`If no program needs it any more, you need to do nothing.`,
+    ],
+  };
+};
+
 /** The notices about an account and its owners, by the type of their event. */
 export const accountNotices: Record<string, NoticeMaker> = {
   "account.updated": statusChanged,
+  "auth.service_account.expiring": serviceAccountExpiring,
   "auth.grant.created": ownership("created"),
   "auth.grant.revoked": ownership("ended"),
   "auth.grant.expired": ownership("ended"),

@@ -1,8 +1,9 @@
 import * as z from "zod";
 
 import { Currency, currency as walletCurrency, MoneyText } from "../core/money.ts";
-import { Day } from "../core/time.ts";
+import { Day, dayOf, nextMonth, plusDays } from "../core/time.ts";
 import { type Block, sentence } from "../letters/letter.ts";
+import { defaultPlan, leavingDays } from "../wallet/catalogue.ts";
 import { amountText, callOf, dateText, type NoticeEvent, type NoticeMaker, paragraph, topUp } from "./notice.ts";
 
 type Facts = Extract<Block, { facts: unknown }>["facts"];
@@ -88,6 +89,8 @@ const suspensionSoon: NoticeMaker = (event) => {
   };
 };
 
+const EventPlan = z.object({ from: Day });
+
 const EventInvoice = z.object({
   number: z.string(),
   period_start: Day,
@@ -120,6 +123,35 @@ const invoiceCreated: NoticeMaker = (event) => {
   };
 };
 
+const EventCreditNote = z.object({
+  number: z.string(),
+  invoice_number: z.string(),
+  reason: z.string(),
+  amount: MoneyText,
+  currency: Currency,
+});
+
+const creditNoteCreated: NoticeMaker = (event) => {
+  const { number, invoice_number, reason, amount, currency } = EventCreditNote.parse(event.data);
+  return {
+    category: "invoices",
+    subject: sentence`Credit note ${number}: ${amountText(amount, currency)}`,
+    blocks: [
+      paragraph`There is a credit note for the invoice ${invoice_number}. The wallet has the amount, and you need to do nothing.`,
+      {
+        facts: [
+          ["Credit note", number],
+          ["For invoice", invoice_number],
+          ["Amount", amountText(amount, currency)],
+          ["Reason", reason],
+        ],
+      },
+      paragraph`This call lists the credit notes, with the addresses of their PDFs:`,
+      callOf(event, "GET", "/billing/credit-notes"),
+    ],
+  };
+};
+
 const Payment = z.object({
   amount: MoneyText.optional(),
   /** What the account owes, because the wallet did not have the amount that was taken back. */
@@ -145,6 +177,62 @@ const recharge =
       ],
     };
   };
+
+const limitReached: NoticeMaker = (event) => {
+  const { reason } = Payment.parse(event.data);
+  return {
+    category: "wallet",
+    subject: sentence`Automatic recharges have reached their limit of this month`,
+    blocks: [
+      paragraph`The wallet needs another recharge, but your limits do not allow one before ${dateText(nextMonth(dayOf(new Date(event.timestamp))))}.`,
+      ...(reason ? [paragraph`The reason: ${reason}`] : []),
+      paragraph`This call changes the limits. Send \`monthly_cap\`, \`max_per_month\` or both:`,
+      callOf(event, "PATCH", "/billing/auto-recharge", { monthly_cap: "200.00" }),
+      ...topUp(event),
+    ],
+  };
+};
+
+/** The notice of a top-up that was paid although the account is closed. */
+const paidAfterClosing: NoticeMaker = (event, _, account) => {
+  if (account?.status !== "closed" || event.timestamp < account.updated_at) return undefined;
+  const { amount, currency } = Payment.parse(event.data);
+  const payment = amount === undefined ? "A payment" : `A payment of ${amountText(amount, currency)}`;
+  return {
+    category: "account",
+    subject: sentence`We got a payment for your closed account`,
+    blocks: [
+      paragraph`${payment} arrived after the account was closed. It is in the account's wallet, and has paid what was still due.`,
+      paragraph`Write to the support of Hosted Mail to get back what is left.`,
+    ],
+  };
+};
+
+const resume = (event: NoticeEvent): Block[] => [
+  paragraph`This call begins a plan, and everything is as before:`,
+  callOf(event, "POST", "/billing/change-plan", { plan_id: defaultPlan }),
+];
+
+const planEnded: NoticeMaker = (event) => {
+  const { from } = EventPlan.parse(event.data);
+  return {
+    category: "account",
+    subject: sentence`Your plan has ended`,
+    blocks: [
+      paragraph`The account has no plan since ${dateText(from)}. Mail is received, read and forwarded, but nothing is sent. On ${dateText(plusDays(from, leavingDays))} the mailboxes are closed: nobody can log in to them then. Nothing is deleted.`,
+      ...resume(event),
+    ],
+  };
+};
+
+const planLapsed: NoticeMaker = (event) => ({
+  category: "account",
+  subject: sentence`Your mailboxes are closed`,
+  blocks: [
+    paragraph`The account has had no plan for ${leavingDays} days. Nobody can log in to its mailboxes, and nothing is sent or forwarded. Mail is still received, and nothing is deleted.`,
+    ...resume(event),
+  ],
+});
 
 /** A payment that was taken back, or that came back. What is owed makes the account past due. */
 const takenBack =
@@ -174,6 +262,7 @@ export const billingNotices: Record<string, NoticeMaker> = {
   "billing.wallet.past_due_soon": pastDueSoon,
   "billing.wallet.suspension_soon": suspensionSoon,
   "billing.invoice.created": invoiceCreated,
+  "billing.credit_note.created": creditNoteCreated,
   "billing.recharge.failed": recharge(
     "The wallet could not be recharged",
     (sum) =>
@@ -188,7 +277,7 @@ export const billingNotices: Record<string, NoticeMaker> = {
   ),
   "billing.recharge.disabled": recharge(
     "Automatic recharges are switched off",
-    () => paragraph`Several recharges of the wallet failed, so we do not try again.`,
+    () => paragraph`The wallet is not recharged from the saved card any more.`,
     (event) => [
       paragraph`Save another card on the page that this call answers:`,
       callOf(event, "POST", "/billing/payment-method-session"),
@@ -197,6 +286,10 @@ export const billingNotices: Record<string, NoticeMaker> = {
       ...topUp(event),
     ],
   ),
+  "billing.recharge.limit_reached": limitReached,
+  "billing.topup.paid": paidAfterClosing,
+  "billing.plan.ended": planEnded,
+  "billing.plan.lapsed": planLapsed,
   "billing.dispute.opened": takenBack(
     "A payment is disputed",
     (payment) => paragraph`${payment} was disputed at the payer's bank, which has taken the money back.`,
@@ -212,5 +305,10 @@ export const billingNotices: Record<string, NoticeMaker> = {
   "billing.refund.created": takenBack(
     "A payment was refunded",
     (payment) => paragraph`${payment} went back to the payer, out of the wallet.`,
+  ),
+  "billing.refund.failed": takenBack(
+    "A refund could not be paid out",
+    (payment) =>
+      paragraph`${payment} was to go back to the payer, but the payer's bank did not take it. It is in the wallet again. Write to the support of Hosted Mail if you want it paid out another way.`,
   ),
 };

@@ -45,7 +45,7 @@ export type Notice = {
 export type NoticeMaker = (
   event: NoticeEvent,
   nameOf: (person: PersonRef) => string,
-  account?: Pick<StoredAccount, "status" | "debt">,
+  account?: Pick<StoredAccount, "status" | "debt" | "updated_at">,
 ) => Notice | undefined;
 
 const months = [

@@ -49,6 +49,8 @@ export const StoredTopup = Topup.extend({
   token_hash: z.string(),
   /** The batch of purchases that continues when the top-up is paid. */
   purchase_batch_id: z.string().optional(),
+  /** The automatic recharge that the payer confirms by paying. */
+  recharge_id: Id.optional(),
   /** The page of the customer to which the result page leads the payer. */
   return_url: z.string().optional(),
   /** When the provider was last asked about the top-up for its result page. */
@@ -112,6 +114,8 @@ export type Checkouts = { payments: Payments; publicUrl: string };
 type TopupPurpose = {
   /** A batch of purchases that waits for the money. */
   batchId?: string;
+  /** The automatic recharge that the payer confirms. */
+  rechargeId?: string;
   description?: string;
   returnUrl?: string | undefined;
 };
@@ -129,7 +133,7 @@ export async function openTopup(
   amount: number,
   { now, requestId }: Pick<Context, "now" | "requestId">,
   { payments, publicUrl }: Checkouts,
-  { batchId, description = "Wallet top-up", returnUrl }: TopupPurpose = {},
+  { batchId, rechargeId, description = "Wallet top-up", returnUrl }: TopupPurpose = {},
 ): Promise<OpenedTopup> {
   const at = now();
   const reference = timeOrderedId(at);
@@ -155,6 +159,7 @@ export async function openTopup(
     checkout_id: checkout.id,
     token_hash: hashOf(secret).toString("hex"),
     ...(batchId === undefined ? {} : { purchase_batch_id: batchId }),
+    ...(rechargeId === undefined ? {} : { recharge_id: rechargeId }),
     ...(returnUrl === undefined ? {} : { return_url: returnUrl }),
     is_queued: true,
     version: 1,

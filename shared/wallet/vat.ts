@@ -103,12 +103,18 @@ export const readVatRule = async (table: Reader, accountId: string): Promise<Vat
 /** A rate for people: 2350 → "23.5 %". */
 export const percentText = (rate: number): string => `${rate / 100} %`;
 
+const names = new Intl.DisplayNames("en", { type: "region" });
+
+/** The English name of a country: "DE" → "Germany". `XI` is Northern Ireland, as in VAT ids. */
+export const countryName = (code: string): string => (code === "XI" ? "Northern Ireland" : (names.of(code) ?? code));
+
 /** The sentence that an invoice needs about a treatment; undefined if it needs none. */
 export function vatNote({ treatment, country }: VatRule): string | undefined {
   if (treatment === "reverse_charge")
     return "Reverse charge: the customer accounts for the VAT (Directive 2006/112/EC, Articles 44 and 196).";
   if (treatment === "outside_eu")
     return "No EU VAT: the place of supply is outside the EU (Directive 2006/112/EC, Articles 44 and 58).";
-  if (treatment === "oss") return `VAT of ${country ?? ""} (Directive 2006/112/EC, Article 58, One Stop Shop).`;
+  if (treatment === "oss")
+    return `VAT of ${countryName(country ?? "EU")} (Directive 2006/112/EC, Article 58, One Stop Shop).`;
   return undefined;
 }

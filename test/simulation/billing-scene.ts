@@ -116,6 +116,13 @@ export const providerOf = (scene: Scene, world: World, created: Checkout[]): Pay
     return { id, status, reference, accountId, amount, currency: "USD", expiresAt: nowOf(scene, world)() };
   },
   ...noCards,
+  expireCheckout: async (id) => {
+    await world.pause("provider: expire");
+    const checkout = scene.checkouts.find((one) => one.id === id);
+    if (!checkout) throw new Problem("not_found", "There is no such checkout.");
+    if (checkout.stands === "open") checkout.stands = "expired";
+    await world.pause("provider: expired");
+  },
 });
 
 /** The table without the due checkouts of other parts, which have their own calendar and their own payment provider. */
@@ -161,14 +168,15 @@ async function forgetDays(table: Table, now: Date): Promise<void> {
 
 /** What a worker asks about checkouts with. A planted mistake credits what was asked about by another id. */
 export function askingOf(scene: Scene, world: World): AskContext {
-  const { getCheckout } = providerOf(scene, world, []);
+  const payments = providerOf(scene, world, []);
   const work = { table: withOwnCheckouts(scene, world.table), now: nowOf(scene, world), log: silent };
-  if (scene.askingMistake !== "asked-by-another-id") return { ...work, payments: { getCheckout } };
+  if (scene.askingMistake !== "asked-by-another-id") return { ...work, payments };
   return {
     ...work,
     payments: {
+      ...payments,
       getCheckout: async (id) => {
-        const state = await getCheckout(id);
+        const state = await payments.getCheckout(id);
         const told = { ...state, checkoutId: `asked-${id}`, type: "paid" as const, id: `asked/${id}`, at: work.now() };
         if (state.status === "paid") await handlePayment(told, work);
         return state;

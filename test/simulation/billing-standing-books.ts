@@ -14,14 +14,14 @@ type Books = {
   available: number;
   totals: Map<number, number>;
   /** What the operator made of the account last; nothing else changes what is suspended. */
-  operator: "suspended" | "active" | undefined;
+  operator: "suspended" | "active" | "closed" | undefined;
   /** Whether it is known what the operator did. */
   isFromStart: boolean;
 };
 
 /**
  * An account's status is what it owes: active when nothing, past due from the moment on when the wallet cannot pay
- * the oldest invoice, suspended once that is so for longer than the grace. What the operator suspended stays so.
+ * the oldest invoice, suspended once that is so for longer than the grace. What the operator suspended or closed stays so.
  */
 export function standingInvariant(accountId: string): Invariant {
   const books: Books = {
@@ -60,8 +60,9 @@ function note(books: Books, { key, before, after }: Change): void {
 function noteOperator(books: Books, { type, actor_type, after }: StoredChange): void {
   if (type !== "account.updated") return;
   const status = after?.["status"];
+  if (books.operator === "closed") return;
   if (actor_type !== "operator") books.operator = books.operator === "suspended" ? "suspended" : undefined;
-  else if (status === "suspended" || status === "active") books.operator = status;
+  else if (status === "suspended" || status === "active" || status === "closed") books.operator = status;
 }
 
 function checkStep({ state, available, totals, operator }: Books, before: StoredAccount, after: StoredAccount): void {
@@ -82,8 +83,8 @@ function checkStep({ state, available, totals, operator }: Books, before: Stored
 
 function checkStanding({ state, operator }: Books, { status }: StoredAccount): void {
   const owes = (state?.open.length ?? 0) > 0 || (state?.owed ?? 0) > 0;
-  if (operator === "suspended")
-    mustHold(status === "suspended", () => `the operator suspended it, and it is ${status}`);
+  if (operator === "suspended" || operator === "closed")
+    mustHold(status === operator, () => `the operator made it ${operator}, and it is ${status}`);
   else if (!owes) mustHold(status === "active", () => `owes nothing, and is ${status}`);
   else if (operator !== "active") mustHold(status !== "active", () => "owes, and is active");
 }

@@ -1,3 +1,4 @@
+import { closeAccount } from "../../shared/billing/close.ts";
 import { updateAlerts } from "../../shared/billing/recharges/alerts.ts";
 import { deletePaymentMethod, updateAutoRecharge } from "../../shared/billing/recharges/auto-recharge.ts";
 import { openCardSetup } from "../../shared/billing/recharges/payment-method.ts";
@@ -5,12 +6,13 @@ import { handleProviderEvent, sweepRecharges } from "../../shared/billing/rechar
 import { giveBillingNotices, watchWallet } from "../../shared/billing/recharges/watch.ts";
 import { InvalidInput, Problem } from "../../shared/core/errors.ts";
 import { money } from "../../shared/core/money.ts";
+import { topupKey } from "../../shared/wallet/topup.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import { billingActors } from "./billing-actors.ts";
 import { contextOf, newId, nowOf } from "./billing-scene.ts";
 import type { Random } from "./random.ts";
 import { cardsOf, rechargingOf, tell, tellCharge, type Dispute, type RechargeScene } from "./recharges-scene.ts";
-import type { Actor } from "./world.ts";
+import type { Actor, World } from "./world.ts";
 
 type Act = ActIn<RechargeScene>;
 
@@ -34,6 +36,8 @@ export const rechargeActors = (scene: RechargeScene): Actor[] => {
     acting("settings", 2, settings),
     acting("card", 2, card),
     acting("forget", 1, forget),
+    acting("close", 1, close),
+    acting("confirm", 2, async (_, world) => confirm(scene, world)),
   ];
 };
 
@@ -54,7 +58,7 @@ export function bank(scene: RechargeScene, random: Random): void {
   const pending = scene.charges.filter(({ status }) => status === "processing");
   // What was lost can be won by an appeal.
   const undecided = scene.disputes.filter(({ status }) => status !== "won");
-  const act = random.pick(["enter", "settle", "settle", "refund", "dispute", "decide"] as const);
+  const act = random.pick(["enter", "settle", "settle", "refund", "fail", "dispute", "decide"] as const);
   if (act === "enter" && open.length > 0) {
     const setup = random.pick(open);
     setup.status = "saved";
@@ -63,6 +67,7 @@ export function bank(scene: RechargeScene, random: Random): void {
   }
   if (act === "settle" && pending.length > 0) settle(scene, random);
   if (act === "refund") refund(scene, random);
+  if (act === "fail") failRefund(scene, random);
   if (act === "dispute") dispute(scene, random);
   if (act === "decide" && undecided.length > 0) {
     const one = random.pick(undecided);
@@ -80,24 +85,44 @@ export function settle(scene: RechargeScene, random: Random): void {
 }
 
 /** The payments that the bank can take back: succeeded charges and paid checkouts, and what is left of each. */
-function payments({ charges, checkouts, refunded, disputes }: RechargeScene) {
+function payments({ charges, checkouts, refunds, disputes }: RechargeScene) {
   return [
     ...charges.filter(({ status }) => status === "succeeded"),
     ...checkouts.filter(({ stands }) => stands === "paid"),
   ].flatMap(({ id, accountId, amount }) => {
-    const left = amount - (refunded.get(id)?.amount ?? 0);
+    const standing = (refunds.get(id)?.all ?? []).filter(({ isFailed }) => !isFailed);
+    const left = standing.reduce((rest, refund) => rest - refund.amount, amount);
     return left > 0 && disputes.every(({ paymentId }) => paymentId !== id) ? [{ id, accountId, left }] : [];
   });
 }
 
 function refund(scene: RechargeScene, random: Random): void {
   const possible = payments(scene);
-  if (possible.length === 0 || scene.refunded.size > 5) return;
+  if (possible.length === 0 || scene.refunds.size > 5) return;
   const { id: paymentId, accountId, left } = random.pick(possible);
   const amount = random.chance(0.4) ? left : random.between(1, left);
-  const sum = (scene.refunded.get(paymentId)?.amount ?? 0) + amount;
-  scene.refunded.set(paymentId, { accountId, amount: sum });
-  tell(scene, { id: newId(scene, "event"), type: "refund", paymentId, accountId, refunded: sum, currency: "USD" });
+  const before = scene.refunds.get(paymentId)?.all ?? [];
+  const all = [...before, { id: newId(scene, "refund"), amount, isFailed: false }];
+  scene.refunds.set(paymentId, { accountId, all });
+  tellRefunds(scene, paymentId);
+}
+
+/** The payer's bank does not take a refund, and sends it back. */
+function failRefund(scene: RechargeScene, random: Random): void {
+  const standing = [...scene.refunds].flatMap(([paymentId, { all }]) =>
+    all.filter(({ isFailed }) => !isFailed).map(({ id }) => ({ paymentId, id })),
+  );
+  if (standing.length === 0) return;
+  const { paymentId, id } = random.pick(standing);
+  const { accountId, all } = scene.refunds.get(paymentId) ?? { accountId: "", all: [] };
+  const failed = { isFailed: true, ...(scene.chargeMistake === "refund-renamed" ? { id: `${id}-failed` } : {}) };
+  scene.refunds.set(paymentId, { accountId, all: all.map((one) => (one.id === id ? { ...one, ...failed } : one)) });
+  tellRefunds(scene, paymentId);
+}
+
+function tellRefunds(scene: RechargeScene, paymentId: string): void {
+  const { accountId, all: refunds } = scene.refunds.get(paymentId) ?? { accountId: "", all: [] };
+  tell(scene, { id: newId(scene, "event"), type: "refund", paymentId, accountId, refunds, currency: "USD" });
 }
 
 function dispute(scene: RechargeScene, random: Random): void {
@@ -132,6 +157,24 @@ const settings: Act = async (scene, world, random, accountId) => {
     amount: money(amount),
   };
   return updateAutoRecharge(accountId, { ...change, max_per_month: random.between(1, 4) }, context);
+};
+
+/** The payer pays on the page of a recharge that the bank wants to have confirmed. */
+export function confirm(scene: RechargeScene, world: World): void {
+  const page = scene.checkouts.find(
+    ({ accountId, reference, stands }) =>
+      stands === "open" && world.peek(topupKey(accountId, reference))?.["recharge_id"] !== undefined,
+  );
+  if (!page) return;
+  page.stands = "paid";
+  const { id: checkoutId, reference, accountId, amount } = page;
+  const payment = { checkoutId, reference, accountId, amount, currency: "USD", at: nowOf(scene, world)() };
+  scene.events.push({ event: { id: newId(scene, "event"), type: "paid", ...payment }, isKnown: false });
+}
+
+/** The operator closes the account, rarely. */
+const close: Act = async (scene, world, random, accountId) => {
+  if (random.chance(0.15)) await closeAccount(world.table, accountId, nowOf(scene, world)());
 };
 
 const card: Act = (scene, world, _, accountId) =>

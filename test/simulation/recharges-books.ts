@@ -5,6 +5,7 @@ import { StoredChange } from "../../shared/changes/record.ts";
 import { Balance, postedOf } from "../../shared/ledger/balance.ts";
 import { StoredMovement } from "../../shared/ledger/movement.ts";
 import { BillingState } from "../../shared/wallet/state.ts";
+import { StoredTopup } from "../../shared/wallet/topup.ts";
 import type { Change } from "../support/memory-table.ts";
 import type { RechargeScene } from "./recharges-scene.ts";
 import { mustHold, type Invariant } from "./world.ts";
@@ -22,12 +23,15 @@ type Books = {
   lows: number;
   lowsTold: number;
   notices: Set<string>;
+  /** The recharges whose page was paid. */
+  confirmed: Set<string>;
 };
 
 /**
  * A recharge is credited once, by the amount of a charge that succeeded at the provider; an account has one at a time;
  * with each that begins the month is within the cap and the count that the customer has set then. Its end is told once.
- * Each crossing of the threshold, and each coming date, is told once. What is owed is what the ledger says.
+ * Each crossing of the threshold, each coming date, and the limit of each month, is told once. What is owed is what the
+ * ledger says. A recharge whose page was paid is confirmed.
  */
 export function rechargeInvariant(scene: RechargeScene, accountId: string): Invariant {
   const books: Books = {
@@ -41,6 +45,7 @@ export function rechargeInvariant(scene: RechargeScene, accountId: string): Inva
     lows: 0,
     lowsTold: 0,
     notices: new Set(),
+    confirmed: new Set(),
   };
   let isFirst = true;
   const check = (changes: readonly Change[]): void => {
@@ -52,6 +57,7 @@ export function rechargeInvariant(scene: RechargeScene, accountId: string): Inva
     const begun = own.flatMap((change) => note(books, change));
     checkOwed(books);
     for (const movement of books.movements.values()) checkCredit(scene, movement);
+    for (const id of books.confirmed) checkConfirmed(books.recharges.get(id));
     if (isAll) return;
     for (const recharge of begun) checkBeginning(books, recharge);
     mustHold(books.lows === books.lowsTold, () => `the wallet was low ${books.lows} times, told ${books.lowsTold}`);
@@ -75,6 +81,10 @@ function note(books: Books, { key, before, after }: Change): StoredRecharge[] {
     const movement = StoredMovement.parse(after);
     books.movements.set(movement.id, movement);
   }
+  if (SK.startsWith("TOPUP#")) {
+    const { recharge_id, status } = StoredTopup.parse(after);
+    if (recharge_id !== undefined && status === "paid") books.confirmed.add(recharge_id);
+  }
   if (SK.startsWith("JOURNAL#changes#ENTRY#") && before === undefined) noteTold(books, StoredChange.parse(after));
   if (!SK.startsWith("RECHARGE#")) return [];
   const recharge = StoredRecharge.parse(after);
@@ -82,19 +92,23 @@ function note(books: Books, { key, before, after }: Change): StoredRecharge[] {
   return before === undefined ? [recharge] : [];
 }
 
-function noteTold(books: Books, { type, resource_id: id, after }: StoredChange): void {
+function noteTold(books: Books, { type, resource_id: id, after, at }: StoredChange): void {
   if (type === "billing.wallet.low_balance") books.lowsTold += 1;
   if (/^billing\.recharge\.(succeeded|failed|action_required)$/.test(type)) {
     books.ends.set(id, (books.ends.get(id) ?? 0) + 1);
   }
-  if (!type.endsWith("_soon")) return;
-  const notice = [type, after?.["days"], after?.["due_on"] ?? after?.["suspends_on"]].join();
+  const isLimit = type === "billing.recharge.limit_reached";
+  if (!type.endsWith("_soon") && !isLimit) return;
+  const notice = isLimit
+    ? [type, at.slice(0, 7)].join()
+    : [type, after?.["days"], after?.["due_on"] ?? after?.["suspends_on"]].join();
   mustHold(!books.notices.has(notice), () => `${notice} was told twice`);
   books.notices.add(notice);
 }
 
 const monthOf = ({ created_at }: StoredRecharge): string => created_at.slice(0, 7);
-const took = ({ status }: StoredRecharge): boolean => status !== "failed" && status !== "action_required";
+const took = ({ status }: StoredRecharge): boolean =>
+  status !== "failed" && status !== "action_required" && status !== "confirmed";
 
 function checkBeginning({ recharges, settings }: Books, recharge: StoredRecharge): void {
   const all = [...recharges.values()];
@@ -106,6 +120,11 @@ function checkBeginning({ recharges, settings }: Books, recharge: StoredRecharge
   mustHold(enabled, () => `${recharge.id} began while recharges were off`);
   mustHold(sum <= monthly_cap, () => `${sum} in ${monthOf(recharge)}, and the cap is ${monthly_cap}`);
   mustHold(ofMonth.length <= max_per_month, () => `${ofMonth.length} in a month of ${max_per_month}`);
+}
+
+function checkConfirmed(recharge: StoredRecharge | undefined): void {
+  const isKnown = recharge?.status === "confirmed" || recharge?.status === "succeeded";
+  mustHold(isKnown, () => `${recharge?.id} is ${recharge?.status}, and its page was paid`);
 }
 
 function checkOwed({ state, owed }: Books): void {

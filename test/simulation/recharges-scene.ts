@@ -8,6 +8,7 @@ import type {
   DisputeEvent,
   Payments,
   ProviderEvent,
+  Refund,
 } from "../../shared/providers/payments/payments.ts";
 import type { Table } from "../../shared/table/table.ts";
 import type { Item } from "../../shared/table/writes.ts";
@@ -15,8 +16,11 @@ import { newId, nowOf, providerOf, silent, type Scene } from "./billing-scene.ts
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** What the bank makes of charges otherwise than a provider promises: a repeat of a request charges the card again. */
-export const chargeMistakes = ["charge-without-key"] as const;
+/**
+ * What the provider does otherwise than it promises: a repeat of a request charges the card again, a page that was ended
+ * can still be paid, or a refund that fails gets another id.
+ */
+export const chargeMistakes = ["charge-without-key", "page-goes-on", "refund-renamed"] as const;
 export type ChargeMistake = (typeof chargeMistakes)[number];
 
 export type Charge = ChargeState & { id: string };
@@ -28,7 +32,8 @@ export type RechargeScene = Scene & {
   setups: (CardSetupState & { customerId: string })[];
   removed: Set<string>;
   charges: Charge[];
-  refunded: Map<string, { accountId: string; amount: number }>;
+  /** The refunds of each payment, oldest first. */
+  refunds: Map<string, { accountId: string; all: Refund[] }>;
   disputes: Dispute[];
   /** What the provider tells beside the events of checkouts. Only what the product asks about can get lost. */
   told: { event: ProviderEvent; isKnown: boolean; isLost: boolean }[];
@@ -58,12 +63,13 @@ function decide({ chance, isCalm }: RechargeScene): Pick<Charge, "status" | "rea
     { status: "failed", reason: "The bank declined the payment." },
     { status: "failed", reason: "The bank declined the payment." },
     { status: "action_required", reason: "The bank wants you to confirm the payment." },
+    { status: "action_required", reason: "The bank wants you to confirm the payment." },
   ]);
 }
 
 function chargeOnce(scene: RechargeScene, { reference, accountId, amount, currency, cardId }: ChargeInput): Charge {
   const known = scene.charges.find((one) => one.reference === reference);
-  if (known && scene.chargeMistake === undefined) return known;
+  if (known && scene.chargeMistake !== "charge-without-key") return known;
   const outcome = scene.removed.has(cardId) ? { status: "failed" as const, reason: "No card." } : decide(scene);
   const charge: Charge = { id: newId(scene, "charge"), reference, accountId, amount, currency, ...outcome };
   scene.charges.push(charge);
@@ -73,9 +79,16 @@ function chargeOnce(scene: RechargeScene, { reference, accountId, amount, curren
 
 const missing = (): Problem => new Problem("not_found", "There is no such thing.");
 
+/** The part of the provider with the payment pages. A planted mistake ends no page. */
+export function payingOf(scene: RechargeScene, world: World): Payments {
+  const payments = providerOf(scene, world, []);
+  if (scene.chargeMistake !== "page-goes-on") return payments;
+  return { ...payments, expireCheckout: () => world.pause("provider: expires nothing") };
+}
+
 /** The payment provider, which answers late, or not at all and has done it nevertheless. */
 export const cardsOf = (scene: RechargeScene, world: World): Payments => ({
-  ...providerOf(scene, world, []),
+  ...payingOf(scene, world),
   createCustomer: async ({ accountId }) => {
     await world.pause("provider: customer");
     return `customer-${accountId}`;

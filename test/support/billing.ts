@@ -77,10 +77,14 @@ export function addInvoice(
 
 /** Puts a credit note on a new invoice of an account, and returns its id. */
 export async function addCreditNote(account: Pick<Account, "id">): Promise<string> {
-  const invoiceId = await addInvoice(account);
-  const credit = { id: randomUUID(), invoiceId, reason: "Test" };
+  return credit(account, { invoiceId: await addInvoice(account) });
+}
+
+/** Credits an invoice of an account: an amount in minor units, or all that is left. Returns the id of the credit note. */
+export function credit({ id }: Pick<Account, "id">, given: { invoiceId: string; amount?: number }): Promise<string> {
+  const note = { id: randomUUID(), reason: "Test", ...given };
   return testTable().commit(async () => {
-    const { value, writes } = await planCreditNote(testTable(), account.id, credit, new Date());
+    const { value, writes } = await planCreditNote(testTable(), id, note, new Date());
     return { value: value.id, writes };
   });
 }

@@ -4,6 +4,7 @@ const unused = (): Promise<never> => Promise.reject(new Error("This test saves n
 
 /** The part of a payment provider that tests without saved cards never call. */
 export const noCards = {
+  expireCheckout: unused,
   createCustomer: unused,
   createCardSetup: unused,
   getCardSetup: unused,

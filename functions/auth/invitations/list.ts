@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Invitation } from "../../../shared/access/invitations/invitation.ts";
+import { Invitation, InvitationStatus } from "../../../shared/access/invitations/invitation.ts";
 import { aheadOfInvitations, listInvitations } from "../../../shared/access/invitations/manage.ts";
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { orderQuery, pageOf, pageQuery } from "../../../shared/core/page.ts";
@@ -16,7 +16,11 @@ export const route = defineRoute({
   capability: "auth.manage",
   access: "read",
   params: AccountParams,
-  query: z.strictObject({ ...pageQuery, ...orderQuery("asc") }),
+  query: z.strictObject({
+    status: InvitationStatus.optional().meta({ description: "Only invitations in this status." }),
+    ...pageQuery,
+    ...orderQuery("asc"),
+  }),
   output: pageOf(Invitation, "invitations").meta({
     id: "InvitationListResponse",
     description: "A page of invitations.",

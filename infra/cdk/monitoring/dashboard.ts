@@ -58,7 +58,7 @@ export function addDashboard(scope: Construct, sources: DashboardSources): void 
     ),
     graph("Dead letters", deadLetters(scope)),
     graph("Webhooks", [logMetrics.webhooksDue], [logMetrics.webhooksGivenUp]),
-    graph("Billing", [logMetrics.billingFailed, logMetrics.billingBehind]),
+    graph("Billing", [logMetrics.billingFailed, logMetrics.billingBehind, logMetrics.closedAccountsPaid]),
     graph("Errors in the log", [logMetrics.errors]),
     new SingleValueWidget({ title: "Ledger violations", metrics: [logMetrics.ledgerViolations], width, height }),
     routesWidget(logGroup),

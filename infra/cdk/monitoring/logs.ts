@@ -25,6 +25,7 @@ export type LogMetrics = {
   ledgerViolations: Metric;
   billingFailed: Metric;
   billingBehind: Metric;
+  closedAccountsPaid: Metric;
 };
 
 /** Matches the log lines of a worker, if the number in `member` is above 0. */
@@ -33,6 +34,8 @@ const swept = (member: string, worker = "retry_deliveries"): IFilterPattern =>
     FilterPattern.stringValue("$.worker", "=", worker),
     FilterPattern.numberValue(`$.${member}`, ">", 0),
   );
+
+const messageOf = (message: string): IFilterPattern => FilterPattern.stringValue("$.message", "=", message);
 
 /**
  * Adds metrics of events that only the log shows. CloudWatch counts the log lines, so the metrics cost the functions no
@@ -51,9 +54,10 @@ export function addLogMetrics(scope: Construct, logGroup: LogGroup, stage: strin
     errors: count("LoggedErrors", FilterPattern.stringValue("$.level", "=", "error")),
     webhooksGivenUp: count("WebhooksGivenUp", swept("failed"), "$.failed"),
     webhooksDue: count("WebhooksDue", swept("due"), "$.due"),
-    ledgerViolations: count("LedgerViolations", FilterPattern.stringValue("$.message", "=", "ledger violation")),
+    ledgerViolations: count("LedgerViolations", messageOf("ledger violation")),
     billingFailed: count("BillingFailed", swept("failed", "run_billing_day"), "$.failed"),
     billingBehind: count("BillingBehind", swept("behind", "run_billing_day"), "$.behind"),
+    closedAccountsPaid: count("ClosedAccountsPaid", messageOf("a closed account was paid")),
   };
 }
 
@@ -63,7 +67,15 @@ const longestWithoutCheck = Duration.hours(3);
 /** Adds the alarms on the log metrics, and an alarm that goes off if the ledgers are not checked. */
 export function addLogAlarms(
   scope: Construct,
-  { errors, webhooksGivenUp, webhooksDue, ledgerViolations, billingFailed, billingBehind }: LogMetrics,
+  {
+    errors,
+    webhooksGivenUp,
+    webhooksDue,
+    ledgerViolations,
+    billingFailed,
+    billingBehind,
+    closedAccountsPaid,
+  }: LogMetrics,
   checker: IFunction | undefined,
   topic?: Topic,
 ): void {
@@ -75,6 +87,7 @@ export function addLogAlarms(
   addAlarm(scope, "LedgerViolations", "The ledger of an account has errors", ledgerViolations, 1, topic);
   addAlarm(scope, "BillingFailed", "The days of an account could not be closed", billingFailed, 1, topic);
   addAlarm(scope, "BillingBehind", "Billing is behind by more than a day", billingBehind, 1, topic);
+  addAlarm(scope, "ClosedAccountsPaid", "Money arrived for a closed account", closedAccountsPaid, 1, topic);
   if (checker === undefined) return;
   const runs = checker.metricInvocations({ period: longestWithoutCheck, statistic: "Sum" });
   addAlarm(scope, "LedgersUnchecked", "The worker that checks the ledgers does not run", runs, 1, topic, {

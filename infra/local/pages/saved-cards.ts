@@ -120,6 +120,7 @@ async function saveFromForm(request: LocalRequest, settings: CardSettings): Prom
 const acts: Record<ReturnAct, string> = {
   refund: "Refund",
   "refund-half": "Refund half",
+  "fail-refund": "Let the last refund fail",
   dispute: "Dispute",
   win: "Decide for us",
   lose: "Decide for the payer",

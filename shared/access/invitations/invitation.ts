@@ -159,8 +159,8 @@ export const newInvitation = (id: string, now: Date) => ({
 /** The invitation that a link belongs to. The invitation says whether the link is still valid. */
 export const StoredToken = z.object({ account_id: z.string(), invitation_id: z.string() });
 
-const Status = z.enum(["pending", "accepted", "revoked", "expired"]);
-type Status = z.output<typeof Status>;
+export const InvitationStatus = z.enum(["pending", "accepted", "revoked", "expired"]);
+type Status = z.output<typeof InvitationStatus>;
 
 export const InvitedAccess = z
   .object({
@@ -185,7 +185,7 @@ export const Invitation = z
   .object({
     id: Id.meta({ description: "The invitation's id." }),
     email: z.string().meta({ description: "The address of the invited person." }),
-    status: Status.meta({ description: "A pending invitation can be accepted until `expires_at`." }),
+    status: InvitationStatus.meta({ description: "A pending invitation can be accepted until `expires_at`." }),
     access: z.array(InvitedAccess).meta({ description: "What the person gets." }),
     message: z.string().nullable().meta({ description: "The message to the person." }),
     mail_status: z.enum(["queued", "sent", "refused"]).meta({

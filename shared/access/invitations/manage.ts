@@ -9,10 +9,10 @@ import { type OrderedPage, spanOf } from "../../core/page.ts";
 import { capabilitiesGiven, requireEffect, type Grantable } from "../../grants/assignments.ts";
 import type { Context, Expected } from "../../http/route.ts";
 import { planMail, aheadOfMails } from "../../mail/forwarding/request.ts";
-import { aheadOfList, aheadOfRows, appendRows, readList, readRows } from "../../table/ranked-list.ts";
+import { aheadOfList, aheadOfRows, appendRows, rangeOfRows, readList, readRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
-import type { Write } from "../../table/writes.ts";
+import type { Item, Write } from "../../table/writes.ts";
 import { permissionOf } from "../authorizations.ts";
 import { requireToHold } from "../escalation.ts";
 import { readRoles } from "../roles.ts";
@@ -129,18 +129,31 @@ export async function createInvitation(accountId: string, body: NewInvitation, c
   });
 }
 
-/** The items that `listInvitations` reads. */
-export const aheadOfInvitations = (accountId: string, page: OrderedPage): Ahead =>
-  aheadOfRows(invitationsOf(accountId), spanOf(page));
+type InvitationPage = OrderedPage & { status?: Invitation["status"] | undefined };
 
-/** A page of the invitations of an account, in the order of the page. */
+/** The items that `listInvitations` reads. With a status it reads all invitations, because a status ends with time. */
+export const aheadOfInvitations = (accountId: string, { status, ...page }: InvitationPage): Ahead =>
+  status === undefined
+    ? aheadOfRows(invitationsOf(accountId), spanOf(page))
+    : { keys: [], ranges: [rangeOfRows(invitationsOf(accountId))] };
+
+/** A page of the invitations of an account, in the order of the page; of those in a status, if the page names one. */
 export async function listInvitations(
   accountId: string,
-  page: OrderedPage,
+  { status, ...page }: InvitationPage,
   { table, now }: Pick<Context, "table" | "now">,
 ): Promise<{ items: Invitation[]; total: number }> {
-  const { rows, total } = await readRows(table, invitationsOf(accountId), spanOf(page));
-  return { items: rows.map((row) => invitationView(StoredInvitation.parse(row), now())), total };
+  const list = invitationsOf(accountId);
+  const view = (row: Item): Invitation => invitationView(StoredInvitation.parse(row), now());
+  if (status === undefined) {
+    const { rows, total } = await readRows(table, list, spanOf(page));
+    return { items: rows.map(view), total };
+  }
+  const { partition, from, to } = rangeOfRows(list);
+  const matching = (await table.between(partition, from, to)).map(view).filter((one) => one.status === status);
+  const { skip, take } = spanOf(page);
+  const ordered = page.order === "desc" ? matching.toReversed() : matching;
+  return { items: ordered.slice(skip, skip + take), total: matching.length };
 }
 
 export const invitationUsed = (detail: string): Problem => new Problem("invitation_used", detail);

@@ -69,11 +69,14 @@ export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly
   return { lines: lines.map(({ vat_row: _, ...line }) => line), prepaid, total };
 }
 
-/** The VAT in the currency of the seller's country, as an invoice stores it; nothing if prices are in that currency. */
-export function nationalVat(vat: readonly VatRow[] = []): {
-  national_vat?: { currency: string; rate: string; amount: number };
-} {
-  const national = vatSettings()?.national_currency;
+type NationalVat = { currency: string; rate: string; amount: number };
+
+/**
+ * The VAT in the currency of the seller's country, as an invoice stores it; nothing if prices are in that currency. A credit
+ * note has the rate of its invoice, `corrected`.
+ */
+export function nationalVat(vat: readonly VatRow[] = [], corrected?: NationalVat): { national_vat?: NationalVat } {
+  const national = corrected ? { code: corrected.currency, rate: corrected.rate } : vatSettings()?.national_currency;
   const amount = vat.reduce((sum, row) => sum + row.amount, 0);
   if (national === undefined || amount === 0) return {};
   const { code, rate } = national;

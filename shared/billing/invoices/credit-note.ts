@@ -6,7 +6,7 @@ import type { ChangePlan } from "../../changes/recorder.ts";
 import { Id, idWithOrdinal, ordinalOf } from "../../core/ids.ts";
 import { divideHalfUp, money, MoneyText, Currency, currency } from "../../core/money.ts";
 import { Day, dayOf, plusDays, Timestamp } from "../../core/time.ts";
-import { appendRows, readList, rowKey, type List } from "../../table/ranked-list.ts";
+import { appendRows, rangeOfRows, readList, rowKey, type List } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { noVat } from "../../wallet/vat.ts";
@@ -15,7 +15,16 @@ import { Line, LineView } from "../charges.ts";
 import { payOpen } from "../settle.ts";
 import { nationalVat, VatRow, VatView } from "./amounts.ts";
 import { newDownloadKey } from "./download-key.ts";
-import { customerOf, documentLine, documentVat, invoiceKey, newSeries, notesOf, StoredInvoice } from "./invoice.ts";
+import {
+  customerOf,
+  documentLine,
+  documentVat,
+  invoiceKey,
+  newSeries,
+  notesOf,
+  StoredInvoice,
+  type CreditedBy,
+} from "./invoice.ts";
 import { Party, PartyView, presentSeller } from "./parties.ts";
 import type { InvoiceDocument } from "./pdf.ts";
 
@@ -136,13 +145,20 @@ const creditedBy = (invoice: StoredInvoice, { amount, lines }: Credit): VatRow[]
   lines ? rowsOfLines(invoice, lines) : creditedRows(leftOf(invoice), amount ?? grossOf(leftOf(invoice)));
 
 /** The invoice after a credit. */
-function withCredit(invoice: StoredInvoice, rows: readonly VatRow[], lines: readonly number[] = []): StoredInvoice {
+function withCredit(
+  invoice: StoredInvoice,
+  rows: readonly VatRow[],
+  lines: readonly number[] = [],
+  { id, number, date, amount: sum }: StoredCreditNote,
+): StoredInvoice {
   const before = invoice.credited ?? { lines: [], vat: [] };
   const vat = rows.map(({ net, amount }, index) => {
     const earlier = before.vat[index] ?? { net: 0, amount: 0 };
     return { net: earlier.net + net, amount: earlier.amount + amount };
   });
-  return { ...invoice, credited: { lines: [...before.lines, ...lines], vat } };
+  const earlier = invoice.credited === undefined ? [] : invoice.credited.notes;
+  const notes = earlier && { notes: [...earlier, { id, number, date, amount: sum }] };
+  return { ...invoice, credited: { lines: [...before.lines, ...lines], vat, ...notes } };
 }
 
 function newCreditNote(
@@ -180,7 +196,7 @@ function newCreditNote(
     amount: money(total),
     currency,
     lines: hasVat ? noteLines : noteLines.map(({ vat_row: _, ...line }) => line),
-    ...(hasVat ? { vat: kept, ...nationalVat(kept) } : {}),
+    ...(hasVat ? { vat: kept, ...nationalVat(kept, invoice.national_vat) } : {}),
     total,
     seller: invoice.seller ?? presentSeller(),
     ...(invoice.buyer ? { buyer: invoice.buyer } : {}),
@@ -212,15 +228,17 @@ export async function planCreditNote(
   const stored = await table.get(key, StoredInvoice);
   if (stored?.id !== invoiceId) throw new Error("The account has no such invoice.");
   const rows = creditedBy(stored, credit);
-  const invoice = withCredit(stored, rows, credit.lines);
-  let note: StoredCreditNote | undefined;
+  let made: { note: StoredCreditNote; invoice: StoredInvoice } | undefined;
   const { book, writes, changes } = await planBilling(table, accountId, now, (opened) => {
-    note = newCreditNote(opened, stored, credit, rows, reason);
+    const note = newCreditNote(opened, stored, credit, rows, reason);
+    const invoice = withCredit(stored, rows, credit.lines, note);
+    made = { note, invoice };
     addCredit(opened, note);
     opened.open = opened.open.map((one) => (one.id === invoice.id ? { ...invoice, version: one.version } : one));
     payOpen(opened);
   });
-  if (!note) throw new Error("nothing was planned");
+  if (!made) throw new Error("nothing was planned");
+  const { note, invoice } = made;
   const isWritten = book.paid.some((one) => one.id === invoice.id);
   const { version } = stored;
   const invoiceWrite: Write = { put: { ...key, ...invoice, version: version + 1 }, if: { version } };
@@ -255,6 +273,22 @@ function addCredit(book: AccountBilling, { number, invoice_number, total, vat = 
   const sides = { debit: "vat", credit: "revenue", code: "vat" };
   book.postings.push({ kind: "transfer", id: `vat/${number}`, amount: tax, ...sides });
 }
+
+/**
+ * The credit notes of an invoice, oldest first. Reads the list of the account's credit notes if an earlier version made the
+ * first of them.
+ */
+export async function creditNotesOfInvoice(table: Reader, invoice: StoredInvoice): Promise<CreditedBy[]> {
+  if (invoice.credited === undefined) return [];
+  if (invoice.credited.notes) return invoice.credited.notes;
+  const { partition, from, to } = rangeOfRows(creditNotesOf(invoice.account_id));
+  const all = (await table.between(partition, from, to)).map((row) => StoredCreditNote.parse(row));
+  return all.filter(({ invoice_id }) => invoice_id === invoice.id);
+}
+
+/** What credit notes have credited of an invoice, with VAT, in minor units. */
+export const creditedOf = ({ credited }: StoredInvoice): number =>
+  (credited?.vat ?? []).reduce((sum, { net, amount }) => sum + net + amount, 0);
 
 /** The document of a credit note. */
 export const creditNoteDocument = (note: StoredCreditNote): InvoiceDocument => ({

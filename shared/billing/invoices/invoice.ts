@@ -8,7 +8,7 @@ import { Day, Timestamp, plusDays } from "../../core/time.ts";
 import { type List, rowKey } from "../../table/ranked-list.ts";
 import type { Key } from "../../table/writes.ts";
 import { seller } from "../../wallet/catalogue.ts";
-import { percentText, vatNote } from "../../wallet/vat.ts";
+import { countryName, percentText, vatNote } from "../../wallet/vat.ts";
 import { Line, LineView } from "../charges.ts";
 import { VatRow, VatView } from "./amounts.ts";
 import { Party, PartyView } from "./parties.ts";
@@ -45,11 +45,22 @@ export const Invoice = InvoiceBase.extend({
   }),
 }).meta({ id: "Invoice", description: "The charges of an account for a month or a part of a month." });
 
+const CreditedBy = z.object({
+  id: Id.meta({ description: "The credit note's id." }),
+  number: z.string().meta({ description: "The credit note's number." }),
+  date: Timestamp.meta({ description: "When the credit note was made." }),
+  amount: MoneyText.meta({ description: "What it credits, with VAT." }),
+});
+export type CreditedBy = z.output<typeof CreditedBy>;
+
 export const InvoiceDetail = Invoice.extend({
   lines: z.array(LineView).meta({ description: "What is charged: the usage of the period, and purchases." }),
   vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
   paid_before: MoneyText.meta({ description: "The part of `amount` that the wallet had paid for purchases before." }),
   amount_due: MoneyText.meta({ description: "The rest, which the invoice charges." }),
+  credit_notes: z.array(CreditedBy).meta({ description: "The credit notes that correct the invoice, oldest first." }),
+  credited_amount: MoneyText.meta({ description: "What they credit together. The wallet got it back." }),
+  remaining_amount: MoneyText.meta({ description: "What remains of `amount` without it." }),
   seller: PartyView.meta({ description: "Who issued the invoice." }),
   buyer: PartyView.meta({ description: "Who the invoice is addressed to, as it was when the invoice was made." }),
   notes: z.array(z.string()).meta({ description: "What tax law wants the invoice to say, such as a reverse charge." }),
@@ -74,7 +85,14 @@ export const StoredInvoice = InvoiceBase.extend({
   /** The VAT in the currency of the seller's country, if that is another. */
   national_vat: z.object({ currency: Currency, rate: z.string(), amount: z.int() }).optional(),
   /** What credit notes have credited: lines by their numbers from 1 on, and amounts by the rows of `vat`. */
-  credited: z.object({ lines: z.array(z.int()), vat: z.array(z.object({ net: z.int(), amount: z.int() })) }).optional(),
+  credited: z
+    .object({
+      lines: z.array(z.int()),
+      vat: z.array(z.object({ net: z.int(), amount: z.int() })),
+      /** The credit notes. Absent where an earlier version made the first one: the list of credit notes has them. */
+      notes: z.array(CreditedBy).optional(),
+    })
+    .optional(),
   paid_at: z.string().optional(),
   /** The seller when the invoice was made. Absent on the oldest invoices, which show the present seller. */
   seller: Party.optional(),
@@ -155,13 +173,19 @@ export function documentLine(
 
 /** The sums by rate as a document shows them. */
 export const documentVat = (vat: readonly VatRow[] = []): InvoiceDocument["vat"] =>
-  vat.map(({ treatment, country, rate, net, amount }) => ({
-    label:
-      treatment === "none"
-        ? `Without VAT, on ${money(net)}`
-        : `VAT ${percentText(rate)}${country === null ? "" : `, ${country}`}, on ${money(net)}`,
-    amount,
-  }));
+  vat.map((row) => ({ label: `${vatLabel(row)}, on ${money(row.net)}`, amount: row.amount }));
+
+/** The VAT of a row, and why there is none. */
+function vatLabel({ treatment, country, rate }: VatRow): string {
+  if (treatment === "none") return "Without VAT";
+  const reasons: Partial<Record<VatRow["treatment"], string>> = {
+    reverse_charge: "reverse charge",
+    outside_eu: "outside the EU",
+  };
+  return [`VAT ${percentText(rate)}`, country === null ? "" : countryName(country), reasons[treatment] ?? ""]
+    .filter((part) => part !== "")
+    .join(", ");
+}
 
 /** The sentences that tax law wants below the sums. */
 export function notesOf({

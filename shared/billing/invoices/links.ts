@@ -12,8 +12,10 @@ import { seller } from "../../wallet/catalogue.ts";
 import { lineView } from "../charges.ts";
 import { vatView } from "./amounts.ts";
 import {
+  creditedOf,
   creditNoteKey,
   creditNotesOf,
+  creditNotesOfInvoice,
   StoredCreditNote,
   type CreditNote,
   type CreditNoteDetail,
@@ -114,6 +116,9 @@ export async function getInvoice(
     vat: (invoice.vat ?? []).map(vatView),
     paid_before: money(invoice.prepaid ?? 0),
     amount_due: money(dueOf(invoice)),
+    credit_notes: await creditNotesOfInvoice(reader, invoice),
+    credited_amount: money(creditedOf(invoice)),
+    remaining_amount: money(invoice.total - creditedOf(invoice)),
     seller: partyView(invoice.seller ?? seller),
     buyer: partyView(customerOf(invoice)),
     notes: notesOf(invoice),

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { seller } from "../../wallet/catalogue.ts";
 import type { StoredProfile } from "../../wallet/profile.ts";
-import { vatSettings } from "../../wallet/vat.ts";
+import { countryName, vatSettings } from "../../wallet/vat.ts";
 
 /** The seller or the buyer on an invoice: the name, the lines below it, and the VAT id. */
 export const Party = z.object({ name: z.string(), lines: z.array(z.string()), vat_id: z.string().optional() });
@@ -36,7 +36,8 @@ export const buyerOf = ({ name, address_lines, postcode, city, country, vat_id }
   name: name ?? "",
   lines: [
     ...address_lines,
-    ...[[postcode, city].filter((part) => part !== null).join(" "), country ?? ""].filter((text) => text !== ""),
+    ...[[postcode, city].filter((part) => part !== null).join(" ")].filter((text) => text !== ""),
+    ...(country === null ? [] : [countryName(country)]),
   ],
   ...(vat_id === null ? {} : { vat_id }),
 });

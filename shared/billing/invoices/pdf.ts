@@ -52,7 +52,7 @@ type Style = {
 
 /** Returns the height of a text, and sets its font. */
 function measure({ document, legible }: InvoicePage, text: string, width: number, style: Style): number {
-  const { size = 9.5, font = "regular", mostLines = 12 } = style;
+  const { size = 9.5, font = "regular", mostLines = 16 } = style;
   document.font(font).fontSize(size);
   const lineHeight = document.currentLineHeight(true);
   return (
@@ -134,8 +134,8 @@ function columnsOf({ vat }: InvoiceDocument): Column[] {
   const hasVat = vat.length > 0;
   const shift = hasVat ? 0 : 34;
   return [
-    { title: "Description", x: left + 8, width: 193 + shift, align: "left" },
-    { title: "Quantity", x: 265 + shift, width: 74, align: "right" },
+    { title: "Description", x: left + 8, width: 163 + shift, align: "left" },
+    { title: "Quantity", x: 235 + shift, width: 104, align: "right" },
     { title: "Unit price", x: 347 + shift, width: 58, align: "right" },
     ...(hasVat ? [{ title: "VAT", x: 411, width: 40, align: "right" } as const] : []),
     { title: "Amount", x: 457, width: right - 8 - 457, align: "right" },

@@ -45,6 +45,8 @@ export const StoredSettings = z.object({
   retry_at: Timestamp.optional(),
   /** The recharges that began on the day (UTC) of the last one, however they ended. */
   attempts: z.object({ day: z.string(), count: z.int() }).optional(),
+  /** The month in which the customer was last told that its recharges have reached their limit: its first day. */
+  limit_told: z.string().optional(),
   version: z.int(),
 });
 export type StoredSettings = z.output<typeof StoredSettings>;
@@ -90,6 +92,12 @@ export function waitsUntil(settings: StoredSettings, now: Date): string | undefi
 /** The write that replaces settings, which must still have the version that was read. */
 export const settingsWrite = (accountId: string, { version, ...settings }: StoredSettings): Write => ({
   put: { ...settingsKey(accountId), ...settings, version: version + 1 },
+  if: version === 0 ? "absent" : { version },
+});
+
+/** The write that makes a transaction fail if the settings change meanwhile. */
+export const unchangedSettings = (accountId: string, { version }: StoredSettings): Write => ({
+  check: settingsKey(accountId),
   if: version === 0 ? "absent" : { version },
 });
 

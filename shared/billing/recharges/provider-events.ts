@@ -4,7 +4,7 @@ import { dayMs, dayOf, hourMs, later, minuteMs } from "../../core/time.ts";
 import type { CardRemovedEvent, CardSetupState, ProviderEvent } from "../../providers/payments/payments.ts";
 import { dueTasks, sweepTasks, type SweepResult } from "../../table/due.ts";
 import { handlePayment } from "../payments.ts";
-import { cardRemoved, planSwitchOff, readSettings, settingsWrite } from "./auto-recharge.ts";
+import { cardRemoved, planSwitchOff, readSettings, settingsWrite, unchangedSettings } from "./auto-recharge.ts";
 import {
   askedWrite,
   planRemoval,
@@ -17,6 +17,7 @@ import {
 import {
   advanceRecharge,
   forgetTask,
+  isCharging,
   isOver,
   postponeRecharge,
   settleRecharge,
@@ -56,7 +57,7 @@ const committer = (accountId: string, requestId: string, { table, now }: Pick<Re
 
 /**
  * Stores the card that was saved on a page. The attempts that failed with an earlier card are forgotten, and that card is
- * removed at the provider.
+ * removed at the provider. While a recharge charges it, the end of that recharge removes it.
  */
 async function settleCardSetup(state: CardSetupState, context: RechargeContext): Promise<string> {
   const { table, now, log, payments } = context;
@@ -70,14 +71,18 @@ async function settleCardSetup(state: CardSetupState, context: RechargeContext):
     const isSaved = planned.changes.length > 0;
     const settings = await readSettings(table, accountId, dayOf(now()));
     const { retry_at, ...rest } = settings;
-    const isRetried = isSaved && settings.failures > 0;
+    const settingsGuard =
+      settings.failures > 0
+        ? settingsWrite(accountId, { ...rest, failures: 0 })
+        : unchangedSettings(accountId, settings);
     return {
       ...planned,
       value: { isSaved, replaced: planned.value },
-      writes: [...planned.writes, ...(isRetried ? [settingsWrite(accountId, { ...rest, failures: 0 })] : [])],
+      writes: [...planned.writes, ...(isSaved ? [settingsGuard] : [])],
     };
   });
-  if (replaced !== undefined) {
+  // No recharge can begin with the replaced card any more.
+  if (replaced !== undefined && !(await isCharging(table, accountId, replaced, now()))) {
     await payments.removeCard(replaced).catch((error: unknown) => {
       log.info("a replaced card is still with the provider", { account_id: accountId, reason: String(error) });
     });

@@ -1,8 +1,9 @@
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import type { Change } from "../../changes/kind.ts";
 import { recorder, type ChangePlan, type Commit } from "../../changes/recorder.ts";
 import { timeOrderedId } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
-import { currency } from "../../core/money.ts";
+import { currency, money } from "../../core/money.ts";
 import { dayMs, dayOf, hourMs, later, minuteMs, monthOf } from "../../core/time.ts";
 import { MovementConflict } from "../../ledger/movement.ts";
 import type { ChargeState } from "../../providers/payments/payments.ts";
@@ -11,9 +12,9 @@ import type { Reader, Table } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { rechargeRetryDays, topupLimit } from "../../wallet/catalogue.ts";
 import { openTopup, type Checkouts } from "../../wallet/topup.ts";
-import { planWallet, unchangedWallet } from "../../wallet/wallet.ts";
+import { planWallet, unchangedWallet, type Posting } from "../../wallet/wallet.ts";
 import { openAccountBilling, totalDue, type AccountBilling } from "../book.ts";
-import { payOwed } from "../payments.ts";
+import { payOwed, reportClosed } from "../payments.ts";
 import { leftOf } from "./alerts.ts";
 import {
   readSettings,
@@ -84,10 +85,11 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
     const writes = [settingsWrite(accountId, { ...rest, failures: 0 }), unchanged];
     return { value: undefined, writes, changes: [], housekeeping: true };
   }
-  const { count, charged, max_per_month, monthly_cap } = settings;
-  const isAllowed = count < max_per_month && charged + amount <= monthly_cap && waitsUntil(settings, now) === undefined;
   const method = await readMethod(table, accountId);
-  if (!isAllowed || !isOurs(book) || !method?.card) return nothing;
+  if (!isOurs(book) || !method?.card || waitsUntil(settings, now) !== undefined) return nothing;
+  const limit = limitReached(settings, amount);
+  if (limit !== undefined) return planLimitNotice(accountId, settings, amount, limit);
+  const { count, charged } = settings;
   const id = timeOrderedId(now);
   const at = now.toISOString();
   const recharge: StoredRecharge = {
@@ -116,6 +118,30 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
     ],
     changes: [],
     housekeeping: true,
+  };
+}
+
+/** For people: which limit of the month forbids a recharge; undefined if none does. */
+function limitReached(settings: StoredSettings, amount: number): string | undefined {
+  const { count, charged, max_per_month, monthly_cap } = settings;
+  if (count >= max_per_month) return `You allow ${max_per_month} recharges a month, and that many were made.`;
+  if (charged + amount <= monthly_cap) return undefined;
+  return `A recharge of ${money(amount)} ${currency} would pass your monthly cap of ${money(monthly_cap)} ${currency}: the recharges of this month have taken ${money(charged)} ${currency}.`;
+}
+
+/** Plans to tell the customer, once a month, that the wallet needs a recharge which the limits of the month forbid. */
+function planLimitNotice(
+  accountId: string,
+  settings: StoredSettings,
+  amount: number,
+  reason: string,
+): ChangePlan<string | undefined> {
+  if (settings.limit_told === settings.month) return { value: undefined, writes: [], changes: [] };
+  const told = { id: settings.last ?? accountId, amount, status: "limit_reached" as const, reason };
+  return {
+    value: undefined,
+    writes: [settingsWrite(accountId, { ...settings, limit_told: settings.month })],
+    changes: [rechargeChange("limit_reached", told)],
   };
 }
 
@@ -155,7 +181,8 @@ const giveUp = (accountId: string, id: string, context: WatchContext): Promise<b
 export async function advanceRecharge(accountId: string, id: string, context: RechargeContext): Promise<void> {
   const { table, payments } = context;
   const recharge = await readRecharge(table, accountId, id);
-  if (!recharge || isOver(recharge) || (await giveUp(accountId, id, context))) return;
+  if (!recharge || isOver(recharge)) return;
+  if (await giveUp(accountId, id, context)) return removeReplaced(accountId, recharge, context);
   const state =
     recharge.charge_id === undefined
       ? await payments.charge({
@@ -184,49 +211,82 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
   // The charge is cancelled, and the customer pays the same amount on a page, with the bank's confirmation.
   const requestId = `recharge/${reference}`;
   const isFirst = recharge !== undefined && !isOver(recharge);
-  const page =
-    status === "action_required" && isFirst
-      ? await openTopup(accountId, recharge.amount, { now, requestId }, context, { description: "Automatic top-up" })
-      : undefined;
+  const needsPage = status === "action_required" && isFirst && !(await isReplaced(table, accountId, recharge));
+  const purpose = { description: "Automatic top-up", rechargeId: reference };
+  const page = needsPage
+    ? await openTopup(accountId, recharge.amount, { now, requestId }, context, purpose)
+    : undefined;
   const settle = committer(
     accountId,
     requestId,
     context,
   )(async () => {
     const planned = await planSettlement(table, state, page?.session.hosted_page.url, now());
-    const isOpened = page !== undefined && planned.value;
+    const isOpened = page !== undefined && planned.value === "ended";
     return {
       ...planned,
-      value: undefined,
       writes: [...planned.writes, ...(isOpened ? page.writes : [])],
       changes: [...planned.changes, ...(isOpened ? page.changes : [])],
     };
   });
-  await settle.catch((error: unknown) => {
+  const outcome = await settle.catch((error: unknown) => {
     if (!(error instanceof MovementConflict)) throw error;
     log.error("a charge was reported with two amounts", { account_id: accountId, charge_id: state.id });
   });
+  if (outcome === "credited") await reportClosed(accountId, state.amount, context);
+  if (isFirst && status !== "processing") await removeReplaced(accountId, recharge, context);
   // If the process dies here, the watch of the new transaction finds the open invoices and lets them be paid.
   if (status === "succeeded") await payOwed(accountId, requestId, context);
 }
 
-/** Plans the end of a recharge, or that it goes on. The value tells whether the recharge ends without success now. */
+/** Whether another card was saved since a recharge began. */
+async function isReplaced(table: Reader, accountId: string, { card_id }: StoredRecharge): Promise<boolean> {
+  const card = (await readMethod(table, accountId))?.card;
+  return card !== undefined && card !== null && card.id !== card_id;
+}
+
+/** Removes the card of a recharge that is over at the provider, if another card was saved meanwhile. */
+async function removeReplaced(accountId: string, recharge: StoredRecharge, context: RechargeContext): Promise<void> {
+  const { table, payments, log } = context;
+  if (!(await isReplaced(table, accountId, recharge))) return;
+  await payments.removeCard(recharge.card_id).catch((error: unknown) => {
+    log.info("a replaced card is still with the provider", { account_id: accountId, reason: String(error) });
+  });
+}
+
+/** Whether a recharge that runs charges a card, so that the provider still has to keep it. */
+export async function isCharging(table: Reader, accountId: string, cardId: string, now: Date): Promise<boolean> {
+  const { current } = await readSettings(table, accountId, dayOf(now));
+  const recharge = current === undefined ? undefined : await readRecharge(table, accountId, current);
+  return recharge !== undefined && !isOver(recharge) && recharge.card_id === cardId;
+}
+
+/** What became of a recharge: it takes no money and that is told, its money is in the wallet now, or neither. */
+type Settled = "ended" | "credited" | undefined;
+
+/** Plans the end of a recharge, or that it goes on. */
 async function planSettlement(
   table: Reader,
   state: ChargeState,
   action_url: string | undefined,
   now: Date,
-): Promise<ChangePlan<boolean>> {
+): Promise<ChangePlan<Settled>> {
   const { accountId, reference, status } = state;
   const recharge = await readRecharge(table, accountId, reference);
   const settings = await readSettings(table, accountId, dayOf(now));
   if (status === "succeeded") return planSuccess(table, state, recharge, settings, now);
-  if (!recharge || isOver(recharge)) return { value: false, writes: [], changes: [] };
+  if (!recharge || isOver(recharge)) return { value: undefined, writes: [], changes: [] };
   const charge_id = state.id ?? recharge.charge_id;
   const known = charge_id === undefined ? {} : { charge_id };
   if (status === "processing") {
     const after: StoredRecharge = { ...recharge, ...known, status, due_at: nextAsk(recharge, now) };
-    return { value: false, writes: rechargeWrites(accountId, recharge, after), changes: [], housekeeping: true };
+    return { value: undefined, writes: rechargeWrites(accountId, recharge, after), changes: [], housekeeping: true };
+  }
+  const method = await readMethod(table, accountId);
+  const unchanged = method ? [unchangedMethod(accountId, method)] : [];
+  if (method?.card && method.card.id !== recharge.card_id) {
+    const plan = planWithNewCard(accountId, { ...recharge, ...known }, settings, now);
+    return { ...plan, writes: [...plan.writes, ...unchanged] };
   }
   const after: StoredRecharge = {
     ...recharge,
@@ -238,24 +298,63 @@ async function planSettlement(
     settled_at: now.toISOString(),
   };
   const next = afterFailure(settings, recharge, now);
-  const retry =
-    next.enabled && next.retry_at !== undefined
-      ? [dueWrite(rechargeQueue, [accountId, `retry/${recharge.id}`], next.retry_at)]
-      : [];
-  const isSwitchedOff = settings.enabled && !next.enabled;
-  const reason = `The last ${rechargeRetryDays.length + 1} recharges failed: ${after.reason ?? ""}`;
   return {
-    value: true,
-    writes: [...rechargeWrites(accountId, recharge, after), settingsWrite(accountId, next), ...retry],
-    changes: [
-      rechargeChange(status, after),
-      ...(isSwitchedOff
-        ? [
-            settingsChange(accountId, settings, next),
-            rechargeChange("disabled", { id: recharge.id, amount: recharge.amount, status: "disabled", reason }),
-          ]
-        : []),
+    value: "ended",
+    writes: [
+      ...rechargeWrites(accountId, recharge, after),
+      settingsWrite(accountId, next),
+      ...retry(accountId, recharge, next),
+      ...unchanged,
     ],
+    changes: [rechargeChange(status, after), ...switchOffChanges(accountId, after, settings, next)],
+  };
+}
+
+/** The changes if the settings are switched off by a recharge that failed. */
+function switchOffChanges(
+  accountId: string,
+  { id, amount, reason: last = "" }: StoredRecharge,
+  before: StoredSettings,
+  after: StoredSettings,
+): Change[] {
+  if (!before.enabled || after.enabled) return [];
+  const reason = `The last ${rechargeRetryDays.length + 1} recharges failed: ${last}`;
+  return [
+    settingsChange(accountId, before, after),
+    rechargeChange("disabled", { id, amount, status: "disabled", reason }),
+  ];
+}
+
+/** The task that looks at the wallet again after a failed recharge. */
+const retry = (accountId: string, { id }: StoredRecharge, { enabled, retry_at }: StoredSettings): Write[] =>
+  enabled && retry_at !== undefined ? [dueWrite(rechargeQueue, [accountId, `retry/${id}`], retry_at)] : [];
+
+/**
+ * Plans the end of a recharge whose card did not pay after another card was saved. That is no failure for the customer:
+ * the new card is charged at once.
+ */
+function planWithNewCard(
+  accountId: string,
+  recharge: StoredRecharge,
+  settings: StoredSettings,
+  now: Date,
+): ChangePlan<Settled> {
+  const after: StoredRecharge = {
+    ...recharge,
+    status: "failed",
+    reason: "Another card was saved meanwhile. It is charged instead.",
+    due_at: null,
+    settled_at: now.toISOString(),
+  };
+  return {
+    value: undefined,
+    writes: [
+      ...rechargeWrites(accountId, recharge, after),
+      settingsWrite(accountId, withoutRecharge(settings, recharge)),
+      dueWrite(rechargeQueue, [accountId, `retry/${recharge.id}`], now.toISOString()),
+    ],
+    changes: [],
+    housekeeping: true,
   };
 }
 
@@ -295,31 +394,27 @@ function afterFailure(settings: StoredSettings, recharge: StoredRecharge, now: D
   };
 }
 
+const creditOf = (reference: string, amount: number): Posting => ({
+  kind: "transfer",
+  id: `recharge/${reference}`,
+  debit: "payments",
+  credit: "wallet",
+  amount,
+  code: "topup",
+  type: "topup",
+  description: "Automatic top-up",
+});
+
 async function planSuccess(
   table: Reader,
   { id: charge_id, accountId, reference, amount }: ChargeState,
   recharge: StoredRecharge | undefined,
   settings: StoredSettings,
   now: Date,
-): Promise<ChangePlan<boolean>> {
-  const wallet = await planWallet(
-    table,
-    accountId,
-    [
-      {
-        kind: "transfer",
-        id: `recharge/${reference}`,
-        debit: "payments",
-        credit: "wallet",
-        amount,
-        code: "topup",
-        type: "topup",
-        description: "Automatic top-up",
-      },
-    ],
-    now,
-  );
-  const credited = { value: false, writes: wallet.writes, changes: wallet.changes };
+): Promise<ChangePlan<Settled>> {
+  const wallet = await planWallet(table, accountId, [creditOf(reference, amount)], now);
+  const value = wallet.done[0]?.existed ? undefined : ("credited" as const);
+  const credited = { value, writes: wallet.writes, changes: wallet.changes };
   // The money was taken, so it is credited even if the recharge is not known.
   if (!recharge || recharge.status === "succeeded") return credited;
   const { reason, action_url, ...rest } = recharge;
@@ -340,7 +435,7 @@ async function planSuccess(
     failures: 0,
   };
   return {
-    value: false,
+    value,
     writes: [...wallet.writes, ...rechargeWrites(accountId, recharge, after), settingsWrite(accountId, next)],
     changes: [...wallet.changes, rechargeChange("succeeded", after)],
   };

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { change, defineKind, type Change } from "../../changes/kind.ts";
 import { recorder, type ChangePlan } from "../../changes/recorder.ts";
 import { Currency, currency, money, MoneyText } from "../../core/money.ts";
-import type { DisputeEvent, RefundEvent } from "../../providers/payments/payments.ts";
+import type { DisputeEvent, Refund, RefundEvent } from "../../providers/payments/payments.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { planBilling, type AccountBilling } from "../book.ts";
 import { giveBack, takeBack } from "../owed.ts";
@@ -24,7 +24,17 @@ const refundedKey = (accountId: string, paymentId: string): Key => ({
 });
 const disputeKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: `DISPUTE#${id}` });
 
-const StoredRefund = z.object({ payment_id: z.string(), refunded: z.int().min(0), version: z.int() });
+const StoredRefunds = z.object({
+  payment_id: z.string(),
+  /** What was taken out of the wallet for refunds of the payment, in minor units. A refund that failed stays in the sum. */
+  refunded: z.int().min(0),
+  /** The ids of the refunds in this sum. Absent in rows of earlier versions: these are the oldest refunds up to the sum. */
+  taken: z.array(z.string()).optional(),
+  /** The ids of the refunds that failed. Those that were taken before are in the wallet again. */
+  failed: z.array(z.string()).default([]),
+  version: z.int(),
+});
+type StoredRefunds = z.output<typeof StoredRefunds>;
 
 const StoredDispute = z.object({
   id: z.string(),
@@ -39,14 +49,14 @@ type StoredDispute = z.output<typeof StoredDispute>;
 
 const common = {
   id: z.string().meta({ description: "The payment provider's id." }),
-  amount: MoneyText.meta({ description: "The amount that is taken back." }),
+  amount: MoneyText.meta({ description: "The amount that is taken back, or that comes back." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   owed: MoneyText.meta({ description: "What the account owes now, because the wallet did not have the amount." }),
 };
 
 export const refundKind = defineKind({
   name: "billing.refund",
-  verbs: ["created"],
+  verbs: ["created", "failed"],
   view: z.object(common),
   seenWith: "billing.view",
 });
@@ -69,7 +79,7 @@ type Outcome = "handled" | "known" | "ignored";
 type Booking = {
   update: (book: AccountBilling) => void;
   write: Write;
-  change: (owed: string) => Change;
+  changes: (owed: string) => Change[];
 };
 
 /** Books an event about money that the provider takes back or returns. A repeat changes nothing. */
@@ -93,37 +103,76 @@ async function bookEvent(
     return {
       value: "handled",
       writes: [...writes, booking.write],
-      changes: [...changes, booking.change(money(book.state.owed))],
+      changes: [...changes, ...booking.changes(money(book.state.owed))],
+      housekeeping: true,
     };
   });
   if (outcome === "handled") await payOwed(accountId, id, { table, now, log });
   return outcome;
 }
 
+/** The refunds of a payment that a stored row has taken out of the wallet. */
+function takenOf(before: StoredRefunds | undefined, refunds: readonly Refund[]): string[] {
+  if (before?.taken) return before.taken;
+  let left = before?.refunded ?? 0;
+  return refunds.flatMap(({ id, amount }) => {
+    left -= amount;
+    return left >= 0 ? [id] : [];
+  });
+}
+
+/** What a report changes: the refunds to take out of the wallet, to put back, and all that are known to have failed. */
+function newsOf(before: StoredRefunds | undefined, refunds: readonly Refund[]) {
+  const taken = takenOf(before, refunds);
+  const failed = before?.failed ?? [];
+  const fresh = refunds.filter(({ id }) => !failed.includes(id));
+  const failing = fresh.filter(({ isFailed }) => isFailed);
+  return {
+    taken,
+    failed,
+    failing,
+    toTake: fresh.filter(({ id, isFailed }) => !isFailed && !taken.includes(id)),
+    toGiveBack: failing.filter(({ id }) => taken.includes(id)),
+  };
+}
+
 /**
- * Takes out of the wallet what the provider refunded of a payment. The event says the sum of all refunds so far, so an
- * event that is late or repeated takes nothing more.
+ * Takes out of the wallet what the provider refunded of a payment, and puts back a refund that failed at the bank. A refund
+ * is taken once, and put back once. One that is known to have failed is never taken, so events may come in any order.
  */
 export function handleRefund(event: RefundEvent, context: ReturnContext): Promise<Outcome> {
-  const { accountId, paymentId, refunded } = event;
+  const { accountId, paymentId, refunds } = event;
   const key = refundedKey(accountId, paymentId);
   return bookEvent(event, context, async () => {
-    const before = await context.table.get(key, StoredRefund);
-    const amount = refunded - (before?.refunded ?? 0);
-    if (amount <= 0) return undefined;
-    const id = `refund/${paymentId}/${refunded}`;
-    const version = (before?.version ?? 0) + 1;
+    const before = await context.table.get(key, StoredRefunds);
+    const { taken, failed, failing, toTake, toGiveBack } = newsOf(before, refunds);
+    if (toTake.length + failing.length === 0) return undefined;
+    const after: StoredRefunds = {
+      payment_id: paymentId,
+      refunded: toTake.reduce((sum, { amount }) => sum + amount, before?.refunded ?? 0),
+      taken: [...taken, ...toTake.map(({ id }) => id)],
+      failed: [...failed, ...failing.map(({ id }) => id)],
+      version: (before?.version ?? 0) + 1,
+    };
+    const movement = (id: string): string => `refund/${paymentId}/${id}`;
     return {
-      update: (book) => takeBack(book, { id, amount, type: "refund", description: "Refund of a payment" }),
-      write: {
-        put: { ...key, payment_id: paymentId, refunded, version },
-        if: before ? { version: before.version } : "absent",
+      update: (book) => {
+        for (const { id, amount } of toTake)
+          takeBack(book, { id: movement(id), amount, type: "refund", description: "Refund of a payment" });
+        for (const { id, amount } of toGiveBack)
+          giveBack(book, `${movement(id)}/failed`, amount, "Refund that could not be paid out");
       },
-      change: (owed) =>
-        change(refundKind, "created", paymentId, { after: { id: paymentId, amount: money(amount), currency, owed } }),
+      write: { put: { ...key, ...after }, if: before ? { version: before.version } : "absent" },
+      changes: (owed) => [
+        ...toTake.map(({ amount }) => refundChange("created", paymentId, amount, owed)),
+        ...toGiveBack.map(({ amount }) => refundChange("failed", paymentId, amount, owed)),
+      ],
     };
   });
 }
+
+const refundChange = (verb: "created" | "failed", paymentId: string, amount: number, owed: string): Change =>
+  change(refundKind, verb, paymentId, { after: { id: paymentId, amount: money(amount), currency, owed } });
 
 /** The provider's decision can only go up these ranks: a dispute that was lost can be won by an appeal. */
 const ranks = { open: 0, lost: 1, won: 2 };
@@ -147,10 +196,11 @@ export function handleDispute(event: DisputeEvent, context: ReturnContext): Prom
     return {
       update: (book) => moveDisputed(book, before, after),
       write: { put: { ...key, ...after }, if: before ? { version: before.version } : "absent" },
-      change: (owed) =>
+      changes: (owed) => [
         change(disputeKind, verbs[status], disputeId, {
           after: { ...after, amount: money(after.amount), currency, owed },
         }),
+      ],
     };
   });
 }

@@ -5,7 +5,7 @@ import { Id } from "../../core/ids.ts";
 import { Currency, currency, money, MoneyText } from "../../core/money.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Reader } from "../../table/table.ts";
-import type { Key } from "../../table/writes.ts";
+import type { Key, Write } from "../../table/writes.ts";
 
 /*
  * Access patterns
@@ -16,7 +16,7 @@ export const rechargeKey = (accountId: string, id: string): Key => ({
   SK: `RECHARGE#${id}`,
 });
 
-const Status = z.enum(["charging", "processing", "succeeded", "action_required", "failed"]);
+const Status = z.enum(["charging", "processing", "succeeded", "action_required", "confirmed", "failed"]);
 
 /** One attempt to charge the saved card. It takes money once at most. `amount` is in minor units. */
 export const StoredRecharge = z.object({
@@ -42,9 +42,9 @@ export const RechargeView = z.object({
   id: Id.meta({ description: "The recharge's id." }),
   amount: MoneyText.meta({ description: "The amount of the recharge." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
-  status: z.enum([...Status.options, "disabled"]).meta({
+  status: z.enum([...Status.options, "disabled", "limit_reached"]).meta({
     description:
-      "`charging` and `processing` until the bank has answered. `action_required` if the payer has to confirm the payment at `action_url`. `disabled` in the event that automatic recharges were switched off.",
+      "`charging` and `processing` until the bank has answered. `action_required` if the payer has to confirm the payment at `action_url`, and `confirmed` once it is paid there: it is a top-up then. `disabled` and `limit_reached` only in the events of these names.",
   }),
   reason: z.string().nullish().meta({ description: "For people: why the recharge failed." }),
   action_url: z
@@ -56,7 +56,7 @@ type RechargeView = z.input<typeof RechargeView>;
 
 export const rechargeKind = defineKind({
   name: "billing.recharge",
-  verbs: ["succeeded", "failed", "action_required", "disabled"],
+  verbs: ["succeeded", "failed", "action_required", "disabled", "limit_reached"],
   view: RechargeView,
   seenWith: "billing.view",
 });
@@ -78,6 +78,26 @@ export const rechargeView = ({ id, amount, status, reason, action_url }: Shown):
 
 /** The event about a recharge. */
 export const rechargeChange = (
-  verb: "succeeded" | "failed" | "action_required" | "disabled",
+  verb: "succeeded" | "failed" | "action_required" | "disabled" | "limit_reached",
   recharge: Shown,
 ): Change => change(rechargeKind, verb, recharge.id, { after: rechargeView(recharge) });
+
+/** Plans what the result of the page for confirming a recharge makes of the recharge, if there is one. */
+export async function planPageResult(
+  table: Reader,
+  accountId: string,
+  rechargeId: string | undefined,
+  isPaid: boolean,
+): Promise<Write[]> {
+  const recharge = rechargeId === undefined ? undefined : await readRecharge(table, accountId, rechargeId);
+  if (!recharge || recharge.status === "succeeded" || recharge.status === "confirmed") return [];
+  const { reason, action_url, ...rest } = recharge;
+  const after: StoredRecharge = {
+    ...rest,
+    version: recharge.version + 1,
+    ...(isPaid
+      ? { status: "confirmed" }
+      : { status: "failed", reason: "Nobody confirmed the payment on its page in time." }),
+  };
+  return [{ put: { ...rechargeKey(accountId, recharge.id), ...after }, if: { version: recharge.version } }];
+}

@@ -8,8 +8,9 @@ import { graceDays } from "../../wallet/catalogue.ts";
 import { unchangedWallet, walletKind } from "../../wallet/wallet.ts";
 import { openAccountBilling, totalDue, type AccountBilling } from "../book.ts";
 import { alertsWrite, expectedCharge, leftOf, readAlerts, thresholdOf, type StoredAlerts } from "./alerts.ts";
-import { readSettings } from "./auto-recharge.ts";
+import { readSettings, unchangedSettings } from "./auto-recharge.ts";
 import { beginRecharge, type WatchContext } from "./recharge.ts";
+import { readRecharge } from "./stored-recharge.ts";
 
 /** The events after which a wallet is looked at. */
 export const watchedTypes = [
@@ -19,15 +20,18 @@ export const watchedTypes = [
   "billing.auto_recharge.updated",
   "billing.alerts.updated",
   "billing.payment_method.saved",
+  "billing.recharge.failed",
+  "billing.recharge.action_required",
 ] as const;
 
 /**
- * Looks at a wallet: tells once when it falls below the threshold, and begins a recharge if it needs one. It may run at
- * any time and any number of times. A wallet that was above the threshold meanwhile is told of again.
+ * Looks at a wallet: begins a recharge if it needs one, and tells once when it falls below the threshold. Nothing is told
+ * while a recharge is on its way that lifts the wallet above the threshold. It may run at any time and any number of times.
+ * A wallet that was above the threshold meanwhile is told of again.
  */
 export async function watchWallet(accountId: string, context: WatchContext): Promise<void> {
-  await record(accountId, context, planLowBalance);
   await beginRecharge(accountId, context);
+  await record(accountId, context, planLowBalance);
 }
 
 /**
@@ -58,12 +62,20 @@ async function record(accountId: string, { table, now }: WatchContext, plan: Not
 async function planLowBalance(table: Reader, book: AccountBilling, alerts: StoredAlerts): Promise<ChangePlan<void>> {
   const { accountId, posted, available, walletVersion } = book;
   const threshold = await thresholdOf(table, book, alerts);
-  const is_low = leftOf(book) < threshold;
+  const settings = await readSettings(table, accountId, dayOf(book.now));
+  const running = settings.current === undefined ? undefined : await readRecharge(table, accountId, settings.current);
+  // A wallet that was low stays low until the money is there.
+  const coming = alerts.is_low ? 0 : (running?.amount ?? 0);
+  const is_low = leftOf(book) + coming < threshold;
   if (is_low === alerts.is_low) return nothing;
   const after = { balance: money(posted), available: money(available), currency, threshold: money(threshold) };
   return {
     value: undefined,
-    writes: [alertsWrite(accountId, { ...alerts, is_low }), unchangedWallet(accountId, walletVersion)],
+    writes: [
+      alertsWrite(accountId, { ...alerts, is_low }),
+      unchangedWallet(accountId, walletVersion),
+      unchangedSettings(accountId, settings),
+    ],
     changes: is_low ? [change(walletKind, "low_balance", accountId, { after })] : [],
     housekeeping: true,
   };

@@ -6,7 +6,7 @@ import { notFound } from "../../core/errors.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Reader, Table } from "../../table/table.ts";
 import type { Key } from "../../table/writes.ts";
-import type { CardSetupInput, CardSetupState, ChargeInput, ChargeState, SavedCard } from "./payments.ts";
+import type { CardSetupInput, CardSetupState, ChargeInput, ChargeState, Refund, SavedCard } from "./payments.ts";
 import { cardMissing, confirmationNeeded } from "./stripe-charges.ts";
 import { expirySeconds, stripeVersion } from "./stripe-objects.ts";
 
@@ -217,37 +217,55 @@ export async function listCharges(table: Reader, limit = 50): Promise<StoredChar
 /** A payment that can be paid back: a succeeded charge or a paid checkout. */
 export type LocalPayment = { id: string; accountId: string; amount: number; currency: string };
 
-const Returns = z.object({
+const StoredReturns = z.object({
+  /** The sum of the refunds that did not fail. */
   refunded: z.int().default(0),
   dispute: z.enum(["none", "needs_response", "won", "lost"]).default("none"),
+  /** All refunds, oldest first. Absent in rows of earlier versions: what they refunded was one refund. */
+  refunds: z.array(z.object({ id: z.string(), amount: z.int(), isFailed: z.boolean() })).optional(),
 });
-export type Returns = z.output<typeof Returns>;
+export type Returns = z.output<typeof StoredReturns> & { refunds: Refund[] };
 
-export const readReturns = async (table: Reader, paymentId: string): Promise<Returns> =>
-  (await table.get(returnsKey(paymentId), Returns)) ?? Returns.parse({});
+export async function readReturns(table: Reader, paymentId: string): Promise<Returns> {
+  const stored = (await table.get(returnsKey(paymentId), StoredReturns)) ?? StoredReturns.parse({});
+  const { refunded } = stored;
+  const first = refunded === 0 ? [] : [{ id: refundId(paymentId, 1), amount: refunded, isFailed: false }];
+  return { ...stored, refunds: stored.refunds ?? first };
+}
 
-/** What can be done about a payment. */
-export const ReturnAct = z.enum(["refund", "refund-half", "dispute", "win", "lose"]);
+const refundId = (paymentId: string, number: number): string => `re_${number}_${paymentId}`;
+
+/** What can be done about a payment. `fail-refund` is the bank that cannot deliver the last refund. */
+export const ReturnAct = z.enum(["refund", "refund-half", "fail-refund", "dispute", "win", "lose"]);
 export type ReturnAct = z.output<typeof ReturnAct>;
 
 /** Pays a payment back, or opens or decides its dispute. Undefined if the action is not possible any more. */
 export function returnPayment(table: Table, payment: LocalPayment, act: ReturnAct): Promise<Returns | undefined> {
   return table.commit(async () => {
     const before = await readReturns(table, payment.id);
-    const after = afterAct(before, act, payment.amount);
+    const after = afterAct(before, act, payment);
     if (!after) return { value: undefined, writes: [] };
     return { value: after, writes: [{ put: { ...returnsKey(payment.id), ...after } }] };
   });
 }
 
-function afterAct(before: Returns, act: ReturnAct, amount: number): Returns | undefined {
-  const { refunded, dispute } = before;
+function afterAct(before: Returns, act: ReturnAct, { id: paymentId, amount }: LocalPayment): Returns | undefined {
+  const { refunded, dispute, refunds } = before;
   if (act === "dispute")
-    return dispute === "none" && refunded < amount ? { refunded, dispute: "needs_response" } : undefined;
+    return dispute === "none" && refunded < amount ? { ...before, dispute: "needs_response" } : undefined;
   if (act === "win" || act === "lose")
-    return dispute === "needs_response" ? { refunded, dispute: act === "win" ? "won" : "lost" } : undefined;
+    return dispute === "needs_response" ? { ...before, dispute: act === "win" ? "won" : "lost" } : undefined;
+  if (act === "fail-refund") {
+    const last = refunds.findLast(({ isFailed }) => !isFailed);
+    if (!last) return undefined;
+    const failed = refunds.map((refund) => (refund === last ? { ...refund, isFailed: true } : refund));
+    return { ...before, refunded: refunded - last.amount, refunds: failed };
+  }
   if (refunded >= amount || (dispute !== "none" && dispute !== "won")) return undefined;
-  return { refunded: act === "refund" ? amount : Math.min(amount, refunded + Math.ceil(amount / 2)), dispute };
+  const left = amount - refunded;
+  const given = act === "refund" ? left : Math.min(left, Math.ceil(amount / 2));
+  const refund: Refund = { id: refundId(paymentId, refunds.length + 1), amount: given, isFailed: false };
+  return { ...before, refunded: refunded + given, refunds: [...refunds, refund] };
 }
 
 const eventBody = (id: string, type: string, object: object, now: Date): string =>
@@ -284,7 +302,7 @@ export const savedEventBody = ({ id, reference, account_id, customer_id }: Store
 export function returnEventBody(payment: LocalPayment, act: ReturnAct, returns: Returns, now: Date): string {
   const { id, amount, currency } = payment;
   const common = { payment_intent: id, currency: currency.toLowerCase() };
-  const name = `${act}_${returns.refunded}_${id}`;
+  const name = `${act}_${returns.refunds.length}_${returns.refunded}_${id}`;
   if (act === "refund" || act === "refund-half")
     return eventBody(
       name,
@@ -292,6 +310,11 @@ export function returnEventBody(payment: LocalPayment, act: ReturnAct, returns: 
       { object: "charge", amount, amount_refunded: returns.refunded, ...common },
       now,
     );
+  if (act === "fail-refund") {
+    const failed = returns.refunds.findLast(({ isFailed }) => isFailed);
+    const refund = { id: failed?.id, object: "refund", amount: failed?.amount, status: "failed", ...common };
+    return eventBody(name, "refund.failed", refund, now);
+  }
   const dispute = {
     id: `du_${id}`,
     object: "dispute",

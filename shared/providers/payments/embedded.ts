@@ -14,6 +14,7 @@ import {
   chargeState,
   customerOf,
   getStoredCharge,
+  readReturns,
   removeCard,
   type LocalPayment,
 } from "./embedded-cards.ts";
@@ -43,6 +44,7 @@ export function embeddedPayments(table: Table, options: EmbeddedOptions): Paymen
       readPaymentEvent(body, headers["stripe-signature"], webhookSecret, at, {
         cardSetup: (session) => cardSetup(table, z.object({ id: z.string() }).parse(session).id, now()),
         accountOfPayment: async (id) => (await readPayment(table, id))?.accountId,
+        refundsOf: async (id) => (await readReturns(table, id)).refunds,
         accountOfCustomer: async (id) => accountOfCustomer(id),
       }),
     createCustomer: async ({ accountId }) => customerOf(accountId),
@@ -54,6 +56,9 @@ export function embeddedPayments(table: Table, options: EmbeddedOptions): Paymen
     removeCard: (id) => removeCard(table, id),
     charge: async (input) => chargeState(await chargeOnce(table, input, now())),
     getCharge: async (id) => chargeState(await getStoredCharge(table, id)),
+    expireCheckout: async (id) => {
+      await settleCheckout(table, id, "close", now());
+    },
     getCheckout: async (id) => {
       const checkout = await getStored(table, id);
       const status = checkoutStatus(checkout, now());

@@ -10,6 +10,7 @@ const calls = {
   createCheckout: true,
   readEvent: true,
   getCheckout: true,
+  expireCheckout: true,
   createCustomer: true,
   createCardSetup: true,
   getCardSetup: true,

@@ -111,13 +111,16 @@ export type ChargeEvent = {
   isSucceeded: boolean;
 };
 
-/** A report of a refund. `refunded` is the sum of all refunds of the payment so far. */
+/** A refund of a payment. A refund that failed stays failed: the bank has sent the money back. */
+export type Refund = { id: string; amount: number; isFailed: boolean };
+
+/** A report of a refund: all refunds of the payment so far, oldest first. */
 export type RefundEvent = {
   id: string;
   type: "refund";
   paymentId: string;
   accountId: string;
-  refunded: number;
+  refunds: readonly Refund[];
   currency: string;
 };
 
@@ -155,6 +158,8 @@ export type Payments = {
   ) => Promise<ProviderEvent | undefined>;
   /** Asks the provider for the state of a checkout. Throws 404 `not_found`. */
   getCheckout: (id: string) => Promise<CheckoutState>;
+  /** Ends a checkout that is open, so that it cannot be paid any more. Does nothing to any other. Throws 404 `not_found`. */
+  expireCheckout: (id: string) => Promise<void>;
   /** Creates the provider's customer of an account, and returns its id. The same key returns the same customer. */
   createCustomer: (input: { accountId: string; name: string; idempotencyKey: string }) => Promise<string>;
   /** Opens a page on which a payer saves a card. */

@@ -10,6 +10,7 @@ import type {
   DisputeEvent,
   PaymentEvent,
   ProviderEvent,
+  Refund,
   RefundEvent,
 } from "./payments.ts";
 import { ChargeMetadata, isCardSetup } from "./stripe-charges.ts";
@@ -114,6 +115,8 @@ export type Lookups = {
   cardSetup: (session: unknown) => Promise<CardSetupState>;
   /** The account whose payment this is; undefined if the payment is not ours. */
   accountOfPayment: (paymentId: string) => Promise<string | undefined>;
+  /** All refunds of a payment, oldest first. */
+  refundsOf: (paymentId: string) => Promise<Refund[]>;
   /** The account of a customer; undefined if the customer is not ours. */
   accountOfCustomer: (customerId: string) => Promise<string | undefined>;
 };
@@ -137,7 +140,7 @@ export async function readPaymentEvent(
   if (event.type.startsWith("checkout.session.")) return readSession(event, lookups);
   if (event.type.startsWith("payment_intent.")) return readCharge(event);
   if (event.type.startsWith("charge.dispute.")) return readDispute(event, lookups);
-  if (event.type === "charge.refunded") return readRefund(event, lookups);
+  if (refundTypes.has(event.type)) return readRefund(event, lookups);
   return event.type === "payment_method.detached" ? readRemoval(event, lookups) : undefined;
 }
 
@@ -189,14 +192,23 @@ function readCharge({ id, data: { object } }: Envelope): ChargeEvent | undefined
   };
 }
 
-const Refunded = z.object({ payment_intent: z.string(), amount_refunded: Amount, currency: CurrencyCode });
+/** The types of events after which the refunds of a payment are read again. Their object is a charge or a refund. */
+const refundTypes = new Set([
+  "charge.refunded",
+  "charge.refund.updated",
+  "refund.created",
+  "refund.updated",
+  "refund.failed",
+]);
 
-async function readRefund({ id, data }: Envelope, { accountOfPayment }: Lookups): Promise<RefundEvent | undefined> {
-  const { data: charge } = Refunded.safeParse(data.object);
-  const accountId = charge && (await accountOfPayment(charge.payment_intent));
-  if (!charge || accountId === undefined) return undefined;
-  const { payment_intent: paymentId, amount_refunded: refunded, currency } = charge;
-  return { id, type: "refund", paymentId, accountId, refunded, currency };
+const Refunded = z.object({ payment_intent: z.string(), currency: CurrencyCode });
+
+async function readRefund({ id, data }: Envelope, lookups: Lookups): Promise<RefundEvent | undefined> {
+  const { data: refunded } = Refunded.safeParse(data.object);
+  const accountId = refunded && (await lookups.accountOfPayment(refunded.payment_intent));
+  if (!refunded || accountId === undefined) return undefined;
+  const { payment_intent: paymentId, currency } = refunded;
+  return { id, type: "refund", paymentId, accountId, refunds: await lookups.refundsOf(paymentId), currency };
 }
 
 const Disputed = z.object({

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { Problem, notFound } from "../../core/errors.ts";
 import { clock } from "../../core/time.ts";
 import { type NamedSecretOptions, namedSecret } from "../named-secret.ts";
-import type { CardSetupInput, Checkout, CheckoutInput, Payments } from "./payments.ts";
+import type { CardSetupInput, Checkout, CheckoutInput, Payments, Refund } from "./payments.ts";
 import {
   cardSetupState,
   chargeCard,
@@ -142,6 +142,17 @@ async function accountOfPayment(client: Stripe, paymentId: string): Promise<stri
   return OurMetadata.safeParse(data[0]?.metadata).data?.account_id;
 }
 
+const StripeRefund = z.object({ id: z.string(), amount: z.int().positive(), status: z.string().nullable() });
+
+/** Stripe lists the newest refund first. A payment that has more than a hundred is beyond what we read. */
+async function refundsOf(client: Stripe, paymentId: string): Promise<Refund[]> {
+  const { data } = await client.refunds.list({ payment_intent: paymentId, limit: 100 });
+  return data
+    .map((refund) => StripeRefund.parse(refund))
+    .map(({ id, amount, status }) => ({ id, amount, isFailed: status === "failed" || status === "canceled" }))
+    .toReversed();
+}
+
 const accountOfCustomer = async (client: Stripe, customerId: string): Promise<string | undefined> =>
   CustomerMetadata.safeParse(await client.customers.retrieve(customerId)).data?.metadata.account_id;
 
@@ -178,6 +189,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
       readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecret, now, {
         cardSetup: (session) => call((client) => cardSetupState(session, client)),
         accountOfPayment: (id) => call((client) => orUndefined(accountOfPayment(client, id))),
+        refundsOf: (id) => call((client) => refundsOf(client, id)),
         accountOfCustomer: (id) => call((client) => orUndefined(accountOfCustomer(client, id))),
       }),
     getCheckout: (id) =>
@@ -186,6 +198,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
         if (!OurMetadata.safeParse(session.metadata).success) throw notFound();
         return sessionState(session);
       }),
+    expireCheckout: (id) => call(async (client) => expire(await getSession(client, id), client)),
     createCustomer: ({ accountId, name, idempotencyKey }) =>
       call(async (client) => {
         const input = { name, metadata: { account_id: accountId } };
@@ -205,6 +218,16 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
     charge: (input) => call((client) => chargeCard(input, client, clock())),
     getCharge: (id) => call(async (client) => settledIntent(await client.paymentIntents.retrieve(id), client)),
   };
+}
+
+async function expire({ id, status }: Stripe.Checkout.Session, client: Stripe): Promise<void> {
+  if (status === "open") await client.checkout.sessions.expire(id).catch(ignoreEnded);
+}
+
+/** Stripe refuses to expire a session that has just been paid or has expired, without a code of its own for that. */
+function ignoreEnded(error: unknown): void {
+  const { data } = StripeFailure.safeParse(error);
+  if (data?.type !== "StripeInvalidRequestError" || data.code === "resource_missing") throw error;
 }
 
 /** Stripe refuses to detach a card twice, without a code of its own for that. */

@@ -56,6 +56,28 @@ test("takes a free address, and holds the price of a month until it is ready", a
   expect(await left(option_id)).toBe(0);
 });
 
+test("a dry run answers 200 with what the claim would cost, and changes nothing", async () => {
+  const account = await funded(await newAccount());
+  const { option_id, ips } = await newOption(1);
+  const before = await storedOf(account);
+  const { status, body, headers } = await claim(account, { option_id, dry_run: true });
+  expect([status, headers["location"]]).toEqual([200, undefined]);
+  expect(body).toMatchObject({
+    status: "provisioning",
+    ip_addresses: [{ ip: ips[0] }],
+    preview: { held_now: "25.00", charged_now: "0.00", available: "1000.00", missing: "0.00" },
+  });
+  expect(await storedOf(account)).toEqual(before);
+  expect(await left(option_id)).toBe(1);
+  const poor = await newAccount();
+  const short = await claim(poor, { option_id, dry_run: true });
+  expect([short.status, short.body.preview.missing]).toEqual([200, "25.00"]);
+  const none = await newOption(0);
+  expect((await claim(account, { option_id: none.option_id, dry_run: true })).status).toBe(422);
+  expect((await claim(account, { option_id })).body.preview).toBeUndefined();
+  expect((await claim(account, { option_id, dry_run: true })).body.code).toBe("out_of_stock");
+});
+
 test("is called as its host if nobody names it, and costs what the account's plan says", async () => {
   const account = await funded(await newAccount());
   await billing(account, "POST", "change-plan", { plan_id: "per_dedicated_ip" });

@@ -123,3 +123,40 @@ test("a run that dies before any of its calls leaves what is due to the next", a
     expect(await leftOf(account, user.id)).toEqual([]);
   }
 });
+
+test("the owners are told 7 days and 1 day before a service account expires, once each, also after a rotation", async () => {
+  const account = await newAccount();
+  const make = async (expires_at: string | null) =>
+    (
+      await attempt(
+        "auth.service_accounts.create",
+        { account_id: account.id, name: "Deploys", expires_at },
+        account.owner,
+      )
+    ).body;
+  const day = 24;
+  const { id } = await make(inHours(30 * day));
+  const [soon, revoked] = [await make(inHours(3 * day)), await make(inHours(30 * day))];
+  await make(inHours(1));
+  await make(null);
+  const args = { account_id: account.id, service_account_id: id };
+  await attempt("auth.service_accounts.rotate", args, account.owner);
+  await attempt("auth.service_accounts.revoke", { ...args, service_account_id: revoked.id }, account.owner);
+  const told = async () =>
+    (await recorded(account, "auth.service_account.expiring")).map(({ resource_id }) => resource_id);
+  await handler();
+  expect(await told()).toEqual([]);
+  setClockAhead(2.1 * day * hourMs);
+  await handler();
+  expect(await told()).toEqual([soon.id]);
+  setClockAhead(23.1 * day * hourMs);
+  await Promise.all([handler(), handler()]);
+  expect(await told()).toEqual([id, soon.id]);
+  setClockAhead(29.1 * day * hourMs);
+  await handler();
+  await handler();
+  expect(await told()).toEqual([id, id, soon.id]);
+  setClockAhead(99 * day * hourMs);
+  await handler();
+  expect(await told()).toHaveLength(3);
+});

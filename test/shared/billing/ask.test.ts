@@ -21,6 +21,7 @@ import { dueKey, readDue, type Queue } from "../../../shared/table/due.ts";
 import { checkoutQueue, createTopup, openTopup, StoredTopup, topupKey } from "../../../shared/wallet/topup.ts";
 import { readWallet } from "../../../shared/wallet/wallet.ts";
 import { createMemoryStore, openMemoryTable, type MemoryStore, type Step } from "../../support/memory-table.ts";
+import { noCards } from "../../support/no-cards.ts";
 import { startStripe } from "../providers/stripe-service.ts";
 import { log } from "./scene.ts";
 
@@ -182,7 +183,7 @@ test("a provider that fails is a page that says pending, and a worker that comes
     new Problem("not_found", "None."),
   ];
   for (const trouble of troubles.slice(0, 2)) {
-    const payments = { getCheckout: () => Promise.reject(trouble) };
+    const payments = { ...noCards, getCheckout: () => Promise.reject(trouble) };
     expect(await scene.page({ payments })).toBe("pending");
     scene.clock.ms += 5 * minutes;
     expect(await scene.sweep({ payments })).toEqual({ due: 1, done: 0, failed: 1 });
@@ -197,7 +198,7 @@ test("a provider that fails is a page that says pending, and a worker that comes
 test("a checkout that the provider does not know, or says to be somebody else's, is credited to nobody", async () => {
   const unknown = await newScene();
   await unknown.open();
-  const none = { getCheckout: () => Promise.reject(new Problem("not_found", "None.")) };
+  const none = { ...noCards, getCheckout: () => Promise.reject(new Problem("not_found", "None.")) };
   expect(await unknown.page({ payments: none })).toBe("pending");
   expect(await unknown.sweep({ payments: none }, true)).toMatchObject({ failed: 1 });
   expect(await unknown.queued()).toEqual([]);
@@ -208,8 +209,8 @@ test("a checkout that the provider does not know, or says to be somebody else's,
       ...(await scene.outside.payments.getCheckout(id)),
       ...other,
     });
-    expect(await scene.page({ payments: { getCheckout } })).toBe("pending");
-    await scene.sweep({ payments: { getCheckout } }, true);
+    expect(await scene.page({ payments: { ...noCards, getCheckout } })).toBe("pending");
+    await scene.sweep({ payments: { ...noCards, getCheckout } }, true);
     expect(await scene.posted()).toBe(0);
   }
 });
@@ -269,7 +270,7 @@ test("one that never comes to an end is given up after thirty days, and its page
 test("a provider that fails for longer than that is asked until it answers", async () => {
   const scene = await paidScene();
   scene.clock.ms += 100 * days;
-  const payments = { getCheckout: () => Promise.reject(new Problem("upstream_unavailable", "No answer.")) };
+  const payments = { ...noCards, getCheckout: () => Promise.reject(new Problem("upstream_unavailable", "No answer.")) };
   expect(await scene.sweep({ payments })).toMatchObject({ due: 1, failed: 1 });
   scene.clock.ms += 2 * days;
   expect(await scene.sweep()).toMatchObject({ due: 1, done: 1 });

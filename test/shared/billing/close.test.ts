@@ -2,8 +2,9 @@ import { expect, test } from "vitest";
 
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { closeAccount } from "../../../shared/billing/close.ts";
+import { handlePayment } from "../../../shared/billing/payments.ts";
 import { testTable } from "../../support/world.ts";
-import { newScene } from "./scene.ts";
+import { log as silent, newScene } from "./scene.ts";
 
 const table = testTable();
 
@@ -76,4 +77,16 @@ test("an account that the operator suspended is charged no mailbox when it is cl
   await setAccountStatus(table, accountId, "suspended", noonOf("2026-01-15"));
   await closeAccount(table, accountId, noonOf("2026-01-20"));
   expect(await invoices()).toEqual([]);
+});
+
+test("money for a closed account is reported to the operator, once for each payment", async () => {
+  const { accountId, context, on } = await sceneOfJanuary(0);
+  await closeAccount(table, accountId, noonOf("2026-01-20"));
+  on("2026-01-22");
+  const errors: unknown[] = [];
+  const log = { ...silent, error: (message: string, fields: object = {}) => void errors.push([message, fields]) };
+  const ids = { checkoutId: "cs_late", reference: "unknown", accountId };
+  const payment = { ...ids, id: "evt_1", type: "paid" as const, amount: 500, currency: "USD", at: context.now() };
+  for (let times = 0; times < 2; times++) await handlePayment(payment, { table, now: context.now, log });
+  expect(errors).toEqual([["a closed account was paid", { account_id: accountId, amount: "5.00" }]]);
 });

@@ -1,13 +1,18 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
+import { localVat } from "../../../infra/local/start/local-vat.ts";
 import { lineView } from "../../../shared/billing/charges.ts";
+import { claimIp } from "../../../shared/billing/claim.ts";
 import { vatTotal } from "../../../shared/billing/invoices/invoice.ts";
 import { changePlan, previewPlan } from "../../../shared/billing/plan.ts";
 import { money } from "../../../shared/core/money.ts";
-import { daysBetween, nextMonth, plusDays } from "../../../shared/core/time.ts";
+import { dayMs, daysBetween, later, nextMonth, plusDays } from "../../../shared/core/time.ts";
+import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import type { Context } from "../../../shared/http/route.ts";
 import { sentKey } from "../../../shared/mail/usage/sent.ts";
+import { dedicatedIpFirstDays } from "../../../shared/wallet/catalogue.ts";
+import { newOption } from "../../support/dedicated-ips.ts";
 import { testTable } from "../../support/world.ts";
 import { newScene } from "./scene.ts";
 
@@ -73,6 +78,65 @@ test("the invoices that a preview of a plan predicts are those that are made, if
     expect(preview).toMatchObject({ charged_now: "0.00", held_now: "0.00", missing: "0.00" });
   };
   await fc.assert(fc.asyncProperty(lives, check), { numRuns: 12 });
+});
+
+const claims = fc.record({
+  claimedAfter: fc.nat(27),
+  plan: fc.constantFrom("per_mailbox", "per_dedicated_ip"),
+  mailboxes: fc.nat(50),
+  hasVat: fc.boolean(),
+});
+
+test("what a dry run of a claim says is what the claim holds, and what the invoices of its periods charge", async () => {
+  const check = async ({
+    claimedAfter,
+    plan,
+    mailboxes,
+    hasVat,
+  }: typeof claims extends fc.Arbitrary<infer C> ? C : never) => {
+    vi.stubEnv("VAT", hasVat ? JSON.stringify(localVat) : "");
+    const scene = await newScene(first);
+    const { accountId, context } = scene;
+    const { option_id: optionId } = await newOption();
+    await scene.topUp(100_000);
+    if (plan !== "per_mailbox") await changePlan(accountId, plan, undefined, context);
+    await scene.use({ mailboxes });
+    scene.on(plusDays(first, claimedAfter));
+    const claim = { accountId, optionId, name: undefined };
+    const before = await scene.wallet();
+    const { preview } = await claimIp(claim, true, asOwner(context));
+    expect(await scene.wallet()).toEqual(before);
+    const { id } = await claimIp(claim, false, context);
+    const { available } = await scene.wallet();
+    expect(preview).toMatchObject({
+      held_now: money(before.available - available),
+      charged_now: "0.00",
+      missing: "0.00",
+    });
+    await scene.post({ kind: "capture", id: `dedicated-ip/${id}` });
+    const paid_until = later(context.now(), dedicatedIpFirstDays * dayMs);
+    await table.attempt({ update: ipKey(accountId, id), set: { status: "active", paid_until } });
+    const end = plusDays(nextMonth(nextMonth(first)), -1);
+    scene.on(plusDays(end, 1));
+    await scene.run(end);
+    const charged = (await scene.invoices()).map(({ lines, total, prepaid = 0 }) => ({
+      lines: lines
+        .filter(({ supplied_on }) => supplied_on === undefined)
+        .map(({ vat_row: _, ...line }) => lineView(line)),
+      total: money(total - prepaid),
+    }));
+    const periods = [preview?.this_period, preview?.next_period];
+    const costs = periods.map((cost) => ({
+      lines: cost?.lines,
+      total: cost?.total,
+    }));
+    expect(costs.filter(({ total }) => total !== "0.00")).toEqual(charged.filter(({ total }) => total !== "0.00"));
+  };
+  try {
+    await fc.assert(fc.asyncProperty(claims, check), { numRuns: 6 });
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });
 
 test("the balance and the costs of the periods are for those who may see the billing", async () => {

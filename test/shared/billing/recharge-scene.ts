@@ -1,3 +1,4 @@
+import { updateAlerts } from "../../../shared/billing/recharges/alerts.ts";
 import { getAutoRecharge, updateAutoRecharge } from "../../../shared/billing/recharges/auto-recharge.ts";
 import { openCardSetup } from "../../../shared/billing/recharges/payment-method.ts";
 import { rechargeQueue } from "../../../shared/billing/recharges/payment-method.ts";
@@ -78,6 +79,7 @@ export async function newRechargeScene(card: keyof typeof testCards = "works") {
     notices: () => giveBillingNotices(accountId, work),
     sweep: () => sweepRecharges(work),
     settings: () => getAutoRecharge(accountId, context),
+    low: (low_balance_threshold: string) => updateAlerts(accountId, { low_balance_threshold }, context),
     update: (body: Parameters<typeof updateAutoRecharge>[1]) => updateAutoRecharge(accountId, body, context),
     tell: (event: Parameters<typeof handleProviderEvent>[0]) => handleProviderEvent(event, work),
     balance: async () => money((await scene.wallet()).posted),

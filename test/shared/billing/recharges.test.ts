@@ -77,10 +77,9 @@ test("the amounts of a month stay within the cap and the count, also when two pr
     await Promise.all([scene.watch(), scene.watch()]);
     await scene.sweep();
   }
-  expect(await rechargesOf(scene)).toEqual([
-    ["succeeded", "25.00"],
-    ["succeeded", "25.00"],
-  ]);
+  const told = (await rechargesOf(scene)).map(([verb]) => String(verb));
+  expect(new Set(told)).toEqual(new Set(["limit_reached", "succeeded"]));
+  expect(told).toHaveLength(3);
   expect(await scene.settings()).toMatchObject({ state: "cap_reached", month_amount: "50.00" });
   await scene.update({ monthly_cap: "100.00", max_per_month: 2 });
   await scene.watch();
@@ -196,7 +195,88 @@ test("a charge that needs the payer opens a page for the amount, whose payment i
   scene.on("2026-03-10");
   await scene.sweep();
   expect(await scene.balance()).toBe("40.00");
-  expect(await scene.settings()).toMatchObject({ state: "ready", month_amount: "0.00" });
+  expect(await scene.settings()).toMatchObject({
+    state: "ready",
+    month_amount: "0.00",
+    last_recharge: { status: "confirmed", amount: "25.00" },
+  });
+  expect((await scene.settings()).last_recharge).not.toHaveProperty("action_url");
+});
+
+test("a charge that needs the payer has failed once its page is over, until a late payment comes", async () => {
+  const scene = await newRechargeScene("confirm");
+  await runLow(scene);
+  const { last_recharge } = await scene.settings();
+  const checkoutId = last_recharge?.action_url?.split("/").at(-1) ?? "";
+  const { reference } = await scene.work.payments.getCheckout(checkoutId);
+  const facts = { checkoutId, reference, accountId: scene.accountId, amount: 2_500, currency: "USD" };
+  await scene.tell({ ...facts, id: "evt_1", type: "expired", at: scene.work.now() });
+  expect(await scene.settings()).toMatchObject({ last_recharge: { status: "failed" } });
+  await scene.pay({ checkoutId, reference, amount: 2_500 });
+  await scene.tell({ ...facts, id: "evt_1", type: "expired", at: scene.work.now() });
+  expect(await scene.settings()).toMatchObject({ last_recharge: { status: "confirmed" } });
+});
+
+test.each(["works", "declined", "confirm"] as const)(
+  "a card that is saved while a charge of a card that %s runs is kept, and is charged next if that charge fails",
+  async (kind) => {
+    const scene = await newRechargeScene(kind);
+    scene.faults.push("before");
+    await runLow(scene);
+    scene.on("2026-03-02", "19:00");
+    await scene.enter("works");
+    scene.on("2026-03-03");
+    await scene.sweep();
+    await scene.sweep();
+    await scene.sweep();
+    expect(await scene.balance()).toBe("40.00");
+    expect(await rechargesOf(scene)).toEqual([["succeeded", "25.00"]]);
+    expect(await scene.settings()).toMatchObject({ state: "ready", month_amount: "25.00", month_count: 1 });
+    expect(scene.charges.map(({ reason }) => String(reason)).join()).not.toMatch(/removed/);
+  },
+);
+
+test("a replaced card is removed at the provider, at once or when the charge that uses it is over", async () => {
+  const scene = await newRechargeScene();
+  const removed: string[] = [];
+  const { removeCard } = scene.work.payments;
+  scene.work.payments.removeCard = async (id) => {
+    removed.push(id);
+    await removeCard(id);
+  };
+  scene.on("2026-03-02", "13:00");
+  await scene.enter("works");
+  expect(removed).toHaveLength(1);
+  scene.faults.push("before");
+  await runLow(scene);
+  scene.on("2026-03-02", "14:00");
+  await scene.enter("works");
+  expect(removed).toHaveLength(1);
+  scene.on("2026-03-03");
+  await scene.sweep();
+  expect(new Set(removed).size).toBe(2);
+});
+
+test("a limit of the month that stops a recharge is told once a month", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ monthly_cap: "40.00" });
+  const told = async () => (await scene.changes("billing.recharge.limit_reached")).map(({ after }) => after["reason"]);
+  await runLow(scene);
+  expect(await told()).toEqual([]);
+  await runLow(scene, 2_500);
+  await Promise.all([scene.watch(), scene.watch()]);
+  const cap =
+    "A recharge of 25.00 USD would pass your monthly cap of 40.00 USD: the recharges of this month have taken 25.00 USD.";
+  expect(await told()).toEqual([cap]);
+  await scene.update({ monthly_cap: "100.00", max_per_month: 1 });
+  await scene.watch();
+  expect(await told()).toEqual([cap]);
+  scene.on("2026-04-01");
+  await scene.watch();
+  await scene.sweep();
+  expect(await told()).toHaveLength(1);
+  await runLow(scene, 3_500);
+  expect(await told()).toEqual([cap, "You allow 1 recharges a month, and that many were made."]);
 });
 
 test("an invoice that the wallet cannot pay is paid by a recharge of what is missing", async () => {
@@ -235,6 +315,25 @@ test("a low balance is told once, and again after it was above the threshold", a
   expect(await told()).toEqual(["0.50", "0.50"]);
 });
 
+test("a low balance is not told while a recharge is on its way, unless the wallet stays low or the recharge fails", async () => {
+  const told = async (scene: Scene) => (await scene.changes("billing.wallet.low_balance")).length;
+  const scene = await newRechargeScene();
+  await scene.low("30.00");
+  await runLow(scene);
+  expect([await scene.balance(), await told(scene)]).toEqual(["40.00", 0]);
+  const declined = await newRechargeScene("declined");
+  await declined.low("18.00");
+  await runLow(declined);
+  expect(await told(declined)).toBe(0);
+  await declined.watch();
+  expect(await told(declined)).toBe(1);
+  const short = await newRechargeScene();
+  await short.low("50.00");
+  await short.post(spend(1_500));
+  await short.watch();
+  expect(await told(short)).toBe(1);
+});
+
 test("7 days and 1 day before the month ends too dear, and before a suspension, there is one notice each", async () => {
   const scene = await newRechargeScene();
   await scene.update({ enabled: false });
@@ -268,21 +367,69 @@ test("7 days and 1 day before the month ends too dear, and before a suspension, 
   expect(await scene.account()).toMatchObject({ status: "suspended" });
 });
 
-const refund = (accountId: string, refunded: number) => ({
+/** The report of the refunds of a payment: the amounts in minor units, negative for those that have failed. */
+const refunds = (accountId: string, ...amounts: number[]) => ({
   id: randomUUID(),
   type: "refund" as const,
   paymentId: "pi_1",
   accountId,
-  refunded,
+  refunds: amounts.map((amount, index) => ({ id: `re_${index}`, amount: Math.abs(amount), isFailed: amount < 0 })),
   currency: "USD",
 });
 
-test("refunds leave the wallet by their sum, in whatever order and however often they are reported", async () => {
+const refundsOf = async (scene: Scene) =>
+  (await scene.changes("billing.refund."))
+    .map(({ type, after }) => `${type.split(".").at(-1)} ${String(after["amount"])}`)
+    .toSorted();
+
+test("refunds leave the wallet once, in whatever order and however often they are reported", async () => {
   const scene = await newRechargeScene();
-  for (const sum of [500, 1_200, 500, 1_200, 800]) await scene.tell(refund(scene.accountId, sum));
+  for (const all of [[500], [500, 700], [500], [500, 700]]) await scene.tell(refunds(scene.accountId, ...all));
   expect(await scene.balance()).toBe("18.00");
-  const amounts = (await scene.changes("billing.refund.")).map(({ after }) => String(after["amount"]));
-  expect(amounts.toSorted()).toEqual(["5.00", "7.00"]);
+  expect(await refundsOf(scene)).toEqual(["created 5.00", "created 7.00"]);
+});
+
+test("a refund that fails at the bank is in the wallet again, once, also if a report from before comes later", async () => {
+  const scene = await newRechargeScene();
+  const failed = refunds(scene.accountId, 500, -700);
+  await scene.tell(refunds(scene.accountId, 500, 700));
+  await Promise.all([scene.tell(failed), scene.tell({ ...failed, id: randomUUID() })]);
+  await scene.tell(refunds(scene.accountId, 500, 700));
+  expect(await scene.balance()).toBe("25.00");
+  await scene.tell(refunds(scene.accountId, 500, -700, 900));
+  expect(await scene.balance()).toBe("16.00");
+  expect(await refundsOf(scene)).toEqual(["created 5.00", "created 7.00", "created 9.00", "failed 7.00"]);
+});
+
+test("a refund whose failure is heard of first is never taken", async () => {
+  const scene = await newRechargeScene();
+  await scene.tell(refunds(scene.accountId, -500));
+  await scene.tell(refunds(scene.accountId, 500));
+  expect([await scene.balance(), await refundsOf(scene)]).toEqual(["30.00", []]);
+});
+
+test("a refund that an earlier version took by the sum is not taken again, and is put back if it fails", async () => {
+  const scene = await newRechargeScene();
+  const { accountId } = scene;
+  const row = { payment_id: "pi_1", refunded: 500, version: 1 };
+  await testTable().attempt({ put: { PK: `ACCOUNT#${accountId}`, SK: "REFUNDED#pi_1", ...row } });
+  await scene.tell(refunds(accountId, 500, 300));
+  expect(await scene.balance()).toBe("27.00");
+  await scene.tell(refunds(accountId, -500, 300));
+  expect(await scene.balance()).toBe("32.00");
+});
+
+test("a refund that fails pays back what was owed for it, and the account is active again", async () => {
+  const scene = await newRechargeScene();
+  await scene.update({ enabled: false });
+  await scene.post(spend(2_000));
+  await scene.tell(refunds(scene.accountId, 1_500));
+  expect(await scene.state()).toMatchObject({ owed: 500 });
+  expect(await scene.account()).toMatchObject({ status: "past_due" });
+  await scene.tell(refunds(scene.accountId, -1_500));
+  expect(await scene.state()).toMatchObject({ owed: 0 });
+  expect(await scene.account()).toMatchObject({ status: "active" });
+  expect(await scene.balance()).toBe("10.00");
 });
 
 const dispute = (accountId: string, status: "open" | "won" | "lost") => ({

@@ -81,7 +81,7 @@ test("usage and purchases of a month are on one invoice, with the VAT of each; t
     ],
     prepaid: 1_230 + 1_189,
     total: 494 + 94 + 1_230 + 1_189,
-    buyer: { name: "Beispiel GmbH", lines: ["Berlin", "DE"] },
+    buyer: { name: "Beispiel GmbH", lines: ["Berlin", "Germany"] },
     seller: { vat_id: "IE6433435F" },
     national_vat: { currency: "EUR", rate: "0.86", amount: Math.round(514 * 0.86) },
   });

@@ -5,7 +5,7 @@ import { routes } from "../../../functions/routes.ts";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
 import { dayMs, later } from "../../../shared/core/time.ts";
 import { letterOf, sentence } from "../../../shared/letters/letter.ts";
-import type { Notice, NoticeEvent } from "../../../shared/notices/notice.ts";
+import type { Notice, NoticeEvent, NoticeMaker } from "../../../shared/notices/notice.ts";
 import { noticeMakers } from "../../../shared/notices/notices.ts";
 import { eventTypes } from "../../../shared/webhooks/event-types.ts";
 import { send } from "../../support/mailboxes.ts";
@@ -15,8 +15,13 @@ import { newAccount, newMember, testTable } from "../../support/world.ts";
 
 const account = { id: "7c9e6679-7425-40de-944b-e07fc1f90ae7" };
 const bob = "0b0b0b0b-7425-40de-944b-e07fc1f90ae7";
+/** The accounts of the notices that are made for an account in a certain status only. */
+const accounts: Record<string, Parameters<NoticeMaker>[2]> = {
+  "billing.topup.paid": { status: "closed", updated_at: "2020-01-01T00:00:00.000Z" },
+};
+
 const noticeOf = (event: NoticeEvent): Notice | undefined =>
-  noticeMakers[event.type]?.(event, ({ type, id }) => `${type} ${id}`);
+  noticeMakers[event.type]?.(event, ({ type, id }) => `${type} ${id}`, accounts[event.type]);
 
 /** The subject of a notice, and the text of its blocks in one line. */
 function readingOf(event: NoticeEvent): { subject: string; text: string } {
@@ -166,6 +171,27 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
     "Period: 1 October 2026 to 31 October 2026",
   ]),
   [
+    "The service account Deploys expires in 7 days",
+    eventFor(account, "auth.service_account.expiring", {
+      timestamp: at,
+      data: { name: "Deploys", expires_at: inDays(7) },
+    }),
+    "work until 30 November 2026, 12:00 UTC",
+  ],
+  [
+    "Credit note 7c9e6679-C000001: 4.00 USD",
+    eventFor(account, "billing.credit_note.created", {
+      data: {
+        number: "7c9e6679-C000001",
+        invoice_number: "7c9e-1",
+        reason: "Paid twice",
+        amount: "4.00",
+        currency: "USD",
+      },
+    }),
+    "Reason: Paid twice",
+  ],
+  [
     "The wallet could not be recharged",
     eventFor(account, "billing.recharge.failed", { data: recharge }),
     "Your card was declined.",
@@ -189,6 +215,29 @@ const events: [subject: string, event: NoticeEvent, says: string][] = [
     "in the wallet again",
   ],
   ["A payment is disputed", eventFor(account, "billing.dispute.opened", { data: owing }), "You owe 15.00 USD"],
+  [
+    "Automatic recharges have reached their limit of this month",
+    eventFor(account, "billing.recharge.limit_reached", {
+      data: { ...recharge, reason: "You allow 4 recharges a month." },
+    }),
+    "You allow 4 recharges a month.",
+  ],
+  [
+    "We got a payment for your closed account",
+    eventFor(account, "billing.topup.paid", { data: { ...recharge, status: "paid" } }),
+    "A payment of 20.00 USD arrived after the account was closed.",
+  ],
+  [
+    "Your plan has ended",
+    eventFor(account, "billing.plan.ended", { data: { plan_id: null, from: "2026-11-01" } }),
+    "On 1 December 2026 the mailboxes are closed",
+  ],
+  ["Your mailboxes are closed", eventFor(account, "billing.plan.lapsed", { data: {} }), `{"plan_id":"per_mailbox"}`],
+  [
+    "A refund could not be paid out",
+    eventFor(account, "billing.refund.failed", { data: recharge }),
+    "It is in the wallet again.",
+  ],
   ["A payment was refunded", eventFor(account, "billing.refund.created", { data: recharge }), "out of the wallet"],
   ["A disputed payment is lost", eventFor(account, "billing.dispute.lost", { data: recharge }), "for good"],
 ];
@@ -207,7 +256,7 @@ test("a mail about a debt says what to pay and by when, as long as the account h
     now: { status: "past_due" | "suspended" | "active"; debt?: { missing: number; suspends_on?: string } },
   ): string => {
     const event = eventFor(account, "account.updated", { data: { status }, previous_data: { status: "active" } });
-    const notice = noticeMakers[event.type]?.(event, () => "", now);
+    const notice = noticeMakers[event.type]?.(event, () => "", { updated_at: event.timestamp, ...now });
     return notice ? letterOf({ ...notice, foot: sentence`foot` }).text.replaceAll(/\s+/g, " ") : "";
   };
   const pastDue = readingFor("past_due", { status: "past_due", debt });
@@ -218,6 +267,15 @@ test("a mail about a debt says what to pay and by when, as long as the account h
     expect(readingFor("past_due", now)).toContain("If it stays unpaid for 14 days");
     expect(readingFor("past_due", now)).not.toContain("To pay:");
   }
+});
+
+test("a paid top-up is a mail only if the account was closed before it", () => {
+  const event = eventFor(account, "billing.topup.paid", { data: { amount: "20.00" } });
+  const make = (status: "active" | "closed", updated_at: string) =>
+    noticeMakers[event.type]?.(event, () => "", { status, updated_at });
+  expect(make("active", "2020-01-01T00:00:00.000Z")).toBeUndefined();
+  expect(make("closed", "2999-01-01T00:00:00.000Z")).toBeUndefined();
+  expect(make("closed", "2020-01-01T00:00:00.000Z")).toMatchObject({ category: "account" });
 });
 
 test("every type of event that can be news is tried here", () => {

@@ -42,11 +42,19 @@ const missing = document(404, {
   error: { type: "invalid_request_error", code: "resource_missing", message: "No such checkout.session" },
 });
 
+const notOpen = document(400, {
+  error: { type: "invalid_request_error", message: "Only Checkout Sessions with a status in [open] can be expired." },
+});
+
 /** Answers as api.stripe.com does on the wire: a key makes one session, which can be read. */
 function answerOf(sessions: Sessions, byKey: Map<string, string>, request: Recorded): Answer {
-  const [, id] = /^\/v1\/checkout\/sessions\/([^/]+)$/.exec(request.path) ?? [];
+  const [, id, act] = /^\/v1\/checkout\/sessions\/([^/]+)(\/expire)?$/.exec(request.path) ?? [];
   if (id !== undefined) {
     const session = sessions.get(id);
+    if (session && act !== undefined) {
+      if (session["status"] !== "open") return notOpen;
+      Object.assign(session, { status: "expired", url: null });
+    }
     return session ? document(200, session) : missing;
   }
   const key = String(request.headers["idempotency-key"]);
@@ -63,7 +71,7 @@ function faultOf(trouble: Trouble | undefined): Fault | undefined {
 }
 
 /** Stripe on 127.0.0.1 until the test is over; `troubles` come first, one for each request. */
-export async function startStripe(...troubles: Trouble[]): Promise<StripeService> {
+export async function startStripe(troubles: Trouble[] = []): Promise<StripeService> {
   const sessions: Sessions = new Map();
   const byKey = new Map<string, string>();
   const { url, recorded } = await startLoopback(

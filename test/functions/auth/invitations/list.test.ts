@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 
+import { invitationKey } from "../../../../shared/access/invitations/invitation.ts";
 import { asOwner } from "../../../support/auth.ts";
 import { stranger } from "../../../support/forwarding.ts";
 import { accepting, invited } from "../../../support/invitations.ts";
 import { request } from "../../../support/request.ts";
-import { newAccount, newMember, newUser } from "../../../support/world.ts";
+import { newAccount, newMember, newUser, testTable } from "../../../support/world.ts";
 
 const viewing = { roles: [{ role_key: "viewer" }] };
 
@@ -25,6 +26,32 @@ test("lists the invitations of the account with their states, newest last or fir
   expect(total).toBe(3);
   expect((await asOwner(account, "GET", "invitations?order=desc&page_size=1")).items).toMatchObject([{ id: open.id }]);
   expect((await asOwner(await newAccount(), "GET", "invitations")).total).toBe(0);
+});
+
+test("lists the invitations in a status, which can end with time", async () => {
+  const account = await newAccount();
+  const revoked = await invited(account, { email: stranger(), ...viewing });
+  await asOwner(account, "DELETE", `invitations/${revoked.id}`);
+  const [first, second] = [
+    await invited(account, { email: stranger(), ...viewing }),
+    await invited(account, { email: stranger(), ...viewing }),
+  ];
+  const ended = await invited(account, { email: stranger(), ...viewing });
+  await testTable().attempt({
+    update: invitationKey(account.id, ended.id),
+    set: { expires_at: "2020-01-01T00:00:00.000Z" },
+  });
+  const listed = async (query: string) => {
+    const { items, total } = await asOwner(account, "GET", `invitations?${query}`);
+    return [items.map(({ id }: { id: string }) => id), total];
+  };
+  expect(await listed("status=pending")).toEqual([[first.id, second.id], 2]);
+  expect(await listed("status=pending&order=desc&page_size=1")).toEqual([[second.id], 2]);
+  expect(await listed("status=pending&page=2&page_size=1")).toEqual([[second.id], 2]);
+  expect(await listed("status=expired")).toEqual([[ended.id], 1]);
+  expect(await listed("status=revoked")).toEqual([[revoked.id], 1]);
+  expect(await listed("status=accepted")).toEqual([[], 0]);
+  await expect(asOwner(account, "GET", "invitations?status=open")).rejects.toThrow(`"loc":["query","status"]`);
 });
 
 test("is for those who manage access", async () => {

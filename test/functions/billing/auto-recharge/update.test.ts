@@ -57,6 +57,31 @@ test("what is switched on recharges the wallet, and a refund of it leaves the wa
   expect((await billing(account, "GET", "wallet-balance")).body.balance).toBe("3.00");
 });
 
+test("a refund that fails at the bank is in the wallet again, once", async () => {
+  const account = await newAccount();
+  await saveTestCard(account);
+  await billing(account, "PATCH", "auto-recharge", { enabled: true });
+  await watchWallets({ detail: { account_id: account.id } });
+  await advanceRecharges();
+  const { body } = await billing(account, "GET", "auto-recharge");
+  const { id } = await chargeOf(body.last_recharge.id);
+  await billing(account, "PATCH", "auto-recharge", { enabled: false });
+  const balance = async () => (await billing(account, "GET", "wallet-balance")).body.balance;
+  const [first, half] = [await takePaymentBack(id, "refund-half"), await takePaymentBack(id, "refund-half")];
+  await tellProduct(half);
+  expect(await balance()).toBe("0.00");
+  const failed = await takePaymentBack(id, "fail-refund");
+  for (const webhook of [failed, first, failed, half]) expect((await tellProduct(webhook)).status).toBe(200);
+  expect(await balance()).toBe("12.50");
+  const { items } = (await billing(account, "GET", "transactions")).body;
+  expect(items.map(({ type, amount }: { type: string; amount: string }) => [type, amount])).toEqual([
+    ["adjustment", "12.50"],
+    ["refund", "12.50"],
+    ["refund", "12.50"],
+    ["topup", "25.00"],
+  ]);
+});
+
 test("a dispute by the provider's webhooks leaves the wallet, and a won one comes back", async () => {
   const account = await newAccount();
   await saveTestCard(account, "disputes");

@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 
 import { expect, test } from "vitest";
 
+import { invoiceKey, StoredInvoice } from "../../../../shared/billing/invoices/invoice.ts";
 import { dayOf, nextMonth, plusDays } from "../../../../shared/core/time.ts";
-import { addInvoice, billing, closeDays, fund, use } from "../../../support/billing.ts";
-import { newAccount, newMember } from "../../../support/world.ts";
+import { addInvoice, billing, closeDays, credit, fund, use } from "../../../support/billing.ts";
+import { newAccount, newMember, testTable } from "../../../support/world.ts";
 
 const endOfMonth = (): string => plusDays(nextMonth(dayOf(new Date())), -1);
 
@@ -30,6 +31,29 @@ test("has all that the list has, the lines that make its amount, and when it was
   await fund(account, 1_000_000);
   await closeDays(account, plusDays(endOfMonth(), 1));
   expect(await get()).toMatchObject({ status: "paid", paid_at: expect.stringMatching(/Z$/) });
+});
+
+test("has the credit notes that correct it, also those of an earlier version, and what remains", async () => {
+  const account = await newAccount();
+  const id = await addInvoice(account);
+  const get = async () => (await billing(account, "GET", `invoices/${id}`)).body;
+  expect(await get()).toMatchObject({ credit_notes: [], credited_amount: "0.00", remaining_amount: "1.00" });
+  for (const amount of [30, 20]) await credit(account, { invoiceId: id, amount });
+  const { items } = (await billing(account, "GET", "credit-notes?order=asc")).body;
+  const expected = {
+    credit_notes: items.map(({ id, number, date, amount }: Record<string, string>) => ({ id, number, date, amount })),
+    credited_amount: "0.50",
+    remaining_amount: "0.50",
+  };
+  expect(expected.credit_notes).toMatchObject([{ amount: "0.30" }, { amount: "0.20" }]);
+  expect(await get()).toMatchObject(expected);
+  const key = invoiceKey(account.id, id);
+  const { credited } = (await testTable().get(key, StoredInvoice)) ?? {};
+  await testTable().attempt({ update: key, set: { credited: { lines: credited?.lines, vat: credited?.vat } } });
+  expect(await get()).toMatchObject(expected);
+  await credit(account, { invoiceId: id });
+  expect(await get()).toMatchObject({ credited_amount: "1.00", remaining_amount: "0.00" });
+  expect((await get()).credit_notes).toHaveLength(3);
 });
 
 test("another account's invoice, and one that there is not, are 404", async () => {

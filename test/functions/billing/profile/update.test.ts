@@ -91,3 +91,13 @@ test("is seen with billing.view, and changed with billing.manage", async () => {
     required_capability: "billing.manage",
   });
 });
+
+test("a change of the name or the address keeps what the register said of the number, and does not ask it again", async () => {
+  useVat();
+  const account = await newAccount();
+  const { body } = await change(account, { ...company, vat_id: "DE136695976" });
+  expect(body).toMatchObject({ vat_id_status: "valid", vat_id_checked_at: expect.stringMatching(/Z$/) });
+  const { vat_id_status, vat_id_checked_at } = body;
+  const renamed = await change(account, { name: "Muster AG", city: "Bonn" });
+  expect(renamed.body).toMatchObject({ name: "Muster AG", city: "Bonn", vat_id_status, vat_id_checked_at });
+});

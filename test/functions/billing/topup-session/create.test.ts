@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 
+import { handler as askCheckouts } from "../../../../functions/workers/ask-checkouts.ts";
 import { setAccountStatus } from "../../../../shared/access/operate-accounts.ts";
 import { publicUrl } from "../../../../shared/core/product.ts";
 import { getStored } from "../../../../shared/providers/payments/embedded.ts";
+import { StoredTopup, topupKey } from "../../../../shared/wallet/topup.ts";
 import { billing, tellPayment } from "../../../support/billing.ts";
 import { storedOf } from "../../../support/doors.ts";
 import { newAccount, newMember, testTable } from "../../../support/world.ts";
@@ -135,4 +137,25 @@ test("who may look at the billing only may not top up", async () => {
   const viewer = await newMember(account, { role: "billing_viewer" });
   const { body } = await billing(account, "POST", "topup-session", { amount: 5 }, viewer);
   expect(body).toMatchObject({ status: 403, required_capability: "billing.manage" });
+});
+
+test("the pages of an account that is closed are ended, and money that comes all the same is in the wallet once", async () => {
+  const account = await newAccount();
+  const pages = [];
+  for (const amount of ["5.00", "7.00"]) {
+    const { body } = await billing(account, "POST", "topup-session", { amount });
+    pages.push({ checkoutId: body.hosted_page.id, token: body.checkout_token });
+  }
+  await setAccountStatus(testTable(), account.id, "closed", new Date());
+  await askCheckouts();
+  for (const { checkoutId, token } of pages) {
+    expect(await getStored(testTable(), checkoutId)).toMatchObject({ outcome: "expired" });
+    const reference = token.split(".")[0];
+    expect(await testTable().get(topupKey(account.id, reference), StoredTopup)).toMatchObject({ status: "expired" });
+  }
+  const [page = { checkoutId: "", token: "" }] = pages;
+  const payment = { checkoutId: page.checkoutId, reference: page.token.split(".")[0] ?? "", cents: 500 };
+  for (let times = 0; times < 2; times++) await tellPayment(account, payment);
+  const { items } = (await billing(account, "GET", "transactions?type=topup")).body;
+  expect(items).toMatchObject([{ type: "topup", amount: "5.00" }]);
 });

@@ -26,6 +26,7 @@ test("what only the log tells is counted from the functions' lines, under the st
     ["LedgerViolations", '{ $.message = "ledger violation" }', "1"],
     ["BillingFailed", '{ ($.worker = "run_billing_day") && ($.failed > 0) }', "$.failed"],
     ["BillingBehind", '{ ($.worker = "run_billing_day") && ($.behind > 0) }', "$.behind"],
+    ["ClosedAccountsPaid", '{ $.message = "a closed account was paid" }', "1"],
   ]);
 });
 
@@ -50,6 +51,7 @@ test.each([
   ["LedgerViolations", 1],
   ["BillingFailed", 1],
   ["BillingBehind", 1],
+  ["ClosedAccountsPaid", 1],
 ])("%s raise an alarm from %d on", (MetricName, Threshold) => {
   expect(alarms).toContainEqual(expect.objectContaining({ Namespace: "HostedMail/blue", MetricName, Threshold }));
 });

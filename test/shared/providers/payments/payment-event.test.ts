@@ -37,6 +37,7 @@ function sign(body: string, { at = now, key = secret }: { at?: Date; key?: strin
 const lookups: Lookups = {
   cardSetup: () => Promise.reject(new Error("no card")),
   accountOfPayment: async (id) => (id === "pi_ours" ? "a1" : undefined),
+  refundsOf: async () => [{ id: "re_1", amount: 500, isFailed: false }],
   accountOfCustomer: async (id) => (id === "cus_ours" ? "a1" : undefined),
 };
 

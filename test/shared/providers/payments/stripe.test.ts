@@ -22,12 +22,13 @@ const input = (given: Partial<CheckoutInput> = {}): CheckoutInput => ({
   ...given,
 });
 
-type Scene = StripeService & { payments: Payments };
+type Scene = StripeService & { payments: Payments; troubles: Trouble[] };
 
 async function scene(troubles: Trouble[] = [], options: StripeOptions = {}): Promise<Scene> {
-  const service = await startStripe(...troubles);
+  const service = await startStripe(troubles);
   return {
     ...service,
+    troubles,
     payments: stripePayments(secret, { endpoint: service.url, timeoutMs: timeoutFor(troubles), ...options }),
   };
 }
@@ -170,6 +171,29 @@ test.each([
     expiresAt,
     ...(expected === "open" ? { url: "https://checkout.stripe.com/c/pay/cs_test_1" } : {}),
   });
+});
+
+test("an open session is ended and cannot be paid any more, and any other stays as it is", async () => {
+  const { payments, sessions, recorded } = await scene();
+  const { id } = await payments.createCheckout(input());
+  await payments.expireCheckout(id);
+  await payments.expireCheckout(id);
+  expect(await payments.getCheckout(id)).toMatchObject({ status: "expired" });
+  expect(recorded.filter(({ path }) => path.endsWith("/expire"))).toHaveLength(1);
+  Object.assign(sessions.get(id) ?? {}, { status: "complete", payment_status: "paid" });
+  await payments.expireCheckout(id);
+  expect(await payments.getCheckout(id)).toMatchObject({ status: "paid" });
+  expect(await thrownBy(payments.expireCheckout("cs_none"))).toMatchObject({ code: "not_found" });
+});
+
+test("a session that is paid at the moment when it is ended is no error", async () => {
+  const refused = { status: 400, error: { type: "invalid_request_error", message: "Only open sessions expire." } };
+  const { payments, sessions } = await scene();
+  const { id } = await payments.createCheckout(input());
+  const other = await scene();
+  const { id: open } = await other.payments.createCheckout(input());
+  other.troubles.push({ status: 200, text: JSON.stringify(sessions.get(id)) }, refused);
+  expect(await thrownBy(other.payments.expireCheckout(open))).toBe("nothing");
 });
 
 test("a session that does not exist, or that we did not make, is not found", async () => {

@@ -1,0 +1,40 @@
+import * as z from "zod";
+
+import { dayMs, later } from "../core/time.ts";
+import { planClaim, reserveIp, type Claim } from "../dedicated-ips/claim.ts";
+import { DedicatedIp } from "../dedicated-ips/dedicated-ip.ts";
+import { ipView } from "../dedicated-ips/view.ts";
+import type { Context } from "../http/route.ts";
+import { dedicatedIpFirstDays } from "../wallet/catalogue.ts";
+import { openAccountBilling } from "./book.ts";
+import { Preview, previewOf } from "./preview.ts";
+
+export const ClaimAnswer = DedicatedIp.extend({ preview: Preview }).meta({
+  id: "DedicatedIpClaimAnswer",
+  description: "The claimed dedicated IP; in the answer of a dry run, an IP as the claim would make it.",
+});
+type ClaimAnswer = z.input<typeof ClaimAnswer>;
+
+/** Claims a dedicated IP, or answers what that would cost. */
+export const claimIp = (claim: Claim, isDryRun: boolean, context: Context): Promise<ClaimAnswer> =>
+  isDryRun ? previewClaim(claim, context) : reserveIp(claim, context);
+
+/**
+ * The answer that a claim would have now, with its costs. Takes no address. The periods have the IP as if it were ready now:
+ * it is paid in advance for its first days, and charged after them. Throws as `reserveIp` does, but for too little money.
+ */
+async function previewClaim(claim: Claim, context: Context): Promise<ClaimAnswer> {
+  const { table, commit, now, permissions } = context;
+  return commit(async () => {
+    const at = now();
+    const { ip, hold } = await planClaim(claim, table, at);
+    const book = await openAccountBilling(table, claim.accountId, at);
+    const paid_until = later(at, dedicatedIpFirstDays * dayMs);
+    const claimed = [{ created_at: ip.created_at, paid_until }];
+    const preview = await previewOf(table, { ...book, claimed }, { held: hold.amount }, permissions);
+    return { value: { ...ipView(ip), preview }, writes: [], changes: [] };
+  });
+}
+
+/** Whether a claim's answer is that of a dry run. */
+export const isPreview = (output: unknown): boolean => z.object({ preview: z.object({}) }).safeParse(output).success;

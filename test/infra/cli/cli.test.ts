@@ -7,12 +7,15 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
+import type { Command } from "commander";
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 
 import { HostedMail } from "#client";
 
+import { routes } from "../../../functions/routes.ts";
 import { cliFolder } from "../../../infra/cli/generate.ts";
+import { createProgram } from "../../../infra/cli/package/program.ts";
 import { portOf } from "../../support/listen.ts";
 import { serveProduct } from "../../support/serve-product.ts";
 import { newAccount, newUser, type Account } from "../../support/world.ts";
@@ -195,6 +198,20 @@ describe("an error", () => {
     const failed = await hostedMail(["notices", "update", "--account", account.id], { env });
     expect(failed).toMatchObject({ code: 4, stderr: expect.stringContaining("had no answer") });
   });
+});
+
+test("every function of the API is a command", () => {
+  const program = createProgram("1.0.0");
+  const missing = routes
+    .map(({ name }) => name)
+    .filter((name) => {
+      let at: Command | undefined = program;
+      for (const word of name.split(".")) {
+        at = at?.commands.find((one) => one.name() === word.replaceAll("_", "-"));
+      }
+      return at === undefined;
+    });
+  expect(missing).toEqual([]);
 });
 
 test("every command has a help with an example, and --version is the package's", async () => {

@@ -45,8 +45,11 @@ const Sbom = z.looseObject({
 });
 export type Sbom = z.infer<typeof Sbom>;
 
-const isForDevelopment = (properties: readonly { name: string }[] = []): boolean =>
-  properties.some(({ name }) => name === "cdx:npm:package:development");
+/** Marks of npm for packages that are not a part of the product: for development only, or ours. */
+const leftOut: ReadonlySet<string> = new Set(["cdx:npm:package:development", "cdx:npm:package:private"]);
+
+const isLeftOut = (properties: readonly { name: string }[] = []): boolean =>
+  properties.some(({ name }) => leftOut.has(name));
 
 /** Lists what the product is made of, by the lock file, in the form of CycloneDX 1.5. Packages for development are left out. */
 export async function readSbom(): Promise<Sbom> {
@@ -56,7 +59,7 @@ export async function readSbom(): Promise<Sbom> {
   const { stdout } = await promisify(execFile)(command, [...first, ...args], { cwd: root, maxBuffer: 2 ** 26 });
   const sbom = Sbom.parse(JSON.parse(stdout));
   // npm's own --omit=dev also leaves out a package of the product that is there in a second version for development.
-  return { ...sbom, components: sbom.components.filter(({ properties }) => !isForDevelopment(properties)) };
+  return { ...sbom, components: sbom.components.filter(({ properties }) => !isLeftOut(properties)) };
 }
 
 /** The licences of a component. Of an expression with OR, one that is allowed is enough. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import type TypeScript from "../../infra/client/typescript-6/node_modules/typescript/lib/typescript.js";
 
-const require = createRequire(join(import.meta.dirname, "../../infra/client/typescript-6/package.json"));
+const require = createRequire(join(import.meta.dirname, "typescript-6/package.json"));
 // The compiler as a library: TypeScript 7 has none.
 const ts = require("typescript") as typeof TypeScript;
 const { SyntaxKind } = ts;

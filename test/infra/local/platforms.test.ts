@@ -20,7 +20,7 @@ const supported = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "wi
 /** What `npm ci` would install on a platform, by the lock file alone: no registry, and nothing in the cache. */
 async function installedOn(platform: string): Promise<string[]> {
   const folder = newFolder();
-  for (const file of ["package.json", "package-lock.json", "infra/client/typescript-6/package.json"]) {
+  for (const file of ["package.json", "package-lock.json", "test/mutate/typescript-6/package.json"]) {
     await mkdir(dirname(join(folder, file)), { recursive: true });
     await copyFile(join(project, file), join(folder, file));
   }

@@ -1,10 +1,12 @@
 import { App, CfnOutput, Stack, Validations } from "aws-cdk-lib";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with { type: "json" };
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "../config/config.ts";
 import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
-import { addDomain, addGateway, addInvokeRoles, addWebGateway } from "./constructs/api.ts";
+import { addDomain, addGateway, addInvocations, addWebGateway } from "./constructs/api.ts";
+import { addCanaryFunctions, addRollbackAlarm } from "./constructs/canary.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
 import { addFunctions, addWebFunction, type Common } from "./constructs/functions.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
@@ -32,17 +34,20 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const common = addCommon(stack, bundleDir, config);
   const { table, logGroup } = common;
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
-  const functions = addFunctions(stack, lambdas, common);
+  const functions: Map<string, IFunction> = config.canary
+    ? addCanaryFunctions(stack, lambdas, common)
+    : addFunctions(stack, lambdas, common);
   if (config.edge) {
     addEdge(app, config, config.edge);
     addOriginAuthorizer(stack, config.edge, common, functions);
   }
   if (config.webHost !== undefined) functions.set(web.name, addWebFunction(stack, common));
-  const invokeRoles = addInvokeRoles(stack, functions);
+  const invocations = addInvocations(stack, functions);
   const accessLogs = addLogGroup(stack, "AccessLogs", config.logRetentionDays);
-  const gateway = addGateway(stack, lambdas, invokeRoles, accessLogs, config);
+  const gateway = addGateway(stack, lambdas, invocations, accessLogs, config);
+  if (config.canary) addRollbackAlarm(stack, gateway.api.ref);
   addDomain(stack, gateway, config);
-  const webApi = config.webHost === undefined ? undefined : addWebGateway(stack, invokeRoles, accessLogs, config);
+  const webApi = config.webHost === undefined ? undefined : addWebGateway(stack, invocations, accessLogs, config);
   const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
   const apiId = gateway.api.ref;
   const { latencyAlarmMs } = config;

@@ -117,6 +117,11 @@ export const Settings = z.object({
   readOnly: ReadOnlyReason,
   /** How long logs are kept: one of the retentions that CloudWatch Logs offers. */
   logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
+  /**
+   * Gives a new version of each function 10 % of the calls for five minutes, and takes it back at 5xx answers:
+   * docs/deploy.md. The functions are then in nested stacks.
+   */
+  canary: Switch.default(false),
   /** Traces every function in X-Ray. */
   trace: Switch.default(false),
   /** The address that gets the alarms. Without an address, no mail is sent for an alarm. */

@@ -34,6 +34,7 @@ export const settings: StageSettings = {
   logLevel: "info",
   logRetentionDays: 90,
   trace: false,
+  canary: false,
   alarmEmail: "ops@example.com",
   latencyAlarmMs: 5_000,
   throttleRatePerSecond: 500,

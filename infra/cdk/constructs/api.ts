@@ -1,7 +1,7 @@
 import { CfnOutput, Fn } from "aws-cdk-lib";
 import { CfnApi, CfnApiMapping, CfnDomainName, CfnStage } from "aws-cdk-lib/aws-apigatewayv2";
 import { Role, PolicyDocument, PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import type { IFunction } from "aws-cdk-lib/aws-lambda";
+import { Alias, type IFunction } from "aws-cdk-lib/aws-lambda";
 import type { LogGroup } from "aws-cdk-lib/aws-logs";
 import { CfnRecordSet } from "aws-cdk-lib/aws-route53";
 import type { Construct } from "constructs";
@@ -52,18 +52,18 @@ type Gateway = { api: CfnApi; stage: CfnStage };
 export function addGateway(
   scope: Construct,
   lambdas: readonly LambdaSpec[],
-  invokeRoles: ReadonlyMap<string, Role>,
+  invocations: ReadonlyMap<string, Invocation>,
   accessLogs: LogGroup,
   config: Config,
 ): Gateway {
   const name = gatewayName(config);
-  const authorizer = config.edge && invokeRoles.get(originAuthorizer.name)?.roleArn;
+  const authorizer = config.edge && invocations.get(originAuthorizer.name);
   const api = new CfnApi(scope, "Api", {
     body: {
       openapi: "3.0.1",
       info: { title: `hosted-mail-${config.stage}`, version: "1" },
       ...(name === undefined ? {} : withoutDefaultEndpoint(name)),
-      paths: pathsOf(lambdas, invokeRoles, authorizer === undefined ? {} : { security: [{ [scheme]: [] }] }),
+      paths: pathsOf(lambdas, invocations, authorizer === undefined ? {} : { security: [{ [scheme]: [] }] }),
       ...(authorizer === undefined ? {} : { components: { securitySchemes: { [scheme]: originScheme(authorizer) } } }),
       ...(config.allowedOrigins.length > 0 ? { "x-amazon-apigateway-cors": cors(config.allowedOrigins) } : {}),
     },
@@ -100,7 +100,7 @@ const addStage = (scope: Construct, id: string, { api, accessLogs, config, throt
  */
 export function addWebGateway(
   scope: Construct,
-  invokeRoles: ReadonlyMap<string, Role>,
+  invocations: ReadonlyMap<string, Invocation>,
   accessLogs: LogGroup,
   config: Config,
 ): CfnApi {
@@ -108,7 +108,7 @@ export function addWebGateway(
     body: {
       openapi: "3.0.1",
       info: { title: `hosted-mail-${config.stage}-web`, version: "1" },
-      paths: pathsOf([web], invokeRoles, {}),
+      paths: pathsOf([web], invocations, {}),
     },
   });
   addStage(scope, "WebStage", { api, accessLogs, config });
@@ -144,14 +144,14 @@ const originSecretHeader = "x-origin-secret";
  * Makes the gateway ask the authorizer whether a request came through CloudFront, once in five minutes for each value
  * of the header.
  */
-const originScheme = (credentials: string): Record<string, unknown> => ({
+const originScheme = ({ uri, credentials }: Invocation): Record<string, unknown> => ({
   type: "apiKey",
   name: originSecretHeader,
   in: "header",
   "x-amazon-apigateway-authorizer": {
     type: "request",
     identitySource: `$request.header.${originSecretHeader}`,
-    authorizerUri: Fn.sub(uriOf(originAuthorizer.name)),
+    authorizerUri: uri,
     authorizerCredentials: credentials,
     authorizerPayloadFormatVersion: "2.0",
     authorizerResultTtlInSeconds: 300,
@@ -161,7 +161,7 @@ const originScheme = (credentials: string): Record<string, unknown> => ({
 
 function pathsOf(
   lambdas: readonly LambdaSpec[],
-  roles: ReadonlyMap<string, Role>,
+  invocations: ReadonlyMap<string, Invocation>,
   security: Record<string, unknown>,
 ): Record<string, PathItem> {
   const paths: Record<string, PathItem> = {};
@@ -170,7 +170,7 @@ function pathsOf(
       const { path, method } = endpointOf(trigger);
       const item = (paths[path] ??= {});
       if (method in item) throw new Error(`Two Lambdas have the trigger ${trigger}. The second one is ${name}.`);
-      item[method] = { ...operation(path, name, roles.get(name)?.roleArn), ...security };
+      item[method] = { ...operation(path, invocations.get(name)), ...security };
     }
   }
   return paths;
@@ -188,10 +188,16 @@ function endpointOf(trigger: string): { path: string; method: string } {
 
 const lambdaPath = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/2015-03-31/functions";
 
-/** The address at which the gateway invokes a function. `sam local start-api` needs this exact form. */
-const uriOf = (name: string): string => `${lambdaPath}/\${${functionId(name)}.Arn}/invocations`;
+/**
+ * The address at which the gateway invokes a function. `sam local start-api` needs this exact form for a function of the
+ * same template.
+ */
+const uriOf = (name: string, target: IFunction): string =>
+  target instanceof Alias
+    ? Fn.sub(`${lambdaPath}/\${Target}/invocations`, { Target: target.functionArn })
+    : Fn.sub(`${lambdaPath}/\${${functionId(name)}.Arn}/invocations`);
 
-const operation = (path: string, name: string, credentials: string | undefined): Record<string, unknown> => ({
+const operation = (path: string, invocation: Invocation | undefined): Record<string, unknown> => ({
   ...(path === "$default" ? { isDefaultRoute: true } : {}),
   parameters: [...path.matchAll(/\{([^}]+)\}/g)].map(([, parameter]) => ({
     name: parameter,
@@ -204,8 +210,7 @@ const operation = (path: string, name: string, credentials: string | undefined):
     type: "aws_proxy",
     httpMethod: "POST",
     payloadFormatVersion: "2.0",
-    uri: Fn.sub(uriOf(name)),
-    credentials,
+    ...invocation,
   },
 });
 
@@ -233,11 +238,14 @@ const accessLogFormat = JSON.stringify({
 /** 80 function ARNs of at most 117 characters stay below 10,240, the limit of IAM for the inline policies of a role. */
 const functionsPerRole = 80;
 
-/**
- * Adds the roles under which the gateway invokes functions, by the function's name. Each role may invoke only its
- * functions.
- */
-export function addInvokeRoles(scope: Construct, functions: ReadonlyMap<string, IFunction>): Map<string, Role> {
+/** How the gateway invokes a function: its address, and the role under which the gateway calls it. */
+export type Invocation = { uri: string; credentials: string };
+
+/** Adds the roles under which the gateway invokes functions. Each role may invoke only its functions. */
+export function addInvocations(
+  scope: Construct,
+  functions: ReadonlyMap<string, IFunction>,
+): ReadonlyMap<string, Invocation> {
   const groups = chunk(functionsPerRole, [...functions]);
   return new Map(
     groups.flatMap((group, index) => {
@@ -245,7 +253,10 @@ export function addInvokeRoles(scope: Construct, functions: ReadonlyMap<string, 
         assumedBy: new ServicePrincipal("apigateway.amazonaws.com"),
         inlinePolicies: { invoke: allowInvoke(group.map(([, target]) => target.functionArn)) },
       });
-      return group.map(([name]): [string, Role] => [name, role]);
+      return group.map(([name, target]): [string, Invocation] => [
+        name,
+        { uri: uriOf(name, target), credentials: role.roleArn },
+      ]);
     }),
   );
 }

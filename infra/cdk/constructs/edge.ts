@@ -2,7 +2,7 @@ import { CfnOutput, Duration, SecretValue, Stack, Validations, type App } from "
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import * as cloudfront from "aws-cdk-lib/aws-cloudfront";
 import { HttpOrigin } from "aws-cdk-lib/aws-cloudfront-origins";
-import type { Function as LambdaFunction } from "aws-cdk-lib/aws-lambda";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnRecordSet } from "aws-cdk-lib/aws-route53";
 import { CfnWebACL } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
@@ -158,7 +158,7 @@ export function addOriginAuthorizer(
   scope: Construct,
   { secretName }: Edge,
   common: Common,
-  functions: Map<string, LambdaFunction>,
+  functions: Map<string, IFunction>,
 ): void {
   const { name, access, timeoutSeconds = 5 } = originAuthorizer;
   const added = addFunction(

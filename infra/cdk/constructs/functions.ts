@@ -75,23 +75,25 @@ export const rightsOf = ({ access, uses = [] }: Pick<LambdaSpec, "access" | "use
 
 /**
  * Adds one function per Lambda, with a role that allows only what the Lambda declares. Functions that declare the same
- * share a role: CloudFormation allows 500 resources in a stack, and a template of 1 MB.
+ * share a role: CloudFormation allows 500 resources in a stack, and a template of 1 MB. `scopeOf` chooses another scope for
+ * a function by its number. The roles stay in `scope`.
  */
 export function addFunctions(
   scope: Construct,
   lambdas: readonly LambdaSpec[],
   common: Common,
+  scopeOf: (index: number) => Construct = () => scope,
 ): Map<string, lambda.Function> {
   const roles = new Map<string, Role>();
   return new Map(
-    lambdas.map(({ name, access, uses = [], timeoutSeconds = 10, memoryMb, triggers }) => {
+    lambdas.map(({ name, access, uses = [], timeoutSeconds = 10, memoryMb, triggers }, index) => {
       const description = triggers.join(", ");
       const spec: FunctionSpec = { name, access, uses, side: "request", description, timeoutSeconds, memoryMb };
       const rights = rightsOf(spec);
       const policies = access === "read" ? { callers: allowCallerUpdates(common.table.tableArn) } : {};
       const role = roles.get(rights) ?? addRole(scope, { ...spec, name: rights, policies }, common);
       roles.set(rights, role);
-      return [name, addFunction(scope, spec, common, role)];
+      return [name, addFunction(scopeOf(index), spec, common, role)];
     }),
   );
 }

@@ -97,7 +97,7 @@ test("alarms mail the configured address, and CloudWatch of this account is allo
 test("without an address there is no topic, and the alarms stay", () => {
   const quiet = synthesize([spec("me.get")]);
   expect(quiet.findResources("AWS::SNS::Topic")).toEqual({});
-  expect(Object.keys(quiet.findResources("AWS::CloudWatch::Alarm"))).toHaveLength(11);
+  expect(Object.keys(quiet.findResources("AWS::CloudWatch::Alarm"))).toHaveLength(12);
 });
 
 test("a deployment says where the API, the bus and the table are", () => {

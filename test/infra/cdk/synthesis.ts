@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -62,7 +62,7 @@ export class Template {
 }
 
 /**
- * The templates of the stacks that hold `specs`, by the stacks' names, synthesized for real, cdk-nag included, over
+ * The templates of the stacks that hold `specs`, by the stacks' names, and those of their nested stacks, synthesized for real, cdk-nag included, over
  * bundles of one line. `plant` adds to the main stack what a test wants to be found. There are no workers unless given.
  */
 export function synthesizeAll(
@@ -70,7 +70,7 @@ export function synthesizeAll(
   settings: Record<string, unknown> = {},
   plant?: (stack: Stack) => void,
   workers: readonly WorkerSpec[] = [],
-): { main: Template; byName: Map<string, Template> } {
+): { main: Template; byName: Map<string, Template>; nested: Template[] } {
   const folder = mkdtempSync(join(tmpdir(), "synthesis-"));
   try {
     for (const { name } of [...specs, ...workers, originAuthorizer, web]) {
@@ -85,7 +85,12 @@ export function synthesizeAll(
     const byName = new Map(stacks.map(({ stackName, template }) => [stackName, new Template(template as Sections)]));
     const main = byName.get(stack.stackName);
     if (main === undefined) throw new Error(`There is no template of ${stack.stackName}`);
-    return { main, byName };
+    const nestedFiles = readdirSync(join(folder, "out")).filter((name) => name.endsWith(".nested.template.json"));
+    const nested = nestedFiles.toSorted().map((name) => {
+      const text = readFileSync(join(folder, "out", name), "utf8");
+      return new Template(JSON.parse(text) as Sections);
+    });
+    return { main, byName, nested };
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,0 +1,110 @@
+import { ArnFormat, Duration, NestedStack, Stack, Validations } from "aws-cdk-lib";
+import { Alarm, TreatMissingData } from "aws-cdk-lib/aws-cloudwatch";
+import { CfnApplication, CfnDeploymentGroup } from "aws-cdk-lib/aws-codedeploy";
+import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from "aws-cdk-lib/aws-iam";
+import * as lambda from "aws-cdk-lib/aws-lambda";
+import type { Construct } from "constructs";
+
+import type { LambdaSpec } from "../../entry-points.ts";
+import { gatewayMetric } from "../monitoring/alarms.ts";
+import { addFunctions, type Common } from "./functions.ts";
+
+/** A function has five resources in its nested stack, and CloudFormation allows 500 in a stack and 200 outputs. */
+const functionsPerStack = 80;
+
+/**
+ * The alarm that takes a new version back. The nested stacks know it by its name: the alarm needs the gateway, and the
+ * gateway needs the functions of the nested stacks.
+ */
+const rollbackAlarm = (scope: Construct): string => `${Stack.of(scope).stackName}-rollback`;
+
+/**
+ * Adds the functions that answer requests so that a new version gets 10 % of the calls for five minutes, and then all of
+ * them. CodeDeploy takes the version back if the rollback alarm goes off. Returns the alias of each function, which has
+ * the calls of the gateway. The functions are in nested stacks, because of CloudFormation's limits.
+ */
+export function addCanaryFunctions(
+  stack: Stack,
+  lambdas: readonly LambdaSpec[],
+  common: Common,
+): Map<string, lambda.IFunction> {
+  const nested: NestedStack[] = [];
+  const stackOf = (index: number): NestedStack => {
+    const number = Math.floor(index / functionsPerStack);
+    return (nested[number] ??= new NestedStack(stack, `Functions${number + 1}`));
+  };
+  const functions = addFunctions(stack, lambdas, common, stackOf);
+  const shifts = new Map<Stack, Shift>();
+  return new Map(
+    [...functions].map(([name, added], index) => {
+      const scope = stackOf(index);
+      const shift = shifts.get(scope) ?? addShift(scope, rollbackAlarm(stack));
+      shifts.set(scope, shift);
+      return [name, addAlias(scope, name, added, shift)];
+    }),
+  );
+}
+
+/** The parts of CodeDeploy that the functions of a nested stack share. */
+type Shift = { application: CfnApplication; role: Role; alarmName: string };
+
+function addShift(scope: Stack, alarmName: string): Shift {
+  const arnFormat = ArnFormat.COLON_RESOURCE_NAME;
+  const functionArns = scope.formatArn({ service: "lambda", resource: "function", resourceName: "*", arnFormat });
+  const role = new Role(scope, "ShiftRole", {
+    assumedBy: new ServicePrincipal("codedeploy.amazonaws.com"),
+    inlinePolicies: {
+      shift: new PolicyDocument({
+        statements: [
+          new PolicyStatement({ actions: ["lambda:GetAlias", "lambda:UpdateAlias"], resources: [functionArns] }),
+          // The action knows no resources.
+          new PolicyStatement({ actions: ["cloudwatch:DescribeAlarms"], resources: ["*"] }),
+        ],
+      }),
+    },
+  });
+  const anyFunction = "arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:function:*";
+  Validations.of(role).acknowledge(
+    { id: "AwsSolutions-IAM5[Resource::*]", reason: "Alarms are described without resources." },
+    { id: `AwsSolutions-IAM5[Resource::${anyFunction}]`, reason: "CloudFormation chooses the names of the functions." },
+  );
+  return { application: new CfnApplication(scope, "Shifts", { computePlatform: "Lambda" }), role, alarmName };
+}
+
+/** Adds the alias `live` of a function, whose changes CodeDeploy makes step by step. */
+function addAlias(
+  scope: Stack,
+  name: string,
+  added: lambda.Function,
+  { application, role, alarmName }: Shift,
+): lambda.Alias {
+  const alias = new lambda.Alias(scope, `${name}.live`, { aliasName: "live", version: added.currentVersion });
+  const group = new CfnDeploymentGroup(scope, `${name}.shift`, {
+    applicationName: application.ref,
+    serviceRoleArn: role.roleArn,
+    deploymentConfigName: "CodeDeployDefault.LambdaCanary10Percent5Minutes",
+    deploymentStyle: { deploymentType: "BLUE_GREEN", deploymentOption: "WITH_TRAFFIC_CONTROL" },
+    alarmConfiguration: { enabled: true, alarms: [{ name: alarmName }] },
+    autoRollbackConfiguration: {
+      enabled: true,
+      events: ["DEPLOYMENT_FAILURE", "DEPLOYMENT_STOP_ON_ALARM", "DEPLOYMENT_STOP_ON_REQUEST"],
+    },
+  });
+  const resource = alias.node.defaultChild as lambda.CfnAlias;
+  resource.cfnOptions.updatePolicy = {
+    codeDeployLambdaAliasUpdate: { applicationName: application.ref, deploymentGroupName: group.ref },
+  };
+  return alias;
+}
+
+/** Adds the alarm that takes a new version back: five answers with 5xx within a minute. */
+export function addRollbackAlarm(scope: Construct, apiId: string): void {
+  new Alarm(scope, "Rollback", {
+    alarmName: rollbackAlarm(scope),
+    alarmDescription: "CodeDeploy takes new versions of functions back while this alarm is on",
+    metric: gatewayMetric(apiId, "5xx", "Sum").with({ period: Duration.minutes(1) }),
+    threshold: 5,
+    evaluationPeriods: 1,
+    treatMissingData: TreatMissingData.NOT_BREACHING,
+  });
+}

@@ -1,6 +1,7 @@
 import dns from "node:dns";
 import { existsSync } from "node:fs";
 import { Agent, request } from "node:http";
+import { enableCompileCache } from "node:module";
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -15,6 +16,8 @@ dns.lookup = (host, ...rest) => {
   if (isIP(host) || host === "localhost") return lookup(host, ...rest);
   rest.at(-1)(Object.assign(new Error(`${host} is not on this machine`), { code: "ENOTFOUND" }));
 };
+
+enableCompileCache(join(import.meta.dirname, "../../../../node_modules/.cache/as-shipped"));
 
 const { AWS_LAMBDA_RUNTIME_API: api, LAMBDA_TASK_ROOT: root, _HANDLER: handlerName } = process.env;
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -51,8 +51,12 @@ export type DeployOptions = {
   secrets: Record<string, string>;
   /** More variables with the addresses of stand-ins. */
   standIns: Record<string, string>;
-  /** The secret that the edge sends with every request. */
-  originSecret: string;
+  /** The headers that CloudFront adds to each request. */
+  edgeHeaders: Record<string, string>;
+  /** The functions that run as shipped, by their logical ids. The others run in the test's own process. */
+  isShipped: (name: string) => boolean;
+  /** Answers instead of a function for requests that does not run as shipped. */
+  answerInstead: (name: string, event: APIGatewayProxyEventV2) => Promise<unknown>;
   /** Changes the template before it is deployed. */
   change?: (template: { Resources: Record<string, unknown> }) => void;
 };
@@ -70,7 +74,9 @@ export class Deployment {
   readonly #gateways: Gateway[] = [];
   readonly #changes: Image[] = [];
   #working: Promise<void> = Promise.resolve();
+  /** The address of the edge, that of the gateway behind it, and that of the gateway for customers' domains. */
   base = "";
+  originBase = "";
   webBase = "";
 
   private constructor(options: DeployOptions, folder: string, template: { Resources: Record<string, unknown> }) {
@@ -104,8 +110,10 @@ export class Deployment {
     const { url } = deployment.aws;
     Object.assign(deployment.#standIns, { AWS_ENDPOINT_URL: url, AWS_ENDPOINT_URL_S3: url });
     await deployment.lambda.start();
-    deployment.base = await deployment.#serve("Api");
-    if (deployment.template.resources["WebApi"]) deployment.webBase = await deployment.#serve("WebApi");
+    deployment.base = await deployment.#serve("Api", options.edgeHeaders);
+    deployment.originBase = await deployment.#serve("Api");
+    deployment.webBase = await deployment.#serve("WebApi");
+    deployment.#checkDeadLetters();
     return deployment;
   }
 
@@ -129,7 +137,7 @@ export class Deployment {
     for (const [rule, { ScheduleExpression, Targets }] of this.#rules()) {
       if (ScheduleExpression === undefined) continue;
       const event = { source: "aws.events", "detail-type": "Scheduled Event", detail: {}, resources: [rule] };
-      for (const target of Targets) this.#call(target, event);
+      for (const target of Targets) this.#call(rule, target, event);
     }
     await this.settled();
   }
@@ -138,8 +146,8 @@ export class Deployment {
     return this.template.ofType("AWS::Events::Rule").map(([id, { Properties }]) => [id, Properties as Rule]);
   }
 
-  /** Serves an HTTP API of the template. Returns its address. */
-  async #serve(id: string): Promise<string> {
+  /** Serves an HTTP API of the template, with headers that are added to each request. Returns its address. */
+  async #serve(id: string, headers: Record<string, string> = {}): Promise<string> {
     const { paths, components } = this.template.resources[id]?.Properties["Body"] as ApiBody;
     const functions = Object.entries(paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, operation]) => {
@@ -162,11 +170,13 @@ export class Deployment {
         .map(({ trigger, name, operation }) => ({
           name,
           triggers: [trigger],
-          handler: async (event: APIGatewayProxyEventV2) => {
+          handler: async (received: APIGatewayProxyEventV2) => {
+            const event = { ...received, headers: { ...received.headers, ...headers } };
             if (operation.security && !(await this.#isAuthorized(components, event))) {
               return { statusCode: 403, body: '{"message":"Forbidden"}' };
             }
-            return this.lambda.invoke(name, event);
+            const { isShipped, answerInstead } = this.#options;
+            return isShipped(name) ? this.lambda.invoke(name, event) : answerInstead(name, event);
           },
         })),
     });
@@ -209,7 +219,7 @@ export class Deployment {
   async #publish(): Promise<void> {
     const images = this.#changes.splice(0);
     for (const [, { Properties }] of this.template.ofType("AWS::Lambda::EventSourceMapping")) {
-      const name = this.template.text(Properties["FunctionName"]);
+      const name = this.#named(Properties["FunctionName"]);
       const stream = this.template.text(Properties["EventSourceArn"]);
       // Lambda reads the stream with the rights of the function.
       for (const action of ["DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"]) {
@@ -234,16 +244,39 @@ export class Deployment {
   #route(entries: readonly Entry[]): void {
     for (const { Source, DetailType, Detail, Resources } of entries) {
       const event = { source: Source, "detail-type": DetailType, detail: JSON.parse(Detail) as unknown, resources: Resources };
-      for (const [, { EventPattern, Targets }] of this.#rules()) {
-        if (EventPattern && isMatch(EventPattern, event)) for (const target of Targets) this.#call(target, event);
+      for (const [rule, { EventPattern, Targets }] of this.#rules()) {
+        if (EventPattern && isMatch(EventPattern, event)) for (const target of Targets) this.#call(rule, target, event);
       }
     }
   }
 
-  #call({ Arn }: Rule["Targets"][number], event: Record<string, unknown>): void {
+  #call(rule: string, { Arn }: Rule["Targets"][number], event: Record<string, unknown>): void {
     const name = this.template.idOf(this.template.text(Arn));
+    const isAllowed = this.template.ofType("AWS::Lambda::Permission").some(([, { Properties }]) => {
+      const { FunctionName, SourceArn, Principal } = Properties;
+      const isOurs = this.template.text(FunctionName) === this.template.text(Arn) && Principal === "events.amazonaws.com";
+      return isOurs && this.template.idOf(this.template.text(SourceArn)) === rule;
+    });
+    if (!isAllowed) this.failures.push(`EventBridge may not invoke ${name} by the rule ${rule}`);
+    if (!this.#options.isShipped(name)) return;
     const common = { version: "0", id: randomUUID(), account, region, time: new Date().toISOString() };
     this.#work(async () => void (await this.lambda.invoke(name, { ...common, ...event })));
+  }
+
+  /** Checks that Lambda may send the failed calls of each function to where the template wants them. */
+  #checkDeadLetters(): void {
+    const sources = [...this.template.ofType("AWS::Lambda::EventInvokeConfig"), ...this.template.ofType("AWS::Lambda::EventSourceMapping")];
+    for (const [, { Properties }] of sources) {
+      const name = this.#named(Properties["FunctionName"]);
+      const resource = this.template.text(Properties["DestinationConfig"].OnFailure.Destination);
+      this.rights.check(name, this.lambda.roleOf(name), { action: "sqs:SendMessage", resource });
+    }
+  }
+
+  /** The function of a property that has a function's name or ARN. */
+  #named(value: unknown): string {
+    const text = this.template.text(value);
+    return text.startsWith("arn:") ? this.template.idOf(text) : text;
   }
 
   #work(run: () => Promise<void>): void {

@@ -11,6 +11,8 @@ import { account, region, type Deployed } from "./template.ts";
 /** The most processes at a time. Beyond them, the one that was idle the longest ends. */
 const mostProcesses = 12;
 
+const traces = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"].map((action) => ({ action, resource: "*" }));
+
 type Invocation = { id: string; event: unknown; deadlineMs: number } & PromiseWithResolvers<unknown>;
 
 /** A function: its process if there is one, what that does, and what waits for it. */
@@ -48,6 +50,8 @@ export class Lambda {
   #port = 0;
   /** The functions that have answered an event. */
   readonly started = new Set<string>();
+  /** How many processes were started. */
+  starts = 0;
 
   constructor(options: LambdaOptions) {
     this.#options = options;
@@ -107,14 +111,14 @@ export class Lambda {
     const { Properties, Metadata = {} } = this.#function(name);
     const root = join(folder, Metadata["aws:asset:path"] ?? "");
     const { LogGroup, ...logging } = Properties["LoggingConfig"] as Record<string, unknown>;
-    // Lambda writes the log with the rights of the function.
     const logGroup = template.text(LogGroup);
-    for (const action of ["logs:CreateLogStream", "logs:PutLogEvents"]) {
-      rights.check(name, this.roleOf(name), {
-        action,
-        resource: `arn:aws:logs:${region}:${account}:log-group:${logGroup}:log-stream:1`,
-      });
-    }
+    const stream = `arn:aws:logs:${region}:${account}:log-group:${logGroup}:log-stream:1`;
+    // Lambda writes the log, and sends traces, with the rights of the function.
+    const own = [
+      ...["logs:CreateLogStream", "logs:PutLogEvents"].map((action) => ({ action, resource: stream })),
+      ...(Properties["TracingConfig"]?.Mode === "Active" ? traces : []),
+    ];
+    for (const call of own) rights.check(name, this.roleOf(name), call);
     const child = spawn(process.execPath, [join(import.meta.dirname, "bootstrap.mjs")], {
       cwd: root,
       stdio: ["ignore", "pipe", "pipe"],
@@ -142,6 +146,7 @@ export class Lambda {
         AWS_SESSION_TOKEN: "session",
       },
     });
+    this.starts += 1;
     instance.child = child;
     instance.usedAt = performance.now();
     for (const stream of [child.stdout, child.stderr]) {

@@ -38,7 +38,13 @@ const arn = (service: string, resource: string): string => `arn:aws:${service}:$
 
 /** The partition of a key, an item, or of the condition of a query. */
 function partitionOf(operation: Json): string {
-  const { Key, Item, KeyConditionExpression, ExpressionAttributeNames = {}, ExpressionAttributeValues = {} } = operation;
+  const {
+    Key,
+    Item,
+    KeyConditionExpression,
+    ExpressionAttributeNames = {},
+    ExpressionAttributeValues = {},
+  } = operation;
   const own = (Key ?? Item) as Image | undefined;
   if (own) return own["PK"]?.S ?? "";
   for (const [, name = "", value = ""] of String(KeyConditionExpression).matchAll(/([#\w]+) = (:\w+)/g)) {
@@ -48,7 +54,12 @@ function partitionOf(operation: Json): string {
   throw new Error(`The query has no partition: ${JSON.stringify(operation)}`);
 }
 
-const transactionActions = { Put: "PutItem", Update: "UpdateItem", Delete: "DeleteItem", ConditionCheck: "ConditionCheckItem" };
+const transactionActions = {
+  Put: "PutItem",
+  Update: "UpdateItem",
+  Delete: "DeleteItem",
+  ConditionCheck: "ConditionCheckItem",
+};
 
 /** The rights that an operation of DynamoDB needs: a transaction needs those of its parts. */
 function tableCalls(operation: string, input: Json): Call[] {
@@ -119,14 +130,20 @@ export class Aws {
     const url = new URL(request.url ?? "/", "http://aws");
     const signed = headers.authorization ?? `Credential=${url.searchParams.get("X-Amz-Credential") ?? ""}`;
     const [, key = "", service = ""] = /Credential=(\w+)\/\d+\/[\w-]+\/([\w-]+)\/aws4_request/.exec(signed) ?? [];
-    const target = String(headers["x-amz-target"] ?? "").split(".").at(-1) ?? "";
+    const target =
+      String(headers["x-amz-target"] ?? "")
+        .split(".")
+        .at(-1) ?? "";
     const received = { target, url, method, headers, body: await buffer(request) };
     const { calls, answer } = this.#understand(service, received);
     const { rights, roleOf } = this.#options;
     // Each is checked, so that the report has all that a role lacks.
     const denied = calls.filter((call) => key !== "local" && !rights.check(key, roleOf(key), call));
     const { status, body, type } = denied.length > 0 ? denial(service, denied) : await answer();
-    response.writeHead(status, { "content-type": type ?? "application/x-amz-json-1.1", "x-amzn-requestid": randomUUID() });
+    response.writeHead(status, {
+      "content-type": type ?? "application/x-amz-json-1.1",
+      "x-amzn-requestid": randomUUID(),
+    });
     response.end(method === "HEAD" ? undefined : body);
   }
 
@@ -145,7 +162,8 @@ export class Aws {
     const answer = async (): Promise<Reply> => {
       const reply = await this.#askEngine(headers, body);
       if (reply.status === 200) {
-        for (const item of itemsPut(target, input)) if (item["SK"]?.S?.startsWith(changeKeyPrefix)) this.#options.onChange(item);
+        for (const item of itemsPut(target, input))
+          if (item["SK"]?.S?.startsWith(changeKeyPrefix)) this.#options.onChange(item);
       }
       return reply;
     };
@@ -162,7 +180,8 @@ export class Aws {
     const sent = forward(this.#options.engine, options, (answer) => {
       const type = answer.headers["content-type"];
       buffer(answer).then(
-        (content) => resolve({ status: answer.statusCode ?? 500, body: content, ...(type === undefined ? {} : { type }) }),
+        (content) =>
+          resolve({ status: answer.statusCode ?? 500, body: content, ...(type === undefined ? {} : { type }) }),
         reject,
       );
     });
@@ -191,7 +210,10 @@ export class Aws {
       text === undefined
         ? refused("ResourceNotFoundException", `Secrets Manager has no ${name} ${String(VersionStage)}`)
         : json({ Name: name, SecretString: text, CreatedDate: Date.now() / 1_000 });
-    return { calls: [{ action: `secretsmanager:${target}`, resource: arn("secretsmanager", `secret:${name}-AbCdEf`) }], answer };
+    return {
+      calls: [{ action: `secretsmanager:${target}`, resource: arn("secretsmanager", `secret:${name}-AbCdEf`) }],
+      answer,
+    };
   }
 
   #bus(target: string, { Entries }: Json) {
@@ -201,7 +223,10 @@ export class Aws {
       this.#options.onEvents(entries);
       return json({ FailedEntryCount: 0, Entries: entries.map(() => ({ EventId: randomUUID() })) });
     };
-    return { calls: buses.map((bus) => ({ action: `events:${target}`, resource: arn("events", `event-bus/${bus}`) })), answer };
+    return {
+      calls: buses.map((bus) => ({ action: `events:${target}`, resource: arn("events", `event-bus/${bus}`) })),
+      answer,
+    };
   }
 
   #mail(letter: Json) {
@@ -212,17 +237,24 @@ export class Aws {
       this.letters.push(letter);
       return json({ MessageId: randomUUID() });
     };
-    return { calls: resources.map((resource) => ({ action: "ses:SendEmail", resource: arn("ses", resource) })), answer };
+    return {
+      calls: resources.map((resource) => ({ action: "ses:SendEmail", resource: arn("ses", resource) })),
+      answer,
+    };
   }
 
   #object({ method, url, body }: Received) {
     const path = decodeURIComponent(url.pathname);
     const resource = `arn:aws:s3:::${path.slice(1)}`;
     const upload = url.searchParams.get("uploadId");
-    const action = method === "DELETE" ? "AbortMultipartUpload" : method === "GET" || method === "HEAD" ? "GetObject" : "PutObject";
+    const action =
+      method === "DELETE" ? "AbortMultipartUpload" : method === "GET" || method === "HEAD" ? "GetObject" : "PutObject";
     const answer = (): Reply => {
       if (url.searchParams.has("uploads")) {
-        return xml(200, `<InitiateMultipartUploadResult><UploadId>${randomUUID()}</UploadId></InitiateMultipartUploadResult>`);
+        return xml(
+          200,
+          `<InitiateMultipartUploadResult><UploadId>${randomUUID()}</UploadId></InitiateMultipartUploadResult>`,
+        );
       }
       if (upload !== null && method === "PUT") {
         this.#objects.set(upload, Buffer.concat([this.#objects.get(upload) ?? Buffer.alloc(0), body]));
@@ -236,7 +268,9 @@ export class Aws {
       if (method === "PUT" || method === "DELETE") return xml(200, "");
       const found = this.#objects.get(path);
       // S3 tells only those who may list the bucket that an object is missing.
-      return found ? { status: 200, body: found, type: "text/csv" } : xml(403, "<Error><Code>AccessDenied</Code></Error>");
+      return found
+        ? { status: 200, body: found, type: "text/csv" }
+        : xml(403, "<Error><Code>AccessDenied</Code></Error>");
     };
     return { calls: [{ action: `s3:${action}`, resource }], answer };
   }

@@ -39,7 +39,12 @@ async function synthesize(settings: Settings) {
   const folder = await mkdtemp(join(tmpdir(), "as-shipped-"));
   await bundleProduct();
   const app = createApp(folder);
-  const stack = addStack(app, { lambdas, workers }, bundleDir, readConfig((key) => settings[key], {}));
+  const stack = addStack(
+    app,
+    { lambdas, workers },
+    bundleDir,
+    readConfig((key) => settings[key], {}),
+  );
   const { stacks } = app.synth();
   const artifact = stacks.find(({ stackName }) => stackName === stack.stackName);
   if (!artifact) throw new Error("The app has no template");
@@ -69,6 +74,7 @@ export class Deployment {
   readonly lambda: Lambda;
   /** The errors of workers, which nobody waits for. */
   readonly failures: string[] = [];
+  #isListening = true;
   readonly #folder: string;
   readonly #options: DeployOptions;
   readonly #gateways: Gateway[] = [];
@@ -82,9 +88,9 @@ export class Deployment {
   private constructor(options: DeployOptions, folder: string, template: { Resources: Record<string, unknown> }) {
     this.#options = options;
     this.#folder = folder;
-    const [tableId = ""] = Object.entries(template.Resources).find(
-      ([, one]) => (one as { Type: string }).Type === "AWS::DynamoDB::Table",
-    ) ?? [];
+    const [tableId = ""] =
+      Object.entries(template.Resources).find(([, one]) => (one as { Type: string }).Type === "AWS::DynamoDB::Table") ??
+      [];
     this.template = new Deployed(template, { [tableId]: process.env["TABLE_NAME"] ?? "" });
     this.rights = new Rights(this.template);
     this.aws = new Aws({
@@ -126,9 +132,20 @@ export class Deployment {
 
   /** Waits until the workers have handled all changes and events. */
   async settled(): Promise<void> {
-    for (let before; before !== this.#working; ) {
+    for (let before; before !== this.#working;) {
       before = this.#working;
       await before;
+    }
+  }
+
+  /** Runs a step that prepares something. No worker hears of the changes that it makes. */
+  async unheard<T>(prepare: () => Promise<T>): Promise<T> {
+    await this.settled();
+    this.#isListening = false;
+    try {
+      return await prepare();
+    } finally {
+      this.#isListening = true;
     }
   }
 
@@ -212,6 +229,7 @@ export class Deployment {
 
   /** Queues a row for the function that reads the table's stream. The rows that wait go together. */
   #addChange(image: Image): void {
+    if (!this.#isListening) return;
     this.#changes.push(image);
     if (this.#changes.length === 1) this.#work(() => this.#publish());
   }
@@ -240,10 +258,22 @@ export class Deployment {
     }
   }
 
+  /** Puts an event of an account on the bus. */
+  emit(DetailType: string, detail: object): void {
+    this.#route([
+      { Source: "hosted-mail", DetailType, Detail: JSON.stringify(detail), Resources: [], EventBusName: "" },
+    ]);
+  }
+
   /** Gives events to the rules of the bus, and each matching rule's to its targets. */
   #route(entries: readonly Entry[]): void {
     for (const { Source, DetailType, Detail, Resources } of entries) {
-      const event = { source: Source, "detail-type": DetailType, detail: JSON.parse(Detail) as unknown, resources: Resources };
+      const event = {
+        source: Source,
+        "detail-type": DetailType,
+        detail: JSON.parse(Detail) as unknown,
+        resources: Resources,
+      };
       for (const [rule, { EventPattern, Targets }] of this.#rules()) {
         if (EventPattern && isMatch(EventPattern, event)) for (const target of Targets) this.#call(rule, target, event);
       }
@@ -254,7 +284,8 @@ export class Deployment {
     const name = this.template.idOf(this.template.text(Arn));
     const isAllowed = this.template.ofType("AWS::Lambda::Permission").some(([, { Properties }]) => {
       const { FunctionName, SourceArn, Principal } = Properties;
-      const isOurs = this.template.text(FunctionName) === this.template.text(Arn) && Principal === "events.amazonaws.com";
+      const isOurs =
+        this.template.text(FunctionName) === this.template.text(Arn) && Principal === "events.amazonaws.com";
       return isOurs && this.template.idOf(this.template.text(SourceArn)) === rule;
     });
     if (!isAllowed) this.failures.push(`EventBridge may not invoke ${name} by the rule ${rule}`);
@@ -265,7 +296,10 @@ export class Deployment {
 
   /** Checks that Lambda may send the failed calls of each function to where the template wants them. */
   #checkDeadLetters(): void {
-    const sources = [...this.template.ofType("AWS::Lambda::EventInvokeConfig"), ...this.template.ofType("AWS::Lambda::EventSourceMapping")];
+    const sources = [
+      ...this.template.ofType("AWS::Lambda::EventInvokeConfig"),
+      ...this.template.ofType("AWS::Lambda::EventSourceMapping"),
+    ];
     for (const [, { Properties }] of sources) {
       const name = this.#named(Properties["FunctionName"]);
       const resource = this.template.text(Properties["DestinationConfig"].OnFailure.Destination);

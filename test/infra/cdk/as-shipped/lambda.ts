@@ -166,7 +166,9 @@ export class Lambda {
   #endIdle(): void {
     const running = [...this.#instances.values()].filter(({ child }) => child);
     const idle = running.filter(({ idle, waiting }) => idle && waiting.length === 0);
-    const surplus = idle.toSorted((a, b) => a.usedAt - b.usedAt).slice(0, Math.max(0, running.length + 1 - mostProcesses));
+    const surplus = idle
+      .toSorted((a, b) => a.usedAt - b.usedAt)
+      .slice(0, Math.max(0, running.length + 1 - mostProcesses));
     for (const instance of surplus) {
       instance.child?.kill("SIGKILL");
       delete instance.child;

@@ -1,9 +1,10 @@
 import { createHmac } from "node:crypto";
 
+import { dayOf, nextMonth, plusDays } from "../../../../shared/core/time.ts";
 import { resourcePaths } from "../../../../shared/http/protected-resource.ts";
-import { addInvoice } from "../../../support/billing.ts";
+import { billing, closeDays, use } from "../../../support/billing.ts";
+import { active } from "../../../support/domains.ts";
 import { of, sceneWithMailbox } from "../../../support/mail-reports.ts";
-import { request } from "../../../support/request.ts";
 import { newAccount } from "../../../support/world.ts";
 
 /** A request, relative to the API or, for `web`, to the gateway of customers' domains. */
@@ -16,6 +17,8 @@ const ofMailServers = async (path: string, more: Omit<Sent, "path"> = {}): Promi
   ...more,
   headers: { ...mailKey(), ...more.headers },
 });
+
+const someAddress = async (): Promise<string> => `ada@${(await sceneWithMailbox()).domain.name}`;
 
 async function report(door: string, entries: (scene: Awaited<ReturnType<typeof sceneWithMailbox>>) => object) {
   const body = JSON.stringify({ batch_id: crypto.randomUUID(), ...entries(await sceneWithMailbox()) });
@@ -33,20 +36,21 @@ export function stripeEvent(secret: string): Sent {
 
 async function invoiceFile(): Promise<Sent> {
   const account = await newAccount();
-  const path = `/v1/public/accounts/${account.id}/billing/invoices/${await addInvoice(account)}`;
-  const { body } = await request("GET", path, { token: account.owner.token });
-  const { pathname, search } = new URL(body.pdf_url);
+  await use(account, 10);
+  await closeDays(account, plusDays(nextMonth(dayOf(new Date())), -1));
+  const [invoice] = (await billing(account, "GET", "invoices")).body.items;
+  const { pathname, search } = new URL(invoice.download_url);
   return { path: pathname + search };
 }
 
 /** A request that succeeds, for each function that answers requests and is no route. */
 export const requests: Record<string, () => Promise<Sent>> = {
-  "mail.recipient": async () => ofMailServers(`recipient?address=${(await sceneWithMailbox()).mailbox.email}`),
+  "mail.recipient": async () => ofMailServers(`recipient?address=${await someAddress()}`),
   "mail.sender": async () => {
-    const { email } = (await sceneWithMailbox()).mailbox;
+    const email = await someAddress();
     return ofMailServers(`sender?${new URLSearchParams({ login: email, from: email }).toString()}`);
   },
-  "mail.dkim": async () => ofMailServers(`dkim?domain=${(await sceneWithMailbox()).domain.name}`),
+  "mail.dkim": async () => ofMailServers(`dkim?domain=${(await active(await newAccount())).name}`),
   "mail.revocations": async () => ofMailServers("revocations"),
   "mail.auth": async () =>
     ofMailServers("auth", {
@@ -55,7 +59,7 @@ export const requests: Record<string, () => Promise<Sent>> = {
         "auth-protocol": "imap",
         "auth-login-attempt": "1",
         "client-ip": "192.0.2.1",
-        "auth-user": (await sceneWithMailbox()).mailbox.email,
+        "auth-user": await someAddress(),
         "auth-pass": "not the password",
       },
     }),
@@ -64,14 +68,15 @@ export const requests: Record<string, () => Promise<Sent>> = {
       mailboxes: [{ ...of(account, mailbox), bytes: 1, messages: 1, at: new Date().toISOString() }],
     })),
   "mail.events": () =>
-    report("events", ({ mailbox }) => ({
+    report("events", ({ domain }) => ({
       events: [
-        { type: "delivered", at: new Date().toISOString(), sender: mailbox.email, recipient: "bob@far.example" },
+        { type: "delivered", at: new Date().toISOString(), sender: `ada@${domain.name}`, recipient: "bob@far.example" },
       ],
     })),
   "billing.invoices.download": invoiceFile,
   protected_resource: async () => ({ path: `/.well-known/oauth-protected-resource${resourcePaths[0]}` }),
   docs: async () => ({ path: "/docs" }),
   code: async () => ({ path: "/v1/public/functions" }),
+  // No customer has this domain.
   web: async () => ({ path: "/", headers: { "x-web-host": "www.example.com" }, at: "web" }),
 };

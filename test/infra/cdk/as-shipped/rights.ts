@@ -58,12 +58,19 @@ export class Rights {
     return [...new Set(lines)];
   }
 
-  /** The rights that no call has used: `ReadRole table dynamodb:Query`. */
+  /** The rights that no call has used, by role: `ReadRole table dynamodb:Query`. */
   unused(): string[] {
     const all = [...this.#statements].flatMap(([role, statements]) =>
       statements.flatMap(({ policy, actions }) => actions.map((action) => `${role} ${policy} ${action}`)),
     );
     return [...new Set(all)].filter((right) => !this.#used.has(right)).toSorted();
+  }
+
+  /** The rights of a policy that no role has used: `files s3:PutObject`. */
+  unusedByAll(): string[] {
+    const withoutRole = (right: string): string => right.slice(right.indexOf(" ") + 1);
+    const used = new Set([...this.#used].map(withoutRole));
+    return [...new Set(this.unused().map(withoutRole))].filter((right) => !used.has(right));
   }
 }
 

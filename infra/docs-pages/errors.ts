@@ -57,6 +57,13 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "Unlock the name with <code>domains.update</code> and <code>locked: false</code>. The registry takes a few minutes.",
   transfer_too_soon:
     "Registries lock a name for 60 days after its registration. Try again at <code>transferable_at</code>.",
+  payments_unavailable: "Ask the operator to configure payments. Nothing was changed.",
+  mail_unavailable:
+    "Ask the operator to configure a sender of mail. Nothing was changed. Forwarding to mailboxes of the account works without it.",
+  registrar_unavailable:
+    "Ask the operator to configure a registrar, or connect a name that you have registered elsewhere.",
+  dns_unavailable:
+    "Connect the domain with <code>dns_mode</code> <code>external</code>, or ask the operator to configure a DNS provider.",
   redirects_unavailable:
     "Ask the operator for <code>webHost</code> and <code>webAddresses</code>. Other settings work without them.",
   rotation_running: "<code>dkim_keys</code> in the domain shows the rotation. Wait until the domain has one key again.",
@@ -108,6 +115,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
   rate_limited: "Wait for <code>Retry-After</code> seconds and try again.",
   internal: "The error is on our side. Tell us the <code>request_id</code>.",
   upstream_unavailable: "As far as we know, nothing was changed. Try again after <code>Retry-After</code> seconds.",
+  mail_servers_unavailable:
+    "The operator has to configure the secret of the mail servers. Only mail servers get this problem.",
   read_only:
     "The operator has stopped all changes. <code>detail</code> says why. Requests that only read work. Nothing was changed. Try again after <code>Retry-After</code> seconds.",
   busy: "Other requests change the same resource, or the table is throttled. Nothing was changed. Try again after <code>Retry-After</code> seconds.",

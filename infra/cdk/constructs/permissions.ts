@@ -91,11 +91,14 @@ const grants: Record<ProviderName, Grant> = {
   },
   registrar: {
     policy: ({ config }) => (config.registrar === "route53" ? allow(registrarActions, "*") : undefined),
-    environment: ({ config }) => ({ REGISTRAR: config.registrar }),
+    environment: ({ config }) => ({ REGISTRAR: config.registrar === "none" ? undefined : config.registrar }),
   },
   dns: {
     policy: ({ config }) => (config.dns === "route53" ? allow(zoneActions, "*") : undefined),
-    environment: ({ config }) => ({ DNS_PROVIDER: config.dns, DNS_DELEGATION_SET: config.delegationSetId }),
+    environment: ({ config }) => ({
+      DNS_PROVIDER: config.dns === "none" ? undefined : config.dns,
+      DNS_DELEGATION_SET: config.delegationSetId,
+    }),
   },
   mail: { policy: sendingPolicy, environment: sendingEnvironment },
   mail_servers: {

@@ -186,6 +186,10 @@ test("every worker runs", { timeout: 240_000 }, async () => {
   const type = "mailbox_export.requested";
   product.emit(type, { ...eventIn(account.id, type, new Date()), resource: { type: "mailbox_export", id } });
   await product.runSchedules();
+  const headers = { authorization: `Bearer ${tokenOf(account.owner)}` };
+  const made = await send({ path: `/v1/public/accounts/${account.id}/mailboxes/exports/${id}`, headers });
+  const { download_url: file } = JSON.parse(made.text) as { download_url: string | null };
+  if (file?.startsWith(product.aws.url)) expect((await fetch(file)).status).toBe(200);
   expect(product.failures).toEqual([]);
   expect([...shipped].filter((name) => !product.lambda.started.has(name))).toEqual([]);
 });

@@ -12,9 +12,11 @@ export type Finding = { check: string; state: "ok" | "missing" | "refused" | "fa
 /** One thing that a stage needs. `run` only reads, and returns a note; `remedy` says what to do when it throws. */
 type Check = { name: string; remedy: string; run: (signal: AbortSignal) => Promise<string> };
 
+type Fetch = (url: string, options: { signal: AbortSignal }) => Promise<Response>;
+
 export type DoctorOptions = {
   /** Fetches the keys of issuers and the API's document. */
-  fetch?: typeof fetch;
+  fetch?: Fetch;
   /** How long one check may take. */
   timeoutMs?: number;
 };
@@ -41,64 +43,61 @@ const nameOf = (names: readonly (string | undefined)[], prefix: string): string 
   return found;
 };
 
-const stackChecks = (config: Config): Check[] => [
-  {
-    name: "table",
-    remedy: "Deploy the stage, or check the region and the account of your credentials.",
-    run: async (abortSignal) => {
-      const { DynamoDBClient, ListTablesCommand, DescribeTableCommand } = await import("@aws-sdk/client-dynamodb");
-      const client = new DynamoDBClient(once);
-      const prefix = `${stackOf(config)}-Table`;
-      // The names come in order, and begin after the given one.
-      const { TableNames = [] } = await client.send(
-        new ListTablesCommand({ ExclusiveStartTableName: prefix, Limit: 10 }),
-        { abortSignal },
-      );
-      const TableName = nameOf(TableNames, prefix);
-      const { Table } = await client.send(new DescribeTableCommand({ TableName }), { abortSignal });
-      if (Table?.TableStatus !== "ACTIVE") throw new Fault("failed", `${TableName} is ${Table?.TableStatus}`);
-      return `${TableName}, about ${Table.ItemCount ?? 0} items`;
-    },
+const tableCheck = (config: Config): Check => ({
+  name: "table",
+  remedy: "Deploy the stage, or check the region and the account of your credentials.",
+  run: async (abortSignal) => {
+    const { DynamoDBClient, ListTablesCommand, DescribeTableCommand } = await import("@aws-sdk/client-dynamodb");
+    const client = new DynamoDBClient(once);
+    const prefix = `${stackOf(config)}-Table`;
+    // The names come in order, and begin after the given one.
+    const list = new ListTablesCommand({ ExclusiveStartTableName: prefix, Limit: 10 });
+    const { TableNames = [] } = await client.send(list, { abortSignal });
+    const TableName = nameOf(TableNames, prefix);
+    const { Table } = await client.send(new DescribeTableCommand({ TableName }), { abortSignal });
+    if (Table?.TableStatus !== "ACTIVE") throw new Fault("failed", `${TableName} is ${Table?.TableStatus}`);
+    return `${TableName}, about ${Table.ItemCount ?? 0} items`;
   },
-  {
-    name: "secrets key",
-    remedy:
-      "Deploy the stage. If the key is scheduled for deletion, cancel the deletion at once: it opens all secrets.",
-    run: async (abortSignal) => {
-      const { KMSClient, DescribeKeyCommand } = await import("@aws-sdk/client-kms");
-      const KeyId = `alias/hosted-mail/${config.stage}/secrets`;
-      const { KeyMetadata } = await new KMSClient(once).send(new DescribeKeyCommand({ KeyId }), { abortSignal });
-      if (KeyMetadata?.KeyState !== "Enabled") throw new Fault("failed", `${KeyId} is ${KeyMetadata?.KeyState}`);
-      return KeyId;
-    },
+});
+
+const keyCheck = ({ stage }: Config): Check => ({
+  name: "secrets key",
+  remedy: "Deploy the stage. If the key is scheduled for deletion, cancel the deletion at once: it opens all secrets.",
+  run: async (abortSignal) => {
+    const { KMSClient, DescribeKeyCommand } = await import("@aws-sdk/client-kms");
+    const KeyId = `alias/hosted-mail/${stage}/secrets`;
+    const { KeyMetadata } = await new KMSClient(once).send(new DescribeKeyCommand({ KeyId }), { abortSignal });
+    if (KeyMetadata?.KeyState !== "Enabled") throw new Fault("failed", `${KeyId} is ${KeyMetadata?.KeyState}`);
+    return KeyId;
   },
-  {
-    name: "files bucket",
-    remedy: "Deploy the stage.",
-    run: async (abortSignal) => {
-      const { S3Client, ListBucketsCommand, HeadBucketCommand } = await import("@aws-sdk/client-s3");
-      const client = new S3Client({ ...once, forcePathStyle: process.env["AWS_ENDPOINT_URL"] !== undefined });
-      const Prefix = `${stackOf(config)}-filesbucket`;
-      const { Buckets = [] } = await client.send(new ListBucketsCommand({ Prefix }), { abortSignal });
-      const Bucket = nameOf(
-        Buckets.map(({ Name }) => Name),
-        Prefix,
-      );
-      await client.send(new HeadBucketCommand({ Bucket }), { abortSignal });
-      return Bucket;
-    },
+});
+
+const bucketCheck = (config: Config): Check => ({
+  name: "files bucket",
+  remedy: "Deploy the stage.",
+  run: async (abortSignal) => {
+    const { S3Client, ListBucketsCommand, HeadBucketCommand } = await import("@aws-sdk/client-s3");
+    // A stand-in for S3 has no host name of its own for every bucket.
+    const client = new S3Client({ ...once, forcePathStyle: process.env["AWS_ENDPOINT_URL"] !== undefined });
+    const Prefix = `${stackOf(config)}-filesbucket`;
+    const { Buckets = [] } = await client.send(new ListBucketsCommand({ Prefix }), { abortSignal });
+    const names = Buckets.map(({ Name }) => Name);
+    const Bucket = nameOf(names, Prefix);
+    await client.send(new HeadBucketCommand({ Bucket }), { abortSignal });
+    return Bucket;
   },
-  {
-    name: "event bus",
-    remedy: "Deploy the stage. Without the bus no webhook and no notice is sent.",
-    run: async (abortSignal) => {
-      const { EventBridgeClient, DescribeEventBusCommand } = await import("@aws-sdk/client-eventbridge");
-      const Name = stackOf(config);
-      await new EventBridgeClient(once).send(new DescribeEventBusCommand({ Name }), { abortSignal });
-      return Name;
-    },
+});
+
+const busCheck = (config: Config): Check => ({
+  name: "event bus",
+  remedy: "Deploy the stage. Without the bus no webhook and no notice is sent.",
+  run: async (abortSignal) => {
+    const { EventBridgeClient, DescribeEventBusCommand } = await import("@aws-sdk/client-eventbridge");
+    const Name = stackOf(config);
+    await new EventBridgeClient(once).send(new DescribeEventBusCommand({ Name }), { abortSignal });
+    return Name;
   },
-];
+});
 
 /** Checks that a secret exists, without reading its value. */
 const secretCheck = (name: string, SecretId: string | undefined): Check[] =>
@@ -118,19 +117,20 @@ const secretCheck = (name: string, SecretId: string | undefined): Check[] =>
         },
       ];
 
+async function loadSes() {
+  const sdk = await import("@aws-sdk/client-sesv2");
+  return { sdk, client: new sdk.SESv2Client(once) };
+}
+
 function mailChecks({ publicUrl, smtpSecretName, mailFrom, mailZone }: Config): Check[] {
   if (publicUrl === undefined || smtpSecretName !== undefined) return [];
   const { address } = mailFrom === undefined ? senderIn(mailZone) : MailSender.parse(mailFrom);
-  const loadClient = async () => {
-    const sdk = await import("@aws-sdk/client-sesv2");
-    return { sdk, client: new sdk.SESv2Client(once) };
-  };
   return [
     {
       name: "SES account",
       remedy: "Request production access in the console of SES: in the sandbox only verified addresses get mail.",
       run: async (abortSignal) => {
-        const { sdk, client } = await loadClient();
+        const { sdk, client } = await loadSes();
         const found = await client.send(new sdk.GetAccountCommand({}), { abortSignal });
         if (!found.SendingEnabled) throw new Fault("failed", "sending is paused");
         if (!found.ProductionAccessEnabled) throw new Fault("failed", "the account is in the sandbox");
@@ -141,7 +141,7 @@ function mailChecks({ publicUrl, smtpSecretName, mailFrom, mailZone }: Config): 
       name: "SES identity",
       remedy: "Verify the sender's domain: docs/deploy.md, step 6.",
       run: async (abortSignal) => {
-        const { sdk, client } = await loadClient();
+        const { sdk, client } = await loadSes();
         const EmailIdentity = domainOf(address);
         const found = await client.send(new sdk.GetEmailIdentityCommand({ EmailIdentity }), { abortSignal });
         if (!found.VerifiedForSendingStatus) throw new Fault("failed", `${EmailIdentity} is not verified`);
@@ -184,7 +184,7 @@ const route53Checks = ({ registrar, dns, delegationSetId }: Config): Check[] => 
     : []),
 ];
 
-async function fetchJson(get: typeof fetch, url: string, signal: AbortSignal): Promise<unknown> {
+async function fetchJson(get: Fetch, url: string, signal: AbortSignal): Promise<unknown> {
   const answer = await get(url, { signal });
   if (!answer.ok) throw new Fault(answer.status === 404 ? "missing" : "failed", `${url} answers ${answer.status}`);
   return answer.json();
@@ -192,7 +192,7 @@ async function fetchJson(get: typeof fetch, url: string, signal: AbortSignal): P
 
 const KeySet = z.object({ keys: z.array(z.unknown()).min(1) });
 
-const webChecks = ({ issuers, publicUrl, hasNoIssuers }: Config, get: typeof fetch): Check[] => [
+const webChecks = ({ issuers, publicUrl, hasNoIssuers }: Config, get: Fetch): Check[] => [
   ...(hasNoIssuers ? [] : readIssuers({ ISSUERS: issuers })).flatMap(({ issuer, jwksUri }) =>
     jwksUri === undefined
       ? []
@@ -228,11 +228,13 @@ const Failure = z.object({
   $metadata: z.object({ httpStatusCode: z.number().optional() }).optional().catch(undefined),
 });
 
+const metadataOf = (error: object): object => ("$metadata" in error ? { $metadata: error.$metadata } : {});
+
 /** Tells what an error of a check means. */
 function findingOf({ name: check, remedy }: Check, error: unknown): Finding {
   if (error instanceof Fault) return { check, state: error.state, note: `${error.message}. ${remedy}` };
   const { name, message, $metadata } = Failure.parse(
-    error instanceof Error ? { ...error, name: error.name, message: error.message } : {},
+    error instanceof Error ? { name: error.name, message: error.message, ...metadataOf(error) } : {},
   );
   const status = $metadata?.httpStatusCode;
   const isAbsent = status === 404 || /NotFound|NoSuch/.test(name);
@@ -257,7 +259,10 @@ export function examine(
   { fetch: get = fetch, timeoutMs = 8_000 }: DoctorOptions = {},
 ): Promise<Finding[]> {
   const checks = [
-    ...stackChecks(config),
+    tableCheck(config),
+    keyCheck(config),
+    bucketCheck(config),
+    busCheck(config),
     ...secretCheck("payments", config.paymentsSecretName),
     ...secretCheck("mail servers", config.mailSecretName),
     ...secretCheck("SMTP", config.smtpSecretName),

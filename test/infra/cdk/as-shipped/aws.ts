@@ -148,7 +148,7 @@ export class Aws {
   }
 
   #understand(service: string, received: Received): { calls: Call[]; answer: () => Reply | Promise<Reply> } {
-    const read = <T = Json>(): T => JSON.parse(received.body.toString()) as T;
+    const read = (): Json => JSON.parse(received.body.toString()) as Json;
     if (service === "dynamodb") return this.#table(received, read());
     if (service === "kms") return this.#key(received.target, read());
     if (service === "secretsmanager") return this.#secret(received.target, read());
@@ -230,9 +230,9 @@ export class Aws {
   }
 
   #mail(letter: Json) {
-    const { FromEmailAddress, ConfigurationSetName: set } = letter;
-    const from = domainOf(/<([^>]+)>/.exec(String(FromEmailAddress))?.[1] ?? String(FromEmailAddress));
-    const resources = [`identity/${from}`, ...(set === undefined ? [] : [`configuration-set/${String(set)}`])];
+    const { FromEmailAddress: from, ConfigurationSetName: set } = letter as Record<string, string | undefined>;
+    const domain = domainOf(/<([^>]+)>/.exec(from ?? "")?.[1] ?? from ?? "");
+    const resources = [`identity/${domain}`, ...(set === undefined ? [] : [`configuration-set/${set}`])];
     const answer = (): Reply => {
       this.letters.push(letter);
       return json({ MessageId: randomUUID() });

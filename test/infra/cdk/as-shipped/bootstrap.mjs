@@ -13,8 +13,8 @@ import { pathToFileURL } from "node:url";
  */
 const { lookup } = dns;
 dns.lookup = (host, ...rest) => {
-  if (isIP(host) || host === "localhost") return lookup(host, ...rest);
-  rest.at(-1)(Object.assign(new Error(`${host} is not on this machine`), { code: "ENOTFOUND" }));
+  if (isIP(host) || host === "localhost") lookup(host, ...rest);
+  else rest.at(-1)(Object.assign(new Error(`${host} is not on this machine`), { code: "ENOTFOUND" }));
 };
 
 enableCompileCache(join(import.meta.dirname, "../../../../node_modules/.cache/as-shipped"));

@@ -165,7 +165,7 @@ export class Deployment {
 
   /** Serves an HTTP API of the template, with headers that are added to each request. Returns its address. */
   async #serve(id: string, headers: Record<string, string> = {}): Promise<string> {
-    const { paths, components } = this.template.resources[id]?.Properties["Body"] as ApiBody;
+    const { paths, components } = this.template.properties(id)["Body"] as ApiBody;
     const functions = Object.entries(paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, operation]) => {
         const trigger = path === "$default" ? path : `${method.toUpperCase()} ${path}`;

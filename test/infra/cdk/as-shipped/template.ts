@@ -36,7 +36,7 @@ export class Deployed {
   resolve(value: unknown): unknown {
     if (Array.isArray(value)) return value.map((one) => this.resolve(one));
     if (typeof value !== "object" || value === null) return value;
-    const [[name = "", argument] = []] = Object.entries(value);
+    const [[name, argument] = ["", undefined]] = Object.entries(value);
     if (name === "Ref") return this.#ref(String(argument));
     if (name === "Fn::GetAtt") return this.#attribute(...(argument as [string, string]));
     if (name === "Fn::Sub") return this.#substitute(String(argument));
@@ -53,6 +53,11 @@ export class Deployed {
     const text = this.resolve(value);
     if (typeof text !== "string") throw new Error(`${JSON.stringify(value)} is no text in the template`);
     return text;
+  }
+
+  /** The properties of a resource. */
+  properties(id: string): Resource["Properties"] {
+    return this.#resource(id).Properties;
   }
 
   /** The logical id of the resource whose ARN this is. */

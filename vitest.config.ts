@@ -13,6 +13,7 @@ const apart = [
   "test/browser/invitation.test.ts",
   "test/budgets.test.ts",
   "test/functions/workers/{advance-*,end-grants,purge-mailboxes}.test.ts",
+  "test/infra/cdk/as-shipped.test.ts",
   "test/infra/local/read-only.test.ts",
   "test/infra/mail-server/{mail-server,start}.test.ts",
   "test/infra/restore/rehearse.test.ts",

@@ -10,9 +10,11 @@ export type LambdaSpec = {
   name: string;
   /** The file that exports `handler`, relative to the project. */
   file: string;
-  access: "none" | "read" | "write";
+  /** Its access to the table. `append` only puts items. */
+  access: "none" | "read" | "append" | "write";
   /**
-   * The providers that the function uses besides the table. It may seal and open secrets, and sign the URLs of files.
+   * The providers that the function uses besides the table. It may open secrets, sign the URLs of files, and seal secrets
+   * if it writes the table.
    */
   uses?: readonly ProviderName[];
   /** The time limit of a request, by default 10 seconds. */
@@ -132,6 +134,8 @@ export type WorkerSpec = {
   keys?: readonly string[];
   /** The providers that the worker uses besides the table. It may seal and open secrets, and write files. */
   uses?: LambdaSpec["uses"];
+  /** Whether the worker opens secrets and seals none. */
+  opensOnly?: true;
   /** The time limit of a call, by default a minute. */
   timeoutSeconds?: number;
   source: Source;
@@ -154,8 +158,18 @@ const workerSpec = (name: string, settings: Omit<WorkerSpec, "name" | "file">): 
 /** Every worker of the product. */
 export const workers: readonly WorkerSpec[] = [
   workerSpec("workers.publish_changes", { access: "none", source: "changes" }),
-  workerSpec("workers.dispatch_event", { access: "write", uses: ["secrets"], source: { events: "all" } }),
-  workerSpec("workers.retry_deliveries", { access: "write", uses: ["secrets"], source: { every: "minute" } }),
+  workerSpec("workers.dispatch_event", {
+    access: "write",
+    uses: ["secrets"],
+    opensOnly: true,
+    source: { events: "all" },
+  }),
+  workerSpec("workers.retry_deliveries", {
+    access: "write",
+    uses: ["secrets"],
+    opensOnly: true,
+    source: { every: "minute" },
+  }),
   workerSpec("workers.index_journals", {
     access: "write",
     keys: ["ACCOUNT#*", "JOURNAL_DUE#*"],
@@ -193,7 +207,7 @@ export const workers: readonly WorkerSpec[] = [
     source: { events: ["auth.invitation.created", "auth.invitation.replaced"] },
   }),
   workerSpec("workers.note_revocations", {
-    access: "write",
+    access: "append",
     keys: ["REVOCATIONS#*"],
     source: { events: revokingTypes },
   }),

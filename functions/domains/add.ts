@@ -39,7 +39,7 @@ export const route = defineRoute({
     })
     .meta({ id: "DomainCreate", description: "A domain to connect." }),
   output: Domain,
-  problems: ["domain_exists", "domain_taken", "domain_not_ready"],
+  problems: ["dns_unavailable", "domain_exists", "domain_taken", "domain_not_ready"],
   ahead: ({ params, body }) => aheadOfNewDomain(params.account_id, body.name, body.workspace_id),
   run: async ({ params, body: { name, workspace_id, dns_mode } }, context) => {
     const given = { name, workspaceId: workspace_id, dnsMode: dns_mode };

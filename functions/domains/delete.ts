@@ -30,7 +30,7 @@ export const route = defineRoute({
     }),
   }),
   output: Empty,
-  problems: ["domain_not_empty", "domain_not_ready", "release_required"],
+  problems: ["domain_not_empty", "domain_not_ready", "registrar_unavailable", "release_required"],
   ahead: ({ params }, expected) => aheadOfDomain(expected, params.account_id, params.domain),
   run: async ({ query, found }, context) => {
     const domain = await beginRelease(found, query, context);

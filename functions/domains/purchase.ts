@@ -1,5 +1,6 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { paymentsHere } from "../../shared/billing/services.ts";
+import { requireFeature } from "../../shared/core/features.ts";
 import { purchaseDomains } from "../../shared/domains/purchase/purchase.ts";
 import { PurchaseAnswer, PurchaseRequest } from "../../shared/domains/purchase/requests.ts";
 import { registrarHere } from "../../shared/domains/setup/services.ts";
@@ -23,9 +24,18 @@ export const route = defineRoute({
   params: AccountParams,
   body: PurchaseRequest,
   output: PurchaseAnswer,
-  problems: ["quote_changed", "upstream_unavailable"],
-  run: ({ params, body }, context) =>
-    purchaseDomains(params.account_id, body, context, { registrar: registrarHere(), checkouts: paymentsHere }),
+  problems: [
+    "dns_unavailable",
+    "payments_unavailable",
+    "quote_changed",
+    "registrar_unavailable",
+    "upstream_unavailable",
+  ],
+  run: ({ params, body }, context) => {
+    requireFeature("registrar");
+    requireFeature("dns");
+    return purchaseDomains(params.account_id, body, context, { registrar: registrarHere(), checkouts: paymentsHere });
+  },
 });
 
 export const handler = http(route);

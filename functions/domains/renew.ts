@@ -24,6 +24,7 @@ export const route = defineRoute({
     "insufficient_funds",
     "not_registered_here",
     "quote_changed",
+    "registrar_unavailable",
     "renewal_running",
     "too_many_years",
     "upstream_unavailable",

@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { AccountParams } from "../../shared/accounts/account.ts";
+import { requireFeature } from "../../shared/core/features.ts";
 import { searchDomains, searchQuery, SearchResult } from "../../shared/domains/purchase/search.ts";
 import { registrarHere } from "../../shared/domains/setup/services.ts";
 import { http } from "../../shared/http/rest.ts";
@@ -24,9 +25,11 @@ export const route = defineRoute({
   output: z
     .object({ items: z.array(SearchResult).meta({ description: "The names. The name that you asked for is first." }) })
     .meta({ id: "DomainSearchResponse", description: "Names and their availability." }),
-  run: async ({ params, query }, context) => ({
-    items: await searchDomains(params.account_id, query, context, registrarHere()),
-  }),
+  problems: ["registrar_unavailable"],
+  run: async ({ params, query }, context) => {
+    requireFeature("registrar");
+    return { items: await searchDomains(params.account_id, query, context, registrarHere()) };
+  },
 });
 
 export const handler = http(route);

@@ -1,5 +1,6 @@
 import { AccountParams } from "../../shared/accounts/account.ts";
 import { paymentsHere } from "../../shared/billing/services.ts";
+import { requireFeature } from "../../shared/core/features.ts";
 import { TransferAnswer, TransferRequest } from "../../shared/domains/purchase/requests.ts";
 import { transferDomains } from "../../shared/domains/purchase/transfer.ts";
 import { registrarHere } from "../../shared/domains/setup/services.ts";
@@ -24,13 +25,22 @@ export const route = defineRoute({
   params: AccountParams,
   body: TransferRequest,
   output: TransferAnswer,
-  problems: ["quote_changed", "upstream_unavailable"],
-  run: ({ params, body }, context) =>
-    transferDomains(params.account_id, body, context, {
+  problems: [
+    "dns_unavailable",
+    "payments_unavailable",
+    "quote_changed",
+    "registrar_unavailable",
+    "upstream_unavailable",
+  ],
+  run: ({ params, body }, context) => {
+    requireFeature("registrar");
+    requireFeature("dns");
+    return transferDomains(params.account_id, body, context, {
       registrar: registrarHere(),
       secrets: secretsHere(),
       checkouts: paymentsHere,
-    }),
+    });
+  },
 });
 
 export const handler = http(route);

@@ -37,7 +37,14 @@ export const route = defineRoute({
   params: DomainParams,
   body: DomainSettings,
   output: DomainDetail,
-  problems: ["domain_not_ready", "record_conflict", "redirects_unavailable", "upstream_unavailable"],
+  problems: [
+    "dns_unavailable",
+    "domain_not_ready",
+    "record_conflict",
+    "redirects_unavailable",
+    "registrar_unavailable",
+    "upstream_unavailable",
+  ],
   ahead: ({ params, body }, expected) => aheadOfSettings(params, body, expected),
   run: async ({ body, found }, context) => {
     const { after, isServed } = await setDomain(found, body, context, resolverHere());

@@ -52,7 +52,14 @@ export const route = defineRoute({
       examples: [{ target_email: "ada@example.org", mailbox: "ada@example.com" }],
     }),
   output: ForwardingRule,
-  problems: ["address_taken", "domain_not_ready", "forwarding_exists", "forwarding_loop", "limit_reached"],
+  problems: [
+    "address_taken",
+    "domain_not_ready",
+    "forwarding_exists",
+    "forwarding_loop",
+    "limit_reached",
+    "mail_unavailable",
+  ],
   ahead: (input, expected) => aheadOfRule(input, givenTargets(input.body), expected),
   run: ({ params, body, found: place }, context) =>
     addRule(params.account_id, { place, given: givenTargets(body), keepCopy: body.keep_copy ?? true }, context),

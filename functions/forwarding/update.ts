@@ -39,7 +39,7 @@ export const route = defineRoute({
       examples: [{ target_email: "ada@example.org" }],
     }),
   output: ForwardingRule,
-  problems: ["forwarding_exists", "forwarding_loop"],
+  problems: ["forwarding_exists", "forwarding_loop", "mail_unavailable"],
   ahead: ({ params, body }, expected) =>
     aheadOfUpdate(params.account_id, params.forwarding_id, givenTargets(body).emails, expected),
   run: ({ params, body }, context) => updateRule(params.account_id, params.forwarding_id, body, context),

@@ -17,14 +17,15 @@ async function addFile(hash: Hash, root: string, path: string): Promise<void> {
   hash.update(`${path}\0${content?.length ?? "missing"}\0`).update(content ?? "");
 }
 
-/** Hashes the names and contents of this project's files. */
+/** Hashes the names and contents of this project's files. The packages inside its folders are in no bundle. */
 async function hashOfProject(root: string, options: unknown): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify([version, options]));
   for (const path of ownFiles) await addFile(hash, root, path);
   for (const folder of ownFolders) {
     const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true });
     const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-    for (const path of files.map((file) => relative(root, file)).toSorted()) await addFile(hash, root, path);
+    const own = files.map((file) => relative(root, file)).filter((path) => !path.includes("node_modules"));
+    for (const path of own.toSorted()) await addFile(hash, root, path);
   }
   return hash.digest("hex");
 }

@@ -8,10 +8,11 @@ process.env["GOMEMLIMIT"] ??= "3GiB";
 
 // esbuild runs in its own process, so the CDK, which is slow to load, is loaded in the meantime.
 const bundling = bundleProduct();
-const [{ addStack, createApp }, { readStage }, { BadConfig }] = await Promise.all([
+const [{ addStack, createApp }, { readStage }, { BadConfig }, { featureWarnings }] = await Promise.all([
   import("./stack.ts"),
   import("../config/stages.ts"),
   import("../config/config.ts"),
+  import("../config/features.ts"),
 ]);
 const app = createApp(process.env["CDK_OUTDIR"] ?? "cdk.out");
 try {
@@ -22,7 +23,7 @@ try {
   // The CDK CLI sets CDK_OUTDIR, and names the folder itself.
   if (process.env["CDK_OUTDIR"] === undefined)
     process.stdout.write(`${app.outdir}: the templates of ${stack.stackName}\n`);
-  if (config.hasNoIssuers) process.stderr.write("The stage's file has no issuers, so the API refuses every token.\n");
+  for (const line of featureWarnings(config)) process.stderr.write(`${line}\n`);
 } catch (error) {
   if (!(error instanceof BadConfig)) throw error;
   await bundling;

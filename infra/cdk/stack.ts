@@ -4,6 +4,7 @@ import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with {
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "../config/config.ts";
+import { featuresOff } from "../config/features.ts";
 import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
 import { addDomain, addGateway, addInvocations, addWebGateway } from "./constructs/api.ts";
 import { addCanaryFunctions, addRollbackAlarm } from "./constructs/canary.ts";
@@ -13,7 +14,7 @@ import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts
 import { addWorkers } from "./constructs/workers.ts";
 import { addAlarm, addAlarmTopic, addAlarms, sum } from "./monitoring/alarms.ts";
 import { addDashboard, tableMetric } from "./monitoring/dashboard.ts";
-import { addLogAlarms, addLogGroup, addLogMetrics } from "./monitoring/logs.ts";
+import { addLogAlarms, addLogGroup, addLogMetrics, addMailDoorsOff } from "./monitoring/logs.ts";
 
 /** The Lambdas of a stack: those that serve requests, and the workers. */
 export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };
@@ -51,7 +52,8 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
   const apiId = gateway.api.ref;
   const { latencyAlarmMs } = config;
-  addAlarms(stack, { id: apiId, latencyAlarmMs }, topic);
+  const expectedErrors = config.mailSecretName === undefined ? addMailDoorsOff(stack, logGroup, stage) : undefined;
+  addAlarms(stack, { id: apiId, latencyAlarmMs, expectedErrors }, topic);
   const throttled = sum([tableMetric(table, "ReadThrottleEvents"), tableMetric(table, "WriteThrottleEvents")]);
   addAlarm(stack, "TableThrottled", "DynamoDB throttles the table", throttled, 10, topic);
   const logMetrics = addLogMetrics(stack, logGroup, stage);
@@ -85,6 +87,7 @@ function addCommon(stack: Stack, bundleDir: string, config: Config): Common {
       TABLE_NAME: table.tableName,
       ISSUERS: config.issuers,
       LOG_LEVEL: config.logLevel,
+      ...(featuresOff(config).length === 0 ? {} : { FEATURES_OFF: featuresOff(config).join(",") }),
       ALLOWED_ORIGINS: config.allowedOrigins.join(","),
       ...(config.returnOrigins.length === 0 ? {} : { RETURN_ORIGINS: config.returnOrigins.join(",") }),
       NS_ZONE: config.nsZone,

@@ -135,10 +135,10 @@ export const Settings = z.object({
   routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
   /**
    * The registrar of names and the host of zones. `embedded` only simulates them: names are neither registered nor
-   * reachable.
+   * reachable. `none` switches their functions off.
    */
-  registrar: z.enum(["route53", "embedded"]).default("route53"),
-  dns: z.enum(["route53", "embedded"]).default("route53"),
+  registrar: z.enum(["route53", "embedded", "none"]).default("route53"),
+  dns: z.enum(["route53", "embedded", "none"]).default("route53"),
   /**
    * Plan prices that replace those of shared/wallet/catalogue.ts from given months on. Price lists of months that have
    * begun must not change.

@@ -48,6 +48,15 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "`ip_status` is the dedicated IP's status. Authorize the dedicated IP, or wait until it is `active`. Only we can resume a `suspended` one.",
   domain_has_ip:
     "The domain in `domain` sends from the dedicated IP in `dedicated_ip_id`. Unassign the domain there first. The other domains of the request were not changed either.",
+  payments_unavailable: "Ask the operator to configure payments. Nothing was changed.",
+  mail_unavailable:
+    "Ask the operator to configure a sender of mail. Nothing was changed. Forwarding to mailboxes of the account works without it.",
+  registrar_unavailable:
+    "Ask the operator to configure a registrar, or connect a name that you have registered elsewhere.",
+  dns_unavailable:
+    "Connect the domain with `dns_mode` `external`, or ask the operator to configure a DNS provider.",
+  mail_servers_unavailable:
+    "The operator has to configure the secret of the mail servers. Only mail servers get this problem.",
   quote_changed:
     "`estimated_total` is the present price. If you agree, send the request again with a higher `max_total`.",
   not_registered_here: "Manage the registration at the registrar of the name.",

@@ -6,6 +6,7 @@ import { Problem } from "../../shared/core/errors.ts";
 import { billingCommands } from "./billing-commands.ts";
 import { type Command, commands as accountCommands } from "./commands.ts";
 import { connect } from "./connect.ts";
+import { doctor } from "./doctor.ts";
 import { eventCommands } from "./event-commands.ts";
 import { feedbackCommands } from "./feedback-commands.ts";
 import { ipCommands } from "./ip-commands.ts";
@@ -33,7 +34,10 @@ ${Object.entries(commands)
   )
   .join("\n")}
 
-With every command:
+  doctor              Lists the features of a stage, and tries each service that it needs. Changes nothing.
+    --stage           The name of the stage's file in infra/stages.
+
+With every other command:
     --table NAME    A deployed table (or TABLE_NAME), which needs AWS credentials; the local table in DATA_DIR by default.
     --json          Prints the answer as one line of JSON.
     --help          Shows this text.
@@ -149,9 +153,19 @@ function complaintOf(error: unknown): string {
 /** The result of a command: its exit code, and its text on both outputs. */
 export type CommandResult = { code: number; out: string; err: string };
 
+/** The stage of the command `doctor`, which works on no table; undefined for another command. */
+function stageToExamine(argv: readonly string[]): string | undefined {
+  if (argv[0] !== "doctor") return undefined;
+  const { stage } = parseLeniently(argv, ["stage"]).values;
+  if (typeof stage !== "string") throw new Misuse("--stage is missing");
+  return stage;
+}
+
 /** Runs a command line, as the usage text describes it. Never throws. */
 export async function operate(argv: readonly string[]): Promise<CommandResult> {
   try {
+    const stage = stageToExamine(argv);
+    if (stage !== undefined) return await doctor(stage);
     const parsed = parseCommand(argv);
     return { code: 0, out: parsed === "help" ? usageText : await runCommand(parsed), err: "" };
   } catch (error) {

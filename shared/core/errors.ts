@@ -38,6 +38,10 @@ const problems = {
   transfer_locked: { status: 409, title: "The name is locked against transfer" },
   transfer_too_soon: { status: 409, title: "The name cannot be transferred yet" },
   renewal_running: { status: 409, title: "The domain is being renewed already" },
+  payments_unavailable: { status: 409, title: "This deployment takes no payments" },
+  mail_unavailable: { status: 409, title: "This deployment sends no mail" },
+  registrar_unavailable: { status: 409, title: "This deployment has no registrar" },
+  dns_unavailable: { status: 409, title: "This deployment hosts no DNS zones" },
   redirects_unavailable: { status: 409, title: "This deployment has no web server for domains" },
   rotation_running: { status: 409, title: "The DKIM key is being rotated already" },
   too_many_years: { status: 409, title: "The registration would be too long" },
@@ -76,6 +80,7 @@ const problems = {
   rate_limited: { status: 429, title: "Too many requests" },
   internal: { status: 500, title: "Internal error" },
   upstream_unavailable: { status: 503, title: "A service we rely on does not answer" },
+  mail_servers_unavailable: { status: 503, title: "This deployment has no mail servers" },
   busy: { status: 503, title: "Too many changes at the same time" },
   read_only: { status: 503, title: "Changes are stopped for now" },
 } as const satisfies Record<string, { status: number; title: string }>;

@@ -4,6 +4,7 @@ import { groupsOf, maxDepth } from "../access/groups/group.ts";
 import { readRoles, roleLimit } from "../access/roles.ts";
 import { liveLimit } from "../access/service-account.ts";
 import { rolesKey } from "../accounts/standing.ts";
+import { hasFeature } from "../core/features.ts";
 import { largestPage } from "../core/page.ts";
 import { clock } from "../core/time.ts";
 import { accountLimit as ipLimit, ipsOf } from "../dedicated-ips/dedicated-ip.ts";
@@ -171,6 +172,14 @@ export const Limits = z
     limits: z
       .array(AccountLimit)
       .meta({ description: "How much the account can have, and what a request can ask for." }),
+    features: z
+      .object({
+        payments: z.boolean().meta({ description: "Whether you can top up the wallet and save a card." }),
+        mail: z.boolean().meta({ description: "Whether people can be invited and recipients asked by mail." }),
+        registrar: z.boolean().meta({ description: "Whether names can be searched, bought, renewed and transferred." }),
+        dns: z.boolean().meta({ description: "Whether our nameservers can have the zones of domains." }),
+      })
+      .meta({ description: "What this deployment can do. A function of a missing feature answers 409." }),
   })
   .meta({ id: "Limits", description: "The limits that hold in an account, with what is used." });
 
@@ -228,5 +237,11 @@ export async function accountLimits(accountId: string, { table, now }: Context):
       unit,
       description,
     })),
+    features: {
+      payments: hasFeature("payments"),
+      mail: hasFeature("mail"),
+      registrar: hasFeature("registrar"),
+      dns: hasFeature("dns"),
+    },
   };
 }

@@ -1,3 +1,5 @@
+import { absenceOf, type Feature } from "../core/features.ts";
+
 /**
  * A provider that is loaded by its first call, because most functions never make one. `calls` names every method of the
  * provider. Each method returns a promise.
@@ -17,3 +19,6 @@ export const lazy = <T extends object>(calls: Readonly<Record<keyof T, true>>, l
 
 /** Loads a provider that the environment does not configure: every call of it throws an Error with this message. */
 export const unconfigured = (message: string) => (): Promise<never> => Promise.reject(new Error(message));
+
+/** Loads a provider of a feature that the deployment lacks: every call of it throws the 409 of the feature. */
+export const lacking = (feature: Feature) => (): Promise<never> => Promise.reject(absenceOf(feature));

@@ -11,13 +11,8 @@ const pick = (example: Example, names: readonly string[]): Example =>
 const pathOf = (route: Route, params: Example): string =>
   route.http.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
 
-/** Calls a route over REST with flat arguments. */
-export function callRest(
-  route: Route,
-  example: Example,
-  token?: string,
-  headers: Record<string, string> = {},
-): Promise<Answer> {
+/** The request that calls a route over REST with flat arguments. */
+export function restOf(route: Route, example: Example) {
   const query = new URLSearchParams(
     Object.entries(pick(example, Object.keys(route.query.shape))).map(([name, value]): [string, string] => [
       name,
@@ -26,13 +21,24 @@ export function callRest(
   );
   const body = pick(example, Object.keys(route.body.shape));
   const hasBody = Object.keys(route.body.shape).length > 0;
-  const target = pathOf(route, example) + (query.size > 0 ? `?${query.toString()}` : "");
-  const accept = route.http.file ? { accept: "application/json" } : {};
-  return request(route.http.method, target, {
-    token,
-    headers: { ...accept, ...headers },
+  const accept: Record<string, string> = route.http.file ? { accept: "application/json" } : {};
+  return {
+    method: route.http.method,
+    target: pathOf(route, example) + (query.size > 0 ? `?${query.toString()}` : ""),
+    headers: accept,
     ...(hasBody ? { body } : {}),
-  });
+  };
+}
+
+/** Calls a route over REST with flat arguments. */
+export function callRest(
+  route: Route,
+  example: Example,
+  token?: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const { method, target, headers: own, ...sent } = restOf(route, example);
+  return request(method, target, { token, headers: { ...own, ...headers }, ...sent });
 }
 
 /** The program that calls a route with these arguments. */

@@ -18,7 +18,7 @@ export const route = defineRoute({
   params: AccountParams,
   body: NewInvitation,
   output: Invitation,
-  problems: ["would_escalate", "rate_limited"],
+  problems: ["mail_unavailable", "would_escalate", "rate_limited"],
   ahead: ({ params, body }, expected) => aheadOfInvitation(params.account_id, body, expected, clock()),
   run: ({ params, body }, context) => createInvitation(params.account_id, body, context),
 });

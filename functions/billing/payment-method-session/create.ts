@@ -23,7 +23,7 @@ export const route = defineRoute({
   params: AccountParams,
   body: NewPaymentMethod,
   output: PaymentMethodSession,
-  problems: ["upstream_unavailable"],
+  problems: ["payments_unavailable", "upstream_unavailable"],
   run: ({ params, body }, context) =>
     openCardSetup(params.account_id, context, paymentsHere(), body.return_url ?? undefined),
 });

@@ -1,5 +1,6 @@
 import { AccountParams } from "../../../shared/accounts/account.ts";
 import { paymentsHere } from "../../../shared/billing/services.ts";
+import { requireFeature } from "../../../shared/core/features.ts";
 import { minorUnits } from "../../../shared/core/money.ts";
 import { http } from "../../../shared/http/rest.ts";
 import { defineRoute } from "../../../shared/http/route.ts";
@@ -20,9 +21,12 @@ export const route = defineRoute({
   params: AccountParams,
   body: NewTopup,
   output: TopupSession,
-  problems: ["upstream_unavailable"],
-  run: ({ params, body }, context) =>
-    createTopup(params.account_id, minorUnits(body.amount) ?? 0, context, paymentsHere(), body.return_url ?? undefined),
+  problems: ["payments_unavailable", "upstream_unavailable"],
+  run: ({ params, body }, context) => {
+    requireFeature("payments");
+    const amount = minorUnits(body.amount) ?? 0;
+    return createTopup(params.account_id, amount, context, paymentsHere(), body.return_url ?? undefined);
+  },
 });
 
 export const handler = http(route);

@@ -19,7 +19,14 @@ export const route = defineRoute({
   limit: "sensitive",
   params: DomainParams,
   output: AuthCode,
-  problems: ["domain_not_ready", "not_registered_here", "transfer_locked", "transfer_too_soon", "upstream_unavailable"],
+  problems: [
+    "domain_not_ready",
+    "not_registered_here",
+    "transfer_locked",
+    "transfer_too_soon",
+    "registrar_unavailable",
+    "upstream_unavailable",
+  ],
   ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: ({ found }, context) => createAuthCode(found, context, registrarHere()),
 });

@@ -18,7 +18,7 @@ export const route = defineRoute({
   limit: "search",
   params: DomainParams,
   output: Registrant,
-  problems: ["domain_not_ready", "not_registered_here", "upstream_unavailable"],
+  problems: ["domain_not_ready", "not_registered_here", "registrar_unavailable", "upstream_unavailable"],
   ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: ({ found }, context) => readRegistrant(found, context, registrarHere()),
 });

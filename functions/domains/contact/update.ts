@@ -20,7 +20,7 @@ export const route = defineRoute({
   params: DomainParams,
   body: RegistrantUpdate,
   output: Registrant,
-  problems: ["domain_not_ready", "not_registered_here", "upstream_unavailable"],
+  problems: ["domain_not_ready", "not_registered_here", "registrar_unavailable", "upstream_unavailable"],
   ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: ({ body, found }, context) => updateRegistrant(found, body, context, registrarHere()),
 });

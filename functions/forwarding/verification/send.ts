@@ -26,7 +26,7 @@ export const route = defineRoute({
     })
     .meta({ id: "ForwardingVerificationSend", description: "The recipient to ask." }),
   output: ForwardingRule,
-  problems: ["verification_not_needed"],
+  problems: ["mail_unavailable", "verification_not_needed"],
   ahead: ({ params }, expected) => aheadOfRequest(params.account_id, params.forwarding_id, expected),
   run: ({ params, body }, context) =>
     requestVerification(params.account_id, params.forwarding_id, body.target_email, context),

@@ -35,6 +35,7 @@ const readActions = ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Quer
 const tableActions: Record<LambdaSpec["access"], readonly string[]> = {
   none: [],
   read: readActions,
+  append: ["dynamodb:PutItem"],
   write: [
     ...readActions,
     "dynamodb:PutItem",
@@ -64,6 +65,8 @@ export type FunctionSpec = Pick<LambdaSpec, "name" | "access" | "uses"> & {
   description: string;
   timeoutSeconds: number;
   memoryMb?: number | undefined;
+  /** Whether the function opens secrets and seals none. A function that only reads the table never seals any. */
+  opensOnly?: boolean;
   /** The partitions that the function may reach, with `*` for any characters; by default all. */
   keys?: readonly string[] | undefined;
   policies?: Record<string, PolicyDocument>;
@@ -157,14 +160,14 @@ const traceActions = ["xray:PutTelemetryRecords", "xray:PutTraceSegments"];
 const resourceOf = (added: lambda.Function): lambda.CfnFunction => added.node.defaultChild as lambda.CfnFunction;
 
 function addRole(scope: Construct, spec: FunctionSpec, { table, resources, logGroup, trace }: Common): Role {
-  const { side, uses = [] } = spec;
-  const actions = tableActions[spec.access];
+  const { side, access, uses = [], opensOnly = access === "read" } = spec;
+  const actions = tableActions[access];
   const role = new Role(scope, `${spec.name}.role`, {
     assumedBy: new ServicePrincipal("lambda.amazonaws.com"),
     inlinePolicies: {
       logs: allow(["logs:CreateLogStream", "logs:PutLogEvents"], logGroup.logGroupArn),
       ...(actions.length > 0 ? { table: allowTable(actions, table.tableArn, spec.keys) } : {}),
-      ...providerPolicies(side, uses, resources),
+      ...providerPolicies({ side, opensOnly }, uses, resources),
       ...spec.policies,
       ...(trace ? { trace: allow(traceActions, "*") } : {}),
     },

@@ -19,6 +19,9 @@ export type ProviderResources = { secretsKey: IKey; files: Bucket; config: Confi
 /** Whether a function handles requests or is a worker. */
 export type Side = "request" | "worker";
 
+/** What decides how far a function may use its providers. */
+type Use = { side: Side; opensOnly: boolean };
+
 const registrarActions = [
   "CheckDomainAvailability",
   "CheckDomainTransferability",
@@ -56,18 +59,19 @@ const fileKinds = ["exports/*"];
 /** The rights and variables that a function gets for a provider. */
 type Grant = {
   /** The function's rights in AWS; undefined if it needs none. */
-  policy: (provided: ProviderResources, side: Side) => PolicyDocument | undefined;
+  policy: (provided: ProviderResources, use: Use) => PolicyDocument | undefined;
   /** The function's environment variables. An undefined variable is left out. */
   environment: (provided: ProviderResources) => Record<string, string | undefined>;
 };
 
 /**
- * The grant for each provider. With `secrets`, every function seals and opens secrets. With `files`, a function for requests
- * signs the URLs of files, and a worker writes files.
+ * The grant for each provider. With `secrets`, a function seals and opens secrets, or only opens them. With `files`, a function
+ * for requests signs the URLs of files, and a worker writes files.
  */
 const grants: Record<ProviderName, Grant> = {
   secrets: {
-    policy: ({ secretsKey }) => allow(["kms:Decrypt", "kms:Encrypt"], secretsKey.keyArn),
+    policy: ({ secretsKey }, { opensOnly }) =>
+      allow(["kms:Decrypt", ...(opensOnly ? [] : ["kms:Encrypt"])], secretsKey.keyArn),
     environment: ({ secretsKey }) => ({ SECRETS_KEY_ID: secretsKey.keyArn }),
   },
   payments: {
@@ -78,7 +82,7 @@ const grants: Record<ProviderName, Grant> = {
     }),
   },
   files: {
-    policy: ({ files }, side) =>
+    policy: ({ files }, { side }) =>
       allow(
         side === "request" ? ["s3:GetObject"] : ["s3:AbortMultipartUpload", "s3:PutObject"],
         ...fileKinds.map((kind) => files.arnForObjects(kind)),
@@ -87,11 +91,14 @@ const grants: Record<ProviderName, Grant> = {
   },
   registrar: {
     policy: ({ config }) => (config.registrar === "route53" ? allow(registrarActions, "*") : undefined),
-    environment: ({ config }) => ({ REGISTRAR: config.registrar }),
+    environment: ({ config }) => ({ REGISTRAR: config.registrar === "none" ? undefined : config.registrar }),
   },
   dns: {
     policy: ({ config }) => (config.dns === "route53" ? allow(zoneActions, "*") : undefined),
-    environment: ({ config }) => ({ DNS_PROVIDER: config.dns, DNS_DELEGATION_SET: config.delegationSetId }),
+    environment: ({ config }) => ({
+      DNS_PROVIDER: config.dns === "none" ? undefined : config.dns,
+      DNS_DELEGATION_SET: config.delegationSetId,
+    }),
   },
   mail: { policy: sendingPolicy, environment: sendingEnvironment },
   mail_servers: {
@@ -107,13 +114,13 @@ const grants: Record<ProviderName, Grant> = {
 
 /** The policies for the providers that a function uses, by the policy's name. */
 export const providerPolicies = (
-  side: Side,
+  use: Use,
   uses: readonly ProviderName[],
   provided: ProviderResources,
 ): Record<string, PolicyDocument> =>
   Object.fromEntries(
     uses
-      .map((name) => [name, grants[name].policy(provided, side)] as const)
+      .map((name) => [name, grants[name].policy(provided, use)] as const)
       .filter((entry): entry is [ProviderName, PolicyDocument] => entry[1] !== undefined),
   );
 

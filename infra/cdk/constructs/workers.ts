@@ -183,7 +183,7 @@ function addRuleWorker(
   bus: EventBus,
   context: WorkerContext,
 ): lambda.Function {
-  const { name, access, keys, source, uses = [], timeoutSeconds = 60 } = spec;
+  const { name, access, keys, source, uses = [], opensOnly, timeoutSeconds = 60 } = spec;
   const { description, maxEventAge, runRetries } = callSettingsOf(source);
   const deadLetters = addDeadLetters(scope, name, `Some calls of ${name} failed. See docs/events.md`, context.topic);
   const added = addFunction(
@@ -193,6 +193,7 @@ function addRuleWorker(
       access,
       keys,
       uses,
+      ...(opensOnly ? { opensOnly } : {}),
       side: "worker",
       description,
       timeoutSeconds,

@@ -19,6 +19,12 @@ export const period = Duration.minutes(5);
 /** When an alarm goes off. By default it goes off when one period reaches the threshold. */
 type AlarmCondition = { periods?: number; isBelow?: boolean };
 
+/** The gateway's API. `expectedErrors` counts the 5xx answers that mean no fault. */
+type WatchedApi = { id: string; latencyAlarmMs: number; expectedErrors?: Metric | undefined };
+
+const without = (all: Metric, some: Metric): MathExpression =>
+  new MathExpression({ expression: "m0 - FILL(m1, 0)", usingMetrics: { m0: all, m1: some }, period });
+
 /**
  * Adds the alarms of the gateway and the functions. A 5xx answer that a function returns is not a crash: only the
  * gateway's alarm counts it. CloudWatch bills each metric of an alarm, so one metric covers all functions. An alarm
@@ -27,9 +33,11 @@ type AlarmCondition = { periods?: number; isBelow?: boolean };
  * - the gateway answers 5xx five times;
  * - the gateway is slow for a quarter of an hour.
  */
-export function addAlarms(scope: Construct, api: { id: string; latencyAlarmMs: number }, topic?: Topic): void {
+export function addAlarms(scope: Construct, api: WatchedApi, topic?: Topic): void {
   const ms = api.latencyAlarmMs;
-  addAlarm(scope, "ServerErrors", "The gateway answers with 5xx errors", gatewayMetric(api.id, "5xx", "Sum"), 5, topic);
+  const answered = gatewayMetric(api.id, "5xx", "Sum");
+  const errors = api.expectedErrors === undefined ? answered : without(answered, api.expectedErrors);
+  addAlarm(scope, "ServerErrors", "The gateway answers with 5xx errors", errors, 5, topic);
   const latency = gatewayMetric(api.id, "Latency", "p99");
   addAlarm(scope, "Latency", `One request in 100 takes ${ms} ms or more`, latency, ms, topic, { periods: 3 });
   addAlarm(scope, "Errors", "A function crashed or timed out", functionsMetric("Errors", "Sum"), 1, topic);

@@ -61,6 +61,19 @@ export function addLogMetrics(scope: Construct, logGroup: LogGroup, stage: strin
   };
 }
 
+/** Counts the 503 answers to mail servers of a stage that has no secret of theirs. They mean no fault. */
+export const addMailDoorsOff = (scope: Construct, logGroup: LogGroup, stage: string): Metric =>
+  new MetricFilter(scope, "MailDoorsOffFilter", {
+    logGroup,
+    metricNamespace: `HostedMail/${stage}`,
+    metricName: "MailDoorsOff",
+    filterPattern: FilterPattern.all(
+      FilterPattern.stringValue("$.route", "=", "mail.*"),
+      FilterPattern.numberValue("$.status", "=", 503),
+    ),
+    metricValue: "1",
+  }).metric({ statistic: "Sum", period });
+
 /** The ledgers are checked every hour. An alarm goes off after this time without a check. */
 const longestWithoutCheck = Duration.hours(3);
 

@@ -4,6 +4,7 @@ import { claimedGroups, noRoles, type RolesRecord } from "../../accounts/standin
 import { emailOf } from "../../auth/principal.ts";
 import { change } from "../../changes/kind.ts";
 import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { requireFeature } from "../../core/features.ts";
 import { idWithOrdinal } from "../../core/ids.ts";
 import { type OrderedPage, spanOf } from "../../core/page.ts";
 import { capabilitiesGiven, requireEffect, type Grantable } from "../../grants/assignments.ts";
@@ -91,6 +92,7 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
  * - 429 if a limit on mails to strangers is reached.
  */
 export async function createInvitation(accountId: string, body: NewInvitation, context: Context): Promise<Invitation> {
+  requireFeature("mail");
   const { table, commit, principal, now } = context;
   const access = await checkAccess(accountId, body, context);
   const inviter = { type: principal.type, id: principal.id, email: emailOf(principal) ?? null };

@@ -1,5 +1,6 @@
 import { change } from "../../changes/kind.ts";
 import { Problem, notFound } from "../../core/errors.ts";
+import { requireFeature } from "../../core/features.ts";
 import { nameserversOf } from "../../core/platform.ts";
 import { later } from "../../core/time.ts";
 import { removeFailed } from "../../deletion/domain.ts";
@@ -71,6 +72,7 @@ export async function addDomain(
   context: Context,
   resolver: Resolver,
 ): Promise<Domain> {
+  if (dnsMode === "hosted") requireFeature("dns");
   const { table } = context;
   const [own, holder] = await Promise.all([domainOfNewName(table, accountId, name), readHolder(table, name)]);
   const isLost = own !== undefined && isDetached(own);

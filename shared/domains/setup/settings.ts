@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { change } from "../../changes/kind.ts";
 import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
+import { requireFeature } from "../../core/features.ts";
 import { isSame } from "../../core/fields.ts";
 import { Id } from "../../core/ids.ts";
 import { platform } from "../../core/platform.ts";
@@ -198,6 +199,7 @@ async function modeChange(
   now: Date,
 ): Promise<ChangedMembers> {
   if (mode === undefined || mode === domain.dns_mode) return {};
+  if (mode === "hosted") requireFeature("dns");
   const soon = isRenewing(domain) ? domain.due_at : dueBy(domain, later(now, minuteMs), now);
   const zone = await getZone(table, domain.account_id, domain.id);
   if (domain.handover !== null && zone?.wanted === false) {

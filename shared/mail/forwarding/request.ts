@@ -1,6 +1,7 @@
 import * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
+import { requireFeature } from "../../core/features.ts";
 import { dayMs, dayOf, plusDays, startOf } from "../../core/time.ts";
 import { registrable } from "../../domains/registrable.ts";
 import type { Reader } from "../../table/table.ts";
@@ -158,6 +159,7 @@ async function planDueRequests(
   asked: readonly Target[],
   { accountId, ruleId, proofs, now }: OfRule,
 ): Promise<PlannedTargets & { waits: Map<string, Wait> }> {
+  if (asked.length > 0) requireFeature("mail");
   const emails = asked.map(({ email }) => email);
   const { notes, waits } =
     emails.length === 0 ? { notes: [], waits: new Map() } : await planMails(table, accountId, emails, now);

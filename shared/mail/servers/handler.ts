@@ -28,7 +28,13 @@ async function requireMailServer({ headers }: MailRequest): Promise<void> {
   );
 }
 
+let hasLoggedOff = false;
+
 function problemOf(error: unknown, log: Log): Problem | InvalidInput {
+  if (error instanceof Problem && error.code === "mail_servers_unavailable" && !hasLoggedOff) {
+    log.info("mail servers are off: no secret of theirs is configured");
+    hasLoggedOff = true;
+  }
   if (error instanceof Problem || error instanceof InvalidInput) return error;
   log.error("unexpected error", { error: error instanceof Error ? error.stack : String(error) });
   return new Problem("internal", "Something went wrong on our side. The request id helps us find it.");

@@ -1,22 +1,20 @@
 import * as z from "zod";
 
 import type { Table } from "../../table/table.ts";
-import { lazy, unconfigured } from "../lazy.ts";
+import { lacking, lazy } from "../lazy.ts";
 import type { Dns } from "./dns.ts";
 
 const calls = { createZone: true, changeZone: true, isInSync: true, deleteZone: true } as const;
 
-const notConfigured = "No DNS provider is configured. Set DNS_PROVIDER to route53 or embedded.";
-
 /**
  * The DNS provider that the environment configures; the embedded one keeps its zones in the table. Open it once per
- * process, because it keeps a client open. Without a provider this does not throw; its calls do.
+ * process, because it keeps a client open. Without a provider its calls throw 409 `dns_unavailable`.
  */
 export function dnsOf({ DNS_PROVIDER, DNS_DELEGATION_SET }: DnsEnvironment): (table: Table) => Dns {
   if (DNS_PROVIDER === "embedded") {
     return (table) => lazy<Dns>(calls, async () => (await import("./embedded.ts")).embeddedDns(table));
   }
-  if (DNS_PROVIDER === undefined) return () => lazy<Dns>(calls, unconfigured(notConfigured));
+  if (DNS_PROVIDER === undefined) return () => lazy<Dns>(calls, lacking("dns"));
   let made: Dns | undefined;
   const route53 = lazy<Dns>(calls, async () => {
     const { route53Dns } = await import("./route53.ts");

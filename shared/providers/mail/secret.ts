@@ -1,5 +1,6 @@
 import * as z from "zod";
 
+import { Problem } from "../../core/errors.ts";
 import { rotatingSecret } from "../named-secret.ts";
 
 const Key = z.string().min(16);
@@ -27,11 +28,11 @@ let stored: (() => Promise<string[]>) | undefined;
 
 /**
  * The keys that the mail servers of this deployment present, one or two. Reads the environment when it is called. Throws
- * 503.
+ * 503, and without any key 503 `mail_servers_unavailable`.
  */
 export async function mailKeys(): Promise<string[]> {
   const { MAIL_SECRET_NAME: name, MAIL_SECRET: keys } = MailSecretEnvironment.parse(process.env);
   if (name !== undefined) return (stored ??= rotatingSecret(name, (text) => Key.parse(text), shape))();
   if (keys !== undefined) return keysIn(keys);
-  throw new Error("No secret for the mail servers is configured. Set MAIL_SECRET_NAME or MAIL_SECRET.");
+  throw new Problem("mail_servers_unavailable", "No secret of the mail servers is configured.");
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { Table } from "../../table/table.ts";
-import { lazy, unconfigured } from "../lazy.ts";
+import { lacking, lazy } from "../lazy.ts";
 import { embeddedPayments } from "./embedded.ts";
 import type { Payments } from "./payments.ts";
 import { paymentsSecret, stripePayments } from "./stripe.ts";
@@ -19,12 +19,9 @@ const calls = {
   getCharge: true,
 } as const;
 
-const notConfigured =
-  "No payment provider is configured. Set PAYMENTS_SECRET_NAME (Stripe) or PAYMENTS_WEBHOOK_SECRET (embedded).";
-
 /**
  * The payment provider that the environment configures; the embedded one keeps its checkouts in the table. Open it once
- * per process, because it keeps a client and a secret. Without a provider this does not throw; its calls do.
+ * per process, because it keeps a client and a secret. Without a provider its calls throw 409 `payments_unavailable`.
  */
 export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments {
   const { PAYMENTS_SECRET_NAME: secretName, PAYMENTS_WEBHOOK_SECRET: webhookSecret } = env;
@@ -36,7 +33,7 @@ export function paymentsOf(env: PaymentsEnvironment): (table: Table) => Payments
   if (webhookSecret !== undefined) {
     return (table) => embeddedPayments(table, { webhookSecret, baseUrl: env.PAYMENTS_LOCAL_URL });
   }
-  return () => lazy<Payments>(calls, unconfigured(notConfigured));
+  return () => lazy<Payments>(calls, lacking("payments"));
 }
 
 let openPayments: ReturnType<typeof paymentsOf> | undefined;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import type { Table } from "../../table/table.ts";
-import { lazy, unconfigured } from "../lazy.ts";
+import { lacking, lazy } from "../lazy.ts";
 import type { Registrar } from "./registrar.ts";
 
 const calls = {
@@ -25,18 +25,16 @@ const calls = {
   release: true,
 } as const;
 
-const notConfigured = "No registrar is configured. Set REGISTRAR to route53 or embedded.";
-
 /**
  * The registrar that the environment configures. The embedded registrar uses the table and the clock. Open the registrar once
- * per process, because it keeps a client open. If none is configured, its calls throw.
+ * per process, because it keeps a client open. If none is configured, its calls throw 409 `registrar_unavailable`.
  */
 export function registrarOf({ REGISTRAR }: RegistrarEnvironment): (table: Table, now: () => Date) => Registrar {
   if (REGISTRAR === "embedded") {
     return (table, now) =>
       lazy<Registrar>(calls, async () => (await import("./embedded.ts")).embeddedRegistrar(table, now));
   }
-  if (REGISTRAR === undefined) return () => lazy<Registrar>(calls, unconfigured(notConfigured));
+  if (REGISTRAR === undefined) return () => lazy<Registrar>(calls, lacking("registrar"));
   let made: Registrar | undefined;
   const route53 = lazy<Registrar>(calls, async () => {
     const { route53Registrar } = await import("./route53.ts");

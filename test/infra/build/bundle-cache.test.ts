@@ -17,6 +17,7 @@ function scene() {
   put("functions/me.ts", "one");
   put("shared/core.ts", "one");
   put("infra/build.ts", "one");
+  put("infra/cdk/node_modules/cdk/index.js", "one");
   put("package-lock.json", "{}");
   put("node_modules/zod/package.json", '{"main":"index.js"}');
   put("node_modules/zod/lib/index.js", "one");
@@ -68,6 +69,13 @@ test.each([
   put(path, content);
   expect((await run()).text).toBe("bundle 2");
   expect((await run()).text).toBe("bundle 2");
+});
+
+test("a package inside of a source folder is in no bundle, so its change changes nothing", async () => {
+  const { put, run } = scene();
+  await run();
+  put("infra/cdk/node_modules/cdk/index.js", "two");
+  expect((await run()).text).toBe("bundle 1");
 });
 
 test("other options are bundled again", async () => {

@@ -3,7 +3,12 @@ import { expect, test } from "vitest";
 import { workers } from "../../../infra/entry-points.ts";
 import { type Stack, classOf, manySpecs, only, spec, synthesize } from "./synthesis.ts";
 
-const hundred = synthesize(manySpecs(100), { alarmEmail: "ops@example.com" }, undefined, workers);
+const hundred = synthesize(
+  manySpecs(100),
+  { alarmEmail: "ops@example.com", mailSecretName: "mail/servers" },
+  undefined,
+  workers,
+);
 const [, table] = only(hundred, "AWS::DynamoDB::Table");
 
 test("100 functions and the workers fit into one stack with room to grow", () => {
@@ -73,6 +78,21 @@ test("the gateway's 5xx answers and its slowest ones are watched", () => {
     expect.objectContaining({ MetricName: "5xx", Dimensions }),
     expect.objectContaining({ MetricName: "Latency", ExtendedStatistic: "p99", Threshold: 5_000, Dimensions }),
   ]);
+});
+
+test("without a secret of mail servers, what they are answered sets off no alarm", () => {
+  const stack = synthesize([spec("me.get")]);
+  const alarms = Object.values(stack.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
+  const [errors] = alarms.filter(({ AlarmName }) => AlarmName === "hosted-mail-dev.ServerErrors");
+  const metrics = errors.Metrics as { Expression?: string; MetricStat?: { Metric: { MetricName: string } } }[];
+  expect(metrics.map(({ Expression, MetricStat }) => Expression ?? MetricStat?.Metric.MetricName)).toEqual([
+    "m0 - FILL(m1, 0)",
+    "5xx",
+    "MailDoorsOff",
+  ]);
+  const filters = Object.values(stack.findResources("AWS::Logs::MetricFilter")).map((one) => one["Properties"]);
+  const [counted] = filters.filter(({ MetricTransformations: [{ MetricName }] }) => MetricName === "MailDoorsOff");
+  expect(counted.FilterPattern).toBe('{ ($.route = "mail.*") && ($.status = 503) }');
 });
 
 test("alarms mail the configured address, and CloudWatch of this account is allowed to publish them", () => {

@@ -94,11 +94,12 @@ const grantsFor = (uses: readonly ProviderName[], grants: typeof doorGrants): un
 test.each(lambdas)(
   "$name may use what it declares, note its caller's requests and token, write its log, and no more",
   ({ name, access, uses = [] }) => {
-    const grants = { none: [], read: [onTable(reads)], write: [onTable(writes)] };
+    const grants = { none: [], read: [onTable(reads)], append: [], write: [onTable(writes)] };
+    const own = access === "read" ? { ...doorGrants, secrets: onSecretsKey("kms:Decrypt") } : doorGrants;
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
       ...grants[access],
-      ...grantsFor(uses, doorGrants),
+      ...grantsFor(uses, own),
       ...(access === "read" ? [notesCallers] : []),
     ]);
   },
@@ -125,12 +126,14 @@ test.each(workers.filter(({ source }) => source === "changes"))(
 
 test.each(workers.filter(({ source }) => source !== "changes"))(
   "$name may use the table as far as it declares, seal and open secrets and write files as it declares, write its dead letters and its log, and nothing else",
-  ({ name, access, keys, uses = [] }) => {
+  ({ name, access, keys, opensOnly, uses = [] }) => {
+    const own = opensOnly ? { ...workerGrants, secrets: onSecretsKey("kms:Decrypt") } : workerGrants;
+    const actions = { none: [], read: reads, append: ["dynamodb:PutItem"], write: writes }[access];
     const bound = keys ? [{ "ForAllValues:StringLike": { "dynamodb:LeadingKeys": keys } }] : [];
     expect(grantsOf(idOf(name))).toEqual([
       writesLogs,
-      [...onTable(access === "read" ? reads : writes), ...bound],
-      ...grantsFor(uses, workerGrants),
+      [...onTable(actions), ...bound],
+      ...grantsFor(uses, own),
       sendsDeadLetters(name),
     ]);
   },

@@ -8,7 +8,12 @@ import { createLog } from "../../../../shared/core/log.ts";
 import { template as product } from "../../product-functions.ts";
 import { only, spec, synthesize } from "../synthesis.ts";
 
-const template = synthesize([spec("me.get")], { stage: "blue", alarmEmail: "ops@example.com" }, undefined, workers);
+const template = synthesize(
+  [spec("me.get")],
+  { stage: "blue", alarmEmail: "ops@example.com", mailSecretName: "mail/servers" },
+  undefined,
+  workers,
+);
 const alarms = Object.values(template.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
 const filters = Object.values(template.findResources("AWS::Logs::MetricFilter")).map((one) => one["Properties"]);
 const traced = synthesize([spec("me.get")], { trace: true });

@@ -233,10 +233,10 @@ test.each(["", ".", "..", "#", "\u0000\uffff", "x".repeat(255), "com"])("%j is i
   expect(await zoneAt(table, name)).toBeUndefined();
 });
 
-test("without configuration only the first use fails, and says what to set", async () => {
+test("without configuration each use is a 409 that names the feature", async () => {
   const none = dnsOf(DnsEnvironment.parse({}))(table);
   for (const use of [none.isInSync("a"), none.deleteZone("a"), none.changeZone("a", [])]) {
-    await expect(use).rejects.toThrow("Set DNS_PROVIDER to route53 or embedded");
+    await expect(use).rejects.toMatchObject({ status: 409, code: "dns_unavailable" });
   }
 });
 

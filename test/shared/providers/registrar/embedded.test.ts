@@ -404,10 +404,10 @@ test("nobody else gets a name that is ours, or is about to be", async () => {
   }
 });
 
-test("without configuration only the first use fails, and says what to set", async () => {
+test("without configuration each use is a 409 that names the feature", async () => {
   const none = registrarOf(RegistrarEnvironment.parse({}))(table, () => start);
   for (const use of [none.tlds(), none.offer("example.com"), none.release("example.com")]) {
-    await expect(use).rejects.toThrow("Set REGISTRAR to route53 or embedded");
+    await expect(use).rejects.toMatchObject({ status: 409, code: "registrar_unavailable" });
   }
 });
 

@@ -1,0 +1,94 @@
+import { featureNames } from "../../shared/core/features.ts";
+import type { Config } from "./config.ts";
+
+/** Something that a deployment does only with some settings. docs/deploy.md has the same table. */
+type FeatureRow = {
+  name: string;
+  /** The settings, secrets and names that it needs. */
+  needs: string;
+  isOn: (config: Config) => boolean;
+  /** What callers see without it. */
+  without: string;
+};
+
+export const featureTable: readonly FeatureRow[] = [
+  {
+    name: "tokens",
+    needs: "`issuers`",
+    isOn: ({ hasNoIssuers }) => !hasNoIssuers,
+    without: "401 `unauthenticated` for every token of a person",
+  },
+  {
+    name: "payments",
+    needs: "`paymentsSecretName`, its secret, and `publicUrl` or `domainName`",
+    isOn: ({ paymentsSecretName }) => paymentsSecretName !== undefined,
+    without: "409 `payments_unavailable` for top-ups and for saving a card",
+  },
+  {
+    name: "mail",
+    needs: "`publicUrl` or `domainName`, and a verified identity of SES or `smtpSecretName`",
+    isOn: ({ publicUrl }) => publicUrl !== undefined,
+    without:
+      "409 `mail_unavailable` for invitations and for forwarding to addresses that have to agree; no mails about events",
+  },
+  {
+    name: "invitation page",
+    needs: "`signIn` of an issuer, and all that mail needs",
+    isOn: ({ issuers, publicUrl }) => publicUrl !== undefined && issuers.includes('"signIn"'),
+    without: "the page of an invitation offers no sign-in; the API accepts invitations all the same",
+  },
+  {
+    name: "mail servers",
+    needs: "`mailSecretName` and its secret",
+    isOn: ({ mailSecretName }) => mailSecretName !== undefined,
+    without: "503 `mail_servers_unavailable` for mail servers, without an alarm",
+  },
+  {
+    name: "registrar",
+    needs: "`registrar` of `route53`",
+    isOn: ({ registrar }) => registrar !== "none",
+    without: "409 `registrar_unavailable` for searches, purchases, renewals and transfers of names",
+  },
+  {
+    name: "dns",
+    needs: "`dns` of `route53`",
+    isOn: ({ dns }) => dns !== "none",
+    without: "409 `dns_unavailable` for domains whose zone we would host; `dns_mode` `external` works",
+  },
+  {
+    name: "web",
+    needs: "`webHost` and `webAddresses`",
+    isOn: ({ webHost, webAddresses }) => webHost !== undefined && webAddresses.length > 0,
+    without: "409 `redirects_unavailable` for redirects, and without `webHost` for MTA-STS",
+  },
+  {
+    name: "vat register",
+    needs: '`vat` with `register: "vies"`',
+    isOn: ({ vat }) => vat?.register === "vies",
+    without: "no VAT id is checked, so that businesses pay VAT as consumers do",
+  },
+  {
+    name: "edge",
+    needs: "`edge`, its secret and its certificate",
+    isOn: ({ edge }) => edge !== undefined,
+    without: "nothing; no firewall refuses floods before the API's own limits do",
+  },
+  {
+    name: "alarms",
+    needs: "`alarmEmail`",
+    isOn: ({ alarmEmail }) => alarmEmail !== undefined,
+    without: "nothing; nobody gets a mail when an alarm goes off",
+  },
+];
+
+/** The features that a deployment lacks and its functions have to know, for `FEATURES_OFF`. */
+export const featuresOff = (config: Config): string[] => {
+  const off = new Set(featureTable.filter(({ isOn }) => !isOn(config)).map(({ name }) => name));
+  return featureNames.filter((name) => off.has(name));
+};
+
+/** A line about each feature that a deployment lacks. */
+export const featureWarnings = (config: Config): string[] =>
+  featureTable
+    .filter(({ isOn }) => !isOn(config))
+    .map(({ name, needs, without }) => `Off: ${name}. It needs ${needs}. Callers see: ${without}.`.replaceAll("`", ""));

@@ -1,0 +1,148 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+
+import { doctor } from "../../../infra/operator/doctor.ts";
+import { operate } from "../../../infra/operator/operate.ts";
+import { amzJson, amzRefusal } from "../../shared/providers/amz-json.ts";
+import { startLoopback, type Answer, type Fault, type Recorded } from "../../shared/providers/loopback.ts";
+import { stubAws } from "../../support/aws.ts";
+
+beforeEach(() => void stubAws("eu-west-1"));
+afterEach(() => void vi.unstubAllEnvs());
+
+const xml = (body: string): Answer => ({ status: 200, headers: { "content-type": "application/xml" }, body });
+
+/** What the services answer about the stage `example`, by the operation or the start of the path. */
+const healthy: Record<string, Answer> = {
+  ListTables: amzJson({ TableNames: ["hosted-mail-example-TableCD117FA1-1X2Y"] }),
+  DescribeTable: amzJson({ Table: { TableStatus: "ACTIVE", ItemCount: 7 } }),
+  DescribeKey: amzJson({ KeyMetadata: { KeyId: "1", KeyState: "Enabled" } }),
+  DescribeEventBus: amzJson({ Name: "hosted-mail-example" }),
+  DescribeSecret: amzJson({ Name: "secret" }),
+  ListDomains: amzJson({ Domains: [] }),
+  "/v2/email/account": amzJson({
+    SendingEnabled: true,
+    ProductionAccessEnabled: true,
+    SendQuota: { Max24HourSend: 50_000 },
+  }),
+  "/v2/email/identities": amzJson({ VerifiedForSendingStatus: true }),
+  "/2013-04-01/hostedzonecount": xml(
+    "<GetHostedZoneCountResponse><HostedZoneCount>3</HostedZoneCount></GetHostedZoneCountResponse>",
+  ),
+  "/2013-04-01/delegationset": xml(
+    "<GetReusableDelegationSetResponse><DelegationSet><NameServers/></DelegationSet></GetReusableDelegationSetResponse>",
+  ),
+  "/hosted-mail-example-filesbucket": xml(""),
+  "/": xml(
+    "<ListAllMyBucketsResult><Buckets><Bucket><Name>hosted-mail-example-filesbucket-3z</Name></Bucket></Buckets></ListAllMyBucketsResult>",
+  ),
+};
+
+const keys = { keys: [{ kty: "RSA" }] };
+
+/** The services of AWS on 127.0.0.1, with some other answers, and what the doctor says of them. */
+async function examined(others: Record<string, Answer | Fault> = {}, web: Record<string, unknown> = {}) {
+  const { "/": root, ...paths } = healthy;
+  const keyOf = ({ headers, path }: Recorded): string => {
+    const target = headers["x-amz-target"];
+    if (typeof target === "string") return target.split(".").at(-1) ?? "";
+    return Object.keys(paths).find((start) => path.startsWith(start)) ?? "/";
+  };
+  let asked = "";
+  const { url, recorded } = await startLoopback(
+    (request) => healthy[keyOf(request)] ?? root ?? amzRefusal({ status: 500, type: "Unknown" }),
+    () => others[(asked = keyOf(recorded.at(-1) as Recorded))],
+  );
+  vi.stubEnv("AWS_ENDPOINT_URL", url);
+  for (const name of Object.keys(process.env)) if (name.startsWith("AWS_ENDPOINT_URL_")) vi.stubEnv(name, undefined);
+  const get = async (target: string): Promise<Response> => {
+    const at = new URL(target).pathname;
+    if (at in web) return web[at] === undefined ? new Response("", { status: 404 }) : Response.json(web[at]);
+    return Response.json(at.endsWith("jwks.json") ? keys : { openapi: "3.1.0" });
+  };
+  const result = await doctor("example", { fetch: get, timeoutMs: 2_000 });
+  expect(asked).not.toBe("");
+  const lines = result.out.split("\n");
+  return {
+    ...result,
+    recorded,
+    lineOf: (check: string) => lines.findLast((line) => line.slice(9).startsWith(check)) ?? "",
+  };
+}
+
+test("says ok of each service of a healthy stage, and only reads", async () => {
+  const { code, out, recorded } = await examined();
+  expect(out.split("\n").filter((line) => /^(?:missing|refused|failed)/.test(line))).toEqual([]);
+  expect(out).toContain("13 ok, 0 with a problem");
+  expect(code).toBe(0);
+  const operations = recorded.map(({ headers, method }) =>
+    String(headers["x-amz-target"] ?? method)
+      .split(".")
+      .at(-1),
+  );
+  expect(operations.filter((name) => !/^(?:Describe|List|GET|HEAD)/.test(name ?? ""))).toEqual([]);
+});
+
+test("says which features are on, and what the others need", async () => {
+  const { lineOf } = await examined();
+  expect(lineOf("payments")).toBe("on       payments");
+  expect(lineOf("invitation page")).toBe(
+    "off      invitation page    needs signIn of an issuer, and all that mail needs",
+  );
+});
+
+test.each([
+  [
+    "secret: payments",
+    { DescribeSecret: amzRefusal({ status: 400, type: "ResourceNotFoundException" }) },
+    "missing",
+    "Create hosted-mail/example/stripe",
+  ],
+  [
+    "secrets key",
+    { DescribeKey: amzRefusal({ status: 400, type: "AccessDeniedException" }) },
+    "refused",
+    "credentials that may read it",
+  ],
+  ["table", { ListTables: amzJson({ TableNames: ["hosted-mail-other-Table-1"] }) }, "missing", "Deploy the stage"],
+  ["event bus", { DescribeEventBus: "silence" }, "failed", "no answer in time"],
+  [
+    "SES account",
+    { "/v2/email/account": amzJson({ SendingEnabled: true, ProductionAccessEnabled: false }) },
+    "failed",
+    "in the sandbox",
+  ],
+  [
+    "SES identity",
+    { "/v2/email/identities": amzRefusal({ status: 404, type: "NotFoundException" }) },
+    "missing",
+    "Verify the sender's domain",
+  ],
+  ["dns", { "/2013-04-01/delegationset": "hang-up" }, "failed", "docs/deploy.md, step 5"],
+  ["files bucket", { "/hosted-mail-example-filesbucket": { status: 403, body: "" } }, "refused", "credentials"],
+] as [string, Record<string, Answer | Fault>, string, string][])(
+  "%s: a fault is one line that says what to do, and the exit code is 1",
+  async (check, others, state, words) => {
+    const { code, lineOf } = await examined(others);
+    expect(lineOf(check).startsWith(state)).toBe(true);
+    expect(lineOf(check)).toContain(words);
+    expect(code).toBe(1);
+  },
+);
+
+test("tries the keys of issuers and the API from outside", async () => {
+  const { code, lineOf } = await examined(
+    {},
+    { "/.well-known/jwks.json": { keys: [] }, "/v1/public/openapi.json": undefined },
+  );
+  expect(lineOf("issuer https://id.example.com")).toMatch(/^failed .* has no keys\. Correct jwksUri/);
+  expect(lineOf("API")).toMatch(/^missing .* answers 404\. Check the DNS record/);
+  expect(code).toBe(1);
+});
+
+test("refuses a stage that has no file, and a command line without a stage", async () => {
+  expect(await operate(["doctor", "--stage", "nowhere"])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("There is no stage"),
+  });
+  expect(await operate(["doctor"])).toMatchObject({ code: 2, err: expect.stringContaining("--stage is missing") });
+});

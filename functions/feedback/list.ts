@@ -4,7 +4,8 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { covers } from "../../shared/auth/permissions.ts";
 import { orderQuery, pageOf, pageQuery } from "../../shared/core/page.ts";
 import { Feedback, FeedbackStatus } from "../../shared/feedback/feedback.ts";
-import { aheadOfFeedback, listFeedback, listOwnFeedback } from "../../shared/feedback/list.ts";
+import { aheadOfFeedback, listFeedback } from "../../shared/feedback/list.ts";
+import { listOwnFeedback } from "../../shared/feedback/own.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 

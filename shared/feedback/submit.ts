@@ -2,7 +2,7 @@ import type { Principal } from "../auth/principal.ts";
 import { change } from "../changes/kind.ts";
 import { idWithOrdinal } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
-import { appendRows, readList, aheadOfLists } from "../table/ranked-list.ts";
+import { appendRows, readHeads, aheadOfLists, type ListState } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import {
   type Feedback,
@@ -14,6 +14,7 @@ import {
   feedbackView,
   readStatusLists,
 } from "./feedback.ts";
+import { isIndexedUpTo } from "./own.ts";
 
 /** The full name of a principal; null if no name is known. */
 function fullName({ first_name, last_name }: Principal): string | null {
@@ -34,25 +35,25 @@ export function submitFeedback(
   { principal, table, commit, now }: Context,
 ): Promise<Feedback> {
   return commit(async () => {
-    const [own, all, statusLists] = await Promise.all([
-      readList(table, feedbackMatching({ account: accountId })),
-      readList(table, feedbackMatching({})),
-      readStatusLists(table, accountId, "new"),
-    ]);
-    const [id, at] = [idWithOrdinal(own.state.next), now().toISOString()];
+    const submitter = principal.id;
+    const lists = [{ account: accountId }, {}, { account: accountId, submitter }].map(feedbackMatching);
+    const [own, all, ofSubmitter] = (await readHeads(table, lists)) as [ListState, ListState, ListState];
+    const isIndexed = await isIndexedUpTo(table, accountId, own.next);
+    const statusLists = await readStatusLists(table, { account: accountId, submitter, isIndexed }, "new");
+    const [id, at] = [idWithOrdinal(own.next), now().toISOString()];
     const stored: StoredFeedback = {
       id,
       account_id: accountId,
       ...input,
       attributes: JSON.stringify(attributes ?? {}),
       status: "new",
-      created_by_user_id: principal.id,
+      created_by_user_id: submitter,
       submitter_email: principal.email,
       submitter_name: fullName(principal),
       created_at: at,
       updated_at: at,
       admin_notes: null,
-      ...statusLists.ordinals,
+      ...statusLists.places,
       version: 1,
     };
     const pointer = { account_id: accountId, id };
@@ -60,8 +61,9 @@ export function submitFeedback(
     return {
       value: feedback,
       writes: [
-        ...appendRows(own.state, [stored]),
-        ...appendRows(all.state, [pointer]),
+        ...appendRows(own, [stored]),
+        ...appendRows(all, [pointer]),
+        ...(isIndexed ? appendRows(ofSubmitter, [pointer]) : []),
         ...statusLists.append(pointer),
         { put: { ...feedbackPointerKey(id), ...pointer }, if: "absent" },
       ],

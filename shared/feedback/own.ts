@@ -1,5 +1,6 @@
 import { spanOf, type OrderedPage } from "../core/page.ts";
-import { appendRows, rangeOfRows, readHeads, readList, rowKey, type ListState } from "../table/ranked-list.ts";
+import { aheadOfRows, appendRows, rangeOfRows, readHeads, type ListState } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader, Table } from "../table/table.ts";
 import {
   type Feedback,
@@ -9,7 +10,7 @@ import {
   feedbackView,
   StoredFeedback,
 } from "./feedback.ts";
-import { listFeedback } from "./list.ts";
+import { aheadOfFeedback, listFeedback } from "./list.ts";
 
 /*
  * The lists of what one user or service account submitted. Earlier versions stored feedback without them. `indexFeedback`
@@ -17,11 +18,17 @@ import { listFeedback } from "./list.ts";
  * all feedback of an account is in the lists if the newest is.
  */
 
-/** Whether the submitters' lists have the feedback of an account before the ordinal `next`. */
-export async function isIndexedUpTo(table: Reader, accountId: string, next: number): Promise<boolean> {
-  if (next === 0) return true;
-  const newest = await table.get(rowKey(feedbackMatching({ account: accountId }), next - 1), StoredFeedback);
-  return newest?.place_of_submitter !== undefined;
+const newest = { skip: 0, take: 1, order: "desc" } as const;
+
+/** The ranges that `isIndexed` reads. */
+export const rangesOfIndexed = (account: string): NonNullable<Ahead["ranges"]> =>
+  aheadOfRows(feedbackMatching({ account }), newest).ranges ?? [];
+
+/** Whether the submitters' lists have all feedback of an account. */
+export async function isIndexed(table: Reader, account: string): Promise<boolean> {
+  const { partition, from, to } = rangeOfRows(feedbackMatching({ account }));
+  const [row] = await table.between(partition, from, to, { limit: 1, newestFirst: true });
+  return row === undefined || StoredFeedback.parse(row).place_of_submitter !== undefined;
 }
 
 /** All feedback of an account, oldest first. */
@@ -31,6 +38,12 @@ async function allFeedback(table: Reader, account: string): Promise<StoredFeedba
 }
 
 type OwnFilter = { account: string; status?: FeedbackStatus | undefined; submitter: string };
+
+/** The items that `listOwnFeedback` reads first. */
+export function aheadOfOwnFeedback(filter: OwnFilter, page: OrderedPage): Ahead {
+  const { keys = [], ranges = [] } = aheadOfFeedback(filter, page);
+  return { keys, ranges: [...ranges, ...rangesOfIndexed(filter.account)] };
+}
 
 /**
  * A page of the feedback that one user or service account submitted in an account. Reads all feedback of the account only
@@ -42,8 +55,7 @@ export async function listOwnFeedback(
   page: OrderedPage,
 ): Promise<{ items: Feedback[]; total: number }> {
   const { account, status, submitter } = filter;
-  const { state } = await readList(table, feedbackMatching({ account }));
-  if (await isIndexedUpTo(table, account, state.next)) return listFeedback(table, filter, page);
+  if (await isIndexed(table, account)) return listFeedback(table, filter, page);
   const own = (await allFeedback(table, account)).filter(
     (one) => one.created_by_user_id === submitter && (status === undefined || one.status === status),
   );
@@ -54,8 +66,7 @@ export async function listOwnFeedback(
 
 /** Adds the feedback of an account that earlier versions stored to its submitters' lists, oldest first. */
 export async function indexFeedback(table: Table, accountId: string): Promise<void> {
-  const { state } = await readList(table, feedbackMatching({ account: accountId }));
-  if (await isIndexedUpTo(table, accountId, state.next)) return;
+  if (await isIndexed(table, accountId)) return;
   for (const { id, place_of_submitter } of await allFeedback(table, accountId))
     if (place_of_submitter === undefined) await indexOne(table, accountId, id);
 }

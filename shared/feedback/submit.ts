@@ -6,6 +6,7 @@ import { appendRows, readHeads, aheadOfLists, type ListState } from "../table/ra
 import type { Ahead } from "../table/read-ahead.ts";
 import {
   type Feedback,
+  type FeedbackFilter,
   type NewFeedback,
   type StoredFeedback,
   feedbackKind,
@@ -14,7 +15,7 @@ import {
   feedbackView,
   readStatusLists,
 } from "./feedback.ts";
-import { isIndexedUpTo } from "./own.ts";
+import { rangesOfIndexed, isIndexed } from "./own.ts";
 
 /** The full name of a principal; null if no name is known. */
 function fullName({ first_name, last_name }: Principal): string | null {
@@ -22,11 +23,13 @@ function fullName({ first_name, last_name }: Principal): string | null {
   return name === "" ? null : name;
 }
 
+const listsOf = (account: string, submitter: string): FeedbackFilter[] => [{ account }, {}, { account, submitter }];
+
 /** The items that `submitFeedback` reads. */
-export const aheadOfSubmission = (account: string): Ahead =>
-  aheadOfLists(
-    [{ account }, {}].flatMap((filter) => [feedbackMatching(filter), feedbackMatching({ ...filter, status: "new" })]),
-  );
+export function aheadOfSubmission(account: string, submitter: string): Ahead {
+  const filters = listsOf(account, submitter).flatMap((filter) => [filter, { ...filter, status: "new" as const }]);
+  return { ...aheadOfLists(filters.map(feedbackMatching)), ranges: rangesOfIndexed(account) };
+}
 
 /** Stores the principal's feedback on the product. The operator reads it. */
 export function submitFeedback(
@@ -36,10 +39,12 @@ export function submitFeedback(
 ): Promise<Feedback> {
   return commit(async () => {
     const submitter = principal.id;
-    const lists = [{ account: accountId }, {}, { account: accountId, submitter }].map(feedbackMatching);
-    const [own, all, ofSubmitter] = (await readHeads(table, lists)) as [ListState, ListState, ListState];
-    const isIndexed = await isIndexedUpTo(table, accountId, own.next);
-    const statusLists = await readStatusLists(table, { account: accountId, submitter, isIndexed }, "new");
+    const [heads, hasIndex] = await Promise.all([
+      readHeads(table, listsOf(accountId, submitter).map(feedbackMatching)),
+      isIndexed(table, accountId),
+    ]);
+    const [own, all, ofSubmitter] = heads as [ListState, ListState, ListState];
+    const statusLists = await readStatusLists(table, { account: accountId, submitter, isIndexed: hasIndex }, "new");
     const [id, at] = [idWithOrdinal(own.next), now().toISOString()];
     const stored: StoredFeedback = {
       id,
@@ -63,7 +68,7 @@ export function submitFeedback(
       writes: [
         ...appendRows(own, [stored]),
         ...appendRows(all, [pointer]),
-        ...(isIndexed ? appendRows(ofSubmitter, [pointer]) : []),
+        ...(hasIndex ? appendRows(ofSubmitter, [pointer]) : []),
         ...statusLists.append(pointer),
         { put: { ...feedbackPointerKey(id), ...pointer }, if: "absent" },
       ],

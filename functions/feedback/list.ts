@@ -4,7 +4,8 @@ import { AccountParams } from "../../shared/accounts/account.ts";
 import { covers } from "../../shared/auth/permissions.ts";
 import { orderQuery, pageOf, pageQuery } from "../../shared/core/page.ts";
 import { Feedback, FeedbackStatus } from "../../shared/feedback/feedback.ts";
-import { aheadOfFeedback, listFeedback, listOwnFeedback } from "../../shared/feedback/list.ts";
+import { aheadOfFeedback, listFeedback } from "../../shared/feedback/list.ts";
+import { aheadOfOwnFeedback, listOwnFeedback } from "../../shared/feedback/own.ts";
 import { http } from "../../shared/http/rest.ts";
 import { defineRoute } from "../../shared/http/route.ts";
 
@@ -24,7 +25,10 @@ export const route = defineRoute({
     ...orderQuery("desc"),
   }),
   output: pageOf(Feedback, "feedback").meta({ id: "FeedbackListResponse", description: "A page of feedback." }),
-  ahead: ({ params, query }) => aheadOfFeedback({ account: params.account_id, status: query.status }, query),
+  ahead: ({ params: { account_id: account }, query }, { permissions, principal }) =>
+    covers(permissions, "auth.manage", [])
+      ? aheadOfFeedback({ account, status: query.status }, query)
+      : aheadOfOwnFeedback({ account, status: query.status, submitter: principal.id }, query),
   run: async ({ params, query }, { table, principal, permissions }) => {
     const filter = { account: params.account_id, status: query.status };
     const found = covers(permissions, "auth.manage", [])

@@ -31,7 +31,7 @@ export const route = defineRoute({
   params: AccountParams,
   body: NewFeedback,
   output: Feedback,
-  ahead: ({ params }) => aheadOfSubmission(params.account_id),
+  ahead: ({ params }, { principal }) => aheadOfSubmission(params.account_id, principal.id),
   run: ({ params, body }, context) => submitFeedback(params.account_id, body, context),
 });
 

@@ -4,6 +4,7 @@ import { recorder } from "../changes/recorder.ts";
 import { mapConcurrently } from "../core/concurrency.ts";
 import type { Log } from "../core/log.ts";
 import type { Day } from "../core/time.ts";
+import { indexFeedback } from "../feedback/own.ts";
 import { packNames } from "../mail/mailboxes/names.ts";
 import { indexEntries } from "../table/journal.ts";
 import type { Table } from "../table/table.ts";
@@ -88,11 +89,12 @@ export async function runAll(
   return { accounts: done, failed };
 }
 
-/** Indexes the audit log and the names of mailboxes that earlier versions stored without an index. */
+/** Indexes the audit log, the names of mailboxes and the feedback that earlier versions stored without an index. */
 export const indexAccount = (accountId: string, { table, now, log }: RunContext & { log: Log }): Promise<void> =>
   Promise.all([
     indexEntries(table, changeJournalOf(accountId), { since: new Date(0) }, now()),
     packNames(table, accountId),
+    indexFeedback(table, accountId),
   ]).then(
     () => undefined,
     (error: unknown) => log.error("account not indexed", { account_id: accountId, error: String(error) }),

@@ -13,18 +13,23 @@ import type { Key, Write } from "../table/writes.ts";
  * Access patterns
  *   feedback of an account, and one by the ordinal in its id   ACCOUNT#<id> / LIST#feedback
  *     … in a status                                            ACCOUNT#<id> / LIST#feedback/<status>
+ *   feedback of one submitter in an account                    ACCOUNT#<id> / LIST#feedback_by/<submitter>
+ *     … in a status                                            ACCOUNT#<id> / LIST#feedback_by/<submitter>/<status>
  *   feedback of all accounts, for the operator                 FEEDBACK / LIST#feedback
  *     … in a status                                            FEEDBACK / LIST#feedback/<status>
  *   the account of a feedback                                  FEEDBACK#<id> / FEEDBACK
  */
-export type FeedbackFilter = { account?: string | undefined; status?: FeedbackStatus | undefined };
+export type FeedbackFilter = { status?: FeedbackStatus | undefined } & (
+  | { account?: undefined; submitter?: undefined }
+  | { account: string; submitter?: string | undefined }
+);
 
 /**
  * The list of the feedback that matches the filter. The list `feedback` of an account has whole rows, others pointers.
  */
-export const feedbackMatching = ({ account, status }: FeedbackFilter): List => ({
+export const feedbackMatching = ({ account, submitter, status }: FeedbackFilter): List => ({
   partition: account === undefined ? "FEEDBACK" : `ACCOUNT#${account}`,
-  name: status === undefined ? "feedback" : `feedback/${status}`,
+  name: [submitter === undefined ? "feedback" : `feedback_by/${submitter}`, ...(status ? [status] : [])].join("/"),
 });
 /** The key of the feedback with this id. An id without an ordinal gets a key that no feedback has. */
 export const feedbackKey = (accountId: string, id: string): Key =>
@@ -97,6 +102,11 @@ export const StoredFeedback = Feedback.extend({
   place_in_account: z.int(),
   /** The ordinal of the feedback in the list of its status for all accounts. */
   place_in_all: z.int(),
+  /**
+   * The ordinal of the feedback in its submitter's list of its status. Absent if the submitter's lists do not have the
+   * feedback: `indexFeedback` adds what earlier versions stored.
+   */
+  place_of_submitter: z.int().optional(),
   version: z.int(),
 });
 export type StoredFeedback = z.output<typeof StoredFeedback>;
@@ -107,32 +117,39 @@ export const feedbackView = (stored: StoredFeedback): Feedback => ({
   attributes: JSON.parse(stored.attributes) as Record<string, unknown>,
 });
 
-type StatusOrdinals = Pick<StoredFeedback, "place_in_account" | "place_in_all">;
+/** Whose lists contain the feedback. `isIndexed` is whether the submitter's lists do. */
+type Listed = { account: string; submitter: string; isIndexed: boolean };
+type Places = Pick<StoredFeedback, "place_in_account" | "place_in_all" | "place_of_submitter">;
 
 /**
- * Reads the two lists of a status: of the account, and of all accounts. Returns the ordinals that the next feedback
- * gets in these lists, and the function that plans its addition.
+ * Reads the lists of a status: of the account, of all accounts, and of the submitter. Returns the ordinals that the next
+ * feedback gets in these lists, and the function that plans its addition.
  */
 export async function readStatusLists(
   table: Reader,
-  accountId: string,
+  { account, submitter, isIndexed }: Listed,
   status: FeedbackStatus,
-): Promise<{ ordinals: StatusOrdinals; append: (pointer: z.output<typeof FeedbackPointer>) => Write[] }> {
-  const lists = [feedbackMatching({ account: accountId, status }), feedbackMatching({ status })];
-  const states = await readHeads(table, lists);
-  const [place_in_account = 0, place_in_all = 0] = states.map(({ next }) => next);
+): Promise<{ places: Places; append: (pointer: z.output<typeof FeedbackPointer>) => Write[] }> {
+  const shared = [feedbackMatching({ account, status }), feedbackMatching({ status })];
+  const own = isIndexed ? [feedbackMatching({ account, submitter, status })] : [];
+  const states = await readHeads(table, [...shared, ...own]);
+  const [place_in_account = 0, place_in_all = 0, place_of_submitter] = states.map(({ next }) => next);
   return {
-    ordinals: { place_in_account, place_in_all },
+    places: { place_in_account, place_in_all, ...(isIndexed ? { place_of_submitter } : {}) },
     append: (pointer) => states.flatMap((state) => appendRows(state, [pointer])),
   };
 }
 
-/** The writes that remove feedback from the two lists of its status. */
+/** The writes that remove feedback from the lists of its status. */
 export async function planStatusRemoval(table: Reader, stored: StoredFeedback): Promise<Write[]> {
-  const { account_id: account, status, place_in_account, place_in_all } = stored;
-  const [own, all] = await Promise.all([
-    readList(table, feedbackMatching({ account, status }), [place_in_account]),
-    readList(table, feedbackMatching({ status }), [place_in_all]),
-  ]);
-  return [...removeRows(own.state, [place_in_account]), ...removeRows(all.state, [place_in_all])];
+  const { account_id: account, created_by_user_id: submitter, status } = stored;
+  const places: [List, number | undefined][] = [
+    [feedbackMatching({ account, status }), stored.place_in_account],
+    [feedbackMatching({ status }), stored.place_in_all],
+    [feedbackMatching({ account, submitter, status }), stored.place_of_submitter],
+  ];
+  const removals = places.map(async ([list, place]) =>
+    place === undefined ? [] : removeRows((await readList(table, list, [place])).state, [place]),
+  );
+  return (await Promise.all(removals)).flat();
 }

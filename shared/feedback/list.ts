@@ -1,5 +1,5 @@
 import { spanOf, type OrderedPage } from "../core/page.ts";
-import { aheadOfRows, rangeOfRows, readRows } from "../table/ranked-list.ts";
+import { aheadOfRows, readRows } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import {
@@ -16,35 +16,16 @@ import {
 export const aheadOfFeedback = (filter: FeedbackFilter, page: OrderedPage): Ahead =>
   aheadOfRows(feedbackMatching(filter), spanOf(page));
 
-/** A page of the matching feedback: of one account, or of all accounts. */
+/** A page of the matching feedback: of one account, of one submitter in it, or of all accounts. */
 export async function listFeedback(
   table: Reader,
   filter: FeedbackFilter,
   page: OrderedPage,
 ): Promise<{ items: Feedback[]; total: number }> {
   const { rows, total } = await readRows(table, feedbackMatching(filter), spanOf(page));
-  const isWhole = filter.account !== undefined && filter.status === undefined;
+  const isWhole = filter.account !== undefined && filter.submitter === undefined && filter.status === undefined;
   if (isWhole) return { items: rows.map((row) => feedbackView(StoredFeedback.parse(row))), total };
   const pointers = rows.map((row) => FeedbackPointer.parse(row));
   const items = await table.getMany(pointers.map(({ account_id, id }) => feedbackKey(account_id, id)));
   return { items: items.map((item) => feedbackView(StoredFeedback.parse(item))), total };
-}
-
-/**
- * A page of the feedback that one user or service account submitted in an account. Reads all feedback of the account,
- * because no list has the feedback of one submitter.
- */
-export async function listOwnFeedback(
-  table: Reader,
-  { account, status, submitter }: { account: string; status?: FeedbackFilter["status"]; submitter: string },
-  page: OrderedPage,
-): Promise<{ items: Feedback[]; total: number }> {
-  const { partition, from, to } = rangeOfRows(feedbackMatching({ account }));
-  const stored = (await table.between(partition, from, to)).map((row) => StoredFeedback.parse(row));
-  const own = stored.filter(
-    (one) => one.created_by_user_id === submitter && (status === undefined || one.status === status),
-  );
-  const { skip, take } = spanOf(page);
-  const ordered = page.order === "desc" ? own.toReversed() : own;
-  return { items: ordered.slice(skip, skip + take).map(feedbackView), total: own.length };
 }

@@ -28,6 +28,12 @@ export async function getFeedback(table: Reader, id: string): Promise<Feedback> 
   return feedbackView(await currentFeedback(table, pointer.account_id, id));
 }
 
+const listedOf = ({ account_id, created_by_user_id, place_of_submitter }: StoredFeedback) => ({
+  account: account_id,
+  submitter: created_by_user_id,
+  isIndexed: place_of_submitter !== undefined,
+});
+
 type Decision = { accountId: string; id: string; status: FeedbackStatus; notes?: string | null | undefined };
 
 /** Sets the status and the notes of feedback. Undefined notes stay as they are; null removes the notes. Throws 404. */
@@ -43,11 +49,11 @@ export function setFeedbackStatus(
     const isMoved = status !== before.status;
     if (!isMoved && admin_notes === before.admin_notes) return { value: feedbackView(before), writes: [], changes: [] };
     const [removals, lists] = isMoved
-      ? await Promise.all([planStatusRemoval(table, before), readStatusLists(table, accountId, status)])
+      ? await Promise.all([planStatusRemoval(table, before), readStatusLists(table, listedOf(before), status)])
       : [[], undefined];
     const after: StoredFeedback = {
       ...before,
-      ...lists?.ordinals,
+      ...lists?.places,
       status,
       admin_notes,
       updated_at: now.toISOString(),

@@ -2,10 +2,11 @@ import type { Principal } from "../auth/principal.ts";
 import { change } from "../changes/kind.ts";
 import { idWithOrdinal } from "../core/ids.ts";
 import type { Context } from "../http/route.ts";
-import { appendRows, readList, aheadOfLists } from "../table/ranked-list.ts";
+import { appendRows, readHeads, aheadOfLists, type ListState } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import {
   type Feedback,
+  type FeedbackFilter,
   type NewFeedback,
   type StoredFeedback,
   feedbackKind,
@@ -14,6 +15,7 @@ import {
   feedbackView,
   readStatusLists,
 } from "./feedback.ts";
+import { rangesOfIndexed, isIndexed } from "./own.ts";
 
 /** The full name of a principal; null if no name is known. */
 function fullName({ first_name, last_name }: Principal): string | null {
@@ -21,11 +23,13 @@ function fullName({ first_name, last_name }: Principal): string | null {
   return name === "" ? null : name;
 }
 
+const listsOf = (account: string, submitter: string): FeedbackFilter[] => [{ account }, {}, { account, submitter }];
+
 /** The items that `submitFeedback` reads. */
-export const aheadOfSubmission = (account: string): Ahead =>
-  aheadOfLists(
-    [{ account }, {}].flatMap((filter) => [feedbackMatching(filter), feedbackMatching({ ...filter, status: "new" })]),
-  );
+export function aheadOfSubmission(account: string, submitter: string): Ahead {
+  const filters = listsOf(account, submitter).flatMap((filter) => [filter, { ...filter, status: "new" as const }]);
+  return { ...aheadOfLists(filters.map(feedbackMatching)), ranges: rangesOfIndexed(account) };
+}
 
 /** Stores the principal's feedback on the product. The operator reads it. */
 export function submitFeedback(
@@ -34,25 +38,27 @@ export function submitFeedback(
   { principal, table, commit, now }: Context,
 ): Promise<Feedback> {
   return commit(async () => {
-    const [own, all, statusLists] = await Promise.all([
-      readList(table, feedbackMatching({ account: accountId })),
-      readList(table, feedbackMatching({})),
-      readStatusLists(table, accountId, "new"),
+    const submitter = principal.id;
+    const [heads, hasIndex] = await Promise.all([
+      readHeads(table, listsOf(accountId, submitter).map(feedbackMatching)),
+      isIndexed(table, accountId),
     ]);
-    const [id, at] = [idWithOrdinal(own.state.next), now().toISOString()];
+    const [own, all, ofSubmitter] = heads as [ListState, ListState, ListState];
+    const statusLists = await readStatusLists(table, { account: accountId, submitter, isIndexed: hasIndex }, "new");
+    const [id, at] = [idWithOrdinal(own.next), now().toISOString()];
     const stored: StoredFeedback = {
       id,
       account_id: accountId,
       ...input,
       attributes: JSON.stringify(attributes ?? {}),
       status: "new",
-      created_by_user_id: principal.id,
+      created_by_user_id: submitter,
       submitter_email: principal.email,
       submitter_name: fullName(principal),
       created_at: at,
       updated_at: at,
       admin_notes: null,
-      ...statusLists.ordinals,
+      ...statusLists.places,
       version: 1,
     };
     const pointer = { account_id: accountId, id };
@@ -60,8 +66,9 @@ export function submitFeedback(
     return {
       value: feedback,
       writes: [
-        ...appendRows(own.state, [stored]),
-        ...appendRows(all.state, [pointer]),
+        ...appendRows(own, [stored]),
+        ...appendRows(all, [pointer]),
+        ...(hasIndex ? appendRows(ofSubmitter, [pointer]) : []),
         ...statusLists.append(pointer),
         { put: { ...feedbackPointerKey(id), ...pointer }, if: "absent" },
       ],

@@ -9,7 +9,7 @@ import type { Options, Result } from "./harness.ts";
 import { rowOf, writePages, type Results } from "./page.ts";
 
 /** The suites that get an engine with a table, and those that start by themselves what they need. */
-const withEngine = "cold warm load pages budgets domains mailboxes mail decide promises code".split(" ");
+const withEngine = "cold warm load pages budgets domains mailboxes mail billing decide promises code".split(" ");
 const suites = [...withEngine, "gateway", "soak", "checks", "clone"];
 const file = join(import.meta.dirname, "../../bench.json");
 

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import { setFeedbackStatus } from "../../../shared/feedback/operate.ts";
+import { indexFeedback, listOwnFeedback } from "../../../shared/feedback/own.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
 
@@ -54,6 +55,59 @@ test("who may not manage access sees only their own, with its pages and totals",
   expect(await seen("?status=done")).toEqual([[], 0]);
   const manager = await newMember(account, { capability: "auth.manage" });
   expect((await send(account, "GET", "", undefined, manager)).body.total).toBe(4);
+});
+
+/** Stores feedback as versions without lists of submitters did: the rows and the lists of all submitters only. */
+async function forgetSubmitters({ id }: Account): Promise<void> {
+  const partition = `ACCOUNT#${id}`;
+  for (const { PK, SK, ...row } of await testTable().between(partition, "LIST#feedback", "LIST#feedback`")) {
+    const { place_of_submitter: _, ...old } = row;
+    if (SK.startsWith("LIST#feedback_by/")) await testTable().attempt({ delete: { PK, SK } });
+    else if (SK.startsWith("LIST#feedback#ROW#")) await testTable().attempt({ put: { PK, SK, ...old } });
+  }
+}
+
+test("feedback of earlier versions is shown to its submitter before and after the daily run has indexed it", async () => {
+  const account = await newAccount();
+  const member = await newMember(account, { capability: "dns.view" });
+  const submit = async (title: string) =>
+    String((await send(account, "POST", "", { category: "other", title, description: "Old" }, member)).body.id);
+  const shown = async (query = "") =>
+    (await send(account, "GET", query, undefined, member)).body.items.map(({ id }: { id: string }) => id);
+  const [one, two] = [await submit("One"), await submit("Two")];
+  await submitted(account, "Of another");
+  await forgetSubmitters(account);
+  expect(await shown()).toEqual([two, one]);
+  const three = await submit("Three");
+  expect(await shown("?status=new")).toEqual([three, two, one]);
+  const decide = (id: string, status: "done" | "planned") =>
+    setFeedbackStatus(testTable(), { accountId: account.id, id, status }, new Date());
+  await decide(one, "done");
+  for (let run = 0; run < 2; run++) await indexFeedback(testTable(), account.id);
+  const four = await submit("Four");
+  await decide(two, "planned");
+  expect(await shown()).toEqual([four, three, two, one]);
+  expect(await shown("?status=done")).toEqual([one]);
+  expect(await shown("?status=planned")).toEqual([two]);
+  expect(await shown("?status=new&order=asc")).toEqual([three, four]);
+});
+
+test("a submitter's page costs the same however much feedback others have sent", async () => {
+  const account = await newAccount();
+  const member = await newMember(account, { capability: "dns.view" });
+  await send(account, "POST", "", { category: "other", title: "Own", description: "Mine" }, member);
+  const cost = async (): Promise<number> => {
+    const usage = { readUnits: 0, writeUnits: 0, calls: 0 };
+    const filter = { account: account.id, submitter: member.id };
+    const page = { page: 1, page_size: 25, order: "desc" as const };
+    expect((await listOwnFeedback(testTable(usage), filter, page)).total).toBe(1);
+    return usage.readUnits;
+  };
+  const alone = await cost();
+  for (let index = 0; index < 4; index++)
+    await send(account, "POST", "", { category: "other", title: "Long", description: "x".repeat(9_000) });
+  // The newest feedback of the account is read too, to see whether the lists are complete: 9 kB more at most.
+  expect(await cost()).toBeLessThanOrEqual(alone + 3);
 });
 
 test("members who manage access see all of it, strangers nothing, and 422 for a status that does not exist", async () => {

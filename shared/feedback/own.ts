@@ -1,0 +1,93 @@
+import { spanOf, type OrderedPage } from "../core/page.ts";
+import { aheadOfRows, appendRows, rangeOfRows, readHeads, type ListState } from "../table/ranked-list.ts";
+import type { Ahead } from "../table/read-ahead.ts";
+import type { Reader, Table } from "../table/table.ts";
+import {
+  type Feedback,
+  type FeedbackStatus,
+  feedbackKey,
+  feedbackMatching,
+  feedbackView,
+  StoredFeedback,
+} from "./feedback.ts";
+import { aheadOfFeedback, listFeedback } from "./list.ts";
+
+/*
+ * The lists of what one user or service account submitted. Earlier versions stored feedback without them. `indexFeedback`
+ * adds it in the order in which it was submitted, and new feedback is added only behind feedback that is in the lists. So
+ * all feedback of an account is in the lists if the newest is.
+ */
+
+const newest = { skip: 0, take: 1, order: "desc" } as const;
+
+/** The ranges that `isIndexed` reads. */
+export const rangesOfIndexed = (account: string): NonNullable<Ahead["ranges"]> =>
+  aheadOfRows(feedbackMatching({ account }), newest).ranges ?? [];
+
+/** Whether the submitters' lists have all feedback of an account. */
+export async function isIndexed(table: Reader, account: string): Promise<boolean> {
+  const { partition, from, to } = rangeOfRows(feedbackMatching({ account }));
+  const [row] = await table.between(partition, from, to, { limit: 1, newestFirst: true });
+  return row === undefined || StoredFeedback.parse(row).place_of_submitter !== undefined;
+}
+
+/** All feedback of an account, oldest first. */
+async function allFeedback(table: Reader, account: string): Promise<StoredFeedback[]> {
+  const { partition, from, to } = rangeOfRows(feedbackMatching({ account }));
+  return (await table.between(partition, from, to)).map((row) => StoredFeedback.parse(row));
+}
+
+type OwnFilter = { account: string; status?: FeedbackStatus | undefined; submitter: string };
+
+/** The items that `listOwnFeedback` reads first. */
+export function aheadOfOwnFeedback(filter: OwnFilter, page: OrderedPage): Ahead {
+  const { keys = [], ranges = [] } = aheadOfFeedback(filter, page);
+  return { keys, ranges: [...ranges, ...rangesOfIndexed(filter.account)] };
+}
+
+/**
+ * A page of the feedback that one user or service account submitted in an account. Reads all feedback of the account only
+ * if the submitters' lists do not have all of it yet.
+ */
+export async function listOwnFeedback(
+  table: Reader,
+  filter: OwnFilter,
+  page: OrderedPage,
+): Promise<{ items: Feedback[]; total: number }> {
+  const { account, status, submitter } = filter;
+  if (await isIndexed(table, account)) return listFeedback(table, filter, page);
+  const own = (await allFeedback(table, account)).filter(
+    (one) => one.created_by_user_id === submitter && (status === undefined || one.status === status),
+  );
+  const { skip, take } = spanOf(page);
+  const ordered = page.order === "desc" ? own.toReversed() : own;
+  return { items: ordered.slice(skip, skip + take).map(feedbackView), total: own.length };
+}
+
+/** Adds the feedback of an account that earlier versions stored to its submitters' lists, oldest first. */
+export async function indexFeedback(table: Table, accountId: string): Promise<void> {
+  if (await isIndexed(table, accountId)) return;
+  for (const { id, place_of_submitter } of await allFeedback(table, accountId))
+    if (place_of_submitter === undefined) await indexOne(table, accountId, id);
+}
+
+function indexOne(table: Table, account: string, id: string): Promise<void> {
+  return table.commit(async () => {
+    const key = feedbackKey(account, id);
+    const stored = await table.get(key, StoredFeedback);
+    if (!stored || stored.place_of_submitter !== undefined) return { value: undefined, writes: [] };
+    const { created_by_user_id: submitter, status, version } = stored;
+    const lists = [feedbackMatching({ account, submitter }), feedbackMatching({ account, submitter, status })];
+    const [all, inStatus] = (await readHeads(table, lists)) as [ListState, ListState];
+    const pointer = { account_id: account, id };
+    const set = { place_of_submitter: inStatus.next, version: version + 1 };
+    return {
+      value: undefined,
+      writes: [
+        { update: key, set, if: { version } },
+        ...appendRows(all, [pointer]),
+        ...appendRows(inStatus, [pointer]),
+      ],
+    };
+  });
+}

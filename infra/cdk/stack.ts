@@ -5,6 +5,7 @@ import { AwsSolutionsChecks } from "cdk-nag";
 import type { Config } from "../config/config.ts";
 import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
 import { addDomain, addGateway, addInvokeRoles, addWebGateway } from "./constructs/api.ts";
+import { addBackup } from "./constructs/backup.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
 import { addFunctions, addWebFunction, type Common } from "./constructs/functions.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
@@ -31,6 +32,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   });
   const common = addCommon(stack, bundleDir, config);
   const { table, logGroup } = common;
+  if (config.backup) addBackup(stack, table, stage, config.backup);
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
   const functions = addFunctions(stack, lambdas, common);
   if (config.edge) {

@@ -67,7 +67,7 @@ type Grant = {
  */
 const grants: Record<ProviderName, Grant> = {
   secrets: {
-    policy: ({ secretsKey }) => allow(["kms:Decrypt", "kms:Encrypt"], secretsKey.keyArn),
+    policy: ({ secretsKey, config }) => sealingPolicy(secretsKey, config.formerSecretsKeyArns),
     environment: ({ secretsKey }) => ({ SECRETS_KEY_ID: secretsKey.keyArn }),
   },
   payments: {
@@ -127,6 +127,14 @@ export const providerEnvironment = (
       .flatMap((name) => Object.entries(grants[name].environment(provided)))
       .filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
+
+/** Allows sealing with the key of the stack, and opening what this key or a former key sealed. */
+function sealingPolicy({ keyArn }: IKey, formerKeyArns: readonly string[]): PolicyDocument {
+  const policy = allow(["kms:Decrypt", "kms:Encrypt"], keyArn);
+  const former = new PolicyStatement({ actions: ["kms:Decrypt"], resources: [...formerKeyArns] });
+  if (formerKeyArns.length > 0) policy.addStatements(former);
+  return policy;
+}
 
 /** Allows reading the secret `name`; undefined without a name. */
 function secretPolicy(scope: Construct, name: string | undefined): PolicyDocument | undefined {

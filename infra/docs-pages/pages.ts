@@ -62,6 +62,8 @@ export const unpublished: ReadonlySet<string> = new Set([
   "mail-servers",
   "deploy",
   "operations",
+  "multi-region",
+  "scale",
   "benchmarks",
   "benchmarks-tables",
 ]);

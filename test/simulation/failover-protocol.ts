@@ -44,7 +44,7 @@ export type Planet = {
 export class NotWriter extends Error {}
 
 /** The table of a region, with a turn before each call. */
-export const tableIn = ({ stores, turn }: Planet, region: Region) =>
+const tableIn = ({ stores, turn }: Planet, region: Region) =>
   openMemoryTable(stores[region], {
     step: async (point) => {
       await turn(`${region} ${point}`);

@@ -7,6 +7,7 @@ import type { Config } from "../config/config.ts";
 import { featuresOff } from "../config/features.ts";
 import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
 import { addDomain, addGateway, addInvocations, addWebGateway } from "./constructs/api.ts";
+import { addBackup } from "./constructs/backup.ts";
 import { addCanaryFunctions, addRollbackAlarm } from "./constructs/canary.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
 import { addFunctions, addWebFunction, type Common } from "./constructs/functions.ts";
@@ -34,6 +35,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   });
   const common = addCommon(stack, bundleDir, config);
   const { table, logGroup } = common;
+  if (config.backup) addBackup(stack, table, stage, config.backup);
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
   const functions: Map<string, IFunction> = config.canary
     ? addCanaryFunctions(stack, lambdas, common)

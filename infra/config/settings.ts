@@ -59,6 +59,11 @@ const CertificateArn = z
   .string()
   .regex(/^arn:aws[a-z-]*:acm:[a-z0-9-]+:\d{12}:certificate\/[a-f0-9-]+$/, "the ARN of a certificate in ACM");
 
+const KeyArn = z.string().regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[a-z0-9-]+$/, "the ARN of a key in KMS");
+
+/** The ARNs of keys as a list, or as one string with commas. */
+const KeyArns = z.union([z.array(z.string()), z.string().transform((text) => text.split(","))]).pipe(z.array(KeyArn));
+
 const PerSecond = z.coerce.number<number | string>({ error: "a whole number from 1" }).int().positive();
 
 const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
@@ -79,6 +84,26 @@ const Edge = z.strictObject({
   requestsPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
 });
 export type Edge = z.output<typeof Edge>;
+
+const VaultArn = z
+  .string()
+  .regex(/^arn:aws[a-z-]*:backup:[a-z0-9-]+:\d{12}:backup-vault:[A-Za-z0-9_-]{2,50}$/, "the ARN of a backup vault");
+
+/** Daily backups of the table by AWS Backup: docs/deploy.md. */
+const Backup = z.strictObject({
+  /** How many days a backup is kept, here and in the other vaults. */
+  keepDays: z.number().int().min(7).max(3_650).default(35),
+  /**
+   * Who can delete a backup before its time. `governance`: who has the right to remove the vault's lock. `compliance`:
+   * nobody, not even AWS, once `lockDays` are over.
+   */
+  lock: z.enum(["governance", "compliance"]).default("governance"),
+  /** The days after the first deployment in which a lock by `compliance` can still be removed; AWS requires 3. */
+  lockDays: z.number().int().min(3).max(365).default(7),
+  /** Vaults in other regions or accounts that get a copy of each backup. */
+  copyTo: z.array(VaultArn).default([]),
+});
+export type Backup = z.output<typeof Backup>;
 
 /** Every setting of a deployment. docs/deploy.md has a table of the settings. */
 export const Settings = z.object({
@@ -115,6 +140,10 @@ export const Settings = z.object({
    * For incidents: refuses every change by REST and code mode, and tells callers this text. Reads and workers continue.
    */
   readOnly: ReadOnlyReason,
+  /** Backups beside point-in-time recovery; none by default. */
+  backup: orJson(Backup).optional(),
+  /** Keys that sealed secrets before the stack's present key did. Functions may still open secrets with them. */
+  formerSecretsKeyArns: KeyArns.default([]),
   /** How long logs are kept: one of the retentions that CloudWatch Logs offers. */
   logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
   /**

@@ -53,8 +53,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "Ask the operator to configure a sender of mail. Nothing was changed. Forwarding to mailboxes of the account works without it.",
   registrar_unavailable:
     "Ask the operator to configure a registrar, or connect a name that you have registered elsewhere.",
-  dns_unavailable:
-    "Connect the domain with `dns_mode` `external`, or ask the operator to configure a DNS provider.",
+  dns_unavailable: "Connect the domain with `dns_mode` `external`, or ask the operator to configure a DNS provider.",
   mail_servers_unavailable:
     "The operator has to configure the secret of the mail servers. Only mail servers get this problem.",
   quote_changed:

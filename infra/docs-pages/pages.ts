@@ -66,6 +66,8 @@ export const operatorGroups: readonly Group[] = [
       page("deploy", "Deploy"),
       page("operations", "Operations"),
       page("mail-servers", "Mail servers"),
+      page("scale", "Scale"),
+      page("multi-region", "A second region"),
     ],
   },
   {
@@ -88,7 +90,6 @@ export const docsPages: readonly DocsPage[] = [...pagesOf(groups), ...operatorPa
 
 /** Documents for contributors, who read them in the source. */
 export const unpublished: ReadonlySet<string> = new Set(["architecture", "benchmarks", "benchmarks-tables"]);
-
 /** The other pages that texts name, by path. */
 const otherPages = new Map([
   ["/docs", "reference"],

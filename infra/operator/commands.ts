@@ -22,17 +22,20 @@ import type { Table } from "../../shared/table/table.ts";
 /** The option `--account` of commands that work in one account. */
 export const accountOption = { description: "The account's id.", schema: Id };
 
+/** An option of a command. A switch has no value on the command line, and the value `true` for the command. */
+type CommandOption = { description: string; schema: z.ZodType<string | undefined>; isSwitch?: true };
+
 /** One command of the operator: its options by name, and the function that runs it. */
 export type Command = {
   summary: string;
-  options: Record<string, { description: string; schema: z.ZodType<string | undefined> }>;
+  options: Record<string, CommandOption>;
   /** The option whose value can stand after the name of the command, without the name of the option. */
   argument?: string;
   run: (table: Table, options: Record<string, string>, location: TableLocation) => Promise<Record<string, unknown>>;
 };
 
-/** The data folder of a local table. A deployed table has none. */
-export type TableLocation = { dataDir?: string };
+/** The data folder of a local table; a deployed table has none. `open` opens another table at the same place. */
+export type TableLocation = { dataDir?: string; open: (name: string) => Table };
 
 const named = (description: string) => ({ description, schema: line({ most: 255, description }) });
 const option = (options: Record<string, string>, name: string): string => options[name] ?? "";

@@ -26,7 +26,7 @@ const open = (name: string): Table => openTable(new TableClient(), name);
  */
 export async function connect(tableName: string | undefined): Promise<Connection> {
   if (tableName !== undefined)
-    return { table: open(tableName), description: `table ${tableName}`, close: async () => {} };
+    return { table: open(tableName), open, description: `table ${tableName}`, close: async () => {} };
   const { dataDir, endpoint } = readSettings(process.env);
   const existing = endpoint ?? (await runningEndpoint(join(dataDir, engineAddressFile)));
   if (existing === undefined && existsSync(dataDir)) await prepareDataDir(dataDir);
@@ -39,7 +39,7 @@ export async function connect(tableName: string | undefined): Promise<Connection
   await restoreClock(dataDir);
   await ensureTable(engine.endpoint, localTableName);
   const description = endpoint === undefined ? `local table in ${dataDir}` : `local table at ${endpoint}`;
-  return { table: open(localTableName), description, dataDir, close: engine.stop };
+  return { table: open(localTableName), open, description, dataDir, close: engine.stop };
 }
 
 const EngineAddress = z.object({ endpoint: z.url(), pid: z.int() });

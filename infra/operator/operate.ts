@@ -12,6 +12,7 @@ import { feedbackCommands } from "./feedback-commands.ts";
 import { ipCommands } from "./ip-commands.ts";
 import { limitCommands } from "./limit-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
+import { restoreCommands } from "./restore-commands.ts";
 
 const commands: Record<string, Command> = {
   ...accountCommands,
@@ -21,6 +22,7 @@ const commands: Record<string, Command> = {
   ...ipCommands,
   ...eventCommands,
   ...mailCommands,
+  ...restoreCommands,
 };
 
 const usageText = `Usage: npm run operator -- <command> [options]
@@ -51,8 +53,7 @@ class Misuse extends Error {}
 type Parsed = { command: Command; options: Record<string, string>; tableName: string | undefined; json: boolean };
 
 function parseCommand(argv: readonly string[]): Parsed | "help" {
-  const names = [...new Set(Object.values(commands).flatMap(({ options }) => Object.keys(options)))];
-  const { values, positionals } = parseLeniently(argv, ["table", ...names]);
+  const { values, positionals } = parseLeniently(argv);
   if (values["help"] === true || positionals[0] === "help") return "help";
   const { command, argument } = findCommand(positionals);
   const table = values["table"] ?? process.env["TABLE_NAME"];
@@ -79,16 +80,22 @@ function findCommand(words: readonly string[]): { command: Command; argument?: R
   throw new Misuse(words.length === 0 ? "Name a command." : `There is no command "${words.join(" ")}".`);
 }
 
-function parseLeniently(
-  argv: readonly string[],
-  names: readonly string[],
-): { values: Record<string, unknown>; positionals: string[] } {
-  const strings = Object.fromEntries(names.map((name) => [name, { type: "string" as const }]));
+/** Reads the options of all commands. A switch that is set has the value `true`. */
+function parseLeniently(argv: readonly string[]): { values: Record<string, unknown>; positionals: string[] } {
+  const all = Object.values(commands).flatMap(({ options }) => Object.entries(options));
+  const types = Object.fromEntries(
+    all.map(([name, { isSwitch }]) => [name, { type: isSwitch ? ("boolean" as const) : ("string" as const) }]),
+  );
   try {
     return parseArgs({
       args: [...argv],
       allowPositionals: true,
-      options: { ...strings, json: { type: "boolean" }, help: { type: "boolean", short: "h" } },
+      options: {
+        ...types,
+        table: { type: "string" },
+        json: { type: "boolean" },
+        help: { type: "boolean", short: "h" },
+      },
     });
   } catch (error) {
     throw new Misuse(error instanceof Error ? error.message : String(error));
@@ -99,7 +106,9 @@ function checkedOptions({ options }: Command, values: Record<string, unknown>): 
   const schema = z.strictObject(
     Object.fromEntries(Object.entries(options).map(([name, { schema: type }]) => [name, type])),
   );
-  const commandValues = Object.entries(values).filter(([name]) => !["table", "json", "help"].includes(name));
+  const commandValues = Object.entries(values)
+    .filter(([name]) => !["table", "json", "help"].includes(name))
+    .map(([name, value]) => [name, value === true ? "true" : value]);
   const result = schema.safeParse(Object.fromEntries(commandValues), { reportInput: true });
   if (result.success) {
     return Object.fromEntries(

@@ -21,7 +21,19 @@ export type Comparison = { accounts: number; compared: number; changes: number; 
 const marginMs = 60_000;
 const lookBackMs = 30 * 86_400_000;
 
-const lists = ["workspaces", "domains", "dns_records", "mailboxes", "transactions", "invoices"];
+const lists = [
+  "workspaces",
+  "domains",
+  "dns_records",
+  "mailboxes",
+  "groups",
+  "tags",
+  "webhooks",
+  "forwarding",
+  "credentials",
+  "transactions",
+  "invoices",
+];
 
 /**
  * Compares a restored table with its source, for up to `sample` accounts spread over all accounts. Only rows that never
@@ -91,7 +103,8 @@ async function compareEntries({ source, restored }: Pair, id: string): Promise<s
   return isDeepStrictEqual(expected, actual) ? [] : ["the wallet's entries differ from the source table"];
 }
 
-async function checkLists(table: Table, id: string): Promise<string[]> {
+/** The lists of an account whose count differs from their rows, as texts. */
+export async function checkLists(table: Table, id: string): Promise<string[]> {
   const checked = lists.map(async (name) => {
     try {
       await readRows(table, { partition: `ACCOUNT#${id}`, name }, { skip: 0, take: 100 });

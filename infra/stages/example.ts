@@ -31,6 +31,17 @@ export const settings: StageSettings = {
     requestsPer5Minutes: 10_000,
   },
 
+  backup: {
+    keepDays: 35,
+    lock: "compliance",
+    lockDays: 7,
+    copyTo: [
+      "arn:aws:backup:eu-central-1:123456789012:backup-vault:hosted-mail",
+      "arn:aws:backup:eu-west-1:210987654321:backup-vault:hosted-mail",
+    ],
+  },
+  formerSecretsKeyArns: ["arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000"],
+
   logLevel: "info",
   logRetentionDays: 90,
   trace: false,

@@ -12,7 +12,7 @@ import type { Principal } from "./principal.ts";
  * Access patterns
  *   token by its public id     TOKEN#<public id> / TOKEN    (every request of a service account)
  */
-const tokenKey = (publicId: string): Key => ({ PK: `TOKEN#${publicId}`, SK: "TOKEN" });
+export const tokenKey = (publicId: string): Key => ({ PK: `TOKEN#${publicId}`, SK: "TOKEN" });
 
 const StoredToken = z.object({
   id: z.uuid(),

@@ -170,6 +170,38 @@ async function planRecord(table: Reader, accountId: string, changes: readonly Ho
     : [{ delete: key, if: condition }, ...removeRows(state, [listedAt]), ...ends];
 }
 
+/**
+ * Plans to give a user exactly what a record of an earlier time says, or nothing without a record: for restoring an
+ * account. The account keeps its place in the user's list of accounts, or gets a new one.
+ */
+export async function planFormerAccess(
+  table: Reader,
+  accountId: string,
+  userId: string,
+  former: AccessRecord | undefined,
+): Promise<Write[]> {
+  const key = accessKey(accountId, { type: "user", id: userId });
+  const record = await table.get(key, AccessRecord);
+  const condition: Write["if"] = record ? { version: record.version } : "absent";
+  const listedAt = record?.listed_at;
+  const { state } = await readList(table, accountsOfUser(userId), listedAt === undefined ? [] : [listedAt]);
+  const ends = await planAccessEnd(
+    table,
+    accountId,
+    userId,
+    accessEnd(record ?? noGrants),
+    accessEnd(former ?? noGrants),
+  );
+  if (!former) {
+    if (!record) return [];
+    const unlisted = listedAt === undefined ? [] : removeRows(state, [listedAt]);
+    return [{ delete: key, if: condition }, ...unlisted, ...ends];
+  }
+  const next = { ...former, listed_at: listedAt ?? state.next, version: (record?.version ?? former.version) + 1 };
+  const listed = listedAt === undefined ? appendRows(state, [{ account_id: accountId }]) : [];
+  return [{ put: { ...key, ...next }, if: condition }, ...listed, ...ends];
+}
+
 /** When everything that a subject holds ends; undefined if something does not end, or if the subject holds nothing. */
 const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): string | undefined =>
   groups.length > 0

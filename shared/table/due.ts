@@ -69,6 +69,17 @@ export async function readShard(
   });
 }
 
+/** Reads all tasks of an account in a queue, also those that are not due yet. Reads the account's whole shard. */
+export async function tasksOf(table: Reader, queue: Queue, accountId: string): Promise<Omit<DueItem, "item">[]> {
+  const items = await table.between(partition(queue, shardOf(queue, accountId)), "0", "9~");
+  return items
+    .map(({ SK }) => {
+      const [at = "", ...subject] = SK.split("#");
+      return { at, subject };
+    })
+    .filter(({ subject: [id] }) => id === accountId);
+}
+
 /** Reads the due tasks of each shard, the earliest first, at most 10,000 from each shard. */
 export async function readDue(table: Reader, queue: Queue, now: Date): Promise<Omit<DueItem, "item">[][]> {
   const shards = Array.from({ length: queue.shards }, (_, shard) => shard);

@@ -9,8 +9,13 @@ import type { Options, Result } from "./harness.ts";
 import { rowOf, writePages, type Results } from "./page.ts";
 
 /** The suites that get an engine with a table, and those that start by themselves what they need. */
+<<<<<<< HEAD
 const withEngine = "cold warm load pages budgets domains mailboxes mail billing decide promises code".split(" ");
 const suites = [...withEngine, "gateway", "soak", "checks", "clone"];
+=======
+const withEngine = "cold warm load pages budgets domains mailboxes mail decide promises code".split(" ");
+const suites = [...withEngine, "gateway", "soak", "checks", "clone", "scale"];
+>>>>>>> disaster
 const file = join(import.meta.dirname, "../../bench.json");
 
 const usage = `npm run bench [-- suite… [document] [--quick] [--write]]
@@ -19,6 +24,7 @@ Without a suite: all of them, and docs/benchmarks.md is written. Suites: ${suite
   document  writes docs/benchmarks.md, its tables and its pictures from what bench.json holds
   --quick   fewer rounds, to see that it works
   --write   budgets: what is measured becomes the budget that npm test compares with
+            scale: docs/scale.md is written
 `;
 
 /** The results in bench.json; none if the file is not there. */

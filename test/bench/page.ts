@@ -19,6 +19,7 @@ const pictures = [
   { file: "warm-get", table: "GET", ...requests },
   { file: "warm-page", table: "a page", ...requests },
   { file: "warm-post", table: "POST", ...requests },
+  { file: "scale", suite: "scale", table: "Cost of a month", column: "Cents for a mailbox", only: /./ },
   { file: "soak", suite: "soak", table: "Resident memory, in MiB", column: "Product", only: /./ },
 ];
 
@@ -36,7 +37,7 @@ function tableOf(rows: readonly Row[]): string {
 }
 
 /** Bars as SVG, the longest across the picture. Those of this API are green. */
-function pictureOf(rows: readonly Row[], column: string): string {
+export function pictureOf(rows: readonly Row[], column: string): string {
   const most = Math.max(...rows.map((row) => Number(row[column])));
   const bars = rows.map((row, index) => {
     const [name, value, y] = [Object.values(row)[0], Number(row[column]), 24 * index];
@@ -82,34 +83,52 @@ function machineOf({ machine, suites }: Results): string {
 }
 
 /** All tables and figures of a suite. */
-const suiteOf = ({ figures, tables = {} }: Result): string =>
+export const suiteOf = ({ figures, tables = {} }: Result): string =>
   [
     ...Object.entries(tables).map(([title, rows]) => `### ${title}\n\n${tableOf(rows)}`),
     tableOf(figures.map(rowOf)),
   ].join("\n\n");
 
+/** Writes parts into a page, each between `<!-- name -->` and `<!-- end -->`. Returns the names of the parts that it has. */
+async function fillPage(file: string, parts: ReadonlyMap<string, string>): Promise<string[]> {
+  const placed: string[] = [];
+  const text = await readFile(file, "utf8");
+  const filled = text.replaceAll(/<!-- (\w+) -->[^]*?<!-- end -->/g, (old, name: string) => {
+    if (!parts.has(name)) return old;
+    placed.push(name);
+    return `<!-- ${name} -->\n\n${parts.get(name)}\n\n<!-- end -->`;
+  });
+  await writeFile(file, filled);
+  return placed;
+}
+
+/** Draws the pictures of the suites that there are. */
+async function drawPictures(suites: Readonly<Record<string, Result>>): Promise<void> {
+  for (const { file, suite, table, column, only } of pictures) {
+    const rows = suites[suite]?.tables?.[table]?.filter((row) => only.test(String(Object.values(row)[1])));
+    if (rows) await writeFile(join(docs, `benchmarks/${file}.svg`), pictureOf(rows, column));
+  }
+}
+
+/** Writes the model of `scale.ts` into docs/scale.md, and draws its picture. */
+export async function writeScalePage(scale: Result): Promise<void> {
+  const file = join(docs, "scale.md");
+  await fillPage(file, new Map([["scale", suiteOf(scale)]]));
+  await drawPictures({ scale });
+  execFileSync(join(docs, "../node_modules/.bin/oxfmt"), [file]);
+}
+
 /**
- * Writes the results into docs/benchmarks.md and docs/benchmarks-tables.md, between `<!-- name -->` and `<!-- end -->`, and
- * draws the pictures. The text around stays. Throws if a suite has no place.
+ * Writes the results into docs/benchmarks.md, docs/scale.md and docs/benchmarks-tables.md, and draws the pictures. The text around stays. Throws if a suite has no place.
  */
 export async function writePages(results: Results): Promise<void> {
   const { suites } = results;
   const parts = new Map(Object.entries(suites).map(([name, result]) => [name, suiteOf(result)]));
   parts.set("machine", machineOf(results)).set("bars", barsOf(suites));
   const unplaced = new Set(parts.keys());
-  const files = ["benchmarks.md", "benchmarks-tables.md"].map((name) => join(docs, name));
-  for (const file of files) {
-    const text = await readFile(file, "utf8");
-    const filled = text.replaceAll(/<!-- (\w+) -->[^]*?<!-- end -->/g, (old, name: string) => {
-      unplaced.delete(name);
-      return parts.has(name) ? `<!-- ${name} -->\n\n${parts.get(name)}\n\n<!-- end -->` : old;
-    });
-    await writeFile(file, filled);
-  }
+  const files = ["benchmarks.md", "benchmarks-tables.md", "scale.md"].map((name) => join(docs, name));
+  for (const file of files) for (const name of await fillPage(file, parts)) unplaced.delete(name);
   if (unplaced.size > 0) throw new Error(`docs/benchmarks-tables.md has no place for ${[...unplaced].join(", ")}`);
-  for (const { file, suite, table, column, only } of pictures) {
-    const rows = suites[suite]?.tables?.[table]?.filter((row) => only.test(String(Object.values(row)[1])));
-    if (rows) await writeFile(join(docs, `benchmarks/${file}.svg`), pictureOf(rows, column));
-  }
+  await drawPictures(suites);
   execFileSync(join(docs, "../node_modules/.bin/oxfmt"), files);
 }

@@ -1,14 +1,16 @@
 import { parseArgs } from "node:util";
 
 import { simulate, type Outcome } from "./engine.ts";
+import { failoverBugs } from "./failover-protocol.ts";
+import { simulateFailover } from "./failover.ts";
 import { bugs, modules, modulesWith } from "./modules.ts";
 
 const usage = `npm run simulate -- [options]
   --seed N       the first seed (1)
   --steps M      steps of each schedule (500)
   --schedules K  how many, each with the next seed (1)
-  --module NAME  one part alone: ${modules.map(({ name }) => name).join(", ")}
-  --bug NAME     plant a mistake: ${Object.keys(bugs).join(", ")}
+  --module NAME  one part alone: ${modules.map(({ name }) => name).join(", ")}; or failover, which is of two regions
+  --bug NAME     plant a mistake: ${Object.keys(bugs).join(", ")}; in failover: ${failoverBugs.join(", ")}
   --trace        print every step
   --help         this
 `;
@@ -33,8 +35,10 @@ function readOptions() {
     const numbers = { seed: Number(values.seed), steps: Number(values.steps), schedules: Number(values.schedules) };
     if (!Object.values(numbers).every(Number.isSafeInteger)) throw new Error("A number is not whole.");
     const { module, bug, trace } = values;
-    if (bug !== undefined && !(bug in bugs)) throw new Error(`There is no mistake ${bug}.`);
-    const isKnown = module === undefined || modules.some(({ name }) => name === module);
+    const isFailover = module === "failover";
+    const mistakes: readonly string[] = isFailover ? failoverBugs : Object.keys(bugs);
+    if (bug !== undefined && !mistakes.includes(bug)) throw new Error(`There is no mistake ${bug}.`);
+    const isKnown = module === undefined || isFailover || modules.some(({ name }) => name === module);
     if (!isKnown) throw new Error(`There is no part ${module}.`);
     return { ...numbers, module, bug, trace };
   } catch (error) {
@@ -60,15 +64,15 @@ function reportFailure(seed: number, { steps: at, tail, violation, digest }: Out
   write(`Schedules before it: ${seed - first}. Replay: npm run simulate -- ${replay}`);
 }
 
+/** Runs the schedule of a seed. */
+function runSeed(seed: number): Promise<Outcome> {
+  const options = { seed, steps, trace: trace ? write : undefined };
+  if (module === "failover") return simulateFailover({ ...options, bug: failoverBugs.find((name) => name === bug) });
+  return simulate({ ...options, modules: simulated, bug: bug === undefined ? undefined : bugs[bug] });
+}
+
 for (let seed = first; seed < first + schedules; seed++) {
-  const planted = bug === undefined ? undefined : bugs[bug];
-  const outcome = await simulate({
-    modules: simulated,
-    seed,
-    steps,
-    bug: planted,
-    trace: trace ? write : undefined,
-  });
+  const outcome = await runSeed(seed);
   for (const name of Object.keys(total) as (keyof typeof total)[]) total[name] += outcome[name];
   if (outcome.violation) {
     reportFailure(seed, outcome);

@@ -192,7 +192,7 @@ async function invoiced(): Promise<Account> {
   });
   const { body } = await billing(account, "GET", "invoices");
   const credited = { account: account.id, invoice: body.items.at(-1).id, amount: "1.00", id: "c1", reason: "Test" };
-  await billingCommands["billing credit-note"]?.run(testTable(), credited, {});
+  await billingCommands["billing credit-note"]?.run(testTable(), credited, { open: () => testTable() });
   return account;
 }
 

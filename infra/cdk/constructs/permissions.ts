@@ -70,8 +70,8 @@ type Grant = {
  */
 const grants: Record<ProviderName, Grant> = {
   secrets: {
-    policy: ({ secretsKey }, { opensOnly }) =>
-      allow(["kms:Decrypt", ...(opensOnly ? [] : ["kms:Encrypt"])], secretsKey.keyArn),
+    policy: ({ secretsKey, config }, { opensOnly }) =>
+      secretsPolicy(secretsKey, config.formerSecretsKeyArns, opensOnly),
     environment: ({ secretsKey }) => ({ SECRETS_KEY_ID: secretsKey.keyArn }),
   },
   payments: {
@@ -134,6 +134,14 @@ export const providerEnvironment = (
       .flatMap((name) => Object.entries(grants[name].environment(provided)))
       .filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
+
+/** Allows sealing with the key of the stack, and opening what this key or a former key sealed. */
+function secretsPolicy({ keyArn }: IKey, formerKeyArns: readonly string[], opensOnly: boolean): PolicyDocument {
+  const policy = allow(["kms:Decrypt", ...(opensOnly ? [] : ["kms:Encrypt"])], keyArn);
+  const former = new PolicyStatement({ actions: ["kms:Decrypt"], resources: [...formerKeyArns] });
+  if (formerKeyArns.length > 0) policy.addStatements(former);
+  return policy;
+}
 
 /** Allows reading the secret `name`; undefined without a name. */
 function secretPolicy(scope: Construct, name: string | undefined): PolicyDocument | undefined {

@@ -29,12 +29,19 @@ export function addFilesBucket(scope: Construct): Bucket {
   return setLogicalId(bucket, filesBucketId);
 }
 
-/** Adds the key that seals secrets. It outlives the stack, because no sealed secret could ever be opened without it. */
+/**
+ * Adds the key that seals secrets. It outlives the stack, because no sealed secret could ever be opened without it. It is
+ * a multi-Region key, so that a replica in another region can open the secrets there.
+ *
+ * KMS refuses to make an existing key a multi-Region key. So this key has other names than the key of earlier versions,
+ * which was at `SecretsKey`: a stage of an earlier version gets a new key, and keeps the former one.
+ */
 export const addSecretsKey = (scope: Construct, stage: string): Key =>
-  new Key(scope, "SecretsKey", {
-    alias: `hosted-mail/${stage}/secrets`,
+  new Key(scope, "SealingKey", {
+    alias: `hosted-mail/${stage}/sealing`,
     description: "Seals the secrets in the table",
     enableKeyRotation: true,
+    multiRegion: true,
     removalPolicy: RemovalPolicy.RETAIN,
   });
 

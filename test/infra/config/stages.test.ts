@@ -97,6 +97,9 @@ test.each<[StageSettings, string]>([
   [{ routeThrottles: { docs: { ratePerSecond: 0, burst: 1 } } }, "routeThrottles"],
   [{ trace: "yes" }, "trace"],
   [{ registrar: "gandi" as "embedded" }, "registrar"],
+  [{ backup: { lockDays: 2 } }, "lockDays"],
+  [{ backup: { copyTo: ["hosted-mail"] } }, "the ARN of a backup vault"],
+  [{ formerSecretsKeyArns: ["alias/hosted-mail/prod/secrets"] }, "the ARN of a key"],
 ])("%j is refused with a reason", (file, reason) => {
   expect(() => ofFile(file)).toThrow(reason);
 });

@@ -20,8 +20,8 @@ import { operatorIn } from "./command-line.ts";
 afterEach(() => vi.unstubAllEnvs());
 
 /** Runs a command of this family on a table; what it answers. */
-const run = (name: string, table: Table, options: Record<string, string>, place: TableLocation = {}) =>
-  eventCommands[`events ${name}`]?.run(table, options, place);
+const run = (name: string, table: Table, options: Record<string, string>, place: Partial<TableLocation> = {}) =>
+  eventCommands[`events ${name}`]?.run(table, options, { open: () => table, ...place });
 
 /** Runs the command with nothing in its environment but the tests' engine and what is given. */
 function operator(env: NodeJS.ProcessEnv, ...args: string[]) {

@@ -15,7 +15,7 @@ import { operator } from "./command-line.ts";
 type Listed = { feedback: { id: string; status: string; title: string }[]; total: number; page: number };
 
 const run = async <T>(name: string, options: Record<string, string>): Promise<T> =>
-  (await feedbackCommands[`feedback ${name}`]?.run(testTable(), options, {})) as T;
+  (await feedbackCommands[`feedback ${name}`]?.run(testTable(), options, { open: () => testTable() })) as T;
 const list = (options: Record<string, string>): Promise<Listed> => run("list", options);
 
 async function submitted({ id, owner }: Account, title = "It is slow", more: object = {}): Promise<Feedback> {
@@ -125,7 +125,7 @@ test("does not find what is not there", async () => {
 
 test("lists nothing of a table without feedback", async () => {
   const table = await newTable();
-  const listed = await feedbackCommands["feedback list"]?.run(table, {}, {});
+  const listed = await feedbackCommands["feedback list"]?.run(table, {}, { open: () => testTable() });
   expect(listed).toEqual({ feedback: [], page: 1, page_size: 25, total: 0 });
   const decision = { accountId: randomUUID(), id: randomUUID(), status: "done" as const };
   await expect(setFeedbackStatus(table, decision, new Date())).rejects.toMatchObject({ code: "not_found" });

@@ -9,7 +9,7 @@ import { request, statusesOf } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 
 const run = (name: string, options: Record<string, string>) =>
-  limitCommands[`limits ${name}`]?.run(testTable(), options, {});
+  limitCommands[`limits ${name}`]?.run(testTable(), options, { open: () => testTable() });
 
 const limitsOf = (own: Record<string, { perMinute: number; burst: number }>) =>
   limitClassNames.map((name) => {

@@ -4,7 +4,8 @@ import { amzJson, amzRefusal, type Trouble } from "./amz-json.ts";
 import { startLoopback } from "./loopback.ts";
 
 const Call = z.object({
-  KeyId: z.string(),
+  /** KMS needs the key's id to seal. It opens without one, because a ciphertext names its key. */
+  KeyId: z.string().optional(),
   EncryptionContext: z.record(z.string(), z.string()),
   Plaintext: z.base64().optional(),
   CiphertextBlob: z.base64().optional(),
@@ -14,6 +15,7 @@ const Call = z.object({
 function reply(target: string, { KeyId, EncryptionContext, Plaintext, CiphertextBlob = "" }: z.output<typeof Call>) {
   const about = { KeyId: `arn:aws:kms:local:000000000000:key/${KeyId}`, EncryptionAlgorithm: "SYMMETRIC_DEFAULT" };
   if (target === "TrentService.Encrypt") {
+    if (KeyId === undefined) return amzRefusal({ status: 400, type: "ValidationException" });
     const sealed = Buffer.from(JSON.stringify({ KeyId, EncryptionContext, Plaintext })).toString("base64");
     return amzJson({ ...about, CiphertextBlob: sealed });
   }

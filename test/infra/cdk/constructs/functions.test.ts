@@ -139,16 +139,36 @@ test.each(workers.filter(({ source }) => source !== "changes"))(
   },
 );
 
-test("the key of the secrets rotates, has its stage's name, and is kept when the stack goes", () => {
+test("the key of the secrets is a multi-Region key, rotates, has its stage's name, and is kept when the stack goes", () => {
   expect(key).toMatchObject({
     DeletionPolicy: "Retain",
     UpdateReplacePolicy: "Retain",
-    Properties: { EnableKeyRotation: true },
+    Properties: { EnableKeyRotation: true, MultiRegion: true },
   });
+  // A key that exists cannot become a multi-Region key, so neither name is that of an earlier version.
+  expect(keyId).toMatch(/^SealingKey/);
   expect(only(template, "AWS::KMS::Alias")[1]["Properties"]).toEqual({
-    AliasName: "alias/hosted-mail/dev/secrets",
+    AliasName: "alias/hosted-mail/dev/sealing",
     TargetKeyId: { "Fn::GetAtt": [keyId, "Arn"] },
   });
+});
+
+test("functions open what a former key sealed, and seal with the present key only", () => {
+  const former = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000";
+  const specs = [spec("me.get", { uses: ["secrets"] })];
+  const made = synthesize(specs, { formerSecretsKeyArns: former });
+  const statements = Object.values(made.findResources("AWS::IAM::Role"))
+    .flatMap((role) => role["Properties"].Policies ?? [])
+    .flatMap((policy) => policy.PolicyDocument.Statement);
+  const [presentKeyId] = only(made, "AWS::KMS::Key");
+  expect(statements.filter(({ Action }) => JSON.stringify(Action).includes("kms:"))).toEqual([
+    {
+      Action: ["kms:Decrypt", "kms:Encrypt"],
+      Effect: "Allow",
+      Resource: { "Fn::GetAtt": [presentKeyId, "Arn"] },
+    },
+    { Action: "kms:Decrypt", Effect: "Allow", Resource: former },
+  ]);
 });
 
 test("a function with no access to the table has no grant on it", () => {

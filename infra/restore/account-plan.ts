@@ -1,0 +1,235 @@
+import { isDeepStrictEqual } from "node:util";
+
+import * as z from "zod";
+
+import { StoredInvitation, tokenKey as invitationTokenKey } from "../../shared/access/invitations/invitation.ts";
+import { AccessRecord } from "../../shared/accounts/standing.ts";
+import { tokenKey as serviceTokenKey } from "../../shared/auth/service-token.ts";
+import { holderKey, StoredDomain } from "../../shared/domains/domain.ts";
+import { StoredHolder } from "../../shared/domains/holder.ts";
+import { planFormerAccess } from "../../shared/grants/holders.ts";
+import { StoredProof, tokenKey as proofTokenKey } from "../../shared/mail/forwarding/proof.ts";
+import type { Reader } from "../../shared/table/table.ts";
+import { anyItem, type Item, type Key, type Write } from "../../shared/table/writes.ts";
+import { ruleOf } from "./account-rules.ts";
+
+/** A table that was restored by point-in-time recovery, the live table, and the account to restore from the first. */
+export type Restore = { past: Reader; live: Reader; accountId: string; now: Date };
+
+/** One change of the live table. `writes` plans it anew at each try. */
+export type Step = { what: "add" | "change" | "remove"; key: Key; writes: (table: Reader) => Promise<Write[]> };
+
+/** What a restore would do, in the order in which it is done, and what stands against it, as sentences. */
+export type RestorePlan = { steps: Step[]; conflicts: string[]; domains: Domains };
+
+/** The domains of the account by their ids, at the restored time and now. */
+export type Domains = { past: Map<string, StoredDomain>; live: Map<string, StoredDomain> };
+
+const pageSize = 1_000;
+
+/** The rows of a partition in the order of their sort keys. */
+async function* partitionRows(table: Reader, partition: string): AsyncGenerator<Item> {
+  for (let from = "!"; ;) {
+    const page = await table.between(partition, from, "\uffff", { limit: pageSize });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < pageSize) return;
+    from = `${last.SK}\u0001`;
+  }
+}
+
+/** DynamoDB orders sort keys by their bytes in UTF-8. */
+const compareKeys = (a: Item, b: Item): number => Buffer.compare(Buffer.from(a.SK), Buffer.from(b.SK));
+
+type Pair = { past: Item | undefined; live: Item | undefined };
+
+/** The rows of the account's partition in both tables, each with the row of the same key in the other table. */
+async function* pairsOf({ past, live, accountId }: Restore): AsyncGenerator<Pair> {
+  const partition = `ACCOUNT#${accountId}`;
+  const [pasts, lives] = [partitionRows(past, partition), partitionRows(live, partition)];
+  let [one, other] = [await pasts.next(), await lives.next()];
+  while (!one.done || !other.done) {
+    const order = one.done ? 1 : other.done ? -1 : compareKeys(one.value, other.value);
+    yield { past: order <= 0 ? one.value : undefined, live: order >= 0 ? other.value : undefined };
+    if (order <= 0) one = await pasts.next();
+    if (order >= 0) other = await lives.next();
+  }
+}
+
+const Versioned = z.object({ version: z.int() });
+const versionOf = (row: Item | undefined): number | undefined => Versioned.safeParse(row).data?.version;
+
+/** A row without its version, and for a user's access without the place in the user's list: these never go back. */
+function contentOf({ version: _, ...row }: Item): Record<string, unknown> {
+  if (!row.SK.startsWith("ACCESS#user#")) return row;
+  const { listed_at: __, ...rest } = row as Record<string, unknown>;
+  return rest;
+}
+
+const isExpired = ({ ttl }: Item, now: Date): boolean =>
+  typeof ttl === "number" && ttl > 1e9 && ttl * 1_000 <= now.getTime();
+
+/** The condition that a row is still as it was read. */
+const unchanged = (row: Item | undefined): NonNullable<Write["if"]> => {
+  const version = versionOf(row);
+  return row === undefined ? "absent" : version === undefined ? "present" : { version };
+};
+
+/** The error if a row is not as it was when its change was planned. */
+const disturbed = (): Error =>
+  new Error(
+    "The account changed while it was restored. Stop the workers (docs/operations.md), and run the command again.",
+  );
+
+/** Replaces a row. Its version goes on, so that no request that read an earlier state can write over the restored one. */
+function putBack(past: Item, live: Item | undefined): Write {
+  const version = versionOf(live);
+  const put = version === undefined ? past : { ...past, version: version + 1 };
+  return { put, if: unchanged(live), orElse: disturbed };
+}
+
+/** The change that one row of the partition needs; undefined for none. */
+function stepOf({ past, live }: Pair, { accountId, now }: Restore): Step | undefined {
+  const row = past ?? live;
+  if (!row) return undefined;
+  const { PK, SK } = row;
+  const rule = ruleOf(SK);
+  const isWanted = past !== undefined && !isExpired(past, now);
+  if (rule === "left" || (rule === "kept" && (live !== undefined || !isWanted))) return undefined;
+  if (isWanted ? live && isDeepStrictEqual(contentOf(past), contentOf(live)) : !live) return undefined;
+  const what = isWanted ? (live ? "change" : "add") : "remove";
+  const [, userId] = /^ACCESS#user#(.+)$/.exec(SK) ?? [];
+  if (userId !== undefined) {
+    const former = isWanted ? AccessRecord.parse(past) : undefined;
+    return { what, key: { PK, SK }, writes: (table) => planFormerAccess(table, accountId, userId, former) };
+  }
+  const write = isWanted ? putBack(past, live) : { delete: { PK, SK }, if: unchanged(live), orElse: disturbed };
+  return { what, key: { PK, SK }, writes: async () => [write] };
+}
+
+/** The items outside the account's partition that lead to it, as the rows of the partition name them. */
+type Pointers = { names: Set<string>; tokens: Map<string, Key> };
+
+function notePointers(pointers: Pointers, row: Item | undefined): void {
+  if (!row) return;
+  const note = (key: Key): unknown => pointers.tokens.set(key.PK, key);
+  if (row.SK.startsWith("LIST#domains#ROW#")) pointers.names.add(StoredDomain.parse(row).name);
+  if (row.SK.startsWith("SERVICE_ACCOUNT#")) {
+    const { public_ids = [] } = z.object({ public_ids: z.array(z.string()).optional() }).parse(row);
+    for (const id of public_ids) note(serviceTokenKey(id));
+  }
+  const hash = row.SK.startsWith("LIST#invitations#ROW#")
+    ? StoredInvitation.parse(row).token_hash
+    : row.SK.startsWith("FORWARD_PROOF#")
+      ? StoredProof.parse(row).token_hash
+      : undefined;
+  if (hash !== undefined) note(row.SK.startsWith("FORWARD") ? proofTokenKey(hash) : invitationTokenKey(hash));
+}
+
+/** The changes of tokens: what they open is again what it was. When a token was last used is left as it is. */
+async function planTokens({ past, live, now }: Restore, { tokens }: Pointers): Promise<Step[]> {
+  const keys = [...tokens.values()];
+  const [pasts, lives] = [await past.getMany(keys), await live.getMany(keys)];
+  return keys.flatMap((key, index): Step[] => {
+    const [before, present] = [pasts[index], lives[index]];
+    const wanted =
+      before && !isExpired(before, now) ? { ...before, last_used_at: present?.["last_used_at"] } : undefined;
+    if (isDeepStrictEqual({ ...wanted, last_used_at: 0 }, { ...present, last_used_at: 0 })) return [];
+    if (wanted) return [{ what: present ? "change" : "add", key, writes: async () => [{ put: wanted }] }];
+    return [{ what: "remove", key, writes: async () => [{ delete: key }] }];
+  });
+}
+
+/** The changes of who holds a name among all accounts. A name that another account holds now is a conflict. */
+async function planNames({ past, live, accountId }: Restore, { names }: Pointers) {
+  const steps: Step[] = [];
+  const conflicts: string[] = [];
+  for (const name of names) {
+    const key = holderKey(name);
+    const [before, present] = await Promise.all([past.get(key, anyItem), live.get(key, anyItem)]);
+    const holder = present && StoredHolder.parse(present);
+    const wanted = before && StoredHolder.parse(before).account_id === accountId ? before : undefined;
+    if (wanted && holder && holder.account_id !== accountId) {
+      conflicts.push(`Another account holds the name ${name} now: ${holder.account_id}.`);
+    } else if (wanted && !isDeepStrictEqual(wanted, present)) {
+      const condition = holder ? { account_id: accountId } : ("absent" as const);
+      const write: Write = { put: wanted, if: condition, orElse: disturbed };
+      steps.push({ what: holder ? "change" : "add", key, writes: async () => [write] });
+    } else if (!wanted && holder?.account_id === accountId) {
+      const write: Write = { delete: key, if: { account_id: accountId }, orElse: disturbed };
+      steps.push({ what: "remove", key, writes: async () => [write] });
+    }
+  }
+  return { steps, conflicts };
+}
+
+/** What the registrar did for a domain, and the money for it. */
+const atRegistrar = ({ registration, purchase, renewal, transfer }: StoredDomain) => ({
+  status: registration?.status ?? null,
+  expires_at: registration?.expires_at ?? null,
+  purchase,
+  renewal,
+  transfer,
+});
+
+/** Whether a domain stands for a name at the registrar, or for a request there. */
+const isRegistered = ({ registration, transfer }: StoredDomain): boolean =>
+  transfer !== undefined || (registration !== null && !["failed", "expired"].includes(registration.status));
+
+/** What the registrar or the owner of an address did since, which the table cannot take back. */
+function conflictsOf({ past, live }: Domains, ips: ReadonlySet<string>): string[] {
+  const conflicts: string[] = [];
+  for (const [id, before] of past) {
+    const present = live.get(id);
+    if (present ? !isDeepStrictEqual(atRegistrar(before), atRegistrar(present)) : isRegistered(before)) {
+      const what = present ? "was registered, renewed or transferred" : "was deleted, and its registration with it";
+      conflicts.push(`The domain ${before.name} ${what} since. Restore to a later time.`);
+    }
+    const [ip, sends] = [before.dedicated_ip_id, present?.dedicated_ip_id ?? null];
+    if (ip !== null && (ip !== sends || !ips.has(ip))) {
+      conflicts.push(`The domain ${before.name} sent from the dedicated IP ${ip}, and does not now. Assign it first.`);
+    }
+    if (ip === null && sends !== null) {
+      conflicts.push(`The domain ${before.name} sends from the dedicated IP ${sends} now. Unassign it first.`);
+    }
+  }
+  for (const [id, present] of live) {
+    if (past.has(id)) continue;
+    if (isRegistered(present)) conflicts.push(`The domain ${present.name} was registered since. It would be lost.`);
+    if (present.dedicated_ip_id !== null) {
+      conflicts.push(`The domain ${present.name} sends from a dedicated IP now. Unassign it first.`);
+    }
+  }
+  return conflicts;
+}
+
+/**
+ * Compares an account in two tables, and plans the changes that make its resources in the live table what they were. Only
+ * reads. The rows of the account are read one page after another, and the changes are kept in memory.
+ */
+export async function planRestore(restore: Restore): Promise<RestorePlan> {
+  const domains: Domains = { past: new Map(), live: new Map() };
+  const pointers: Pointers = { names: new Set(), tokens: new Map() };
+  const ips = new Set<string>();
+  const rows: Step[] = [];
+  for await (const pair of pairsOf(restore)) {
+    const step = stepOf(pair, restore);
+    if (step) rows.push(step);
+    for (const side of ["past", "live"] as const) {
+      const row = pair[side];
+      notePointers(pointers, row);
+      if (row?.SK.startsWith("LIST#domains#ROW#")) domains[side].set(String(row["id"]), StoredDomain.parse(row));
+    }
+    if (pair.live?.SK.startsWith("LIST#dedicated_ips#ROW#")) ips.add(String(pair.live["id"]));
+  }
+  const names = await planNames(restore, pointers);
+  const tokens = await planTokens(restore, pointers);
+  const removals = rows.filter(({ what }) => what === "remove");
+  const others = rows.filter(({ what }) => what !== "remove");
+  return {
+    // Names come first: if another account takes one meanwhile, nothing else has changed yet.
+    steps: [...names.steps, ...tokens, ...others, ...removals],
+    conflicts: [...names.conflicts, ...conflictsOf(domains, ips)],
+    domains,
+  };
+}

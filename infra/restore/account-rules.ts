@@ -1,0 +1,48 @@
+/**
+ * What a restore of one account does with the rows of its partition.
+ * - `restored`: the row becomes what it was. A row that did not exist is removed. These are the customer's resources.
+ * - `kept`: the row stays as it is, and is only added if it is missing. These rows are written once and never removed: the
+ *   ledger, invoices and the audit log. Money that moved since the restored time has moved at the payment provider and the
+ *   registrar too, so no restore may wind it back.
+ * - `left`: the row stays as it is, or stays absent. These rows say what is true outside the table now, such as usage, the
+ *   saved card and the addresses of dedicated IPs, or they were only of use at their time, such as deliveries.
+ */
+export type Rule = "restored" | "kept" | "left";
+
+/** The beginnings of sort keys, or whole sort keys if they end with a letter. */
+const sortKeys: Readonly<Record<Rule, string>> = {
+  restored: `
+    LIST#workspaces# WORKSPACE_NAME# LIST#workspace/
+    ACCESS# GROUPS OWNERS ASSIGNMENT# REVOKED# ROLES SCOPED# LIST#groups# GROUP_NAME# LIST#members/ MEMBER#
+    SERVICE_ACCOUNT# LIST#invitations# INVITED#
+    LIST#domains# DOMAIN_NAME# LOOKALIKE# LIST#dns_records# RECORD# DKIM# LIST#domain/
+    LIST#mailboxes# ADDRESS# LIST#deleted_mailboxes# DELETED_MAILBOX# DELETED_ADDRESS#
+    APP_PASSWORDS# LIST#credentials# MASTER# LIST#forwarding# FORWARD# FORWARD_PROOF#
+    LIST#suppressions# SUPPRESSION# LIST#tags# TAG_NAME# LIST#webhooks# NOTICE_SETTINGS`,
+  kept: `
+    LEDGER#BALANCE# LEDGER#MOVEMENT# LEDGER#ENTRY# LIST#transactions# LIST#invoices# LIST#credit_notes# CREDIT_NOTE# TOPUP#
+    JOURNAL#changes# LOGIN_KEY`,
+  left: `
+    ACCOUNT RESTORE BILLING BILLING_PROFILE ACCRUAL# SENT# SENT_BY# STATISTICS# USAGE LIMITS PURCHASE#
+    PAYMENT_METHOD CARD_SETUP# AUTO_RECHARGE RECHARGE# ALERTS REFUNDED# DISPUTE#
+    LIST#dedicated_ips# IP_DOMAIN# IP_OPERATION# ZONE# LIST#feedback# LIST#feedback/
+    JOURNAL#deliveries/ DELIVERY_BODY# WEBHOOK_SUCCESS#
+    NOTICES# NOTICE# LETTERS# MAILBOX_EXPORT# BULK_DELETE#`,
+};
+
+const sortKeyRules = Object.entries(sortKeys).flatMap(([rule, text]) =>
+  text
+    .trim()
+    .split(/\s+/)
+    .map((start) => ({ rule: rule as Rule, start })),
+);
+
+const isOfKind = (sortKey: string, start: string): boolean =>
+  /[#/]$/.test(start) ? sortKey.startsWith(start) : sortKey === start;
+
+/** The rule for a row of an account's partition. Throws for a sort key that no rule names. */
+export function ruleOf(sortKey: string): Rule {
+  const found = sortKeyRules.find(({ start }) => isOfKind(sortKey, start));
+  if (!found) throw new Error(`infra/restore/account-rules.ts has no rule for ${sortKey}.`);
+  return found.rule;
+}

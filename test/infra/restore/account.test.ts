@@ -1,0 +1,195 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+
+import { afterEach, expect, test } from "vitest";
+
+import { ruleOf } from "../../../infra/restore/account-rules.ts";
+import { restoreAccount, type AccountRestore } from "../../../infra/restore/account.ts";
+import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import { holderKey } from "../../../shared/domains/domain.ts";
+import { syncZone } from "../../../shared/domains/records/sync.ts";
+import type { Table } from "../../../shared/table/table.ts";
+import { createRandom } from "../../simulation/random.ts";
+import { editionNames, readEdition } from "../../stored/edition.ts";
+import { workAt } from "../../support/domain-work.ts";
+import { purchase } from "../../support/domains.ts";
+import { registered } from "../../support/purchases.ts";
+import { request } from "../../support/request.ts";
+import { isExhaustive, seed } from "../../support/sample.ts";
+import { newAccount, testTable } from "../../support/world.ts";
+import { operator } from "../operator/command-line.ts";
+import {
+  domainDeleted,
+  furnished,
+  itemsOf,
+  lived,
+  moneyOf,
+  recovered,
+  resourcesOf,
+  type Scene,
+} from "./restored-account.ts";
+
+const tidyUps: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const tidy of tidyUps.splice(0)) await tidy();
+});
+
+/** An account, and a table with its state before `deeds`. The account is suspended afterwards. */
+async function restorable(scene: Scene, deeds: () => Promise<unknown>) {
+  const { id } = scene.account;
+  const { name, past, tidy } = await recovered(id);
+  tidyUps.push(tidy);
+  const before = await resourcesOf(id);
+  await deeds();
+  await setAccountStatus(testTable(), id, "suspended", new Date());
+  const restore: AccountRestore = {
+    live: testTable(),
+    past,
+    pastName: name,
+    accountId: id,
+    dryRun: false,
+    now: new Date(),
+  };
+  return { before, restore, name, id };
+}
+
+/** A table that fails at its nth write and at every later one, as for a process that is dead. */
+function dyingAfter(table: Table, writes: number): Table {
+  let left = writes;
+  const count =
+    <A extends unknown[], T>(call: (...given: A) => Promise<T>) =>
+    async (...given: A): Promise<T> => {
+      if (left-- <= 0) throw new Error("dead");
+      return call(...given);
+    };
+  return { ...table, commit: count(table.commit), attempt: count(table.attempt) };
+}
+
+test("every row of an account has a rule", () => {
+  const rows = editionNames().flatMap((name) => readEdition(name).items.filter(({ PK }) => PK.startsWith("ACCOUNT#")));
+  expect(rows.length).toBeGreaterThan(1_000);
+  for (const { SK } of rows) expect(() => ruleOf(SK)).not.toThrow();
+  const map = readFileSync(resolve(import.meta.dirname, "../../../docs/architecture.md"), "utf8");
+  const [, ofAccount = ""] = /\| `ACCOUNT#<id>`([^]*?)\n\| `ACCOUNTS`/.exec(map) ?? [];
+  const keys = ofAccount
+    .split("\n")
+    .flatMap((line) => [...(line.split("|").at(-3) ?? "").matchAll(/`([^`]+)`/g)].map(([, key = ""]) => key));
+  expect(keys.length).toBeGreaterThan(60);
+  for (const key of keys) expect(() => ruleOf(key.replaceAll(/<[^>]+>|…/g, "x")), key).not.toThrow();
+});
+
+const runs = isExhaustive ? 12 : 2;
+
+test.each(Array.from({ length: runs }, (_, index) => index))(
+  "whatever happened since, the resources are what they were, the money is what it is, and others are untouched (%i)",
+  { timeout: 120_000 },
+  async (index) => {
+    const random = createRandom(Number(seed()) * 100 + index);
+    const scene = await furnished();
+    const neighbour = await newAccount({ owner: scene.account.owner });
+    const { before, restore, id } = await restorable(scene, () => lived(scene, random));
+    const [money, others] = [await moneyOf(id), await itemsOf(neighbour.id)];
+    const planned = await restoreAccount({ ...restore, dryRun: true });
+    expect(planned.conflicts).toEqual([]);
+    // The process dies at one of its writes, twice, and is started again.
+    for (const share of [random.below(4), random.below(20)]) {
+      const live = dyingAfter(testTable(), share);
+      await expect(restoreAccount({ ...restore, live })).rejects.toThrow("dead");
+    }
+    const done = await restoreAccount(restore);
+    expect(done.problems).toEqual([]);
+    expect(await resourcesOf(id)).toEqual(before);
+    expect(await moneyOf(id)).toEqual(money);
+    expect(await itemsOf(neighbour.id)).toEqual(others);
+    const settled = await itemsOf(id);
+    expect(await restoreAccount(restore)).toMatchObject({ add: 0, change: 0, remove: 0, rows: {} });
+    expect(await itemsOf(id)).toEqual(settled);
+  },
+);
+
+test("a dry run changes nothing, and a restored account works again: its lists, its people and its programs", async () => {
+  const scene = await furnished();
+  const { account, domains, program, member, made } = scene;
+  const get = (path: string, { token } = account.owner) =>
+    request("GET", `/v1/public/accounts/${account.id}/${path}`, { token });
+  const paths = [
+    "domains",
+    "mailboxes",
+    "forwarding",
+    "webhooks",
+    "tags",
+    "auth/groups",
+    `dns-records?domain=${domains[0]}`,
+  ];
+  const bodies = async () => Promise.all(paths.map(async (path) => (await get(path)).body));
+  const expected = await bodies();
+  const { name, id } = await restorable(scene, async () => {
+    const gone = [`tags/${made["tag"]}`, `auth/service-accounts/${made["program"]}`];
+    for (const path of gone) await request("DELETE", `/v1/public/accounts/${account.id}/${path}`, account.owner);
+    await domainDeleted(scene, 0);
+    await operator("owner", "add", "--account", account.id, "--user", member.id);
+  });
+  expect((await get("tags", program)).status).toBe(401);
+  const changed = await itemsOf(id);
+  const dry = await operator("restore", "account", "--account", id, "--from-table", name, "--dry-run", "--json");
+  expect(JSON.parse(dry.out)).toMatchObject({
+    dry_run: true,
+    conflicts: [],
+    rows: { "add LIST#tags": 1, "change TOKEN": 1 },
+  });
+  expect(await itemsOf(id)).toEqual(changed);
+  expect(await operator("restore", "account", "--account", id, "--from-table", name)).toMatchObject({ code: 0 });
+  await operator("account", "reopen", "--account", id);
+  // The nameservers get the records of the deleted domain again.
+  for (const one of expected[0].items) await syncZone(id, one.id, workAt(new Date()));
+  expect(await bodies()).toEqual(expected);
+  expect((await get("tags", program)).status).toBe(200);
+  const tag = await request("POST", `/v1/public/accounts/${id}/tags`, {
+    token: account.owner.token,
+    body: { name: "Next" },
+  });
+  expect(tag.status).toBe(201);
+  expect((await get("tags")).body.total).toBe(2);
+});
+
+test("an account that is not suspended, and a table without the account, are refused before anything changes", async () => {
+  const scene = await furnished();
+  const { id } = scene.account;
+  const { name, past, tidy } = await recovered(id);
+  tidyUps.push(tidy);
+  const items = await itemsOf(id);
+  const restore = { live: testTable(), past, pastName: name, accountId: id, dryRun: false, now: new Date() };
+  await expect(restoreAccount(restore)).rejects.toThrow("Suspend the account first");
+  const { id: accountId } = await newAccount();
+  await expect(restoreAccount({ ...restore, accountId })).rejects.toThrow("does not have this account");
+  expect(await itemsOf(id)).toEqual(items);
+});
+
+test("a name that another account holds now, and a name that was bought since, stop the restore before anything changes", async () => {
+  const scene = await furnished();
+  const rival = await newAccount();
+  const [name = ""] = scene.domains;
+  const bought = `bought${Date.now()}.com`;
+  const { restore, id } = await restorable(scene, async () => {
+    await purchase(scene.account, [bought]);
+    await registered(scene.account, bought);
+    await testTable().attempt({ update: holderKey(name), set: { account_id: rival.id } });
+  });
+  const items = await itemsOf(id);
+  const { conflicts } = await restoreAccount({ ...restore, dryRun: true });
+  expect(conflicts).toEqual([
+    `Another account holds the name ${name} now: ${rival.id}.`,
+    `The domain ${bought} was registered since. It would be lost.`,
+  ]);
+  await expect(restoreAccount(restore)).rejects.toThrow("Nothing was changed");
+  expect(await itemsOf(id)).toEqual(items);
+});
+
+test("an interrupted restore goes on from its own table only", async () => {
+  const scene = await furnished();
+  const { restore } = await restorable(scene, () =>
+    request("DELETE", `/v1/public/accounts/${scene.account.id}/tags/${scene.made["tag"]}`, scene.account.owner),
+  );
+  await expect(restoreAccount({ ...restore, live: dyingAfter(testTable(), 1) })).rejects.toThrow("dead");
+  await expect(restoreAccount({ ...restore, pastName: "another-table" })).rejects.toThrow("is not over");
+});

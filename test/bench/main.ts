@@ -9,13 +9,8 @@ import type { Options, Result } from "./harness.ts";
 import { rowOf, writePages, type Results } from "./page.ts";
 
 /** The suites that get an engine with a table, and those that start by themselves what they need. */
-<<<<<<< HEAD
 const withEngine = "cold warm load pages budgets domains mailboxes mail billing decide promises code".split(" ");
-const suites = [...withEngine, "gateway", "soak", "checks", "clone"];
-=======
-const withEngine = "cold warm load pages budgets domains mailboxes mail decide promises code".split(" ");
 const suites = [...withEngine, "gateway", "soak", "checks", "clone", "scale"];
->>>>>>> disaster
 const file = join(import.meta.dirname, "../../bench.json");
 
 const usage = `npm run bench [-- suite… [document] [--quick] [--write]]

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -131,7 +131,8 @@ describe("the package", () => {
   });
 
   test("is used in the documents as it can be used", { timeout: 60_000 }, async () => {
-    const files = ["docs/client.md", "docs/domains.md", "infra/client/package/README.md"];
+    const guides = globSync("docs/guide-*.md", { cwd: root });
+    const files = ["docs/client.md", ...guides, "infra/client/package/README.md"];
     const blocks = files.map((file) =>
       [...readFileSync(join(root, file), "utf8").matchAll(/```ts\n([^]*?)```/g)].map(([, code = ""]) => code),
     );

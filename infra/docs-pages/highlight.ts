@@ -20,6 +20,7 @@ const highlighter = createHighlighterCoreSync({
 
 const languages: ReadonlyMap<string, string> = new Map([
   ["bash", "shellscript"],
+  ["cli", "shellscript"],
   ["curl", "shellscript"],
   ["sh", "shellscript"],
   // Code mode's language is a part of Starlark, which Python's grammar reads.

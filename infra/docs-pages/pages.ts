@@ -20,6 +20,15 @@ export const groups: readonly Group[] = [
     ],
   },
   {
+    title: "Guides",
+    pages: [
+      page("guide-move-domains", "Move 40 domains"),
+      page("guide-agents", "Connect an agent"),
+      page("guide-webhooks", "Webhooks in 10 minutes"),
+      page("guide-resellers", "Sell mailboxes"),
+    ],
+  },
+  {
     title: "Every request",
     pages: [
       { name: "errors", file: "infra/docs/errors.md", title: "Errors" },

@@ -55,6 +55,7 @@ const chosenLanguages: Record<string, { key: string; label: string }> = {
   sh: { key: "curl", label: "curl" },
   ts: { key: "typescript", label: "TypeScript" },
   python: { key: "python", label: "Python" },
+  cli: { key: "cli", label: "Command" },
   "code-mode": { key: "code-mode", label: "Code mode" },
 };
 

@@ -77,9 +77,12 @@ function addMailboxImport(program: Command): void {
     const found = await importMailboxes(client, { account_id, file, report, isDry });
     const { created, ...others } = found;
     printAnswer(isDry ? { to_create: created, ...others } : found, formOf(options));
-    if (found.failed > 0) throw new Failure(`${found.failed} rows failed. They are in ${report}.`, exitCodes.failed);
+    if (found.failed > 0)
+      throw new Failure(`${rows(found.failed)} failed. The reasons are in ${report}.`, exitCodes.failed);
   });
 }
+
+const rows = (count: number): string => (count === 1 ? "1 row" : `${count} rows`);
 
 type ImportOptions = GlobalOptions & { domain?: string; publicDns?: boolean; dryRun?: boolean };
 
@@ -176,7 +179,8 @@ export function createProgram(version: string): Command {
       const line = text
         .replace(/^error: /, "")
         .replaceAll(/\s+/g, " ")
-        .trim();
+        .trim()
+        .replace(/\.?$/, ".");
       write(`hosted-mail: ${line} Add --help for help.\n`);
     },
   });

@@ -77,7 +77,7 @@ export function operationMarkdown(operation: ReferenceOperation): string {
   const parts = [
     `# ${summary}`,
     `\`${method} ${path}\``,
-    `ReferenceOperation \`${id}\`. ${callers} Rate limit: class \`${route.limit}\`.${operation.isFunction ? ` Code mode: \`${id}\`.` : ""}`,
+    `Operation \`${id}\`. ${callers} Rate limit: class \`${route.limit}\`.${operation.isFunction ? ` Code mode: \`${id}\`.` : ""}`,
     ...(description === "" ? [] : [description]),
     "## Arguments",
     ...argumentLines(operation),

@@ -51,7 +51,7 @@ export function familyPage(family: Family): string {
   });
 }
 
-const firstCall = `curl "$BASE/v1/public/me" -H "authorization: Bearer $TOKEN"`;
+const firstCall = `curl "$BASE_URL/v1/public/me" -H "authorization: Bearer $TOKEN"`;
 
 const cards = [
   ["/docs/quickstart", "Quickstart", "From a token to a mailbox that receives mail."],

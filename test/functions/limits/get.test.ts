@@ -10,6 +10,7 @@ import { ruleTo, stranger } from "../../support/forwarding.ts";
 import { inviting } from "../../support/invitations.ts";
 import { request } from "../../support/request.ts";
 import { newAccount, newMember, testTable, type Account } from "../../support/world.ts";
+import { classTable, listTable } from "./page.ts";
 
 type Shown = { name: string; used: number | null; limit: number | null };
 type ShownRequests = { class: string; per_minute: number; burst: number; is_own: boolean };
@@ -84,29 +85,42 @@ test("every limit that refuses with limit_reached is declared", () => {
 
 const pers: Record<string, string> = { account_and_day: "account and day", service_account: "service account" };
 
-test("the page about limits has the same numbers", () => {
-  const page = readFileSync("docs/limits.md", "utf8");
-  const cells = (line: string): string[] =>
+const page = readFileSync("docs/limits.md", "utf8");
+
+/** The rows of the table that has this head, without their padding. */
+function rowsBelow(head: string): string[][] {
+  const lines = page.split("\n");
+  const from = lines.findIndex((line) => line.replaceAll(/\s+/g, " ").startsWith(head));
+  expect([head, from]).not.toEqual([head, -1]);
+  const rows = lines.slice(from + 2);
+  return rows.slice(0, rows.indexOf("")).map((line) =>
     line
       .split("|")
       .slice(1, -1)
-      .map((cell) => cell.trim());
-  const rows = page
-    .split("\n")
-    .filter((line) => line.startsWith("| `"))
-    .map(cells);
+      .map((cell) => cell.trim()),
+  );
+}
+
+test("the page about limits has the same numbers", () => {
   const count = (most: number | null, unit: string): string =>
     most === null ? "none" : `${most.toLocaleString("en-US")}${unit === "bytes" ? " bytes" : ""}`;
-  expect(rows).toEqual([
-    ...Object.entries(requestClasses).map(([name, counts]) => {
+  expect(rowsBelow("| Class | Requests")).toEqual(
+    Object.entries(requestClasses).map(([name, counts]) => {
       const { perMinute, burst } = limitClasses[name as keyof typeof requestClasses];
       return [`\`${name}\``, String(perMinute), String(burst), counts];
     }),
-    ...declaredLimits.map(({ name, per, most, unit, description }) => [
+  );
+  expect(rowsBelow("| Limit | For each")).toEqual(
+    declaredLimits.map(({ name, per, most, unit, description }) => [
       `\`${name}\``,
       pers[per] ?? per,
       count(most, unit),
       description,
     ]),
-  ]);
+  );
+});
+
+test("the page about limits has the class of every operation, and every list in a body that has a limit", () => {
+  expect(rowsBelow("| Class | Operations")).toEqual(classTable());
+  expect(rowsBelow("| Operation | Member")).toEqual(listTable());
 });

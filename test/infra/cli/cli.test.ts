@@ -264,7 +264,7 @@ describe("imports", () => {
       const first = await hostedMail(["mailboxes", "import", "people.csv"]);
       expect(first).toMatchObject({
         code: 1,
-        stderr: expect.stringContaining("4 rows failed. They are in people.failed.csv."),
+        stderr: expect.stringContaining("4 rows failed. The reasons are in people.failed.csv."),
       });
       expect(JSON.parse(first.stdout)).toEqual({ created: 101, existed: 0, failed: 4, report: "people.failed.csv" });
       const failed = parse<Record<string, string>>(readFileSync(join(folder, "people.failed.csv"), "utf8"), {

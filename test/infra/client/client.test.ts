@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ let packed: { name: string; filename: string; files: { path: string }[]; unpacke
 beforeAll(async () => {
   project = await mkdtemp(join(tmpdir(), "hosted-mail-client-"));
   installed = join(project, "node_modules/@hosted-mail/client");
-  const page = readFileSync(join(root, "docs/client.md"), "utf8");
+  const page = readFileSync(join(root, "docs/local.md"), "utf8");
   const [, command = ""] = /^(npm pack \.\/dist\/client)/m.exec(page) ?? [];
   // The global setup has generated the package.
   const packing = await run("sh", ["-c", `${command} --json --offline --pack-destination ${project}`], { cwd: root });
@@ -131,7 +131,8 @@ describe("the package", () => {
   });
 
   test("is used in the documents as it can be used", { timeout: 60_000 }, async () => {
-    const files = ["docs/client.md", "docs/domains.md", "infra/client/package/README.md"];
+    const guides = globSync("docs/guide-*.md", { cwd: root });
+    const files = ["docs/client.md", "docs/domains.md", ...guides, "infra/client/package/README.md"];
     const blocks = files.map((file) =>
       [...readFileSync(join(root, file), "utf8").matchAll(/```ts\n([^]*?)```/g)].map(([, code = ""]) => code),
     );

@@ -140,15 +140,11 @@ test.each(["model", "domain-life", "request"])(
 );
 
 const forOperators = new Set(operatorPages.map(({ name }) => name));
-/** The page of the client also tells contributors where it is made. */
-const forCustomers = docsPages.filter(
-  ({ name, file }) =>
-    file.startsWith("docs/") && !forOperators.has(name) && !["authorization", "client"].includes(name),
-);
+const forCustomers = docsPages.filter(({ name, file }) => file.startsWith("docs/") && !forOperators.has(name));
 
 test.each(forCustomers)("$name has nothing that only operators need", ({ file }) => {
   expect(read(file)).not.toMatch(
-    /(?:shared|infra|functions|test)\/|`workers\.|npm run (?!client)|\bSQS\b|dead-letter|CloudFormation/,
+    /(?:shared|infra|functions|test)\/|`workers\.|npm run |deploy\.md|\bSQS\b|dead-letter|CloudFormation/,
   );
 });
 

@@ -60,7 +60,7 @@ function generatedSources({ document, isPayload }: Api): Record<string, string> 
   };
 }
 
-/** A hash of everything that the package is made of. Equal hashes mean equal packages. */
+/** A hash of all sources of the package. Equal hashes mean equal packages. */
 async function sourceHash(sources: Record<string, string>, version: string): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify(sources)).update(version);
   hash.update(await readFile(import.meta.filename)).update(await readFile(join(root, "package-lock.json")));

@@ -50,7 +50,9 @@ function linkToPage(text: string): string | undefined {
   return `<a href="${shown.path}">${escapeHtml(text.startsWith("/") ? text : shown.title)}</a>`;
 }
 
-/** The languages between which a reader chooses, by their names in a document: the key that is remembered, and the label. */
+/**
+ * The languages that a reader can choose, by their names in a document: the key of the stored choice, and the label.
+ */
 const chosenLanguages: Record<string, { key: string; label: string }> = {
   sh: { key: "curl", label: "curl" },
   ts: { key: "typescript", label: "TypeScript" },
@@ -168,7 +170,9 @@ export const renderLine = (markdown: string): string => {
 /** A part of a page for the search: its heading, anchor, and text. */
 export type Section = { id: string; heading: string; text: string };
 
-/** The sections of a rendered page: before its first heading of depth 2, and of each heading of depth 2 and 3. */
+/**
+ * The sections of a rendered page: one before the first heading of depth 2, and one for each heading of depth 2 or 3.
+ */
 export function sectionsOf(html: string): Section[] {
   const parts = html.split(/(?=<h[23] id=")/);
   return parts.map((part) => {

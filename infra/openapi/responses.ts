@@ -183,7 +183,7 @@ const dryRunResponse = (route: Route): ZodOpenApiResponseObject => ({
   content: { "application/json": { schema: route.output } },
 });
 
-/** Everything a route may answer with, by status. */
+/** All responses of a route, by status. */
 export function responsesOf(route: Route, facts: OperationFacts): ZodOpenApiOperationObject["responses"] {
   return {
     [String(route.http.status)]: success(route, facts),

@@ -45,7 +45,7 @@ const routeReasons: Record<string, string> = {
   none: "The domain is here, but nobody has the address.",
 };
 
-/** Why mail for an address goes where it goes, by the kind of the destination. */
+/** The reason for the destination of an address's mail, by the kind of the destination. */
 function routeReason(kind: string, { account, domain }: Recipient): string {
   const reason = routeReasons[kind];
   if (reason !== undefined) return reason;

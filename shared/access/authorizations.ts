@@ -77,7 +77,7 @@ export const roleOf = (key: string): { kind: "role"; role: RoleKey } | { kind: "
   return role === undefined ? { kind: "custom_role", custom_role: key } : { kind: "role", role };
 };
 
-/** Whether a held grant gives the same as `grantable`. Their ends can differ. */
+/** Whether a held grant gives the same permission as `grantable`. Their ends can differ. */
 const isSameAssignment = (
   assignment: Omit<HeldGrant, "id"> & Pick<Assignment, "kind">,
   grantable: Grantable,
@@ -93,7 +93,7 @@ const isSameAssignment = (
   );
 };
 
-/** Whether a held grant gives the same as `grantable`. */
+/** Whether a held grant gives the same permission as `grantable`. */
 export const grantMatches = (grant: Omit<HeldGrant, "id">, grantable: Grantable): boolean =>
   isSameAssignment({ ...grant, kind: grantable.kind }, grantable);
 const emptyGrant = { capability: undefined, role: undefined, custom_role: undefined, scope: undefined };

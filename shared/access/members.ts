@@ -118,7 +118,7 @@ export const withSubjects = <T extends { subject_id: string; subject_type: strin
 /** The names of an account's people, service accounts and groups. */
 type Directory = {
   records: readonly { subject: Subject & { type: "user" | "service_account" }; record: AccessRecord }[];
-  /** The name and the e-mail address of a subject; null for what is not known. */
+  /** The name and the e-mail address of a subject. An unknown one is null. */
   of: NameOf;
 };
 
@@ -133,7 +133,7 @@ const aheadOfDirectory = (accountId: string): Required<Pick<Ahead, "ranges">> =>
   ranges: [recordsRange(accountId), groupRange(accountId), serviceAccountRange(accountId)],
 });
 
-/** The items that a list reads, with those that name its subjects. */
+/** The items that a list reads, including the items with the names of its subjects. */
 export const aheadWithNames = (accountId: string, { ranges = [], ...rest }: Ahead): Ahead => ({
   ...rest,
   ranges: [...ranges, ...aheadOfDirectory(accountId).ranges],
@@ -155,7 +155,7 @@ const memberSubject = ({ SK }: Item): Directory["records"][number]["subject"] =>
   return { type: MemberType.parse(type), id };
 };
 
-/** Reads who has an access record in an account, and the names of users, groups and service accounts. */
+/** Reads all access records of an account, and the names of users, groups and service accounts. */
 export async function readDirectory(table: Reader, accountId: string): Promise<Directory> {
   const [people, groups, programs] = await Promise.all(
     aheadOfDirectory(accountId).ranges.map(({ partition, from, to }) => table.between(partition, from, to)),
@@ -197,7 +197,7 @@ export async function readNames(
   };
 }
 
-/** What a holder holds at a time. */
+/** The permissions of a holder at a time. */
 function accessIn(
   { owner_grant_id, owner_expires_at, grants }: GrantHolder,
   group: { id: string; name: string | null } | undefined,
@@ -225,7 +225,7 @@ function accessIn(
 
 const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
 
-/** What somebody holds at a time: directly, and by some groups and the groups above them. */
+/** The permissions of a subject at a time: its own, and those of some groups and the groups above them. */
 function accessOf(
   record: AccessRecord | undefined,
   groups: GroupsRecord,
@@ -249,8 +249,8 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 });
 
 /**
- * A page of the members of an account: first the users and then the service accounts, each by their ids. Without users
- * who are members only by the `groups` claim of their token, and without service accounts that hold nothing.
+ * A page of the members of an account: first the users and then the service accounts, each by their ids. Leaves out
+ * users who are members only by the `groups` claim of their token, and service accounts without permissions.
  */
 export async function accountMembers(
   accountId: string,
@@ -283,7 +283,10 @@ export function aheadOfMyPermissions(accountId: string, { principal }: Expected)
   return { keys, ranges: [groupRange(accountId)] };
 }
 
-/** What the caller may do in an account, and by which grants, roles and groups. The caller is a member of the account. */
+/**
+ * The caller's permissions in an account, with the grants, roles and groups that give them. The caller is a member of
+ * the account.
+ */
 export async function myPermissions(
   accountId: string,
   { table, principal, permissions: own, now }: Pick<Context, "table" | "principal" | "permissions" | "now">,

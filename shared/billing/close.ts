@@ -10,7 +10,7 @@ import { openAccountBilling, planBilling } from "./book.ts";
 import { settleNow } from "./plan.ts";
 import { runAccount } from "./run.ts";
 
-/** What a closed account owes, and what its wallet still has. Amounts are decimal, such as `12.50`. */
+/** The debts of a closed account, and the balance of its wallet. Amounts are decimal, such as `12.50`. */
 export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_balance: string; held: string };
 
 /**

@@ -53,8 +53,8 @@ export const PeriodCost = z
 export type PeriodCost = z.output<typeof PeriodCost>;
 
 /**
- * What the next invoice for a month will be if the account goes on as it is: with its present mailboxes, its dedicated
- * IPs, and on each day as many mails as `mailsPerDay`. Days of the month that are on an invoice already are left out.
+ * A forecast of the next invoice for a month: with the present mailboxes and dedicated IPs, and on each day as many
+ * mails as `mailsPerDay`. Days of the month that are on an invoice already are left out.
  */
 export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
   const last = plusDays(nextMonth(month), -1);

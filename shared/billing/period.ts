@@ -66,7 +66,7 @@ export function aheadOfMonth(accountId: string): Ahead {
 }
 
 /**
- * What an account used in a month, by default in this month, and what it costs. Throws 404, and 422 for a month that has
+ * The usage of an account in a month, by default in this month, and its cost. Throws 404, and 422 for a month that has
  * not begun.
  */
 export async function usageOf(accountId: string, period: string | undefined, context: Context): Promise<MonthUsage> {

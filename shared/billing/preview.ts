@@ -46,10 +46,10 @@ export const Preview = CostPreview.optional().meta({
   description: "What the call would cost. Only in the answer of a dry run, which has changed nothing.",
 });
 
-/** What a call charges and holds at once, in minor units. */
+/** The amounts that a call charges and holds at once, in minor units. */
 export type CostsNow = { charged?: number; held?: number };
 
-/** What a call costs at once, and in the periods after the changes that were made to `book`. */
+/** The costs of a call: at once, and in the periods after the changes that were made to `book`. */
 export async function previewOf(
   table: Reader,
   book: AccountBilling,
@@ -73,7 +73,7 @@ export async function previewOf(
   };
 }
 
-/** What a call costs that changes nothing in the account's plan and usage. */
+/** The costs of a call that changes nothing in the account's plan and usage. */
 export async function previewCosts(
   accountId: string,
   costs: CostsNow,

@@ -30,7 +30,7 @@ export type LocatedResource<T> = {
   /** The name of the resource for people, such as a mailbox's address. */
   label?: string;
   /**
-   * The account of the resource. Needed only by a public route, which answers that a resource without it is missing.
+   * The account of the resource. A public route needs it: it answers as if a resource without an account were missing.
    */
   accountId?: string;
 };
@@ -136,7 +136,10 @@ type Http = {
    * 202, with `location`, the path template at which the caller can read the progress.
    */
   later?: { is: (output: unknown) => boolean; location: string };
-  /** For a route that creates a resource unless the request is a dry run. Tells its output: the answer is a 200 then. */
+  /**
+   * For a route that creates a resource unless the request is a dry run. Whether an output is that of a dry run: the
+   * answer is a 200 then.
+   */
   isDryRun?: (output: unknown) => boolean;
   /** The status of success. The default is 200. */
   status: 200 | 201 | 202;
@@ -211,7 +214,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   /** Everyday words of people who look for the function, for `functions.search`. */
   synonyms?: readonly string[];
   description?: string;
-  /** The announcement that the route will go. Its answers and descriptions tell it. */
+  /** The announcement that the route will go. Its answers and descriptions contain the announcement. */
   deprecated?: Deprecation;
   params?: P;
   query?: Q;

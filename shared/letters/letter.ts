@@ -12,9 +12,9 @@ export type Block =
   | { button: string; link: string; remark?: Sentence }
   /** Names and values. */
   | { facts: readonly (readonly [name: string, value: string])[] }
-  /** A code that one types. */
+  /** A code to type. */
   | { code: string }
-  /** A line that one copies, such as the path of a function. */
+  /** A line to copy, such as the path of a function. */
   | { command: string }
   /** Parts with a border around them. */
   | { box: readonly Block[] };

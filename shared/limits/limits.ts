@@ -41,7 +41,10 @@ const Per = z.enum([
   "request",
 ]);
 
-/** A limit. `list` holds what counts, for a limit of the whole account. A `most` of null means that there is no limit. */
+/**
+ * A limit. `list` has the counted items, for a limit of the whole account. A `most` of null means that there is no
+ * limit.
+ */
 type Declared = {
   name: string;
   per: z.output<typeof Per>;
@@ -174,7 +177,10 @@ export const Limits = z
   })
   .meta({ id: "Limits", description: "The limits that hold in an account, with what is used." });
 
-/** The classes of the limits on requests that callers send, and what they count. Others count log-ins to mail servers. */
+/**
+ * The classes of rate limits for the requests of callers, each with the requests that it counts. The other classes
+ * count logins to mail servers.
+ */
 export const requestClasses = {
   default: "All requests that are in no other class.",
   sensitive: "Requests that make or show a secret.",
@@ -196,7 +202,7 @@ export const aheadOfLimits = (accountId: string): Ahead => ({
 const listsOf = (accountId: string): { name: string; list: List }[] =>
   declaredLimits.flatMap(({ name, list }) => (list ? [{ name, list: list(accountId) }] : []));
 
-/** The limits that hold in an account, with what is used of those that the account as a whole has. */
+/** The limits of an account. A limit of the account as a whole also has the used number. */
 export async function accountLimits(accountId: string, { table, now }: Context): Promise<z.output<typeof Limits>> {
   const lists = listsOf(accountId);
   const [own, letters, { roles }, heads] = await Promise.all([

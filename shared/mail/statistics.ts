@@ -115,7 +115,7 @@ export function aheadOfStatistics(accountId: string, query: StatisticsQuery, { s
   };
 }
 
-/** What became of the mail of a domain or a dedicated IP, by day. Throws 422. */
+/** The counts of the mail of a domain or a dedicated IP, by day. Throws 422. */
 export async function mailStatistics(accountId: string, query: StatisticsQuery, context: Context): Promise<Statistics> {
   const days = daysOf(query, context.now());
   const subject = await subjectOf(accountId, query, context);

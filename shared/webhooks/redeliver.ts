@@ -15,7 +15,10 @@ import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from
 const successWrites = (delivery: StoredDelivery, { attempt }: Tried, now: Date): Write[] =>
   attempt.error === null ? [successWrite(delivery, now)] : [];
 
-/** What the transaction of every manual attempt has: a check that the webhook exists, and the change to record. */
+/**
+ * The parts that the transaction of every manual attempt has: a check that the webhook exists, and the change to
+ * record.
+ */
 const manualAttempt = (webhook: StoredWebhook, verb: "tested" | "redelivered") => ({
   check: {
     check: webhookKey(webhook.account_id, webhook.id),

@@ -17,8 +17,8 @@ import { type Follower, type ProgramRun, type RunProgramOptions, runProgram } fr
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
 /**
- * What the advice after a failure depends on: the session, the variables that the session did not keep, and whether the
- * writes have idempotency keys (`isKeyed`), so that the same program can safely be sent again.
+ * The facts that decide the advice after a failure: the session, the variables that the session did not keep, and
+ * whether the writes have idempotency keys (`isKeyed`), so that the same program can safely be sent again.
  */
 type SessionOutcome = { sessionId: string | undefined; unsaved: UnsavedVariables | undefined; isKeyed: boolean };
 

@@ -32,13 +32,13 @@ class MemberLists {
     this.#prefix = prefix;
   }
 
-  /** A request may leave out most members, an answer nearly none: each tells the other case. */
+  /** Marks the less common case: required members of a request, and optional members of an answer. */
   #presence(required: boolean): string {
     if (this.#prefix === "in") return required ? ' <span class="required">required</span>' : "";
     return required ? "" : ' <span class="type">not always there</span>';
   }
 
-  /** The fields of the top level have anchors: the prefix and the name. */
+  /** Lists fields. With `prefix` each field has an anchor: the prefix and the name. */
   list(fields: readonly Field[], prefix?: string): string {
     const items = fields.map((field) => {
       const { name, type, required, description, members } = field;

@@ -76,7 +76,7 @@ input.addEventListener("keydown", (event) => {
 // A click beside the dialog closes it.
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 
-/** Shows the search, with the words of the last time selected. */
+/** Shows the search, with the last query selected. */
 export function openSearch(): void {
   if (!dialog.isConnected) document.body.append(dialog);
   dialog.showModal();

@@ -33,7 +33,7 @@ export const indexOptions = {
   processTerm: termOf,
 };
 
-/** An entry of the index, as it is found. */
+/** An entry of the index, as a search returns it. */
 export type Found = { id: number; title: string; section: string; path: string; kind: string };
 
 /** Readers look for operations first, and rarely for the operators' pages or the changelog. */
@@ -45,8 +45,8 @@ function weightOf({ kind, path }: Found): number {
 const shownResults = 12;
 
 /**
- * The best results for words, the best first. A word can be begun, or have a slip in it. Entries with more of the words
- * come before those with fewer.
+ * The best results for some words, the best first. A word also matches words that begin with it, and words with a small
+ * spelling mistake. Entries that match more of the words come first.
  */
 export const best = (index: MiniSearch<Found>, words: string): Found[] =>
   index

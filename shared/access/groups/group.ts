@@ -127,7 +127,9 @@ export const StoredGroup = z.object({
 });
 export type StoredGroup = z.output<typeof StoredGroup>;
 
-/** What the views of groups show, besides their rows: the grants of all groups, the account's own roles, and the time. */
+/**
+ * The data for the views of groups besides their rows: the grants of all groups, the account's own roles, and the time.
+ */
 type GroupContext = { record: GroupsRecord; roles: RolesRecord; now: Date };
 
 /**

@@ -107,7 +107,7 @@ export const StoredAccess = z.object({
   custom_role: z.string().optional(),
   scope: Scope.optional(),
   expires_at: z.string().optional(),
-  /** Whether it was given; absent until the invitation is accepted. */
+  /** Whether the permission was given; absent until the invitation is accepted. */
   is_given: z.boolean().optional(),
 });
 export type StoredAccess = z.output<typeof StoredAccess>;
@@ -244,7 +244,7 @@ export const invitationView = (stored: StoredInvitation, now: Date): Invitation 
   revoked_at: stored.revoked_at,
 });
 
-/** What a person is invited to, with the path to each in the body. */
+/** The permissions in an invitation, each with its path in the body. */
 export function invitedAccess(
   accountId: string,
   { account_owner, roles, grants }: NewInvitation,

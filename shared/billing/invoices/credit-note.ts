@@ -93,12 +93,12 @@ export const creditNoteKind = defineKind({
   seenWith: "billing.view",
 });
 
-/** What to credit of an invoice: an amount with VAT, some lines by their numbers from 1 on, or all that is left. */
+/** The part of an invoice to credit: an amount with VAT, some lines by their numbers from 1 on, or all that is left. */
 export type Credit = { amount?: number; lines?: readonly number[] };
 
 const rowsOf = ({ vat, total }: StoredInvoice): VatRow[] => vat ?? [{ ...noVat, net: total, amount: 0 }];
 
-/** What no credit note has credited yet, by rate. */
+/** The amounts that no credit note has credited yet, by rate. */
 const leftOf = (invoice: StoredInvoice): VatRow[] =>
   rowsOf(invoice).map((row, index) => {
     const credited = invoice.credited?.vat[index] ?? { net: 0, amount: 0 };
@@ -124,7 +124,7 @@ function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   });
 }
 
-/** The rows of some lines of an invoice. Throws for a line that there is not, or that is credited already. */
+/** The rows of some lines of an invoice. Throws for a line that does not exist or is credited already. */
 function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow[] {
   const left = leftOf(invoice);
   const chosen = numbers.map((number) => {
@@ -286,7 +286,7 @@ export async function creditNotesOfInvoice(table: Reader, invoice: StoredInvoice
   return all.filter(({ invoice_id }) => invoice_id === invoice.id);
 }
 
-/** What credit notes have credited of an invoice, with VAT, in minor units. */
+/** The amount of an invoice that credit notes have credited, with VAT, in minor units. */
 export const creditedOf = ({ credited }: StoredInvoice): number =>
   (credited?.vat ?? []).reduce((sum, { net, amount }) => sum + net + amount, 0);
 

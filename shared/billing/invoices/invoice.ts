@@ -84,7 +84,7 @@ export const StoredInvoice = InvoiceBase.extend({
   buyer: Party.optional(),
   /** The VAT in the currency of the seller's country, if that is another. */
   national_vat: z.object({ currency: Currency, rate: z.string(), amount: z.int() }).optional(),
-  /** What credit notes have credited: lines by their numbers from 1 on, and amounts by the rows of `vat`. */
+  /** The credited parts of the invoice: lines by their numbers from 1 on, and amounts by the rows of `vat`. */
   credited: z
     .object({
       lines: z.array(z.int()),
@@ -118,7 +118,7 @@ export const newSeries = (accountId: string): string => accountId.replaceAll("-"
 /** The first part of the numbers on accounts that got their first invoice from an earlier version. */
 export const oldSeries = (accountId: string): string => accountId.slice(0, 8);
 
-/** What the wallet still pays, or has paid, for an invoice besides its purchases. Minor units. */
+/** The amount that the wallet pays, or has paid, for an invoice besides its purchases. Minor units. */
 export const dueOf = ({ total, prepaid }: Pick<StoredInvoice, "total" | "prepaid">): number => total - (prepaid ?? 0);
 
 /** The VAT of an invoice, in minor units. */
@@ -175,7 +175,7 @@ export function documentLine(
 export const documentVat = (vat: readonly VatRow[] = []): InvoiceDocument["vat"] =>
   vat.map((row) => ({ label: `${vatLabel(row)}, on ${money(row.net)}`, amount: row.amount }));
 
-/** The VAT of a row, and why there is none. */
+/** The label of a row of VAT: its rate and country, and the reason for a rate of zero. */
 function vatLabel({ treatment, country, rate }: VatRow): string {
   if (treatment === "none") return "Without VAT";
   const reasons: Partial<Record<VatRow["treatment"], string>> = {
@@ -187,7 +187,7 @@ function vatLabel({ treatment, country, rate }: VatRow): string {
     .join(", ");
 }
 
-/** The sentences that tax law wants below the sums. */
+/** The sentences below the sums that tax law requires. */
 export function notesOf({
   vat = [],
   national_vat,

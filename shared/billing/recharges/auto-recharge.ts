@@ -13,7 +13,7 @@ import { planRemoval, readMethod, unchangedMethod, type CardServices } from "./p
 import { readRecharge, rechargeChange, rechargeView, RechargeView } from "./stored-recharge.ts";
 
 /*
- * When and how far an account's wallet is recharged from the saved card.
+ * The rules by which an account's wallet is recharged from the saved card.
  *
  * Access patterns
  *   the automatic recharges of an account   ACCOUNT#<id> / AUTO_RECHARGE
@@ -33,7 +33,7 @@ export const StoredSettings = z.object({
   month: z.string(),
   /** How many recharges began in the month and did not fail. */
   count: z.int(),
-  /** What these recharges take. */
+  /** The sum of these recharges. */
   charged: MinorUnits,
   /** The recharge that is running. There is one at most. */
   current: Id.optional(),
@@ -273,7 +273,7 @@ export async function planSwitchOff(
   };
 }
 
-/** What the switch-off after a removed card says. */
+/** The reason of a switch-off after the card was removed. */
 export const cardRemoved = "The saved card was removed.";
 
 /** Removes the saved card, if there is one, here and at the provider, and switches off automatic recharges. */

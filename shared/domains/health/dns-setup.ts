@@ -88,8 +88,8 @@ const isOtherKey = ({ purpose }: SystemRecord): boolean => purpose === "dkim_nex
 const placeOf = ({ purpose }: SetupRecord): number => Purpose.options.indexOf(purpose);
 
 /**
- * The records to publish for a domain, with what the public DNS has at their places. The domain can have either DNS mode,
- * and need not be proved. Writes nothing.
+ * The records to publish for a domain, with the values that the public DNS has at their places. The domain can have
+ * either DNS mode, and need not be proved. Writes nothing.
  */
 export async function dnsSetup(
   domain: StoredDomain,
@@ -240,7 +240,7 @@ const benefits: Partial<Record<SystemRecord["purpose"], string>> = {
   redirect: "browsers reach the domain's redirect",
 };
 
-/** A record that mail does not depend on, with what the public DNS has at its place. */
+/** A record that mail does not depend on, with the values that the public DNS has at its place. */
 async function optionalRecord(record: SystemRecord, domain: StoredDomain, resolver: Resolver): Promise<SetupRecord> {
   const { values: observed = [], fault } = await valuesAt(record, domain, resolver);
   if (fault !== undefined) return setupRecord(domain, record, record.value, unknownNow(fault));

@@ -60,10 +60,10 @@ export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: s
  * - If another account connected the name but never proved it, this account takes the name over by a proof.
  * - If a domain of this account has lost the name, that domain gets the name back.
  * - A `failed` domain of this account is deleted first.
- * - Both need `domain.delete` on this domain, and `domain.move` to get the name back in another workspace.
+ * - The last two need `domain.delete` on this domain, and `domain.move` to get the name back in another workspace.
  *
- * Throws 409 `domain_exists`, 409 `domain_taken`, and 409 `domain_not_ready` while the account's own domain of this name is
- * being deleted.
+ * Throws 409 `domain_exists`, 409 `domain_taken`, and 409 `domain_not_ready` while the account's own domain of this
+ * name is being deleted.
  */
 export async function addDomain(
   accountId: string,
@@ -141,7 +141,7 @@ type Regaining = {
   dnsMode: DnsMode;
   taking: Taking | undefined;
   claim: (domain: StoredDomain) => Write[];
-  /** Makes the error for a domain that is not kept without its name any more. */
+  /** Makes the error for a domain that is no longer kept without its name. */
   inTheWay: (domain: StoredDomain) => Problem;
   verb: "regained" | "restored";
 };

@@ -119,7 +119,10 @@ function requireProvable({ name, status, is_open }: StoredDomain): void {
   throw notReady(status, `${name} is ${status}. It cannot be verified.`);
 }
 
-/** What is wrong with a proved domain, as sentences: the faults of its mail, or why an external domain cannot send yet. */
+/**
+ * The remaining faults of a proved domain, as sentences: the faults of its mail, or the reason why an external domain
+ * cannot send yet.
+ */
 function remainingFaults(domain: StoredDomain, mail: readonly Check[]): string {
   if (domain.status === "degraded") {
     const faults = faultsText(mail.filter((check) => isFault(check, domain)));

@@ -100,7 +100,7 @@ export const suppressionKind = defineKind({
   seenWith: "suppression.view",
 });
 
-/** An address to suppress, and why. */
+/** An address to suppress, and the reason. */
 export type Addition = Omit<Suppression, "id" | "created_at">;
 
 /** The most writes of `planSuppressions` for an address. The head of the list is one more, for all addresses together. */

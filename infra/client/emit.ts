@@ -221,7 +221,7 @@ function namespacesOf(space: Namespace, schemas: Record<string, Schema>): string
   return [own, ...children.flatMap(([, child]) => namespacesOf(child, schemas))];
 }
 
-/** An event type, and the schema of its data: the name of one in the document, or the schema itself. */
+/** An event type, and the schema of its data: the name of a schema in the document, or the schema itself. */
 export type EventType = { type: string; resource: string; data: string | Schema };
 
 /** The types of event data whose schemas have no name in the document. */

@@ -26,8 +26,8 @@ export const VatSettings = z.strictObject({
   seller_address: z.array(z.string().min(1).max(100)).max(6).optional(),
   rates: z.record(EuCountry, Percent, { error: "a rate for each of the 27 countries of the EU" }),
   /**
-   * The currency of the seller's country, if prices are in another one, and how much of it one unit of the prices'
-   * currency is worth. Invoices have the VAT in this currency too (Directive 2006/112/EC, Article 230).
+   * The currency of the seller's country, if prices are in another one, and its rate: the amount of this currency for
+   * one unit of the prices' currency. Invoices have the VAT in this currency too (Directive 2006/112/EC, Article 230).
    */
   national_currency: z
     .strictObject({ code: z.string().regex(/^[A-Z]{3}$/), rate: z.string().regex(/^\d{1,6}(\.\d{1,6})?$/) })

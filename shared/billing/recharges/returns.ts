@@ -145,8 +145,8 @@ function newsOf(before: StoredRefunds | undefined, refunds: readonly Refund[]) {
 }
 
 /**
- * Takes out of the wallet what the provider refunded of a payment, and puts back a refund that failed at the bank. A refund
- * is taken once, and put back once. One that is known to have failed is never taken, so events may come in any order.
+ * Takes refunded amounts out of the wallet, and puts back the amount of a refund that failed at the bank. A refund is
+ * taken once, and put back once. A refund that is known to have failed is never taken, so events may come in any order.
  */
 export function handleRefund(event: RefundEvent, context: ReturnContext): Promise<Outcome> {
   const { accountId, paymentId, refunds } = event;

@@ -75,7 +75,7 @@ const turn = (link: NavLink | undefined, rel: "prev" | "next"): string =>
     : `<a rel="${rel}" href="${link.path}"><small>${rel === "prev" ? "Previous" : "Next"}</small> ${escapeHtml(link.title)}</a>`;
 
 /** The links to the previous and the next page in a list of pages. */
-export function turnsIn(links: readonly NavLink[], here: string): string {
+export function neighbourLinks(links: readonly NavLink[], here: string): string {
   const index = links.findIndex(({ path }) => path === here);
   const [before, after] = [links[index - 1], links[index + 1]];
   return index < 0 || (!before && !after)
@@ -90,8 +90,8 @@ export const sitePartOf = ({ name }: Pick<DocsPage, "name">): "docs" | "operate"
   operatorPages.some((page) => page.name === name) ? "operate" : "docs";
 
 /** The links to the previous and the next page of text. */
-export const textTurns = (page: DocsPage): string =>
-  turnsIn(textLinks(sitePartOf(page) === "operate" ? operatorGroups : groups), `/docs/${page.name}`);
+export const neighbourPages = (page: DocsPage): string =>
+  neighbourLinks(textLinks(sitePartOf(page) === "operate" ? operatorGroups : groups), `/docs/${page.name}`);
 
 const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g, "");
 

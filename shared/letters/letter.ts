@@ -46,7 +46,7 @@ export const sentence = (words: TemplateStringsArray, ...inserted: (string | num
   });
 
 /** A list of texts of other people, as in `a, b, and c`. */
-export const listed = (texts: readonly Sentence[]): Sentence =>
+export const joinTexts = (texts: readonly Sentence[]): Sentence =>
   new Intl.ListFormat("en")
     .formatToParts(texts.map((_, index) => String(index)))
     .flatMap(({ type, value }) => (type === "element" ? (texts[Number(value)] ?? []) : [value]));

@@ -1,7 +1,7 @@
 import { type ProblemCode, problemOf } from "../../../shared/core/errors.ts";
 import { escapeHtml } from "../../../shared/core/text.ts";
 import { errorGuidance } from "../errors.ts";
-import { layOut, turnsIn } from "../layout.ts";
+import { layOut, neighbourLinks } from "../layout.ts";
 import { codeBlock, languageTabs, renderLine, renderText } from "../render.ts";
 import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
 import { familiesWithOperations, headerOf, type ReferenceOperation, operations } from "./operations.ts";
@@ -205,7 +205,7 @@ ${argumentsOf(operation)}
 ${answersOf(operation)}
 ${errorsOf(operation)}
 ${tryForm(operation)}
-${turnsIn(links, path)}`;
+${neighbourLinks(links, path)}`;
   return layOut({
     path,
     title: `${summary} (${id})`,

@@ -34,10 +34,10 @@ export const indexOptions = {
 };
 
 /** An entry of the index, as a search returns it. */
-export type Found = { id: number; title: string; section: string; path: string; kind: string };
+export type SearchResult = { id: number; title: string; section: string; path: string; kind: string };
 
 /** Readers look for operations first, and rarely for the operators' pages or the changelog. */
-function weightOf({ kind, path }: Found): number {
+function weightOf({ kind, path }: SearchResult): number {
   if (path.startsWith("/docs/reference/")) return 1.5;
   return kind === "Operators" || path.startsWith("/docs/changelog") ? 0.35 : 1;
 }
@@ -48,12 +48,12 @@ const shownResults = 12;
  * The best results for some words, the best first. A word also matches words that begin with it, and words with a small
  * spelling mistake. Entries that match more of the words come first.
  */
-export const best = (index: MiniSearch<Found>, words: string): Found[] =>
+export const bestResults = (index: MiniSearch<SearchResult>, words: string): SearchResult[] =>
   index
     .search(words, {
       boost: weights,
-      boostDocument: (_, __, stored) => weightOf(stored as Found),
+      boostDocument: (_, __, stored) => weightOf(stored as SearchResult),
       prefix: (term) => term.length > 2,
       fuzzy: (term) => (term.length > 4 ? 0.2 : false),
     })
-    .slice(0, shownResults) as unknown as Found[];
+    .slice(0, shownResults) as unknown as SearchResult[];

@@ -40,7 +40,7 @@ function inTheWay(domain: StoredDomain): Problem {
   return exists(name)();
 }
 
-export const taken = (accountId: string) => (name: string) => (): Problem => {
+export const domainTaken = (accountId: string) => (name: string) => (): Problem => {
   const proof = proofRecord({ account_id: accountId, name });
   return new Problem(
     "domain_taken",
@@ -85,7 +85,11 @@ export async function addDomain(
     const place = { accountId, workspaceId, now: at };
     const origin = { name, source: "connected", dns_mode: dnsMode } as const;
     const given = { ...origin, status: "pending_delegation", auto_renew: false, due_at } as const;
-    const { domains, writes } = await planNewDomains(table, place, [given], { taken: taken(accountId), exists, claim });
+    const { domains, writes } = await planNewDomains(table, place, [given], {
+      taken: domainTaken(accountId),
+      exists,
+      claim,
+    });
     const [domain] = domains as [StoredDomain];
     const view = domainView(domain);
     return {
@@ -115,7 +119,7 @@ export async function claimName(
   // `ifUnchangedOrGone`, because the rival may have released the name meanwhile.
   const condition = rival ? ifUnchangedOrGone(rival) : "absent";
   const claim = (domain: StoredDomain): Write[] => [
-    { ...holderWrite(domain, condition), orElse: taken(accountId)(name) },
+    { ...holderWrite(domain, condition), orElse: domainTaken(accountId)(name) },
   ];
   return { taking, claim };
 }
@@ -129,7 +133,7 @@ async function requireProof(
 ): Promise<Taking["why"]> {
   const domain = { account_id: accountId, name, nameservers: nameserversOf(accountId) };
   const proof = rival.firm ? undefined : await provesName(resolver, domain);
-  if (proof === undefined) throw taken(accountId)(name)();
+  if (proof === undefined) throw domainTaken(accountId)(name)();
   return proof === "record" ? "published" : "proved";
 }
 

@@ -2,7 +2,7 @@ import type { SendEmailRequest } from "@aws-sdk/client-sesv2";
 
 import { Problem } from "../../core/errors.ts";
 import { isTransient } from "../aws-failure.ts";
-import { automatic } from "./headers.ts";
+import { automaticMailHeaders } from "./headers.ts";
 import { MailRefused, type Letter, type Mail } from "./mail.ts";
 import { type MailSender, writtenSender } from "./sender.ts";
 
@@ -39,7 +39,7 @@ function requestOf(letter: Letter, sender: MailSender, configurationSet: string 
   const { id, to, subject, text, html } = letter;
   // SES sets a Message-ID of its own and takes no other (its developer guide, "header fields"), so our id has its own
   // header.
-  const headers = { ...automatic, "X-Entity-Ref-ID": id };
+  const headers = { ...automaticMailHeaders, "X-Entity-Ref-ID": id };
   return {
     FromEmailAddress: writtenSender(sender),
     Destination: { ToAddresses: [to] },

@@ -29,7 +29,7 @@ const A2aAnswer = z
     error: z
       .object({
         code: z.int().meta({ description: "The error code of A2A or JSON-RPC." }),
-        message: z.string().meta({ description: "What went wrong." }),
+        message: z.string().meta({ description: "The error in words." }),
         data: z.array(z.looseObject({})).optional().meta({ description: "A `google.rpc.ErrorInfo` with the reason." }),
       })
       .optional()
@@ -115,7 +115,7 @@ export const mcpRoute = defineRoute({
       error: z
         .object({
           code: z.int().meta({ description: "The JSON-RPC error code." }),
-          message: z.string().meta({ description: "What went wrong." }),
+          message: z.string().meta({ description: "The error in words." }),
           data: z.looseObject({}).optional().meta({ description: "For the code -32022: the `supported` revisions." }),
         })
         .optional()

@@ -36,7 +36,7 @@ const MemberType = z.enum(["user", "service_account"]);
 const HeldAccess = z
   .object({
     id: Id.meta({ description: "The id of the grant or of the role assignment." }),
-    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "What it gives." }),
+    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
     capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
     role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
     resource_type: ResourceType.nullable().meta({
@@ -66,7 +66,8 @@ export const AccountMember = z
     }),
     is_owner: z.boolean().meta({ description: "Whether the member owns the account, directly or by a group." }),
     access: z.array(HeldAccess).meta({
-      description: "What the member holds, first without a group and then by each group. Owners hold everything.",
+      description:
+        "The member's permissions: first those without a group, then those by each group. Owners have every permission.",
     }),
   })
   .meta({ id: "AccountMember", description: "A user or service account with access to the account." });
@@ -91,7 +92,7 @@ export const MyPermissions = z
       .meta({ description: "The resources to which some of your access is narrowed." }),
     access: z.array(HeldAccess).meta({ description: "The grants and roles from which you have your permissions." }),
   })
-  .meta({ id: "MyPermissions", description: "What the owner of the token may do in an account." });
+  .meta({ id: "MyPermissions", description: "The permissions of the owner of the token in an account." });
 
 /** The members by which lists name subjects besides their ids. */
 export const subjectMembers = {

@@ -33,7 +33,7 @@ export const RoleParams = AccountParams.extend({
 
 const members = {
   name: line({ most: 120, description: "The role's name for people." }),
-  description: orNothing(lines({ least: 0, most: 500, description: "What the role is for." })),
+  description: orNothing(lines({ least: 0, most: 500, description: "The purpose of the role." })),
   capability_keys: z
     .array(Capability)
     .min(1)
@@ -68,7 +68,7 @@ export const Role = z
   .object({
     key: z.string().meta({ description: "The name of the role in other calls." }),
     name: z.string().meta({ description: "The role's name for people." }),
-    description: z.string().nullable().meta({ description: "What the role is for." }),
+    description: z.string().nullable().meta({ description: "The purpose of the role." }),
     capability_keys: z.array(Capability).meta({ description: "The capabilities of the role." }),
     is_custom: z
       .boolean()

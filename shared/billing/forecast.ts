@@ -46,10 +46,11 @@ export const PeriodCost = z
         "The VAT on the lines: of recorded days as it was on the day, of other days by the present billing profile.",
     }),
     total: MoneyText.meta({
-      description: "What the wallet will pay: the lines and their VAT, without purchases, which it has paid before.",
+      description:
+        "The amount that the wallet will pay: the lines and their VAT, without purchases, which it has paid before.",
     }),
   })
-  .meta({ id: "PeriodCost", description: "What a billing period costs." });
+  .meta({ id: "PeriodCost", description: "The cost of a billing period." });
 export type PeriodCost = z.output<typeof PeriodCost>;
 
 /**

@@ -227,7 +227,7 @@ export const Domain = z
       .string()
       .nullable()
       .meta({ description: "The address to which the domain's website redirects. Null if it does not redirect." }),
-    dmarc_policy: DmarcPolicy.meta({ description: "What receivers should do with mail that fails DMARC." }),
+    dmarc_policy: DmarcPolicy.meta({ description: "The action that receivers should take on mail that fails DMARC." }),
     dmarc_report_email: z
       .string()
       .nullable()

@@ -156,14 +156,14 @@ const RequestLimit = z.object({
 
 const AccountLimit = z.object({
   name: z.string().meta({ description: "The name of the limit." }),
-  per: Per.meta({ description: "What has the limit, such as each mailbox." }),
+  per: Per.meta({ description: "The subject of the limit, such as each mailbox." }),
   limit: z.int().nullable().meta({ description: "The limit. Null if there is none." }),
   used: z
     .int()
     .nullable()
     .meta({ description: "How much of a limit of the whole account is used. Null for other limits." }),
-  unit: z.enum(["items", "bytes"]).meta({ description: "What is counted." }),
-  description: z.string().meta({ description: "What the limit is about." }),
+  unit: z.enum(["items", "bytes"]).meta({ description: "The counted unit." }),
+  description: z.string().meta({ description: "A description of the limit." }),
 });
 
 export const Limits = z
@@ -171,11 +171,9 @@ export const Limits = z
     requests: z
       .array(RequestLimit)
       .meta({ description: "How many requests you can send. Each user and service account has its own." }),
-    limits: z
-      .array(AccountLimit)
-      .meta({ description: "How much the account can have, and what a request can ask for." }),
+    limits: z.array(AccountLimit).meta({ description: "The limits on the contents of the account, and on requests." }),
   })
-  .meta({ id: "Limits", description: "The limits that hold in an account, with what is used." });
+  .meta({ id: "Limits", description: "The limits of an account, with the used numbers." });
 
 /**
  * The classes of rate limits for the requests of callers, each with the requests that it counts. The other classes

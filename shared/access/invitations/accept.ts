@@ -81,7 +81,7 @@ export const InvitationPreview = z
     message: z.string().nullable().meta({ description: "The inviter's message." }),
     status: z.enum(["pending", "accepted", "revoked", "expired"]).meta({ description: "The invitation's status." }),
     expires_at: Timestamp.meta({ description: "Until when the invitation can be accepted." }),
-    access: z.array(InvitedAccess).meta({ description: "What the person gets." }),
+    access: z.array(InvitedAccess).meta({ description: "The permissions that the person gets." }),
   })
   .meta({ description: "An invitation, as the holder of its link sees it." });
 
@@ -108,7 +108,9 @@ export const AcceptedInvitation = z
   .object({
     account_id: Id.meta({ description: "The account that you have access to now." }),
     account_name: z.string().meta({ description: "The name of the account." }),
-    access: z.array(InvitedAccess).meta({ description: "What you were invited to, and whether you got it." }),
+    access: z
+      .array(InvitedAccess)
+      .meta({ description: "The permissions of the invitation, and whether you got each." }),
   })
   .meta({ id: "InvitationAccepted", description: "The access that an accepted invitation gave." });
 type Accepted = z.output<typeof AcceptedInvitation>;

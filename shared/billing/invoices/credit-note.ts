@@ -48,7 +48,7 @@ const Base = z.object({
   invoice_id: Id.meta({ description: "The id of the invoice that it corrects." }),
   invoice_number: z.string().meta({ description: "The number of the invoice that it corrects." }),
   reason: z.string().meta({ description: "Why it was made." }),
-  amount: MoneyText.meta({ description: "What the wallet got back, with VAT." }),
+  amount: MoneyText.meta({ description: "The amount that the wallet got back, with VAT." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
 });
 
@@ -59,11 +59,11 @@ export const CreditNote = Base.extend({
 }).meta({ id: "CreditNote", description: "A correction of an invoice, which gave money back to the wallet." });
 
 export const CreditNoteDetail = CreditNote.extend({
-  lines: z.array(LineView).meta({ description: "What is credited." }),
+  lines: z.array(LineView).meta({ description: "The credited lines." }),
   vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
-  seller: PartyView.meta({ description: "Who issued the credit note." }),
-  buyer: PartyView.meta({ description: "Who the credit note is addressed to." }),
-  notes: z.array(z.string()).meta({ description: "What tax law wants the credit note to say." }),
+  seller: PartyView.meta({ description: "The issuer of the credit note." }),
+  buyer: PartyView.meta({ description: "The addressee of the credit note." }),
+  notes: z.array(z.string()).meta({ description: "The sentences that tax law requires on the credit note." }),
 }).meta({ id: "CreditNoteDetail", description: "A credit note with its lines." });
 
 export const CreditNoteParams = AccountParams.extend({

@@ -49,21 +49,23 @@ const CreditedBy = z.object({
   id: Id.meta({ description: "The credit note's id." }),
   number: z.string().meta({ description: "The credit note's number." }),
   date: Timestamp.meta({ description: "When the credit note was made." }),
-  amount: MoneyText.meta({ description: "What it credits, with VAT." }),
+  amount: MoneyText.meta({ description: "The credited amount, with VAT." }),
 });
 export type CreditedBy = z.output<typeof CreditedBy>;
 
 export const InvoiceDetail = Invoice.extend({
-  lines: z.array(LineView).meta({ description: "What is charged: the usage of the period, and purchases." }),
+  lines: z.array(LineView).meta({ description: "The charges: the usage of the period, and purchases." }),
   vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
   paid_before: MoneyText.meta({ description: "The part of `amount` that the wallet had paid for purchases before." }),
   amount_due: MoneyText.meta({ description: "The rest, which the invoice charges." }),
   credit_notes: z.array(CreditedBy).meta({ description: "The credit notes that correct the invoice, oldest first." }),
-  credited_amount: MoneyText.meta({ description: "What they credit together. The wallet got it back." }),
-  remaining_amount: MoneyText.meta({ description: "What remains of `amount` without it." }),
-  seller: PartyView.meta({ description: "Who issued the invoice." }),
-  buyer: PartyView.meta({ description: "Who the invoice is addressed to, as it was when the invoice was made." }),
-  notes: z.array(z.string()).meta({ description: "What tax law wants the invoice to say, such as a reverse charge." }),
+  credited_amount: MoneyText.meta({ description: "The sum of the credit notes. The wallet got it back." }),
+  remaining_amount: MoneyText.meta({ description: "The rest of `amount`, without `credited_amount`." }),
+  seller: PartyView.meta({ description: "The issuer of the invoice." }),
+  buyer: PartyView.meta({ description: "The addressee of the invoice, as it was when the invoice was made." }),
+  notes: z
+    .array(z.string())
+    .meta({ description: "The sentences that tax law requires on the invoice, such as about a reverse charge." }),
   paid_at: Timestamp.nullable().meta({ description: "When the wallet paid the invoice. Null while it is open." }),
 }).meta({ id: "InvoiceDetail", description: "An invoice with its lines." });
 

@@ -54,7 +54,7 @@ const AlertSettings = z.object({
 export const Alerts = AlertSettings.extend({
   effective_low_balance_threshold: MoneyText.meta({ description: "The threshold that applies now." }),
   left: MoneyText.meta({
-    description: "What is left of the wallet: the balance without held amounts, less all charges so far.",
+    description: "The rest of the wallet: the balance without held amounts, less all charges so far.",
   }),
   is_low: z.boolean().meta({ description: "Whether less is left than the threshold." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),

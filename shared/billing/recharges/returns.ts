@@ -54,7 +54,7 @@ const common = {
   id: z.string().meta({ description: "The payment provider's id." }),
   amount: MoneyText.meta({ description: "The amount that is taken back, or that comes back." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
-  owed: MoneyText.meta({ description: "What the account owes now, because the wallet did not have the amount." }),
+  owed: MoneyText.meta({ description: "The amount that the account owes now, because the wallet did not have it." }),
 };
 
 export const refundKind = defineKind({

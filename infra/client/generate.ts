@@ -43,7 +43,7 @@ function eventTypesOf({ components: { schemas } }: Document): EventType[] {
   return [...own, { type: "webhook.test", resource: "webhook", data: "Record<string, unknown>" }];
 }
 
-/** What the packages are generated from: the document, and which functions take a `payload` in code mode. */
+/** The inputs of the generated packages: the document, and which functions take a `payload` in code mode. */
 export type Api = { document: Document; isPayload: (name: string) => boolean };
 
 export function readApi(): Api {
@@ -100,7 +100,7 @@ async function writePrograms(folder: string): Promise<void> {
     target: "es2022",
     charset: "utf8",
     platform: "neutral",
-    // Else it would read the file that `writeTypes` is writing.
+    // Without this setting esbuild would read the file that `writeTypes` is writing.
     tsconfigRaw: {},
   };
   await build({ ...common, format: "esm", outfile: join(folder, "index.mjs") });

@@ -1,6 +1,6 @@
 import type { ProblemCode } from "../../shared/core/errors.ts";
 
-/** What to do about each problem, in Markdown. */
+/** Advice on each problem, in Markdown. */
 export const errorGuidance: Record<ProblemCode, string> = {
   malformed_json: "Send one JSON document and nothing after it.",
   malformed_request: "The request could not be read at all. Check how your client builds it.",

@@ -49,7 +49,7 @@ export const a2aHeaders = z.object({
     .meta({ description: "The version of the A2A protocol, `1.0`. A message of the protocol must have this header." }),
 });
 
-/** The header fields of MCP, which repeat what is in the body. */
+/** The header fields of MCP, which repeat members of the body. */
 export const mcpHeaders = z.object({
   "MCP-Protocol-Version": z
     .string()

@@ -22,7 +22,7 @@ async function find(table: Table, given: string, { isLogin }: { isLogin: boolean
   return findRecipient(table, own, { withCatchAll: !isLogin, withAppPasswords: isLogin });
 }
 
-/** The facts about the account, the domain and the mailbox of an address by which the doors decide. */
+/** The facts by which the doors decide: about the account, the domain and the mailbox of an address. */
 const factsOf = ({ accountId, account, domain, isProved, address: found, mailbox }: Recipient) => ({
   ...(account ? { account_id: accountId, account_status: account.status } : {}),
   ...(domain

@@ -7,7 +7,9 @@ export type Principal = {
   type: "user" | "service_account";
   id: string;
   email: string;
-  /** The claim `email_verified`, or what the issuer's setting says without it; undefined if neither says it. */
+  /**
+   * The claim `email_verified`, or the value of the issuer's setting without the claim; undefined if neither says it.
+   */
   email_verified?: boolean;
   first_name?: string;
   last_name?: string;

@@ -46,7 +46,7 @@ export const DomainStatus = z.enum([
 ]);
 export type DomainStatus = z.output<typeof DomainStatus>;
 
-/** Who hosts the DNS of a domain: our nameservers, or others that the customer chose. */
+/** The host of a domain's DNS: our nameservers, or others that the customer chose. */
 export const DnsMode = z.enum(["hosted", "external"]);
 export type DnsMode = z.output<typeof DnsMode>;
 

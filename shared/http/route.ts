@@ -104,7 +104,7 @@ export type Requirement = {
   check: (accountId: string, table: Reader, at: Date) => Promise<void>;
 };
 
-/** What this process has seen in earlier requests, to guess the reads of a request. It may be stale. */
+/** The memory of this process from earlier requests, to guess the reads of a request. It may be stale. */
 export type Expected = {
   /** A guess of the caller's permissions; all permissions if this process has not seen the caller. */
   permissions: Permissions;
@@ -196,7 +196,9 @@ type Access =
 /** The resource of a route, to which the caller's grant may be narrowed. */
 type Narrowing<I, P, T> =
   | {
-      /** The scopes of the path's resource, or `visible` if `run` itself leaves out what the caller may not see. */
+      /**
+       * The scopes of the path's resource. `visible`: `run` itself leaves out everything that the caller may not see.
+       */
       scope?: "visible" | ((params: P) => Scope[]);
       subject?: never;
     }
@@ -243,7 +245,10 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    * permissions, so that the call needs one round trip less.
    */
   ahead?: (input: Input<P, Q, B>, expected: Expected) => Ahead;
-  /** Tells what a call would do, for a dry run in code mode. Only reads, and shows only what the caller may see. */
+  /**
+   * The effect that a call would have, for a dry run in code mode. Only reads, and has only members that the caller may
+   * see.
+   */
   preview?: (input: Input<P, Q, B>, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 } & Needed &

@@ -54,7 +54,7 @@ type Declared = {
   list?: (accountId: string) => List;
 };
 
-/** Every limit on what an account can have, and on what one request can ask for. docs/limits.md has the same table. */
+/** Every limit on the contents of an account, and on requests. docs/limits.md has the same table. */
 export const declaredLimits: readonly Declared[] = [
   { name: "workspaces", per: "account", most: null, unit: "items", description: "Workspaces.", list: workspacesOf },
   { name: "domains", per: "account", most: null, unit: "items", description: "Domains.", list: domainsOf },

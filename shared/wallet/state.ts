@@ -96,8 +96,9 @@ export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, toda
   state.accrue_from > today && keepsPlanFrom(state, null, plusDays(today, 1));
 
 /**
- * The plan today; null if the account has none. After an immediate cancellation today is recorded and invoiced already, so
- * there is no plan until tomorrow, also if the account resumes today: what is used today could not be charged.
+ * The plan today; null if the account has none. After an immediate cancellation today is recorded and invoiced already.
+ * So there is no plan until tomorrow, also if the account resumes today, because the usage of today could not be
+ * charged.
  */
 export const planToday = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): PlanId | null =>
   state.accrue_from > today ? null : planOn(state, today);

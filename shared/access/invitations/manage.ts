@@ -89,7 +89,7 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
 /**
  * Invites a person by e-mail. A worker sends the mail when it gets the event. An address has one pending invitation:
  * another one replaces it, and the link of its mail no longer works. Throws:
- * - 403 `would_escalate` if the caller does not hold what the person would get;
+ * - 403 `would_escalate` if the caller does not hold the permissions of the invitation;
  * - 422 for a resource that the account does not have, and for a capability or role that has no effect on it;
  * - 429 if a limit on mails to strangers is reached.
  */

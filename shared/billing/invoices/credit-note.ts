@@ -108,8 +108,8 @@ const leftOf = (invoice: StoredInvoice): VatRow[] =>
 const grossOf = (rows: readonly VatRow[]): number => rows.reduce((sum, { net, amount }) => sum + net + amount, 0);
 
 /**
- * Divides an amount with VAT over the rows, in proportion to what is left of each. If a row is credited whole, the rest
- * of its VAT is credited too. Throws if less is left.
+ * Divides an amount with VAT over the rows, in proportion to the amount that is left of each. If a row is credited
+ * whole, the rest of its VAT is credited too. Throws if less is left.
  */
 function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   const all = grossOf(left);

@@ -200,7 +200,7 @@ export async function advanceRecharge(accountId: string, id: string, context: Re
   await settleRecharge(state, context);
 }
 
-/** Settles a recharge by the state of its charge. A repeat changes nothing. Then the wallet pays what is due. */
+/** Settles a recharge by the state of its charge. A repeat changes nothing. Then the wallet pays all due amounts. */
 export async function settleRecharge(state: ChargeState, context: RechargeContext): Promise<void> {
   const { table, now, log } = context;
   const { accountId, reference, status } = state;

@@ -18,7 +18,7 @@ const leaseMs = 120_000;
 /** A round begins only if the lease lasts so much longer, in milliseconds. */
 const leastLeaseMs = 60_000;
 const rounds = 5;
-/** After what time the worker asks whether all servers have a change, in milliseconds. */
+/** The wait before the worker asks whether all servers have a change, in milliseconds. */
 const retryMs = 60_000;
 /** How many RRsets one change has. Providers accept up to 200. */
 const changesAtOnce = 100;

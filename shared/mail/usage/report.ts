@@ -280,7 +280,7 @@ function planMeasurement(
   writes.push({
     update: mailboxKey(accountId, mailboxId),
     set: { used, messages, used_at, quota_step: after.quota_step, ...(isLater ? { last_login_at } : {}) },
-    // Of two reports at the same time, the second reads what the first has stored.
+    // If two reports come at the same time, the second reads the values that the first has stored.
     if: { id: stored.id, used: stored.used, ...(stored.used_at === undefined ? {} : { used_at: stored.used_at }) },
   });
   if (!isNewer || !domain || quota_step <= (stored.quota_step ?? 0)) return;

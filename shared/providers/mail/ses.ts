@@ -25,7 +25,7 @@ async function connect({ endpoint, attemptMs = 4_000 }: SesOptions) {
     requestHandler: {
       connectionTimeout: Math.min(2_000, attemptMs),
       requestTimeout: attemptMs,
-      // For an answer that stops in the middle, which the other time-outs do not notice.
+      // Covers an answer that stops in the middle, which the other time-outs do not notice.
       socketTimeout: attemptMs,
       throwOnRequestTimeout: true,
     },

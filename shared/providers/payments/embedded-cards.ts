@@ -221,7 +221,7 @@ const StoredReturns = z.object({
   /** The sum of the refunds that did not fail. */
   refunded: z.int().default(0),
   dispute: z.enum(["none", "needs_response", "won", "lost"]).default("none"),
-  /** All refunds, oldest first. Absent in rows of earlier versions: what they refunded was one refund. */
+  /** All refunds, oldest first. Absent in rows of earlier versions, whose refunds count as one. */
   refunds: z.array(z.object({ id: z.string(), amount: z.int(), isFailed: z.boolean() })).optional(),
 });
 export type Returns = z.output<typeof StoredReturns> & { refunds: Refund[] };

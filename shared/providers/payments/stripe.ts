@@ -144,7 +144,7 @@ async function accountOfPayment(client: Stripe, paymentId: string): Promise<stri
 
 const StripeRefund = z.object({ id: z.string(), amount: z.int().positive(), status: z.string().nullable() });
 
-/** Stripe lists the newest refund first. A payment that has more than a hundred is beyond what we read. */
+/** Stripe lists the newest refund first. We read at most a hundred refunds of a payment. */
 async function refundsOf(client: Stripe, paymentId: string): Promise<Refund[]> {
   const { data } = await client.refunds.list({ payment_intent: paymentId, limit: 100 });
   return data

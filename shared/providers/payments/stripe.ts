@@ -58,7 +58,10 @@ const readOptions = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOption
 /** A Stripe error (https://docs.stripe.com/error-handling); `code` is Stripe's, not a system error code. */
 const StripeFailure = z.object({ type: z.string(), code: z.string().optional().catch(undefined) });
 
-/** Errors that pass: no answer, 429, 5xx, and 409 while another request with the same key is still running. */
+/**
+ * Errors that can pass by themselves: no answer, 429, 5xx, and 409 while another request with the same key is still
+ * running.
+ */
 const passingErrors = new Set(["StripeConnectionError", "StripeRateLimitError", "StripeAPIError"]);
 
 /**

@@ -367,7 +367,10 @@ export const StoredDomain = Domain.omit({
    * before its DNS mode changed. Also set for a hosted domain that goes on to send while it waits for its delegation.
    */
   sending_ready: z.boolean().default(false),
-  /** Set if the name was verified before the domain lost it. `verified_at` is of the time since it got the name back. */
+  /**
+   * Set if the name was verified before the domain lost it. `verified_at` is only about the time since the domain got
+   * the name back.
+   */
   was_verified: z.boolean().optional(),
   /** The checks of an external domain that passed once. Other checks may fail: the customer has not set up their records. */
   seen_right: z.array(BrokenRecord).default([]),

@@ -11,7 +11,7 @@ type SvcParam = { key: number; value: Buffer };
 
 type Read = { value: Buffer } | { fault: string };
 
-/** The parameters of RFC 9460 §14.3.2, RFC 9461 and RFC 9540, at the place of their number. */
+/** The parameters of RFC 9460 §14.3.2, RFC 9461 and RFC 9540, each at the index of its number. */
 const keyNames = [
   "mandatory",
   "alpn",

@@ -50,7 +50,10 @@ async function pageHeaders(path: string): Promise<{ "cache-control": string; "co
   return { "cache-control": "public, max-age=300", "content-security-policy": pagePolicy() };
 }
 
-/** A file of the site: a page, a page of the reference, or what they load. A name has no extension if it is a page. */
+/**
+ * A file of the site: a page, a page of the reference, or a file that these pages load. Only the name of a page has no
+ * extension.
+ */
 const siteFile = /^\/docs\/((?:reference\/)?[a-z0-9][a-z0-9._-]*)$/;
 
 const extensions: ReadonlySet<string> = new Set(Object.keys(mediaTypes));

@@ -12,7 +12,7 @@ import { addressIn, autoconfigXml, autodiscoverError, autodiscoverXml } from "..
 
 const hostForm = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]{2,63}$/;
 
-/** A host name in lower case, without port and final dot; undefined for a text that is none. */
+/** A host name in lower case, without port and final dot; undefined for a text that is no host name. */
 function readHost(text = ""): string | undefined {
   const host = text
     .toLowerCase()

@@ -36,7 +36,7 @@ const ProgramError = z
     code: z.string().meta({ description: "The stable code of the error." }),
     message: z
       .string()
-      .meta({ description: "What is wrong and how to correct it, with the parameters, and the line with a caret." }),
+      .meta({ description: "The mistake and how to correct it, with the parameters, and the line with a caret." }),
     detail: z.unknown().optional().meta({ description: "The body that REST answers for the same call." }),
     line: z.int().meta({ description: "The line of the program, from 1." }),
     column: z.int().meta({ description: "The character in the line, from 1." }),
@@ -84,10 +84,10 @@ const PlannedWrite = z.object({
     .string()
     .optional()
     .meta({ description: "The name of the resource that would be changed, such as a mailbox's address." }),
-  preview: z
-    .unknown()
-    .optional()
-    .meta({ description: "What the call would do, for functions that can tell, such as the addresses to delete." }),
+  preview: z.unknown().optional().meta({
+    description:
+      "The effect that the call would have, such as the addresses to delete. Only for functions with a preview.",
+  }),
   allowed: z.boolean().nullable().meta({
     description:
       "Whether the caller may make this call with these arguments. Null if that depends on an earlier write of the program.",
@@ -136,7 +136,7 @@ const NotKept = z.object({
     description:
       "The reason: the value may contain a secret or a signed address, the session is full, the value could not be stored, or the program may only read.",
   }),
-  message: z.string().meta({ description: "What to do instead." }),
+  message: z.string().meta({ description: "How to get the value otherwise." }),
 });
 export type NotKept = z.output<typeof NotKept>;
 

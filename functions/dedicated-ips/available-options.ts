@@ -11,7 +11,7 @@ export const route = defineRoute({
   summary: "List available managed dedicated IPs",
   synonyms: ["price", "cost", "how much", "address", "buy", "free"],
   description:
-    "The options for `dedicated_ips.claim`: where the addresses are, what the first 30 days of an address cost, and how many addresses are left.",
+    "The options for `dedicated_ips.claim`: the place of the addresses, the price of the first 30 days of an address, and the number of addresses that are left.",
   capability: "ip.view",
   access: "read",
   params: AccountParams,

@@ -21,7 +21,7 @@ export const route = defineRoute({
   params: DomainParams,
   output: Verification,
   problems: ["domain_not_ready"],
-  // Only for `found`. After `run` has asked the DNS, it has to read the present state.
+  // Reads ahead for `found` only: after `run` has asked the DNS, it has to read the domain again.
   ahead: ({ params }, expected) => aheadOfDomainOnce(expected, params.account_id, params.domain),
   run: async ({ found }, context) => {
     const verification = await verifyDomain(found, context, { resolver: resolverHere(), secrets: secretsHere() });

@@ -52,7 +52,8 @@ type Refusal = { words: string; smtp: string; imap: string; pop3: string; firstW
 
 /**
  * The answer of a refusal. SMTP has its code in a header of its own. For IMAP and POP3 the text begins with a response
- * code (RFC 5530 §3, RFC 3206 §4), which nginx passes on: by it mail programs know whether to ask for the password again.
+ * code (RFC 5530 §3, RFC 3206 §4), which nginx passes on. The code tells mail programs whether to ask for the password
+ * again.
  */
 function refusal({ words, smtp, firstWait, ...codes }: Refusal, request: MailRequest): Response {
   const protocol = request.headers["auth-protocol"];
@@ -126,7 +127,8 @@ async function answerLogin(request: MailRequest, work: MailWork) {
   if (!last) await chargeAddress(source, work);
   const loggedIn = await logIn({ user, password, protocol }, { ...work, table });
   if (!loggedIn) return { response: refusedLogin(request), fields: { outcome: "refused", protocol } };
-  // Who holds a master password must get no further guesses at the password of each mailbox.
+  // A login by a master password allows no further guesses. Otherwise its holder could guess the passwords of
+  // mailboxes.
   if (!loggedIn.isByMaster) await noteLogin(source, last, work);
   return {
     response: acceptedLogin(loggedIn, await serverFor(loggedIn, protocol, work)),

@@ -3,7 +3,10 @@ import { rechargingHere } from "../../shared/billing/services.ts";
 import { createLog } from "../../shared/core/log.ts";
 import { runtime } from "../../shared/http/runtime.ts";
 
-/** Charges saved cards, and asks the payment provider about what is due. Scheduled every minute. */
+/**
+ * Charges saved cards, and asks the payment provider about charges and about pages for saving a card. Scheduled every
+ * minute.
+ */
 export async function handler(): Promise<void> {
   const { env } = runtime();
   const log = createLog(env.LOG_LEVEL, { worker: "advance_recharges" }, env.LOG_FORMAT);

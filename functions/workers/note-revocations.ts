@@ -6,7 +6,10 @@ import { runtime } from "../../shared/http/runtime.ts";
 import { noteRevocation, RevokingEvent } from "../../shared/mail/servers/revocations.ts";
 import { openTable } from "../../shared/table/table.ts";
 
-/** Stores what an event revokes, for mail servers. Triggered by the events that can revoke something, from the bus. */
+/**
+ * Stores the revocation that an event causes, for mail servers. Triggered by the events that can revoke access, from
+ * the bus.
+ */
 export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>, "detail">): Promise<void> {
   const event = RevokingEvent.parse(detail);
   const { env, client } = runtime();

@@ -7,7 +7,7 @@ export async function handler(): Promise<void> {
   const work = openWork("retry_deliveries");
   const startedMs = performance.now();
   const swept = await sweep(work);
-  // Metrics are made from every line with due deliveries. A person at a terminal wants to see only changes.
+  // A deployment logs every run with due deliveries, because metrics count these lines. A terminal shows only changes.
   const hasChanged = Object.keys(swept).some((name) => name !== "due" && name !== "pending");
   const isNews = runtime().env.LOG_FORMAT === "text" ? hasChanged : swept.due > 0;
   work.log[isNews ? "info" : "debug"]("swept", {

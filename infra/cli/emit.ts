@@ -108,7 +108,7 @@ function sampleOf({ name, choices, kind }: ArgumentSpec, schema: Described | und
 
 export const flagOf = (name: string): string => `--${name.replaceAll(/[._]/g, "-")}`;
 
-/** The command as one types it, with what it needs. */
+/** An example of the command line, with the required arguments. */
 function exampleOf(
   spec: Omit<CommandSpec, "example">,
   members: Record<string, Schema>,
@@ -126,7 +126,7 @@ function exampleOf(
   return [`hosted-mail ${spec.name.replaceAll(".", " ").replaceAll("_", "-")}`, ...words, ...options].join(" ");
 }
 
-/** The members of a list's items that fit into a table. */
+/** The columns of a list as a table: the first members of an item with plain values, and its id. */
 function columnsOf(item: Schema, schemas: Schemas): string[] {
   const { properties = {} } = resolved(item, schemas);
   const isPlain = (schema: Schema): boolean =>

@@ -16,7 +16,7 @@ export const cliFolder = join(root, "dist/cli");
 
 const stamp = "generated-from.txt";
 
-/** The packages inside the program, whose licences go with it. */
+/** The packages that the program contains. Their licences are part of the package. */
 const bundled = ["commander", "csv-parse", "csv-stringify"];
 
 const manifest = (version: string): object => ({
@@ -32,7 +32,7 @@ const manifest = (version: string): object => ({
   publishConfig: { access: "public" },
 });
 
-/** A hash of everything that the package is made of. Equal hashes mean equal packages. */
+/** A hash of all sources of the package. Equal hashes mean equal packages. */
 async function sourceHash(commands: string, version: string): Promise<string> {
   const hash = createHash("sha256").update(commands).update(version);
   hash.update(await readFile(import.meta.filename)).update(await readFile(join(root, "package-lock.json")));
@@ -51,8 +51,8 @@ async function writeLicenses(folder: string): Promise<void> {
 }
 
 /**
- * Writes the command as a package of one program into `folder`, and replaces the whole folder. Returns false if the
- * folder already has the package of the same sources. The client must be generated before.
+ * Writes the package of the command into `folder`, and replaces the whole folder. Returns false if the folder already
+ * has the package of the same sources. Generate the client first.
  */
 export async function generateCli(folder: string, { document, isPayload }: Api): Promise<boolean> {
   const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { version: string };

@@ -87,7 +87,7 @@ export function functionsOf({ paths, components: { schemas } }: Document, isPayl
 
 const indent = (text: string): string => text.replaceAll(/^(?=.)/gm, "  ");
 
-/** A doc comment of these paragraphs. */
+/** Writes a doc comment with these paragraphs. */
 function comment(...paragraphs: readonly (string | undefined)[]): string {
   const lines = paragraphs
     .filter((text) => text !== undefined && text !== "")
@@ -221,10 +221,10 @@ function namespacesOf(space: Namespace, schemas: Record<string, Schema>): string
   return [own, ...children.flatMap(([, child]) => namespacesOf(child, schemas))];
 }
 
-/** An event type, and the schema of its data: the name of one in the document, or the schema itself. */
+/** An event type, and the schema of its data: the name of a schema in the document, or the schema itself. */
 export type EventType = { type: string; resource: string; data: string | Schema };
 
-/** The types of data that the document has no name for. */
+/** The types of event data whose schemas have no name in the document. */
 function eventDataOf(types: readonly EventType[]): string[] {
   const unnamed = new Map(types.flatMap(({ resource, data }) => (typeof data === "string" ? [] : [[resource, data]])));
   return [...unnamed].map(([resource, schema]) =>

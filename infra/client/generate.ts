@@ -43,7 +43,7 @@ function eventTypesOf({ components: { schemas } }: Document): EventType[] {
   return [...own, { type: "webhook.test", resource: "webhook", data: "Record<string, unknown>" }];
 }
 
-/** What the packages are generated from: the document, and which functions take a `payload` in code mode. */
+/** The inputs of the generated packages: the document, and which functions take a `payload` in code mode. */
 export type Api = { document: Document; isPayload: (name: string) => boolean };
 
 export function readApi(): Api {
@@ -60,7 +60,7 @@ function generatedSources({ document, isPayload }: Api): Record<string, string> 
   };
 }
 
-/** A hash of everything that the package is made of. Equal hashes mean equal packages. */
+/** A hash of all sources of the package. Equal hashes mean equal packages. */
 async function sourceHash(sources: Record<string, string>, version: string): Promise<string> {
   const hash = createHash("sha256").update(JSON.stringify(sources)).update(version);
   hash.update(await readFile(import.meta.filename)).update(await readFile(join(root, "package-lock.json")));
@@ -100,7 +100,7 @@ async function writePrograms(folder: string): Promise<void> {
     target: "es2022",
     charset: "utf8",
     platform: "neutral",
-    // Else it would read the file that `writeTypes` is writing.
+    // Without this setting esbuild would read the file that `writeTypes` is writing.
     tsconfigRaw: {},
   };
   await build({ ...common, format: "esm", outfile: join(folder, "index.mjs") });

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { problemCodes, problemOf } from "../../shared/core/errors.ts";
 import { errorGuidance } from "./errors.ts";
 import { keepHighlighted, loadHighlighted } from "./highlight.ts";
-import { contentsOf, layOut, sitePartOf, textTurns } from "./layout.ts";
+import { contentsOf, layOut, sitePartOf, neighbourPages } from "./layout.ts";
 import { llmsText } from "./llms.ts";
 import { type DocsPage, docsPages } from "./pages.ts";
 import { familyMarkdown, operationMarkdown } from "./reference/markdown.ts";
@@ -83,7 +83,7 @@ function textFiles(): { files: SiteFile[]; texts: TextPage[] } {
         path: `/docs/${page.name}`,
         title: page.title,
         part: sitePartOf(page),
-        article: `${html}${textTurns(page)}`,
+        article: `${html}${neighbourPages(page)}`,
         aside: contentsOf(headings),
         hasMarkdown: true,
       }),

@@ -5,10 +5,10 @@ import { join, resolve } from "node:path";
 const root = resolve(import.meta.dirname, "../..");
 const folder = join(root, "node_modules/.cache/docs-site");
 
-/** The lock file, on which everything depends that packages make. */
+/** The lock file. Every output that packages produce depends on it. */
 export const lockFile = join(root, "package-lock.json");
 
-/** All files in a folder and in its folders. */
+/** All files in a folder and its subfolders. */
 export async function filesIn(path: string): Promise<string[]> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
@@ -25,13 +25,13 @@ export async function hashOfFiles(files: readonly string[], ...texts: string[]):
   return hash.digest("hex");
 }
 
-/** What is cached under a name for these inputs; undefined if nothing is. */
+/** The cached value of a name for these inputs; undefined if there is none. */
 export async function readCache(name: string, hash: string): Promise<unknown> {
   const text = await readFile(join(folder, `${name}-${hash}.json`), "utf8").catch(() => undefined);
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** Replaces what is cached under a name. If the cache cannot be written, nothing is cached. */
+/** Replaces the cached value of a name. If the cache cannot be written, nothing is cached. */
 export async function writeCache(name: string, hash: string, value: unknown): Promise<void> {
   const file = `${name}-${hash}.json`;
   // The value is first written under another name, so that no other process reads half of it.

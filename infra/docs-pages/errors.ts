@@ -1,6 +1,6 @@
 import type { ProblemCode } from "../../shared/core/errors.ts";
 
-/** What to do about each problem, in Markdown. */
+/** Advice on each problem, in Markdown. */
 export const errorGuidance: Record<ProblemCode, string> = {
   malformed_json:
     "The body is not JSON in UTF-8, or something follows it. Send one JSON document, and print the body that your program sends. In a shell, put the JSON in single quotes.",

@@ -34,7 +34,7 @@ const classOf = (color = ""): string | undefined => /--shiki-token-([a-z]+)/.exe
 
 /** Highlights code in a known language. */
 function render(code: string, lang: string): string {
-  // Without a limit of time, which would leave the rest of a line plain on a busy machine.
+  // There is no time limit, because it would leave the rest of a line plain on a busy machine.
   const lines = highlighter.codeToTokensBase(code, { lang, theme: "classes", tokenizeTimeLimit: 0 });
   return lines
     .map((tokens) =>
@@ -51,7 +51,10 @@ function render(code: string, lang: string): string {
 const cacheName = "highlight";
 const hashOfInputs = (): Promise<string> => hashOfFiles([import.meta.filename, lockFile]);
 
-/** The blocks of the last build, which takes two seconds without them; and those of this one. */
+/**
+ * The highlighted blocks of the last build, and those of this build. A build without the last blocks takes two more
+ * seconds.
+ */
 let last: Record<string, string> = {};
 const used: Record<string, string> = {};
 
@@ -60,7 +63,7 @@ export async function loadHighlighted(): Promise<void> {
   last = ((await readCache(cacheName, await hashOfInputs())) ?? {}) as typeof last;
 }
 
-/** Keeps the blocks of this build for the next. */
+/** Stores the blocks of this build for the next build. */
 export const keepHighlighted = async (): Promise<void> => writeCache(cacheName, await hashOfInputs(), used);
 
 /**

@@ -20,7 +20,7 @@ const linkTo = ({ name, title }: DocsPage): NavLink => ({ path: `/docs/${name}`,
 const textNav = (shown: typeof groups, here: string): string =>
   shown.map(({ title, pages }) => `<h2>${escapeHtml(title)}</h2>\n${listed(pages.map(linkTo), here)}`).join("\n");
 
-/** The families of the reference; the one of the page that is shown lists its operations. */
+/** The list of the reference's families. The family of the current page also lists its operations. */
 function referenceNav(here: string): string {
   const family = /^\/docs\/reference\/([a-z_0-9]+)/.exec(here)?.[1];
   const items = familiesWithOperations.map(({ name, title, operations }) => {
@@ -36,7 +36,7 @@ function referenceNav(here: string): string {
   return `<ul class="families">\n${item({ path: "/docs", title: "All operations" }, here)}\n${items.join("\n")}\n</ul>`;
 }
 
-/** The parts of the site, by which the header and the list of pages are chosen. */
+/** The parts of the site. The part of a page decides its header and its list of pages. */
 type SitePart = "docs" | "reference" | "playground" | "operate" | "none";
 
 const mark = `<svg class="mark" viewBox="0 0 32 32" width="26" height="26" aria-hidden="true"><rect width="32" height="32" rx="8"/><path d="M7.5 11.5 16 18.5l8.5-7M7.5 11.5v10M24.5 11.5v10"/></svg>`;
@@ -74,8 +74,8 @@ const turn = (link: NavLink | undefined, rel: "prev" | "next"): string =>
     ? "<span></span>"
     : `<a rel="${rel}" href="${link.path}"><small>${rel === "prev" ? "Previous" : "Next"}</small> ${escapeHtml(link.title)}</a>`;
 
-/** The links to the pages before and after one, in a list of pages. */
-export function turnsIn(links: readonly NavLink[], here: string): string {
+/** The links to the previous and the next page in a list of pages. */
+export function neighbourLinks(links: readonly NavLink[], here: string): string {
   const index = links.findIndex(({ path }) => path === here);
   const [before, after] = [links[index - 1], links[index + 1]];
   return index < 0 || (!before && !after)
@@ -89,9 +89,9 @@ const textLinks = (all: typeof groups): NavLink[] => all.flatMap(({ pages }) => 
 export const sitePartOf = ({ name }: Pick<DocsPage, "name">): "docs" | "operate" =>
   operatorPages.some((page) => page.name === name) ? "operate" : "docs";
 
-/** The links to the pages of text before and after one. */
-export const textTurns = (page: DocsPage): string =>
-  turnsIn(textLinks(sitePartOf(page) === "operate" ? operatorGroups : groups), `/docs/${page.name}`);
+/** The links to the previous and the next page of text. */
+export const neighbourPages = (page: DocsPage): string =>
+  neighbourLinks(textLinks(sitePartOf(page) === "operate" ? operatorGroups : groups), `/docs/${page.name}`);
 
 const withoutLinks = (html: string): string => html.replaceAll(/<\/?a\b[^>]*>/g, "");
 

@@ -112,7 +112,7 @@ const otherPages = new Map([
  * The path and title of the page that shows `target`: a file of the project, a path, or the name of an operation.
  * Undefined if no page shows it.
  */
-export function shownAs(target: string): { path: string; title: string } | undefined {
+export function pageShowing(target: string): { path: string; title: string } | undefined {
   const title = otherPages.get(target);
   if (title !== undefined) return { path: target, title };
   if (operations.has(target)) return { path: `/docs/reference/${target}`, title: target };

@@ -5,7 +5,7 @@ import { Marked, type Tokens } from "marked";
 
 import { escapeHtml } from "../../shared/core/text.ts";
 import { highlight } from "./highlight.ts";
-import { shownAs } from "./pages.ts";
+import { pageShowing } from "./pages.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -29,7 +29,7 @@ export function linkTarget(href: string, file: string): string | undefined {
   if (/^[a-z][\w+.-]*:/i.test(href)) throw new Error(`${file} links to ${href}`);
   const [path = "", anchor] = href.split("#");
   const target = path.startsWith("/") ? path : posix.normalize(posix.join(posix.dirname(file), path));
-  const shown = shownAs(target);
+  const shown = pageShowing(target);
   return shown && shown.path + (anchor === undefined ? "" : `#${anchor}`);
 }
 
@@ -44,13 +44,15 @@ export const textOf = (html: string): string => unescapeHtml(plain(html)).replac
 
 /** Turns a code span that names a page or an operation into a link; undefined for other code spans. */
 function linkToPage(text: string): string | undefined {
-  const shown = shownAs(text);
+  const shown = pageShowing(text);
   if (!shown) return undefined;
   if (shown.title === text) return `<a href="${shown.path}"><code>${escapeHtml(text)}</code></a>`;
   return `<a href="${shown.path}">${escapeHtml(text.startsWith("/") ? text : shown.title)}</a>`;
 }
 
-/** The languages between which a reader chooses, by their names in a document: the key that is remembered, and the label. */
+/**
+ * The languages that a reader can choose, by their names in a document: the key of the stored choice, and the label.
+ */
 const chosenLanguages: Record<string, { key: string; label: string }> = {
   sh: { key: "curl", label: "curl" },
   ts: { key: "typescript", label: "TypeScript" },
@@ -137,7 +139,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
       codespan: ({ text }) => (isInLink ? undefined : linkToPage(text)) ?? `<code>${escapeHtml(text)}</code>`,
       link({ href, tokens, text }) {
         const address = linkTarget(href, file);
-        const shown = address === undefined ? undefined : shownAs(posix.join("docs", posix.basename(href)));
+        const shown = address === undefined ? undefined : pageShowing(posix.join("docs", posix.basename(href)));
         isInLink = true;
         // A file's name means nothing to a reader of the site.
         const html = /^`.*\.md`$/.test(text) && shown ? escapeHtml(shown.title) : this.parser.parseInline(tokens);
@@ -169,7 +171,9 @@ export const renderLine = (markdown: string): string => {
 /** A part of a page for the search: its heading, anchor, and text. */
 export type Section = { id: string; heading: string; text: string };
 
-/** The sections of a rendered page: before its first heading of depth 2, and of each heading of depth 2 and 3. */
+/**
+ * The sections of a rendered page: one before the first heading of depth 2, and one for each heading of depth 2 or 3.
+ */
 export function sectionsOf(html: string): Section[] {
   const parts = html.split(/(?=<h[23] id=")/);
   return parts.map((part) => {

@@ -82,7 +82,9 @@ async function bundleAll(): Promise<Record<string, string>> {
   };
 }
 
-/** The scripts of the site, by their names. Each has its packages in one file. Cached until a source or a package changes. */
+/**
+ * The scripts of the site, by their names. Each file contains its packages. Cached until a source or a package changes.
+ */
 export async function scripts(): Promise<Record<string, string>> {
   const folders = await Promise.all([join(sources, "site"), join(sources, "playground")].map(filesIn));
   const hash = await hashOfFiles([...folders.flat(), import.meta.filename, lockFile]);

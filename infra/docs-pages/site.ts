@@ -28,7 +28,7 @@ async function siteFiles(data: string): Promise<readonly SiteFile[]> {
   return files;
 }
 
-/** What the pages show of the routes and problems besides the OpenAPI document. */
+/** The data of routes and problems that pages show and the OpenAPI document lacks. */
 const shownBesides = (): object => ({
   families: familiesWithOperations.map(({ name, title, description }) => [name, title, description]),
   problems: problemCodes.map((code) => [code, problemOf(code)]),

@@ -12,7 +12,7 @@ import { startWorkers, type Workers } from "./events/workers.ts";
 import { eventPaths } from "./pages/events.ts";
 import { providerPaths } from "./pages/index.ts";
 import { signInPaths } from "./pages/sign-in.ts";
-import { type GatewayOptions, type Served, startGateway } from "./server/gateway.ts";
+import { type GatewayOptions, type ServedRequest, startGateway } from "./server/gateway.ts";
 import type { Handler } from "./server/invoke.ts";
 import type { LambdaFunction } from "./server/respond.ts";
 import { clockPaths } from "./start/clock.ts";
@@ -106,7 +106,7 @@ async function otherLocalPaths(table: Table, dataDir: string, { wake, onClockMov
 /** Wakes the workers after each request that may have changed something. */
 const wakeAfterChange =
   (workers: Workers, onServed: GatewayOptions["onServed"]) =>
-  (served: Served): void => {
+  (served: ServedRequest): void => {
     if (served.method !== "GET" && served.method !== "HEAD") workers.wake();
     onServed?.(served);
   };

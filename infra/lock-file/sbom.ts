@@ -51,18 +51,21 @@ const leftOut: ReadonlySet<string> = new Set(["cdx:npm:package:development", "cd
 const isLeftOut = (properties: readonly { name: string }[] = []): boolean =>
   properties.some(({ name }) => leftOut.has(name));
 
-/** Lists what the product is made of, by the lock file, in the form of CycloneDX 1.5. Packages for development are left out. */
+/**
+ * Lists the packages of the product, from the lock file, in the form of CycloneDX 1.5. Packages for development are
+ * left out.
+ */
 export async function readSbom(): Promise<Sbom> {
   const args = ["sbom", "--sbom-format=cyclonedx", "--package-lock-only"];
   const npm = process.env["npm_execpath"];
   const [command = "npm", ...first] = npm === undefined ? ["npm"] : [process.execPath, npm];
   const { stdout } = await promisify(execFile)(command, [...first, ...args], { cwd: root, maxBuffer: 2 ** 26 });
   const sbom = Sbom.parse(JSON.parse(stdout));
-  // npm's own --omit=dev also leaves out a package of the product that is there in a second version for development.
+  // npm's own --omit=dev also leaves out a package of the product if development uses another version of the package.
   return { ...sbom, components: sbom.components.filter(({ properties }) => !isLeftOut(properties)) };
 }
 
-/** The licences of a component. Of an expression with OR, one that is allowed is enough. */
+/** Tells whether all licences of a component are allowed. In an expression with OR, one allowed licence is enough. */
 function isAllowed({ name, licenses = [] }: Sbom["components"][number]): boolean {
   if (name in checkedByHand) return true;
   const texts = licenses.map((one) => ("expression" in one ? one.expression : (one.license.id ?? "unknown")));

@@ -20,7 +20,7 @@ import { openUsage } from "./adapter/usage.ts";
 
 const log = (text: string): void => void process.stdout.write(`${new Date().toISOString()} ${text}\n`);
 
-/** Does some work again and again, also after a failure. */
+/** Repeats some work, also after a failure. */
 async function repeat(name: string, seconds: number, work: () => Promise<void> | void): Promise<never> {
   for (;;) {
     try {

@@ -96,7 +96,7 @@ function prepare(values: Values & Needed): void {
   chownSync(inDir("store"), systemId("-u", values["STORE_USER"] ?? ""), systemId("-g", values["STORE_GROUP"] ?? ""));
   // rspamd and nginx write their logs and process ids as their own users.
   for (const folder of ["run", "log"]) chmodSync(inDir(folder), 0o1777);
-  // Bounces of copies come back for weeks, so postsrsd needs the same secret then.
+  // Bounces of copies come back for weeks, so postsrsd needs the same secret after a restart.
   keptSecret(inDir("srs.secret"));
   if (!existsSync(inDir("tls/key.pem"))) makeCertificate(inDir("tls"), values["HOSTNAME"] ?? "");
 }
@@ -135,7 +135,7 @@ const commandsOf = (v: Values & Needed): Record<string, [program: string, ...arg
   nginx: ["nginx", "-c", `${v.DIR}/conf/nginx/nginx.conf`, "-p", v.DIR, "-e", `${v.DIR}/log/nginx.log`],
 });
 
-/** The ports at which somebody listens when everything runs. */
+/** The ports that the daemons listen on when all of them run. */
 const listening =
   "ADAPTER SOCKETMAP POLICY SRS SRS_BACK RSPAMD LMTP IMAP POP3 DOVEADM RELAY COPIES MX SUBMISSION SMTPS IMAPS POP3S".split(
     " ",
@@ -152,7 +152,7 @@ async function accepts(port: number): Promise<boolean> {
 }
 
 export type MailServer = {
-  /** The settings, also those that were not given. */
+  /** The settings, with the defaults of those that were not given. */
   values: Values & Needed;
   /** Resolves with the name of the first daemon that ends by itself. */
   ended: Promise<string>;

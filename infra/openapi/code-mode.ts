@@ -29,7 +29,7 @@ const A2aAnswer = z
     error: z
       .object({
         code: z.int().meta({ description: "The error code of A2A or JSON-RPC." }),
-        message: z.string().meta({ description: "What went wrong." }),
+        message: z.string().meta({ description: "The error in words." }),
         data: z.array(z.looseObject({})).optional().meta({ description: "A `google.rpc.ErrorInfo` with the reason." }),
       })
       .optional()
@@ -49,7 +49,7 @@ export const a2aHeaders = z.object({
     .meta({ description: "The version of the A2A protocol, `1.0`. A message of the protocol must have this header." }),
 });
 
-/** The header fields of MCP, which repeat what is in the body. */
+/** The header fields of MCP, which repeat members of the body. */
 export const mcpHeaders = z.object({
   "MCP-Protocol-Version": z
     .string()
@@ -115,7 +115,7 @@ export const mcpRoute = defineRoute({
       error: z
         .object({
           code: z.int().meta({ description: "The JSON-RPC error code." }),
-          message: z.string().meta({ description: "What went wrong." }),
+          message: z.string().meta({ description: "The error in words." }),
           data: z.looseObject({}).optional().meta({ description: "For the code -32022: the `supported` revisions." }),
         })
         .optional()

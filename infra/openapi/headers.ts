@@ -23,7 +23,7 @@ const answerHeaders = {
   ETag: {
     schema: { type: "string" },
     description:
-      "The entity tag of the resource's own state, for `If-Match` and `If-None-Match`. The tag does not cover what the answer shows of other resources, such as a domain's mailboxes and records, or a workspace's name.",
+      "The entity tag of the resource's own state, for `If-Match` and `If-None-Match`. The tag does not cover members from other resources, such as a domain's mailboxes and records, or a workspace's name.",
   },
   "Idempotency-Replayed": {
     schema: { type: "string", enum: ["true"] },

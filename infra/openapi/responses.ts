@@ -30,7 +30,7 @@ const Problem = z
     type: z.string().meta({ description: "The page that explains the problem, relative to the API's address." }),
     title: z.string().meta({ description: "The kind of problem, the same for every occurrence." }),
     status: z.int().meta({ description: "The HTTP status of the answer." }),
-    detail: z.string().meta({ description: "What happened this time, in words for people." }),
+    detail: z.string().meta({ description: "The reason of this error, in words for people." }),
     code: z.enum(problemCodes).meta({ description: "The stable code of the problem, for decisions in your code." }),
     request_id: z.string().meta({ description: "The request's id. Quote the id when you ask us about the request." }),
   })
@@ -47,7 +47,7 @@ const HTTPValidationError = z
               description:
                 "The place of the error: `path`, `query`, `header` or `body`, then the members that lead to the place.",
             }),
-            msg: z.string().meta({ description: "What is wrong at the place." }),
+            msg: z.string().meta({ description: "The mistake at this place." }),
             type: z.string().meta({ description: "The stable name of the kind of error." }),
           })
           .meta({ id: "ValidationError", description: "One error in the request." }),
@@ -183,7 +183,7 @@ const dryRunResponse = (route: Route): ZodOpenApiResponseObject => ({
   content: { "application/json": { schema: route.output } },
 });
 
-/** Everything a route may answer with, by status. */
+/** All responses of a route, by status. */
 export function responsesOf(route: Route, facts: OperationFacts): ZodOpenApiOperationObject["responses"] {
   return {
     [String(route.http.status)]: success(route, facts),

@@ -1,7 +1,7 @@
 /** The families of functions, in the order of the reference. A family is the first part of a function's name. */
 export const families = [
   { name: "accounts", title: "Accounts", description: "The accounts you can see." },
-  { name: "me", title: "Who you are", description: "Who you are." },
+  { name: "me", title: "Who you are", description: "The owner of the token." },
   { name: "workspaces", title: "Workspaces", description: "Containers for domains inside an account." },
   { name: "domains", title: "Domains", description: "Connect or buy domains, and check that their mail works." },
   {
@@ -25,14 +25,18 @@ export const families = [
     title: "Suppressions",
     description: "Addresses to which no mail is sent, because it bounced, was reported as spam, or you said so.",
   },
-  { name: "statistics", title: "Statistics", description: "What became of the mail that your domains sent." },
+  {
+    name: "statistics",
+    title: "Statistics",
+    description: "Deliveries, bounces and complaints of the mail that your domains sent.",
+  },
   {
     name: "dedicated_ips",
     title: "Dedicated IPs",
     description: "IP addresses from which only your domains send mail: managed addresses, and your own hosts.",
   },
   { name: "tags", title: "Tags", description: "Labels for domains." },
-  { name: "auth", title: "Authorization", description: "Who may do what: grants, roles, groups and service accounts." },
+  { name: "auth", title: "Authorization", description: "Permissions: grants, roles, groups and service accounts." },
   { name: "webhooks", title: "Webhooks", description: "Events of an account, posted to your own servers." },
   { name: "billing", title: "Billing", description: "The wallet and its transactions, plans and invoices." },
   { name: "notices", title: "Notices", description: "The mails to people about an account." },

@@ -172,7 +172,7 @@ function functionCall(example: OperationExample): string {
 const isEmpty = (answer: unknown): boolean =>
   typeof answer === "object" && answer !== null && Object.keys(answer).length === 0;
 
-/** The members that say best which item it is, the best first. */
+/** The members that identify an item for a reader, the best first. */
 const telling = "primary_email email target_email url name number action description subject_id id".split(" ");
 
 /** The name of an item of a list, and the expression that shows it. Undefined if the answer is no list. */
@@ -186,7 +186,7 @@ function itemOf({ name }: Route, answer: unknown): { name: string; shown: string
   return { name: item, shown: member === undefined ? item : `${item}.${member}` };
 }
 
-/** The names of results that the family's name does not give, and of those that are words of the language. */
+/** The variable names for results whose family has no fitting name, or a reserved word of a language. */
 const resultNames: Record<string, string> = {
   "me.get": "me",
   "me.permissions": "permissions",

@@ -173,8 +173,7 @@ export const commands: Record<string, Command> = {
       accountResult(await setAccountStatus(table, option(options, "account"), "suspended", new Date())),
   },
   "account close": {
-    summary:
-      "Close an account for good: make and charge its final invoices, and tell what is owed and what is in the wallet.",
+    summary: "Close an account for good: make and charge its final invoices, and show its debts and its balance.",
     options: { account: accountOption },
     run: async (table, options) => {
       const closed = await closeAccount(table, option(options, "account"), clock());

@@ -22,7 +22,7 @@ async function find(table: Table, given: string, { isLogin }: { isLogin: boolean
   return findRecipient(table, own, { withCatchAll: !isLogin, withAppPasswords: isLogin });
 }
 
-/** The facts about the account, the domain and the mailbox of an address by which the doors decide. */
+/** The facts by which the doors decide: about the account, the domain and the mailbox of an address. */
 const factsOf = ({ accountId, account, domain, isProved, address: found, mailbox }: Recipient) => ({
   ...(account ? { account_id: accountId, account_status: account.status } : {}),
   ...(domain
@@ -45,7 +45,7 @@ const routeReasons: Record<string, string> = {
   none: "The domain is here, but nobody has the address.",
 };
 
-/** Why mail for an address goes where it goes, by the kind of the destination. */
+/** The reason for the destination of an address's mail, by the kind of the destination. */
 function routeReason(kind: string, { account, domain }: Recipient): string {
   const reason = routeReasons[kind];
   if (reason !== undefined) return reason;

@@ -19,7 +19,7 @@ import {
   requireEffect,
 } from "../grants/assignments.ts";
 import { readHeld, superAdminGrants, type Subject, aheadOfHolder } from "../grants/holders.ts";
-import { forSubject, noSuch } from "../grants/references.ts";
+import { forSubject, missingReference } from "../grants/references.ts";
 import type { Context, Expected } from "../http/route.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
@@ -77,7 +77,7 @@ export const roleOf = (key: string): { kind: "role"; role: RoleKey } | { kind: "
   return role === undefined ? { kind: "custom_role", custom_role: key } : { kind: "role", role };
 };
 
-/** Whether a held grant gives the same as `grantable`. Their ends can differ. */
+/** Whether a held grant gives the same permission as `grantable`. Their ends can differ. */
 const isSameAssignment = (
   assignment: Omit<HeldGrant, "id"> & Pick<Assignment, "kind">,
   grantable: Grantable,
@@ -93,7 +93,7 @@ const isSameAssignment = (
   );
 };
 
-/** Whether a held grant gives the same as `grantable`. */
+/** Whether a held grant gives the same permission as `grantable`. */
 export const grantMatches = (grant: Omit<HeldGrant, "id">, grantable: Grantable): boolean =>
   isSameAssignment({ ...grant, kind: grantable.kind }, grantable);
 const emptyGrant = { capability: undefined, role: undefined, custom_role: undefined, scope: undefined };
@@ -133,11 +133,11 @@ export async function assign<V>(
   const { table, commit, principal, now } = context;
   const scope = "scope" in grantable ? grantable.scope : undefined;
   requireEffect(grantable, capabilitiesGiven(grantable, await namedRoles(table, accountId, grantable)));
-  if (scope && !(await locate(table, accountId, scope))) throw noSuch("resource_id", scope.type);
+  if (scope && !(await locate(table, accountId, scope))) throw missingReference("resource_id", scope.type);
   await requireToHold(context, accountId, [permissionOf(grantable)]);
   return commit(async () => {
     const located = scope && (await locate(table, accountId, scope));
-    if (scope && !located) throw noSuch("resource_id", scope.type);
+    if (scope && !located) throw missingReference("resource_id", scope.type);
     const own = await namedRoles(table, accountId, grantable);
     // Plans first, and then looks for the same assignment. If another request adds the assignment in between, the
     // conditions of the plan fail.

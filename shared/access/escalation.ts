@@ -137,13 +137,13 @@ export function permissionsOfGroup(groups: GroupsRecord, groupId: string, now: D
 }
 
 /**
- * The ownership in `permissions`, if they have it, as a permission that only has to be held now. Only owners and super
- * admins can take ownership away.
+ * The permission to take the ownership in `permissions` away; none if they have no ownership. Only owners and super
+ * admins hold this permission.
  */
 export const ownershipIn = (permissions: readonly Permission[], now: Date): Permission[] =>
   permissions.some((permission) => rankOf(permission) === "account_owner") ? [heldNow("account_owner", now)] : [];
 
-/** A rank that only has to be held now, for taking it away. */
+/** The permission to take a rank away: the rank, held now, however soon it ends. */
 export const heldNow = (rank: Rank, now: Date): Permission => ({ rank, expires_at: now.toISOString() });
 
 /**

@@ -11,8 +11,8 @@ type ExpiryWork = { table: Table; now: () => Date; log: Log };
 
 /**
  * Moves an assignment that has ended to the revoked ones, and records `expired`. Removes the task if the assignment is
- * gone or ends at another time. The assignment gives nothing from its end on, also before this runs. A task of a service
- * account tells that it expires soon.
+ * gone or ends at another time. The assignment gives nothing from its end on, also before this runs. The task of a
+ * service account records that the service account expires soon.
  */
 async function endDue(accountId: string, id: string, at: string, { table, now }: ExpiryWork): Promise<void> {
   const actor = { type: "system" as const, id: "grants" };
@@ -31,6 +31,6 @@ async function endDue(accountId: string, id: string, at: string, { table, now }:
   });
 }
 
-/** Ends the assignments that are due, and tells of service accounts that expire soon, through `sweepTasks`. */
+/** Runs the tasks of assignments that have ended and of service accounts that expire soon, through `sweepTasks`. */
 export const sweepGrants = async (work: ExpiryWork, bounds: Bounds = {}): Promise<SweepResult> =>
   sweepTasks(await dueTasks(grantQueue, endDue, work), work.log, bounds);

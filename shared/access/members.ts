@@ -36,7 +36,7 @@ const MemberType = z.enum(["user", "service_account"]);
 const HeldAccess = z
   .object({
     id: Id.meta({ description: "The id of the grant or of the role assignment." }),
-    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "What it gives." }),
+    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
     capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
     role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
     resource_type: ResourceType.nullable().meta({
@@ -66,7 +66,8 @@ export const AccountMember = z
     }),
     is_owner: z.boolean().meta({ description: "Whether the member owns the account, directly or by a group." }),
     access: z.array(HeldAccess).meta({
-      description: "What the member holds, first without a group and then by each group. Owners hold everything.",
+      description:
+        "The member's permissions: first those without a group, then those by each group. Owners have every permission.",
     }),
   })
   .meta({ id: "AccountMember", description: "A user or service account with access to the account." });
@@ -91,7 +92,7 @@ export const MyPermissions = z
       .meta({ description: "The resources to which some of your access is narrowed." }),
     access: z.array(HeldAccess).meta({ description: "The grants and roles from which you have your permissions." }),
   })
-  .meta({ id: "MyPermissions", description: "What the owner of the token may do in an account." });
+  .meta({ id: "MyPermissions", description: "The permissions of the owner of the token in an account." });
 
 /** The members by which lists name subjects besides their ids. */
 export const subjectMembers = {
@@ -118,7 +119,7 @@ export const withSubjects = <T extends { subject_id: string; subject_type: strin
 /** The names of an account's people, service accounts and groups. */
 type Directory = {
   records: readonly { subject: Subject & { type: "user" | "service_account" }; record: AccessRecord }[];
-  /** The name and the e-mail address of a subject; null for what is not known. */
+  /** The name and the e-mail address of a subject. An unknown one is null. */
   of: NameOf;
 };
 
@@ -133,7 +134,7 @@ const aheadOfDirectory = (accountId: string): Required<Pick<Ahead, "ranges">> =>
   ranges: [recordsRange(accountId), groupRange(accountId), serviceAccountRange(accountId)],
 });
 
-/** The items that a list reads, with those that name its subjects. */
+/** The items that a list reads, including the items with the names of its subjects. */
 export const aheadWithNames = (accountId: string, { ranges = [], ...rest }: Ahead): Ahead => ({
   ...rest,
   ranges: [...ranges, ...aheadOfDirectory(accountId).ranges],
@@ -155,7 +156,7 @@ const memberSubject = ({ SK }: Item): Directory["records"][number]["subject"] =>
   return { type: MemberType.parse(type), id };
 };
 
-/** Reads who has an access record in an account, and the names of users, groups and service accounts. */
+/** Reads all access records of an account, and the names of users, groups and service accounts. */
 export async function readDirectory(table: Reader, accountId: string): Promise<Directory> {
   const [people, groups, programs] = await Promise.all(
     aheadOfDirectory(accountId).ranges.map(({ partition, from, to }) => table.between(partition, from, to)),
@@ -197,7 +198,7 @@ export async function readNames(
   };
 }
 
-/** What a holder holds at a time. */
+/** The permissions of a holder at a time. */
 function accessIn(
   { owner_grant_id, owner_expires_at, grants }: GrantHolder,
   group: { id: string; name: string | null } | undefined,
@@ -225,7 +226,7 @@ function accessIn(
 
 const nothingNarrower = { capability_key: null, role_key: null, resource_type: null, resource_id: null };
 
-/** What somebody holds at a time: directly, and by some groups and the groups above them. */
+/** The permissions of a subject at a time: its own, and those of some groups and the groups above them. */
 function accessOf(
   record: AccessRecord | undefined,
   groups: GroupsRecord,
@@ -249,8 +250,8 @@ export const aheadOfAccountMembers = (accountId: string): Ahead => ({
 });
 
 /**
- * A page of the members of an account: first the users and then the service accounts, each by their ids. Without users
- * who are members only by the `groups` claim of their token, and without service accounts that hold nothing.
+ * A page of the members of an account: first the users and then the service accounts, each by their ids. Leaves out
+ * users who are members only by the `groups` claim of their token, and service accounts without permissions.
  */
 export async function accountMembers(
   accountId: string,
@@ -283,7 +284,10 @@ export function aheadOfMyPermissions(accountId: string, { principal }: Expected)
   return { keys, ranges: [groupRange(accountId)] };
 }
 
-/** What the caller may do in an account, and by which grants, roles and groups. The caller is a member of the account. */
+/**
+ * The caller's permissions in an account, with the grants, roles and groups that give them. The caller is a member of
+ * the account.
+ */
 export async function myPermissions(
   accountId: string,
   { table, principal, permissions: own, now }: Pick<Context, "table" | "principal" | "permissions" | "now">,

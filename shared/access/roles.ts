@@ -33,7 +33,7 @@ export const RoleParams = AccountParams.extend({
 
 const members = {
   name: line({ most: 120, description: "The role's name for people." }),
-  description: orNothing(lines({ least: 0, most: 500, description: "What the role is for." })),
+  description: orNothing(lines({ least: 0, most: 500, description: "The purpose of the role." })),
   capability_keys: z
     .array(Capability)
     .min(1)
@@ -68,7 +68,7 @@ export const Role = z
   .object({
     key: z.string().meta({ description: "The name of the role in other calls." }),
     name: z.string().meta({ description: "The role's name for people." }),
-    description: z.string().nullable().meta({ description: "What the role is for." }),
+    description: z.string().nullable().meta({ description: "The purpose of the role." }),
     capability_keys: z.array(Capability).meta({ description: "The capabilities of the role." }),
     is_custom: z
       .boolean()
@@ -85,7 +85,7 @@ export const roleKind = defineKind({
   seenWith: "auth.manage",
 });
 
-/** The most roles that an account can make. Requests of those who hold one read all of them. */
+/** The most roles that an account can make. A request of a principal who holds one of them reads all of them. */
 export const roleLimit = 50;
 
 /** The roles that an account has made. */

@@ -129,12 +129,12 @@ export function planServiceAccount(input: NewServiceAccount, minted: MintedToken
   return { stored, writes: [putWrite(stored), record, token, ...noticeWrites(stored, now)] };
 }
 
-/** How many days before its end the owners are told that a service account expires. */
+/** How many days before its end a service account causes a notice to the owners. */
 const noticeDays = [7, 1];
 
 const noticeTask = ({ account_id, id }: Pick<Stored, "account_id" | "id">) => [account_id, `token/${id}`] as const;
 
-/** The tasks that tell of the end of a service account. One that ends sooner than a day after its creation has none. */
+/** The tasks for the notices before a service account ends. A notice whose time is over has no task. */
 const noticeWrites = (stored: Stored, now: Date): Write[] =>
   noticeDays.flatMap((days) => {
     const at = stored.expires_at === null ? undefined : later(new Date(stored.expires_at), -days * dayMs);

@@ -62,9 +62,9 @@ export const accountKind = defineKind({
   seenWith: "account.view",
 });
 
-/** What an account had to pay when billing gave it its status. */
+/** The debt of an account when billing gave it its status. */
 const Debt = z.object({
-  /** What the wallet lacked, in minor units. */
+  /** The amount that the wallet lacked, in minor units. */
   missing: z.int().min(1),
   /** The day on which the account is suspended if nothing is paid. Absent on a suspended account. */
   suspends_on: Day.optional(),
@@ -72,7 +72,7 @@ const Debt = z.object({
 export type Debt = z.output<typeof Debt>;
 
 export const StoredAccount = AccountResponse.extend({
-  /** Absent if the account owes nothing, if the operator gave it its status, and where an earlier version did. */
+  /** Absent if the account owes nothing, or if the operator or an earlier version gave it its status. */
   debt: Debt.optional(),
   /** The account's ordinal in each list of `accountsMatching` that contains it, by the list's name. */
   ordinals: z.record(z.string(), z.int()),

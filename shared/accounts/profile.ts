@@ -4,13 +4,13 @@ import type { Log } from "../core/log.ts";
 import type { Table } from "../table/table.ts";
 import { accessKey } from "./standing.ts";
 
-/** A profile is stored again an hour after the last time at the earliest, so that tokens that differ cost little. */
+/** The least time between two writes of a profile: an hour. So different tokens of one user cause few writes. */
 const refreshMs = 3_600_000;
 
 /** A user's profile as an account stores it, and when it was stored. */
 export type StoredProfile = Profile & { profile_at?: string | undefined };
 
-/** The members of a user's token that the stored profile lacks or has otherwise; undefined if there are none. */
+/** The profile members of a user's token that differ from the stored profile; undefined if none differ. */
 function profileChange(principal: Principal, stored: Profile): Profile | undefined {
   const changed = Object.entries(profileOf(principal)).filter(
     ([name, value]) => stored[name as keyof Profile] !== value,

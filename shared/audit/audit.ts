@@ -18,14 +18,14 @@ export const AuditEntry = z
     account_id: Id.meta({ description: "The account in which something changed." }),
     occurred_at: Timestamp.meta({ description: "When the change happened." }),
     action: z.string().meta({ description: "The function that was called, such as `workspaces.add`." }),
-    event_type: z.string().meta({ description: "What happened, such as `workspace.created`." }),
+    event_type: z.string().meta({ description: "The type of the event, such as `workspace.created`." }),
     actor: z
       .object({
         type: ActorType.meta({ description: "The type of the actor." }),
         id: z.string().meta({ description: "The actor's id." }),
         email: z.string().nullable().meta({ description: "The actor's e-mail address at that time, if known." }),
       })
-      .meta({ description: "Who made the change." }),
+      .meta({ description: "The author of the change." }),
     resource: z
       .object({
         type: z.string().meta({ description: "The type of the resource, such as `workspace`." }),

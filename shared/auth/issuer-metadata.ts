@@ -93,8 +93,9 @@ const Claims = z.object({ iss: z.string(), sub: z.string() });
 
 /**
  * The verified e-mail address of a user, from the userinfo endpoint of the user's issuer (OpenID Connect Core §5.3).
- * `token` is an access token that was verified before. Undefined if the issuer tells no address, does not say that the
- * address is verified (without the claim, its setting says it), or answers about another subject. Throws 503 if the issuer does not answer.
+ * `token` is an access token that was verified before. Undefined if the issuer tells no address or answers about
+ * another subject, or if neither its answer nor its setting says that the address is verified. Throws 503 if the issuer
+ * does not answer.
  */
 export async function emailAtIssuer(token: string, issuers: readonly Issuer[]): Promise<string | undefined> {
   const payload = token.split(".")[1] ?? "";

@@ -7,7 +7,9 @@ export type Principal = {
   type: "user" | "service_account";
   id: string;
   email: string;
-  /** The claim `email_verified`, or what the issuer's setting says without it; undefined if neither says it. */
+  /**
+   * The claim `email_verified`, or the value of the issuer's setting without the claim; undefined if neither says it.
+   */
   email_verified?: boolean;
   first_name?: string;
   last_name?: string;
@@ -18,7 +20,7 @@ export type Principal = {
   groups: readonly string[];
 };
 
-/** Who a user is, as far as it is known. */
+/** The name and the e-mail address of a user, as far as they are known. */
 export const Profile = z.object({
   email: z.string().optional(),
   first_name: z.string().optional(),
@@ -33,7 +35,10 @@ export const placeholderEmail = (userId: string): string => `${userId}@users.inv
 export const emailOf = ({ type, id, email, email_verified }: Principal): string | undefined =>
   type !== "user" || email === "" || email === placeholderEmail(id) || email_verified === false ? undefined : email;
 
-/** The address of a user that counts as proof of who the user is: the issuer says that it has verified it. */
+/**
+ * The e-mail address of a user, if the issuer says that it has verified the address. Such an address proves who the
+ * user is.
+ */
 export const verifiedEmailOf = (principal: Principal): string | undefined =>
   principal.email_verified === true ? emailOf(principal) : undefined;
 

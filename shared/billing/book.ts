@@ -20,7 +20,7 @@ import { Accrual, accrualKey } from "./charges.ts";
 import { moveClosing } from "./due.ts";
 import { dueOf, invoiceKey, invoiceKind, invoicesOf, StoredInvoice } from "./invoices/invoice.ts";
 
-/** A managed dedicated IP as far as it is charged: from the end of `paid_until` on. */
+/** A managed dedicated IP as charges see it. It is charged from the end of `paid_until` on. */
 export type ClaimedIp = { created_at: string; paid_until?: string | undefined };
 
 /**
@@ -50,7 +50,7 @@ export type AccountBilling = {
   postings: Posting[];
   /** The customer as the next invoice has them. It decides about the VAT. */
   profile: StoredProfile;
-  /** Managed dedicated IPs that a dry run adds to the usage of the days to come. */
+  /** Managed dedicated IPs that a dry run adds to the usage of future days. */
   claimed?: ClaimedIp[];
   /** The status that the account gets. */
   status: StoredAccount["status"];
@@ -125,11 +125,11 @@ async function readAccruals(
 
 const owes = ({ open, state }: AccountBilling): boolean => open.length > 0 || state.owed > 0;
 
-/** What has to be paid at once, in minor units: open invoices, and what is owed for payments that were taken back. */
+/** The amount to pay at once, in minor units: open invoices, and the debt for payments that were taken back. */
 export const totalDue = ({ open, state }: AccountBilling): number =>
   open.reduce((sum, invoice) => sum + dueOf(invoice), state.owed);
 
-/** What the wallet lacks to pay everything that is due; undefined if it lacks nothing. */
+/** The amount that the wallet lacks to pay everything that is due; undefined if it lacks nothing. */
 function debtOf(book: AccountBilling): Debt | undefined {
   const { state, available, status } = book;
   const missing = totalDue(book) - Math.max(0, available);

@@ -87,7 +87,10 @@ function usageGroups(accruals: readonly Accrual[], present: VatRule): UsageGroup
   });
 }
 
-/** What days of one month cost, in minor units: `net` without VAT, and the `vat` on it, rounded once for each group. */
+/**
+ * The cost of some days of one month, in minor units: `net` without VAT, and the `vat` on it, rounded once for each
+ * group.
+ */
 export function usageCost(
   accruals: readonly Accrual[],
   present: VatRule,

@@ -15,13 +15,14 @@ export const ClaimAnswer = DedicatedIp.extend({ preview: Preview }).meta({
 });
 type ClaimAnswer = z.input<typeof ClaimAnswer>;
 
-/** Claims a dedicated IP, or answers what that would cost. */
+/** Claims a dedicated IP, or answers the costs of a claim. */
 export const claimIp = (claim: Claim, isDryRun: boolean, context: Context): Promise<ClaimAnswer> =>
   isDryRun ? previewClaim(claim, context) : reserveIp(claim, context);
 
 /**
- * The answer that a claim would have now, with its costs. Takes no address. The periods have the IP as if it were ready now:
- * it is paid in advance for its first days, and charged after them. Throws as `reserveIp` does, but for too little money.
+ * The answer of a claim that is made now, with its costs. Takes no address. The periods have the IP as if it were ready
+ * now: it is paid in advance for its first days, and charged after them. Throws as `reserveIp` does, but for too little
+ * money.
  */
 async function previewClaim(claim: Claim, context: Context): Promise<ClaimAnswer> {
   const { table, commit, now, permissions } = context;

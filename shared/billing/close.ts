@@ -10,14 +10,14 @@ import { openAccountBilling, planBilling } from "./book.ts";
 import { settleNow } from "./plan.ts";
 import { runAccount } from "./run.ts";
 
-/** What a closed account owes, and what its wallet still has. Amounts are decimal, such as `12.50`. */
+/** The debts of a closed account, and the balance of its wallet. Amounts are decimal, such as `12.50`. */
 export type ClosedAccount = { open_invoices: string[]; owed: string; wallet_balance: string; held: string };
 
 /**
  * Closes an account for good, in one transaction with its final invoices: the usage up to the end of today is invoiced,
- * and paid from the wallet. An invoice that the wallet cannot pay stays open. What remains in the wallet stays there:
- * nothing is paid out. The worker that asks about checkouts then ends the open payment pages at the provider. Closing a
- * closed account changes nothing. Throws 404.
+ * and paid from the wallet. An invoice that the wallet cannot pay stays open. The remaining balance stays in the
+ * wallet: nothing is paid out. The worker that asks about checkouts then ends the open payment pages at the provider.
+ * Closing a closed account changes nothing. Throws 404.
  */
 export async function closeAccount(table: Table, accountId: string, now: Date): Promise<ClosedAccount> {
   const today = dayOf(now);

@@ -22,7 +22,7 @@ const NextInvoice = z
     period_end: Day.meta({ description: "The last day that the invoice will charge." }),
     due_on: Day.meta({ description: "The day on which the invoice will be made and paid from the wallet." }),
     total_so_far: MoneyText.meta({
-      description: "What the wallet would pay for the invoice if it were made now, with VAT.",
+      description: "The amount that the wallet would pay for the invoice if it were made now, with VAT.",
     }),
   })
   .meta({ id: "NextInvoice", description: "The invoice to come." });

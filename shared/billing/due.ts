@@ -6,7 +6,7 @@ import { type BillingState, firstState } from "../wallet/state.ts";
 
 /**
  * The queue of the accounts by the next day to close. The transaction that closes an account's days also moves the
- * account in the queue, so a run that dies goes on where it was.
+ * account in the queue, so after a crash the next run continues there.
  *
  * Access patterns
  *   the accounts whose next day can be closed by a time     BILLING_DUE#<shard> / <time>#<account id>

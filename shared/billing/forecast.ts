@@ -46,15 +46,16 @@ export const PeriodCost = z
         "The VAT on the lines: of recorded days as it was on the day, of other days by the present billing profile.",
     }),
     total: MoneyText.meta({
-      description: "What the wallet will pay: the lines and their VAT, without purchases, which it has paid before.",
+      description:
+        "The amount that the wallet will pay: the lines and their VAT, without purchases, which it has paid before.",
     }),
   })
-  .meta({ id: "PeriodCost", description: "What a billing period costs." });
+  .meta({ id: "PeriodCost", description: "The cost of a billing period." });
 export type PeriodCost = z.output<typeof PeriodCost>;
 
 /**
- * What the next invoice for a month will be if the account goes on as it is: with its present mailboxes, its dedicated
- * IPs, and on each day as many mails as `mailsPerDay`. Days of the month that are on an invoice already are left out.
+ * A forecast of the next invoice for a month: with the present mailboxes and dedicated IPs, and on each day as many
+ * mails as `mailsPerDay`. Days of the month that are on an invoice already are left out.
  */
 export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
   const last = plusDays(nextMonth(month), -1);

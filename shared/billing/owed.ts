@@ -9,7 +9,7 @@ import type { AccountBilling } from "./book.ts";
 /** A payment that the provider takes back: the id of the movement, the amount in minor units, and texts for people. */
 type TakenBack = { id: string; amount: number; type: "refund" | "adjustment"; description: string };
 
-/** Takes an amount out of the wallet. What the wallet does not have available is owed from now on. */
+/** Takes an amount out of the wallet. The account owes the part that the wallet does not have available. */
 export function takeBack(book: AccountBilling, { id, amount, type, description }: TakenBack): void {
   const missing = Math.max(0, amount - Math.max(0, book.available));
   if (missing > 0) {
@@ -53,7 +53,7 @@ export function giveBack(book: AccountBilling, id: string, amount: number, descr
   book.available += amount;
 }
 
-/** Pays what is owed from the wallet, as far as it goes. */
+/** Pays debts of the account from the wallet, as far as the wallet has money. */
 export function payOwedAmount(book: AccountBilling): void {
   const { owed, owed_payments } = book.state;
   const amount = Math.min(owed, book.available);

@@ -30,7 +30,7 @@ const UsageDay = z
       .boolean()
       .meta({ description: "Whether the day is recorded. The numbers of other days can still change." }),
   })
-  .meta({ id: "UsageDay", description: "What an account used on a day." });
+  .meta({ id: "UsageDay", description: "The usage of an account on a day." });
 type UsageDay = z.output<typeof UsageDay>;
 
 export const MonthUsage = z
@@ -43,7 +43,7 @@ export const MonthUsage = z
     }),
     lines: z
       .array(LineView)
-      .meta({ description: "What the days cost: the lines that an invoice has, or would have now." }),
+      .meta({ description: "The cost of the days: the lines that an invoice has, or would have now." }),
     total: MoneyText.meta({ description: "The sum of the lines, without VAT." }),
     invoiced: MoneyText.meta({ description: "The part of the total that is on invoices already, without VAT." }),
     minimum: MoneyText.nullable().meta({
@@ -56,7 +56,7 @@ export const MonthUsage = z
     }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   })
-  .meta({ id: "MonthUsage", description: "What an account used in a month, and what it costs." });
+  .meta({ id: "MonthUsage", description: "The usage of an account in a month, and its cost." });
 type MonthUsage = z.output<typeof MonthUsage>;
 
 /** The items and ranges that `usageOf` reads for this month: the usage until now, and that of the forecast. */
@@ -66,7 +66,7 @@ export function aheadOfMonth(accountId: string): Ahead {
 }
 
 /**
- * What an account used in a month, by default in this month, and what it costs. Throws 404, and 422 for a month that has
+ * The usage of an account in a month, by default in this month, and its cost. Throws 404, and 422 for a month that has
  * not begun.
  */
 export async function usageOf(accountId: string, period: string | undefined, context: Context): Promise<MonthUsage> {

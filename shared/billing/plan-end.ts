@@ -5,9 +5,12 @@ import { planKind, planOn, planToday, withoutEnd, type BillingState } from "../w
 import type { AccountBilling } from "./book.ts";
 
 /**
- * Notes in a book that the account has no plan today, with an event, and `leavingDays` later that its mail is closed, with
- * another. So mail is never closed earlier than that after the members were told. A plan ends both notes as soon as
- * yesterday, a day with a plan, is recorded. So a plan that is cancelled on its first day does not begin the 30 days again.
+ * Records in a book that the account has no plan.
+ * - The first day without a plan gets an event.
+ * - `leavingDays` later another event says that the mail of the account is closed. So members have had a notice for at
+ *   least these days.
+ * - A plan ends both records as soon as yesterday, a day with a plan, is closed. So a plan that is cancelled on its
+ *   first day does not begin the days again.
  */
 export function notePlanEnd(book: AccountBilling): void {
   const today = dayOf(book.now);

@@ -98,7 +98,7 @@ async function planChangeOf(
     answer = planAnswer(book, previous, target, from);
   });
   if (!answer) throw new Error("nothing was planned");
-  // Mail that is reported meanwhile must be seen.
+  // Makes the transaction fail if mail of today is reported meanwhile.
   const unsent: Write[] = sent.has(today) ? [] : [{ check: sentKey(accountId, today), if: "absent" }];
   return { ...planned, value: answer, writes: [...planned.writes, ...unsent] };
 }

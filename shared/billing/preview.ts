@@ -11,12 +11,12 @@ import { forecastMonth, PeriodCost } from "./forecast.ts";
 /** The request member of a dry run. */
 export const DryRun = z.boolean().optional().meta({
   description:
-    "Whether to change nothing and only answer what the call would do and cost, in `preview`. The problems of the real call are answered too. Only too little money is none: `missing` tells it. The default is false.",
+    "Whether to change nothing, and only answer the effect and the cost that the call would have, in `preview`. The problems of the real call are answered too, except too little money: `missing` has the amount. The default is false.",
 });
 
 export const CostPreview = z
   .object({
-    charged_now: MoneyText.meta({ description: "What the call takes from the wallet at once, with VAT." }),
+    charged_now: MoneyText.meta({ description: "The amount that the call takes from the wallet at once, with VAT." }),
     held_now: MoneyText.meta({
       description:
         "What the call holds in the wallet, with VAT. It is taken once the call has had its effect, and else voided.",
@@ -26,7 +26,7 @@ export const CostPreview = z
         "The part of the wallet's balance that is not held, before the call. Null for callers without `billing.view`.",
     }),
     missing: MoneyText.meta({
-      description: "What the wallet lacks for `charged_now` and `held_now`. `0.00` if it lacks nothing.",
+      description: "The amount that the wallet lacks for `charged_now` and `held_now`. `0.00` if it lacks nothing.",
     }),
     this_period: PeriodCost.nullable().meta({
       description:
@@ -38,18 +38,18 @@ export const CostPreview = z
     }),
     currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
   })
-  .meta({ id: "CostPreview", description: "What a call would cost." });
+  .meta({ id: "CostPreview", description: "The cost that a call would have." });
 export type CostPreview = z.output<typeof CostPreview>;
 
 /** The preview in the answer of a dry run. */
 export const Preview = CostPreview.optional().meta({
-  description: "What the call would cost. Only in the answer of a dry run, which has changed nothing.",
+  description: "The cost that the call would have. Only in the answer of a dry run, which has changed nothing.",
 });
 
-/** What a call charges and holds at once, in minor units. */
+/** The amounts that a call charges and holds at once, in minor units. */
 export type CostsNow = { charged?: number; held?: number };
 
-/** What a call costs at once, and in the periods after the changes that were made to `book`. */
+/** The costs of a call: at once, and in the periods after the changes that were made to `book`. */
 export async function previewOf(
   table: Reader,
   book: AccountBilling,
@@ -73,7 +73,7 @@ export async function previewOf(
   };
 }
 
-/** What a call costs that changes nothing in the account's plan and usage. */
+/** The costs of a call that changes nothing in the account's plan and usage. */
 export async function previewCosts(
   accountId: string,
   costs: CostsNow,

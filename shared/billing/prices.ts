@@ -86,7 +86,7 @@ export const PlanList = z
       .meta({ description: "The first days of a managed dedicated IP, which its claim holds in the wallet." }),
     currency: Currency.meta({ description: "The currency of all prices, as an ISO 4217 code." }),
   })
-  .meta({ id: "PlanListResponse", description: "What the plans cost." });
+  .meta({ id: "PlanListResponse", description: "The prices of the plans." });
 type PlanList = z.output<typeof PlanList>;
 
 /** The items that `listPlans` reads. */

@@ -53,7 +53,7 @@ const isOfEu = (vatId: string): boolean =>
 /** The profile with the answer of the register about its VAT id. */
 function withAnswer(profile: StoredProfile, answer: VatAnswer, now: Date): StoredProfile {
   if (answer !== "unavailable") return { ...profile, vat_id_status: answer, vat_id_checked_at: now.toISOString() };
-  // What the register said before stands until it says something else.
+  // An earlier answer of the register stands until the register gives another one.
   return profile.vat_id_status === "unchecked" ? { ...profile, vat_id_status: "unverified" } : profile;
 }
 
@@ -93,12 +93,12 @@ export async function updateProfile(
   });
 }
 
-/** How long an answer of the register is good. */
+/** How long an answer of the register is valid. */
 const answerMs = 30 * dayMs;
 
 /**
- * Asks the register again about a VAT id that it has not answered about, or last answered about 30 days ago. A change is
- * told by an event.
+ * Asks the register again about a VAT id that it has not answered about, or last answered about 30 days ago. A changed
+ * answer is recorded with an event.
  */
 export async function refreshVatId(
   accountId: string,

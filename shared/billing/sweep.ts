@@ -140,8 +140,8 @@ async function closeOne({ at, subject: [accountId = ""], item }: DueItem, contex
 }
 
 /**
- * Makes sure that a task which was done is not in the queue any more. The transaction that closes the days has moved it,
- * unless the task was for another day than the account's next one: an earlier version may have closed that day.
+ * Removes a finished task that is still in the queue. Normally the transaction that closes the days has moved the task.
+ * But an earlier version may have closed the day of this task already. Then this also queues the account's next day.
  */
 async function requireMoved(accountId: string, at: string, table: Table): Promise<void> {
   const due = dueKey(billingQueue, [accountId], at);

@@ -129,7 +129,7 @@ function countMailboxes(table: Reader, accountId: string, from: Day): Promise<(d
     ]);
     if (!existing || !deleted) throw new Error("there is no head for a list");
     const ended: DaysOfLife[] = [];
-    // They are in the order of their deletion, the latest last.
+    // Deleted mailboxes are in the order of their deletion, the latest last.
     for (let isMore = true; isMore;) {
       const { rows } = await moment.page([deleted], ended.length, pageSize, "desc");
       ended.push(...rows);

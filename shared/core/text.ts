@@ -30,9 +30,7 @@ export function textFault(text: string): string | undefined {
   return visible.test(text) ? undefined : "This text has no visible character";
 }
 
-/**
- * The form of a name to compare names. Case, Unicode composition and allowed invisible characters make no difference.
- */
+/** The form of a name for comparison. Case, Unicode composition and allowed invisible characters make no difference. */
 export const foldedName = (name: string): string =>
   name
     .normalize("NFKC")
@@ -77,7 +75,7 @@ export const lines = (text: Text): z.ZodString => {
   });
 };
 
-/** Makes a text optional: it may be null or absent. */
+/** Makes the schema of a text optional: the text may be null or absent. */
 export const orNothing = (text: z.ZodString): z.ZodOptional<z.ZodNullable<z.ZodString>> =>
   text.nullish().meta({ description: text.description ?? "" });
 
@@ -90,7 +88,7 @@ export const escapeHtml = (text: string): string =>
 /** The result of parsing a text: its normal form, or the reason why it is invalid, as a sentence without its period. */
 export type Reading = { value: string } | { fault: string };
 
-/** Makes the schema of a text read it by `read`: a text with a fault is refused, and the output is the normal form. */
+/** Adds a parser to the schema of a text. A fault that `read` finds is an error. The output is the normal form. */
 export const readable = (text: z.ZodString, read: (given: string) => Reading): z.ZodString =>
   text
     .superRefine((given, context) => {

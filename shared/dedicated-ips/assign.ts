@@ -33,8 +33,8 @@ export function aheadOfMove(
   expected: Expected,
 ): Ahead {
   const key = ipKey(account_id, id);
-  // Once only, for `readDomainIndexes`: the plan has to read the domains after it has read that no other operation
-  // runs.
+  // Reads ahead once, for `readDomainIndexes`. The plan must read the domains again, after it has read that no other
+  // operation runs.
   const domains = refs.flatMap((ref) => aheadOfDomain(expected, account_id, ref).keys[0] ?? []);
   return { keys: [key, key, operationKey(account_id, id), ...domains] };
 }

@@ -84,7 +84,7 @@ export function reserveIp(claim: Claim, { table, commit, now }: Context): Promis
   });
 }
 
-/** The 409 for an account that has the most dedicated IPs. */
+/** The 409 for an account that already has the most dedicated IPs that are allowed. */
 export const ipLimitReached = (): Problem =>
   new Problem("limit_reached", `An account can have ${accountLimit} dedicated IPs at most.`);
 

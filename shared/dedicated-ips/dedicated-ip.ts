@@ -115,8 +115,8 @@ export type DedicatedIpWithDomains = z.output<typeof DedicatedIpWithDomains>;
 
 const StoredIpAddress = Address.omit({ setup_record: true }).extend({
   /**
-   * The reverse name with which a host proved the address when it became active. The proof is public, so who gets the
-   * address later could publish it at another name. Absent until the host has passed a check since names are kept.
+   * The reverse name with which a host proved the address when it became active. The proof is public, so a later owner
+   * of the address could publish it at another name. Absent if no check has passed since the product stores this name.
    */
   proved_name: z.string().optional(),
 });
@@ -136,7 +136,7 @@ export const StoredIp = DedicatedIp.omit({ ip_addresses: true }).extend({
   hold_id: z.string().optional(),
   /** The end of the time for which a managed dedicated IP is paid in advance. */
   paid_until: Timestamp.optional(),
-  /** When a managed dedicated IP became active. Absent if it did so before there were warm-ups, so it has none. */
+  /** When a managed dedicated IP became active. Absent if an earlier version, which had no warm-ups, activated it. */
   activated_at: Timestamp.optional(),
   /** The SHA-256 of the setup key of a host, in hexadecimal. */
   key_hash: z.string().optional(),

@@ -4,9 +4,9 @@ import type { Reader } from "../table/table.ts";
 import type { Key, Write } from "../table/writes.ts";
 
 /*
- * Every address in the operator's stock has an item, and every address that a customer's host has proved. An address
- * that an account has only registered has no item, so that an account cannot block an address for other accounts
- * without proof.
+ * Every address in the operator's stock has an item, and so has every address that a customer's host has proved. An
+ * address that an account has only registered has no item, so that an account cannot block an address for other
+ * accounts without proof.
  *
  * Access patterns
  *   the holder of an address: the operator or a host of an account   IP#<address> / HOLDER

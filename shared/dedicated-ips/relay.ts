@@ -8,12 +8,12 @@ import { ipById, ipKey, StoredIp } from "./dedicated-ip.ts";
 const submissionPort = 587;
 
 /**
- * How a domain's mail leaves: from the shared addresses, from a managed dedicated IP, or from the customer's own host.
- * `relay` is the server that sends the mail from the dedicated IP or the host.
+ * The way that a domain's mail leaves: from the shared addresses, from a managed dedicated IP, or from the customer's
+ * own host. `relay` is the server that sends the mail from the dedicated IP or the host.
  */
 type SendingRoute = { kind: "shared" } | { kind: "dedicated" | "own_host"; ip: StoredIp; relay: Endpoint };
 
-/** How a domain's mail leaves. Only an active dedicated IP sends. */
+/** The way that a domain's mail leaves. Only an active dedicated IP sends. */
 export async function sendingRoute(
   table: Reader,
   { account_id, dedicated_ip_id }: Pick<StoredDomain, "account_id" | "dedicated_ip_id">,
@@ -30,9 +30,9 @@ function relayIn({ relay, addresses: [first] }: StoredIp): Endpoint | undefined 
 }
 
 /**
- * The server to which a login of a domain connects to send: that of its active managed dedicated IP. Undefined for other
- * domains. The mail of a domain with a customer's own host is taken by our servers too, which sign the mail and hand it
- * over to the host.
+ * The server to which users of a domain connect to send mail: the relay of the domain's active managed dedicated IP.
+ * Undefined for other domains. For a domain with a customer's own host our servers take the mail too; they sign it and
+ * pass it on to the host.
  */
 export async function relayOf(
   table: Reader,

@@ -4,7 +4,7 @@ import type { Resolver } from "../dns/answer.ts";
 import { domainKind, holderKey, notReady, type Domain, type StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { readHolder } from "../domains/holder.ts";
-import { claimName, regainDomain, requireZoneRemoved, taken } from "../domains/setup/add.ts";
+import { claimName, regainDomain, requireZoneRemoved, domainTaken } from "../domains/setup/add.ts";
 import { isKept } from "../domains/setup/releasing.ts";
 import { domainUpdate } from "../domains/setup/work.ts";
 import { domainViews } from "../domains/view.ts";
@@ -63,7 +63,7 @@ function keepName({ account_id, id }: StoredDomain, { table, commit, now }: Cont
     const { name } = domain;
     return {
       value: shown,
-      writes: [...writes, { check: holderKey(name), if: { domain_id: id }, orElse: taken(account_id)(name) }],
+      writes: [...writes, { check: holderKey(name), if: { domain_id: id }, orElse: domainTaken(account_id)(name) }],
       changes: [change(domainKind, "restored", id, { before, after: shown })],
     };
   });

@@ -5,7 +5,7 @@ import { dayMs } from "../core/time.ts";
 import { domainKey, type StoredDomain } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { domainUpdate, systemMover, type DomainWork, type Mover } from "../domains/setup/work.ts";
-import { everything, getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
+import { allRrsets, getZone, zoneDueKey, zoneKey, type StoredZone } from "../domains/zone.ts";
 import { type Dns, ZoneExists } from "../providers/dns/dns.ts";
 import type { Write } from "../table/writes.ts";
 
@@ -67,7 +67,7 @@ export function zoneRemoved(zone: StoredZone): Write[] {
   return [
     {
       update: zoneKey(account_id, domain_id),
-      set: { reference: randomUUID(), dirty: [everything], held: [], due_at: null },
+      set: { reference: randomUUID(), dirty: [allRrsets], held: [], due_at: null },
       remove: ["zone_id", "change"],
       if: { revision, wanted: false },
     },

@@ -90,7 +90,7 @@ const delegated = (hosts: readonly string[]): Delegation => ({
   nameservers: [...new Set(hosts)].toSorted(),
 });
 
-/** Asks for the nameservers of a name, and stops at the parent's referral: what the name's own servers say is not asked. */
+/** Asks for the nameservers of a name, and stops at the parent's referral. The name's own servers are not asked. */
 const walkToCut = (name: string, walk: Walk) => walkDown({ name, type: "NS" }, walk, { until: name });
 
 async function delegationOf(name: string, walk: Walk): Promise<Delegation> {

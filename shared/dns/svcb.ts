@@ -11,7 +11,7 @@ type SvcParam = { key: number; value: Buffer };
 
 type Read = { value: Buffer } | { fault: string };
 
-/** The parameters of RFC 9460 §14.3.2, RFC 9461 and RFC 9540, at the place of their number. */
+/** The parameters of RFC 9460 §14.3.2, RFC 9461 and RFC 9540, each at the index of its number. */
 const keyNames = [
   "mandatory",
   "alpn",
@@ -55,7 +55,7 @@ function listItems(bytes: Buffer): Buffer[] {
 
 const uint16 = (value: number): Buffer => Buffer.from([value >> 8, value & 0xff]);
 
-/** The wire form of a list of which each item becomes some bytes; `fault` explains an item that is invalid. */
+/** The wire form of a list: the bytes that `read` makes of each item. `fault` explains an invalid item. */
 function joinItems(bytes: Buffer, read: (item: string) => Buffer | undefined, fault: (item: string) => string): Read {
   const values: Buffer[] = [];
   for (const item of listItems(bytes).map(String)) {

@@ -46,7 +46,7 @@ export const DomainStatus = z.enum([
 ]);
 export type DomainStatus = z.output<typeof DomainStatus>;
 
-/** Who hosts the DNS of a domain: our nameservers, or others that the customer chose. */
+/** The host of a domain's DNS: our nameservers, or others that the customer chose. */
 export const DnsMode = z.enum(["hosted", "external"]);
 export type DnsMode = z.output<typeof DnsMode>;
 
@@ -227,7 +227,7 @@ export const Domain = z
       .string()
       .nullable()
       .meta({ description: "The address to which the domain's website redirects. Null if it does not redirect." }),
-    dmarc_policy: DmarcPolicy.meta({ description: "What receivers should do with mail that fails DMARC." }),
+    dmarc_policy: DmarcPolicy.meta({ description: "The action that receivers should take on mail that fails DMARC." }),
     dmarc_report_email: z
       .string()
       .nullable()
@@ -367,7 +367,10 @@ export const StoredDomain = Domain.omit({
    * before its DNS mode changed. Also set for a hosted domain that goes on to send while it waits for its delegation.
    */
   sending_ready: z.boolean().default(false),
-  /** Set if the name was verified before the domain lost it. `verified_at` is of the time since it got the name back. */
+  /**
+   * Set if the name was verified before the domain lost it. `verified_at` is only about the time since the domain got
+   * the name back.
+   */
   was_verified: z.boolean().optional(),
   /** The checks of an external domain that passed once. Other checks may fail: the customer has not set up their records. */
   seen_right: z.array(BrokenRecord).default([]),

@@ -7,7 +7,7 @@ import { Id } from "../core/ids.ts";
 import { orderQuery, type PageQuery, type RowSource, spanOf, totalOf } from "../core/page.ts";
 import { line } from "../core/text.ts";
 import type { Context, Expected } from "../http/route.ts";
-import { atOneMoment, type Listed, type Moment } from "../table/moment.ts";
+import { atOneMoment, type ResolvedList, type Moment } from "../table/moment.ts";
 import { aheadOfRows } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
@@ -207,7 +207,7 @@ async function sourcesOf(
 }
 
 /** The list of the domains in a workspace, without domains that have moved to another workspace meanwhile. */
-const inWorkspace = (table: Reader, accountId: string, id: string): Listed<StoredDomain> => ({
+const inWorkspace = (table: Reader, accountId: string, id: string): ResolvedList<StoredDomain> => ({
   list: domainsIn(accountId, id),
   resolve: async (rows) => {
     return (await domainsByIds(table, accountId, referredIds(rows))).filter(({ workspace_id }) => workspace_id === id);

@@ -20,10 +20,10 @@ export const zoneKey = (accountId: string, domainId: string): Key => ({
 });
 export const zoneQueue: Queue = { name: "ZONE_DUE", shards: 16 };
 
-/** The most changed RRsets that are noted one by one, by name and type. More are noted as `everything`. */
+/** The most changed RRsets that are noted one by one, by name and type. More are noted as `allRrsets`. */
 const dirtyLimit = 200;
 /** The member of `dirty` that stands for all RRsets of the zone. */
-export const everything = "*";
+export const allRrsets = "*";
 
 export const StoredZone = z.object({
   account_id: z.string(),
@@ -43,7 +43,7 @@ export const StoredZone = z.object({
   serial: z.int().min(0).default(1),
   /** `<name> <type>` of the RRsets that changed since the zone was last brought up to date. */
   dirty: z.array(z.string()),
-  /** `<name> <type>` of the RRsets that the zone has or may have. A sync of `everything` compares all of these. */
+  /** `<name> <type>` of the RRsets that the zone has or may have. A sync of `allRrsets` compares all of these. */
   held: z.array(z.string()),
   /** `<name> <type>` of the RRsets with a record that the provider cannot hold. */
   refused: z.array(z.string()).default([]),
@@ -123,9 +123,9 @@ export function noteChanges(
   wanted: boolean = zone.wanted,
 ): Write[] {
   const names = [...new Set([...zone.dirty, ...changed.map(rrsetName)])];
-  const isAll = names.length > dirtyLimit || names.includes(everything);
+  const isAll = names.length > dirtyLimit || names.includes(allRrsets);
   // The zone may have each RRset that was noted one by one: the answer to the change that wrote it may have been lost.
-  const held = isAll && !names.includes(everything) ? [...new Set([...zone.held, ...names])] : zone.held;
+  const held = isAll && !names.includes(allRrsets) ? [...new Set([...zone.held, ...names])] : zone.held;
   const place = [zone.account_id, zone.domain_id] as const;
   const isDue = wanted && zone.due_at === null;
   const dueAt = isDue ? new Date(now.getTime() + requestGraceMs).toISOString() : zone.due_at;
@@ -135,7 +135,7 @@ export function noteChanges(
       set: {
         revision: zone.revision + 1,
         serial: nextSerial(zone.serial, now),
-        dirty: isAll ? [everything] : names,
+        dirty: isAll ? [allRrsets] : names,
         ...(held === zone.held ? {} : { held }),
         wanted,
         due_at: dueAt,

@@ -165,7 +165,10 @@ function withoutAssignment(held: Held, { id }: Assignment): Held {
   return { ...others, grants };
 }
 
-/** Without grants that have ended, so that they do not count towards the limit. Their assignments end later. */
+/**
+ * The holder's permissions without grants that have ended, so that these do not count towards the limit. Their
+ * assignments end later.
+ */
 const withoutEnded = (held: Held, now: Date): Held => ({
   ...held,
   grants: held.grants.filter(({ expires_at }) => isLive(expires_at, now.toISOString())),
@@ -221,8 +224,8 @@ export async function planRevocation(
 }
 
 /**
- * Plans the end of an assignment whose time is over, as `planRevocation` does. A holder that was given something else
- * since has forgotten the assignment already, and may be gone.
+ * Plans the end of an assignment whose time is over, as `planRevocation` does. A later change of the holder may have
+ * dropped the assignment already, and the holder may be gone.
  */
 export async function planExpiry(
   table: Reader,

@@ -32,14 +32,14 @@ export type Subject = { type: "user" | "group" | "service_account"; id: string }
  */
 export type Held = GrantHolder & Profile & { groups: string[] };
 /**
- * A change of what a subject holds. With `forget`, the record of a service account that holds nothing after the change
- * is deleted, so that nothing can be given to the service account any more.
+ * A change of a subject's permissions. With `forget`, the record of a service account without permissions after the
+ * change is deleted, so that nothing can be given to the service account any more.
  */
 export type HolderChange = { subject: Subject; change: (held: Held) => Held; forget?: true };
 
 const noGrants: Held = { grants: [], groups: [] };
 
-/** Reads what a subject holds in an account; undefined if the account has no record of the subject. */
+/** Reads the permissions of a subject in an account; undefined if the account has no record of the subject. */
 export async function readHeld(table: Reader, accountId: string, subject: Subject): Promise<Held | undefined> {
   if (subject.type !== "group") return table.get(accessKey(accountId, subject), AccessRecord);
   const { groups } = await readGroups(table, accountId);
@@ -88,7 +88,7 @@ export function groupsWrite(accountId: string, record: GroupsRecord, groups: Gro
 }
 
 /**
- * Plans changes of what subjects hold. Throws 404 for a group or service account that the account does not have, and
+ * Plans changes of subjects' permissions. Throws 404 for a group or service account that the account does not have, and
  * 409 `limit_reached`. A user without a record gets one.
  */
 export async function planHolders(
@@ -202,7 +202,7 @@ export async function planFormerAccess(
   return [{ put: { ...key, ...next }, if: condition }, ...listed, ...ends];
 }
 
-/** When everything that a subject holds ends; undefined if something does not end, or if the subject holds nothing. */
+/** The end of all permissions of a subject; undefined if one of them does not end, or if the subject has none. */
 const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): string | undefined =>
   groups.length > 0
     ? undefined
@@ -211,7 +211,7 @@ const accessEnd = ({ owner_grant_id, owner_expires_at, grants, groups }: Held): 
         ...grants.map(({ expires_at }) => expires_at),
       ]);
 
-/** Whether a subject holds anything at a time. */
+/** Whether a subject has any permission at a time. */
 export const hasAccess = (held: Held, at: string): boolean => !isEmpty(held) && isLive(accessEnd(held), at);
 
 /** The write that notes with a user when all access to an account ends, so that `accounts.list` leaves it out then. */
@@ -229,8 +229,8 @@ async function planAccessEnd(
 }
 
 /**
- * The write that deletes the record of a service account which holds nothing, so that nothing can be given to the
- * service account any more. No write if it still holds something.
+ * The write that deletes the record of a service account without permissions, so that nothing can be given to the
+ * service account any more. No write if it still has permissions.
  */
 export async function planForgotten(table: Reader, accountId: string, subject: Subject): Promise<Write[]> {
   const key = accessKey(accountId, subject);

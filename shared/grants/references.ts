@@ -10,7 +10,7 @@ export const SubjectId = idWithMessage(`This is not a UUID: ${whereToFind}`);
 /**
  * The 422 for a body whose `member` names a resource that the account does not have. `type` names its type for people.
  */
-export const noSuch = (member: string, type: string): InvalidInput =>
+export const missingReference = (member: string, type: string): InvalidInput =>
   new InvalidInput([{ loc: ["body", member], msg: `There is no such ${type} in this account`, type: "not_found" }]);
 
 /** Awaits a plan for a subject that the body names. Turns a 404 of the plan into a 422 at `subject_id`. */
@@ -19,6 +19,6 @@ export async function forSubject<T>({ type }: { type: string }, plan: Promise<T>
     return await plan;
   } catch (error) {
     if (!(error instanceof Problem && error.code === "not_found")) throw error;
-    throw noSuch("subject_id", `${type.replace("_", " ")} (${whereToFind})`);
+    throw missingReference("subject_id", `${type.replace("_", " ")} (${whereToFind})`);
   }
 }

@@ -67,7 +67,7 @@ export async function invoke(route: Route, raw: RawInput, invocation: Invocation
   const early = expected && !isAnonymous ? settled(decide(route, raw, expected, invocation)) : undefined;
   const principal = isAnonymous ? await anonymousPrincipal(invocation) : await invocation.authenticate();
   const isExpected = isDeepStrictEqual(principal, expected);
-  // At the same time, so that the request need not wait for the charge.
+  // The charge and the decision run at the same time, so that the request need not wait for the charge.
   const [charged, decided] = await Promise.all([
     settled(chargeFor(route, route.limit, { input: raw, principal }, invocation)),
     (isExpected && early) || settled(decide(route, raw, principal, invocation)),
@@ -111,7 +111,8 @@ export function requireHonoured(etag: TagSchemas | undefined, { headers }: Pick<
 }
 
 /**
- * A call that is allowed but not made. `preview` tells what the call would do; undefined if the route has no preview.
+ * A call that is allowed but not made. `preview` has the effect that the call would have; undefined if the route has no
+ * preview.
  */
 export type RehearsedCall = Authorized & { preview: unknown };
 
@@ -183,7 +184,9 @@ async function chargeFor(
 const settled = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> =>
   (await Promise.allSettled([promise]))[0];
 
-/** `table` answers `run` from the items that were read ahead. */
+/**
+ * The result of parsing and authorizing a call. `table` serves the reads of `run` from the items that were read ahead.
+ */
 type Decided = Authorized & { input: ParsedInput; table: Table };
 
 /** Parses and authorizes a call. Meanwhile reads ahead the items for `run`. */

@@ -82,7 +82,7 @@ export const bearerChallenge = ({
 const firstPage = "/docs/overview";
 
 /**
- * Redirects the root to the first page, and a page's address with a final slash to the page; undefined for the rest.
+ * Redirects the root to the first page, and a page's address with a final slash to the page; undefined for other paths.
  */
 export function redirectToDocs({ rawPath, requestContext }: APIGatewayProxyEventV2): Response | undefined {
   if (!["GET", "HEAD"].includes(requestContext.http.method)) return undefined;

@@ -114,7 +114,10 @@ function respond(
   return file ?? json(isAccepted ? 202 : status, output, headers);
 }
 
-/** Fills a path template with the members of the path and of the output. Of two with one name, the output's member wins. */
+/**
+ * Fills a path template with the members of the path and of the output. If both have a member with the same name, the
+ * output's member wins.
+ */
 function fill(template: string, params: Record<string, unknown>, output: unknown): string {
   const members: Record<string, unknown> = { ...params, ...(output as Record<string, unknown>) };
   return template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(members[name])));

@@ -30,7 +30,7 @@ export type LocatedResource<T> = {
   /** The name of the resource for people, such as a mailbox's address. */
   label?: string;
   /**
-   * The account of the resource. Needed only by a public route, which answers that a resource without it is missing.
+   * The account of the resource. A public route needs it: it answers as if a resource without an account were missing.
    */
   accountId?: string;
 };
@@ -104,7 +104,7 @@ export type Requirement = {
   check: (accountId: string, table: Reader, at: Date) => Promise<void>;
 };
 
-/** What this process has seen in earlier requests, to guess the reads of a request. It may be stale. */
+/** The memory of this process from earlier requests, to guess the reads of a request. It may be stale. */
 export type Expected = {
   /** A guess of the caller's permissions; all permissions if this process has not seen the caller. */
   permissions: Permissions;
@@ -136,7 +136,10 @@ type Http = {
    * 202, with `location`, the path template at which the caller can read the progress.
    */
   later?: { is: (output: unknown) => boolean; location: string };
-  /** For a route that creates a resource unless the request is a dry run. Tells its output: the answer is a 200 then. */
+  /**
+   * For a route that creates a resource unless the request is a dry run. Whether an output is that of a dry run: the
+   * answer is a 200 then.
+   */
   isDryRun?: (output: unknown) => boolean;
   /** The status of success. The default is 200. */
   status: 200 | 201 | 202;
@@ -193,7 +196,9 @@ type Access =
 /** The resource of a route, to which the caller's grant may be narrowed. */
 type Narrowing<I, P, T> =
   | {
-      /** The scopes of the path's resource, or `visible` if `run` itself leaves out what the caller may not see. */
+      /**
+       * The scopes of the path's resource. `visible`: `run` itself leaves out everything that the caller may not see.
+       */
       scope?: "visible" | ((params: P) => Scope[]);
       subject?: never;
     }
@@ -211,7 +216,7 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
   /** Everyday words of people who look for the function, for `functions.search`. */
   synonyms?: readonly string[];
   description?: string;
-  /** The announcement that the route will go. Its answers and descriptions tell it. */
+  /** The announcement that the route will go. Its answers and descriptions contain the announcement. */
   deprecated?: Deprecation;
   params?: P;
   query?: Q;
@@ -240,7 +245,10 @@ type Declaration<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodOb
    * permissions, so that the call needs one round trip less.
    */
   ahead?: (input: Input<P, Q, B>, expected: Expected) => Ahead;
-  /** Tells what a call would do, for a dry run in code mode. Only reads, and shows only what the caller may see. */
+  /**
+   * The effect that a call would have, for a dry run in code mode. Only reads, and has only members that the caller may
+   * see.
+   */
   preview?: (input: Input<P, Q, B>, context: Pick<Context, "table" | "permissions">) => Promise<unknown>;
   run: (input: Input<P, Q, B> & { found: T }, context: Context) => Promise<z.input<O>>;
 } & Needed &

@@ -12,9 +12,9 @@ export type Block =
   | { button: string; link: string; remark?: Sentence }
   /** Names and values. */
   | { facts: readonly (readonly [name: string, value: string])[] }
-  /** A code that one types. */
+  /** A code to type. */
   | { code: string }
-  /** A line that one copies, such as the path of a function. */
+  /** A line to copy, such as the path of a function. */
   | { command: string }
   /** Parts with a border around them. */
   | { box: readonly Block[] };
@@ -46,7 +46,7 @@ export const sentence = (words: TemplateStringsArray, ...inserted: (string | num
   });
 
 /** A list of texts of other people, as in `a, b, and c`. */
-export const listed = (texts: readonly Sentence[]): Sentence =>
+export const joinTexts = (texts: readonly Sentence[]): Sentence =>
   new Intl.ListFormat("en")
     .formatToParts(texts.map((_, index) => String(index)))
     .flatMap(({ type, value }) => (type === "element" ? (texts[Number(value)] ?? []) : [value]));

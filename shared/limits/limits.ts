@@ -42,7 +42,10 @@ const Per = z.enum([
   "request",
 ]);
 
-/** A limit. `list` holds what counts, for a limit of the whole account. A `most` of null means that there is no limit. */
+/**
+ * A limit. `list` has the counted items, for a limit of the whole account. A `most` of null means that there is no
+ * limit.
+ */
 type Declared = {
   name: string;
   per: z.output<typeof Per>;
@@ -52,7 +55,7 @@ type Declared = {
   list?: (accountId: string) => List;
 };
 
-/** Every limit on what an account can have, and on what one request can ask for. docs/limits.md has the same table. */
+/** Every limit on the contents of an account, and on requests. docs/limits.md has the same table. */
 export const declaredLimits: readonly Declared[] = [
   { name: "workspaces", per: "account", most: null, unit: "items", description: "Workspaces.", list: workspacesOf },
   { name: "domains", per: "account", most: null, unit: "items", description: "Domains.", list: domainsOf },
@@ -154,14 +157,14 @@ const RequestLimit = z.object({
 
 const AccountLimit = z.object({
   name: z.string().meta({ description: "The name of the limit." }),
-  per: Per.meta({ description: "What has the limit, such as each mailbox." }),
+  per: Per.meta({ description: "The subject of the limit, such as each mailbox." }),
   limit: z.int().nullable().meta({ description: "The limit. Null if there is none." }),
   used: z
     .int()
     .nullable()
     .meta({ description: "How much of a limit of the whole account is used. Null for other limits." }),
-  unit: z.enum(["items", "bytes"]).meta({ description: "What is counted." }),
-  description: z.string().meta({ description: "What the limit is about." }),
+  unit: z.enum(["items", "bytes"]).meta({ description: "The counted unit." }),
+  description: z.string().meta({ description: "A description of the limit." }),
 });
 
 export const Limits = z
@@ -169,9 +172,7 @@ export const Limits = z
     requests: z
       .array(RequestLimit)
       .meta({ description: "How many requests you can send. Each user and service account has its own." }),
-    limits: z
-      .array(AccountLimit)
-      .meta({ description: "How much the account can have, and what a request can ask for." }),
+    limits: z.array(AccountLimit).meta({ description: "The limits on the contents of the account, and on requests." }),
     features: z
       .object({
         payments: z.boolean().meta({ description: "Whether you can top up the wallet and save a card." }),
@@ -181,9 +182,12 @@ export const Limits = z
       })
       .meta({ description: "What this deployment can do. A function of a missing feature answers 409." }),
   })
-  .meta({ id: "Limits", description: "The limits that hold in an account, with what is used." });
+  .meta({ id: "Limits", description: "The limits of an account, with the used numbers." });
 
-/** The classes of the limits on requests that callers send, and what they count. Others count log-ins to mail servers. */
+/**
+ * The classes of rate limits for the requests of callers, each with the requests that it counts. The other classes
+ * count logins to mail servers.
+ */
 export const requestClasses = {
   default: "All requests that are in no other class.",
   sensitive: "Requests that make or show a secret.",
@@ -205,7 +209,7 @@ export const aheadOfLimits = (accountId: string): Ahead => ({
 const listsOf = (accountId: string): { name: string; list: List }[] =>
   declaredLimits.flatMap(({ name, list }) => (list ? [{ name, list: list(accountId) }] : []));
 
-/** The limits that hold in an account, with what is used of those that the account as a whole has. */
+/** The limits of an account. A limit of the account as a whole also has the used number. */
 export async function accountLimits(accountId: string, { table, now }: Context): Promise<z.output<typeof Limits>> {
   const lists = listsOf(accountId);
   const [own, letters, { roles }, heads] = await Promise.all([

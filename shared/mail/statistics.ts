@@ -48,7 +48,7 @@ type StatisticsQuery = z.output<typeof StatisticsQuery>;
 
 const DayCounts = MailCounts.extend({ day: Day.meta({ description: "The day, in UTC." }) }).meta({
   id: "MailStatisticsDay",
-  description: "What became of the mail of one day.",
+  description: "The deliveries, bounces and complaints of one day.",
 });
 
 export const Statistics = z
@@ -62,7 +62,8 @@ export const Statistics = z
   })
   .meta({
     id: "MailStatistics",
-    description: "What became of the mail of a domain or a dedicated IP. Each count is one for each recipient.",
+    description:
+      "The deliveries, bounces and complaints of a domain or a dedicated IP. Each recipient of a mail counts once.",
   });
 type Statistics = z.output<typeof Statistics>;
 
@@ -115,7 +116,7 @@ export function aheadOfStatistics(accountId: string, query: StatisticsQuery, { s
   };
 }
 
-/** What became of the mail of a domain or a dedicated IP, by day. Throws 422. */
+/** The counts of the mail of a domain or a dedicated IP, by day. Throws 422. */
 export async function mailStatistics(accountId: string, query: StatisticsQuery, context: Context): Promise<Statistics> {
   const days = daysOf(query, context.now());
   const subject = await subjectOf(accountId, query, context);

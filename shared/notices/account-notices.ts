@@ -21,14 +21,17 @@ import {
 
 const EventAccount = z.object({ status: AccountStatus });
 
-/** How to pay what is missing, and where to see what for. */
+/** The parts of a letter that say how to pay the missing amount, and where to see its reason. */
 const pay = (event: NoticeEvent, debt: Debt | undefined): Block[] => [
   ...topUp(event, debt && money(debt.missing)),
   paragraph`This call lists the invoices:`,
   callOf(event, "GET", "/billing/invoices"),
 ];
 
-/** What is missing, and the day of the suspension if there is one. Nothing if it is not known. */
+/**
+ * The facts about a debt: the missing amount, and the day of the suspension if there is one. None if the debt is not
+ * known.
+ */
 const debtFacts = (debt: Debt | undefined): Block[] =>
   debt === undefined
     ? []

@@ -154,7 +154,7 @@ const creditNoteCreated: NoticeMaker = (event) => {
 
 const Payment = z.object({
   amount: MoneyText.optional(),
-  /** What the account owes, because the wallet did not have the amount that was taken back. */
+  /** The amount that the account owes, because the wallet did not have the amount that was taken back. */
   owed: MoneyText.optional(),
   currency: CurrencyOfEvent,
   reason: z.string().nullish(),
@@ -234,7 +234,7 @@ const planLapsed: NoticeMaker = (event) => ({
   ],
 });
 
-/** A payment that was taken back, or that came back. What is owed makes the account past due. */
+/** A payment that was taken back, or that came back. A debt makes the account past due. */
 const takenBack =
   (subject: string, happened: (payment: string) => Block): NoticeMaker =>
   (event) => {

@@ -69,7 +69,7 @@ function howToRenew(event: NoticeEvent, domain: EventDomain): Block[] {
 const expiring = aboutDomain((domain, event) => {
   const name = domain.unicode_name;
   const days = daysTo(event, domain, "expires_at");
-  // `domain.renewal_failed` has said it on the same day.
+  // The notice of `domain.renewal_failed` says the same on the same day.
   if (days > 7 && hasFailedRenewal(domain)) return undefined;
   const later = paragraph`If it is not renewed by then, its mail works until ${endText(domain, "grace_ends_at")}, and the price of the renewal stays the same.`;
   if (days > 0) {
@@ -129,7 +129,7 @@ const renewalFailed = aboutDomain((domain, event) => {
   };
 });
 
-/** Who asks for a renewal gets its result from the API. Only automatic renewals are news. */
+/** A caller who renews a name gets the result from the API. Only automatic renewals are news. */
 const renewed = aboutDomain((domain) => {
   const { renewal, unicode_name: name } = domain;
   if (renewal?.by !== "auto") return undefined;

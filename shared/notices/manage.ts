@@ -31,7 +31,7 @@ export const Notices = NoticeSettings.extend({
 }).meta({ id: "Notices", description: "Who gets which mails about an account." });
 export type Notices = z.output<typeof Notices>;
 
-/** The kind, for the entity tag: it covers what callers set. */
+/** The schemas of the entity tag, which covers the members that callers set. */
 export const noticesTag = { view: Notices, own: NoticeSettings };
 
 /** The items that are read for the notices of an account, and for the access of new readers. */
@@ -47,7 +47,7 @@ export const aheadOfNotices = (
   ],
 });
 
-/** Who gets which mails about an account. */
+/** The settings and the recipients of the mails about an account. */
 export async function getNotices(accountId: string, { table, now }: Pick<Context, "table" | "now">): Promise<Notices> {
   const [{ muted, readers }, owners] = await Promise.all([
     readNoticeSettings(table, accountId),
@@ -83,7 +83,7 @@ export const NoticesUpdate = NoticeSettings.partial()
     examples: [{ muted: ["domain_health"] }],
   });
 
-/** Changes who gets which mails about an account. Throws a 422 for a reader without access to the account. */
+/** Changes the settings of the mails about an account. Throws a 422 for a reader without access to the account. */
 export async function updateNotices(
   accountId: string,
   given: z.output<typeof NoticesUpdate>,

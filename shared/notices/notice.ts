@@ -5,8 +5,8 @@ import { Timestamp } from "../core/time.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
 
 /**
- * What a mail about an account is about. `account` and `security` cannot be muted: they say that the account ends or is
- * suspended, or that somebody else may have got hold of it or of a name.
+ * The category of a mail about an account. `account` and `security` cannot be muted: they say that the account ends or
+ * is suspended, or that somebody else may have got hold of it or of a name.
  */
 export const NoticeCategory = z.enum(["account", "security", "wallet", "invoices", "domains", "domain_health"]);
 export type NoticeCategory = z.output<typeof NoticeCategory>;
@@ -24,7 +24,7 @@ export const NoticeEvent = z.object({
 });
 export type NoticeEvent = z.output<typeof NoticeEvent>;
 
-/** Somebody or something that an event names by its id. */
+/** A subject that an event names by its type and id. */
 export type PersonRef = { type: string; id: string };
 
 /** A mail about an event, without its foot. */

@@ -6,7 +6,7 @@ import type { Reader } from "../table/table.ts";
 import type { Notice, PersonRef } from "./notice.ts";
 import { readNoticeSettings } from "./settings.ts";
 
-/** The most recipients of one notice. An account with more owners has the first ones told. */
+/** The most recipients of one notice. If an account has more owners, only the first of them get the notice. */
 export const mostRecipients = 50;
 
 /** An address that our mail can be sent to. Mail is never sent to other texts. */
@@ -46,8 +46,8 @@ export function nameOf({ type, id }: PersonRef, members: ReadonlyMap<string, Kno
 }
 
 /**
- * The addresses that get a notice, each of them once: of the account's owners, of the users who the owners chose for its
- * category, and of the user whom the notice is about. None if the category is muted.
+ * The addresses that get a notice, each of them once: of the account's owners, of the users whom the owners chose for
+ * its category, and of the user whom the notice is about. None if the category is muted.
  */
 export async function recipientsOf(
   table: Reader,

@@ -89,8 +89,8 @@ export async function sendNotice(event: NoticeEvent, work: NoticeWork): Promise<
 const DayMatters = z.object({ matters: z.array(z.string()), version: z.int() });
 
 /**
- * Counts a matter among those of its day, once. Returns how many came before it, which is the limit or more if it came too
- * late.
+ * Counts a matter among those of its day, once. Returns how many matters came before it. If the day has no room for it,
+ * returns the limit.
  */
 const admit = (event: NoticeEvent, category: NoticeCategory, matter: string, { table, now }: NoticeWork) =>
   table.commit(async () => {
@@ -104,7 +104,7 @@ const admit = (event: NoticeEvent, category: NoticeCategory, matter: string, { t
     return { value: matters.length, writes: [{ put, if: version === 0 ? "absent" : { version } }] };
   });
 
-/** The letter of a notice. The last one of a day says that no more follow. */
+/** The letter of a notice. The last letter of a day says that no more follow. */
 function noticeLetter(
   event: NoticeEvent,
   { id, name }: Pick<StoredAccount, "id" | "name">,

@@ -8,7 +8,7 @@ import { NoticeCategory } from "./notice.ts";
 
 /*
  * Access patterns
- *   who gets which mails about an account   ACCOUNT#<id> / NOTICE_SETTINGS
+ *   the settings of the mails about an account   ACCOUNT#<id> / NOTICE_SETTINGS
  */
 export const noticeSettingsKey = (accountId: string): Key => ({ PK: `ACCOUNT#${accountId}`, SK: "NOTICE_SETTINGS" });
 
@@ -55,6 +55,6 @@ export const noticeSettingsKind = defineKind({
 
 const StoredSettings = NoticeSettings.extend({ version: z.int() });
 
-/** Reads who gets which mails about an account. By default the owners get all of them. */
+/** Reads the settings of the mails about an account. By default the owners get all mails. */
 export const readNoticeSettings = async (table: Reader, accountId: string): Promise<z.output<typeof StoredSettings>> =>
   (await table.get(noticeSettingsKey(accountId), StoredSettings)) ?? { muted: [], readers: [], version: 0 };

@@ -79,7 +79,7 @@ function parsed<T>(name: string, text: string, parse: (text: string) => T, shape
   }
 }
 
-/** A parsed version, or none if the text is not what it should be: a mistake that the current version corrects. */
+/** Parses a version. Returns none for an invalid text: the current version has corrected such a mistake. */
 function parsedOrNone<T>(text: string, parse: (text: string) => T): T[] {
   try {
     return [parse(text)];

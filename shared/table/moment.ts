@@ -8,7 +8,7 @@ import type { Item } from "./writes.ts";
  * A list, and a function that reads the items to which rows of the list point. If `resolve` returns fewer items than
  * rows, the list has changed since the rows were read.
  */
-export type Listed<T> = { list: List; resolve: (rows: Item[]) => Promise<readonly T[]> };
+export type ResolvedList<T> = { list: List; resolve: (rows: Item[]) => Promise<readonly T[]> };
 
 /** Thrown when lists have changed since their reading began. */
 export class ListChanged extends Error {}
@@ -16,13 +16,13 @@ export class ListChanged extends Error {}
 /** Reads several lists in a consistent state. */
 export type Moment = {
   /** Opens lists, to read parts of them. Their heads are read together. */
-  open: <T>(lists: readonly Listed<T>[]) => Promise<RowSource<T>[]>;
+  open: <T>(lists: readonly ResolvedList<T>[]) => Promise<RowSource<T>[]>;
   /**
    * Opens lists whose heads were read already, because other items contain these heads. `isSame` reads whether the
    * heads are still the same. `page` does not call `isSame` if the page has only one source.
    */
   hold: <T>(
-    lists: readonly { state: ListState; resolve: Listed<T>["resolve"] }[],
+    lists: readonly { state: ListState; resolve: ResolvedList<T>["resolve"] }[],
     isSame: () => Promise<boolean>,
   ) => RowSource<T>[];
   /**
@@ -72,7 +72,7 @@ const listSource = <T>(
   table: Reader,
   torn: Map<string, readonly number[]>,
   state: ListState,
-  resolve: Listed<T>["resolve"],
+  resolve: ResolvedList<T>["resolve"],
 ): RowSource<T> => ({
   total: state.live,
   read: async (skip, take) => {
@@ -104,7 +104,7 @@ function openMoment(table: Reader, torn: Map<string, readonly number[]>): Moment
   const earlier: ListState[] = [];
   let opened: ListState[] = [];
   const held: (() => Promise<boolean>)[] = [];
-  const source = <T>(state: ListState, resolve: Listed<T>["resolve"]) => listSource(table, torn, state, resolve);
+  const source = <T>(state: ListState, resolve: ResolvedList<T>["resolve"]) => listSource(table, torn, state, resolve);
   const requireHeld = async (): Promise<void> => {
     const same = await Promise.all(held.map((isSame) => isSame()));
     if (same.includes(false)) throw new ListChanged();

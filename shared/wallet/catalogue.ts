@@ -59,7 +59,7 @@ export const graceDays = 14;
 /** A wallet with less than the usage of this many days is low, unless the customer has set another threshold. */
 export const lowBalanceDays = 7;
 
-/** What automatic recharges do unless the customer changes it. Amounts are in minor units. */
+/** The default settings of automatic recharges. Amounts are in minor units. */
 export const rechargeDefaults = { threshold: 1_000, amount: 2_500, monthlyCap: 10_000, maxPerMonth: 4 };
 
 /** The most that a customer can allow automatic recharges to take. Amounts are in minor units. */

@@ -1,7 +1,7 @@
 import { vatOn, type VatRule } from "./vat.ts";
 import type { Posting } from "./wallet.ts";
 
-/** A purchase: its price without VAT in minor units, and what the ledger and the customer read about it. */
+/** A purchase: its price without VAT in minor units, and its texts in the ledger and for the customer. */
 export type Purchase = { id: string; price: number; code: string; description: string };
 
 /** The hold in the wallet for a purchase, with the VAT on its price. */

@@ -47,7 +47,9 @@ export const BillingState = z.object({
    * version was suspended by the operator.
    */
   suspended_version: z.int().optional(),
-  /** What the account owes for payments that were taken back, in minor units: the debit balance of `owed`. */
+  /**
+   * The amount that the account owes for payments that were taken back, in minor units: the debit balance of `owed`.
+   */
   owed: z.int().default(0),
   /** How often the wallet has paid a part of `owed`. */
   owed_payments: z.int().default(0),
@@ -94,8 +96,9 @@ export const isEnded = (state: Pick<BillingState, "plans" | "accrue_from">, toda
   state.accrue_from > today && keepsPlanFrom(state, null, plusDays(today, 1));
 
 /**
- * The plan today; null if the account has none. After an immediate cancellation today is recorded and invoiced already, so
- * there is no plan until tomorrow, also if the account resumes today: what is used today could not be charged.
+ * The plan today; null if the account has none. After an immediate cancellation today is recorded and invoiced already.
+ * So there is no plan until tomorrow, also if the account resumes today, because the usage of today could not be
+ * charged.
  */
 export const planToday = (state: Pick<BillingState, "plans" | "accrue_from">, today: Day): PlanId | null =>
   state.accrue_from > today ? null : planOn(state, today);
@@ -128,7 +131,7 @@ export function withoutEnd(state: BillingState): BillingState {
   return rest;
 }
 
-/** What a route requires that needs a plan: a plan today. Its problem is 409 `plan_required`. */
+/** The requirement of a route that needs a plan: the account has a plan today. Its problem is 409 `plan_required`. */
 export const planRequired: Requirement = {
   code: "plan_required",
   ahead: (accountId) => [stateKey(accountId)],

@@ -27,7 +27,9 @@ export const topupKey = (accountId: string, reference: string): Key => ({
   SK: `TOPUP#${reference}`,
 });
 
-/** The queue of top-ups about whose checkouts to ask the provider. The account and the reference identify a task. */
+/**
+ * The queue of questions to the provider about the checkouts of top-ups. The account and the reference identify a task.
+ */
 export const checkoutQueue: Queue = { name: "CHECKOUT_DUE", shards: 4 };
 
 /** The wait before the provider is first asked about a new checkout. A webhook usually comes within seconds. */

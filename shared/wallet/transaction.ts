@@ -49,7 +49,7 @@ export type Transaction = z.output<typeof Transaction>;
 
 export const StoredTransaction = Transaction.extend({
   movement_id: z.string(),
-  /** Which VAT is in the amount of a purchase. */
+  /** The VAT in the amount of a purchase. */
   charged_vat: ChargedVat.optional(),
   /** When the held amount was captured or released. */
   resolved_at: Timestamp.optional(),

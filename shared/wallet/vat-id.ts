@@ -17,7 +17,7 @@ const luhn = (digits: string, first: 1 | 2): number =>
     return sum + Math.trunc(product / 10) + (product % 10);
   }, 0);
 
-/** The rest of a whole number of any length. */
+/** The remainder of a whole number of any length. */
 const restOf = (digits: string, divisor: number): number => Number(BigInt(digits) % BigInt(divisor));
 
 const last = (text: string): number => Number(text.at(-1));
@@ -60,7 +60,10 @@ function isLithuanian(digits: string): boolean {
   return (rest(0) === 10 ? rest(2) % 10 : rest(0)) === last(digits);
 }
 
-/** The Dutch number as one of its two check digits has it: mod 11, or, for sole traders since 2020, mod 97 (ISO 7064). */
+/**
+ * Whether a Dutch number has one of its two kinds of check digits: mod 11, or, for sole traders since 2020, mod 97 (ISO
+ * 7064).
+ */
 function isDutch(text: string): boolean {
   if (weighted(text.slice(0, 8), [9, 8, 7, 6, 5, 4, 3, 2]) % 11 === Number(text.charAt(8))) return true;
   const numbers = Array.from(`NL${text}`, (character) =>

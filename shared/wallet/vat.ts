@@ -26,8 +26,8 @@ export const VatSettings = z.strictObject({
   seller_address: z.array(z.string().min(1).max(100)).max(6).optional(),
   rates: z.record(EuCountry, Percent, { error: "a rate for each of the 27 countries of the EU" }),
   /**
-   * The currency of the seller's country, if prices are in another one, and how much of it one unit of the prices'
-   * currency is worth. Invoices have the VAT in this currency too (Directive 2006/112/EC, Article 230).
+   * The currency of the seller's country, if prices are in another one, and its rate: the amount of this currency for
+   * one unit of the prices' currency. Invoices have the VAT in this currency too (Directive 2006/112/EC, Article 230).
    */
   national_currency: z
     .strictObject({ code: z.string().regex(/^[A-Z]{3}$/), rate: z.string().regex(/^\d{1,6}(\.\d{1,6})?$/) })
@@ -50,8 +50,8 @@ export function vatSettings(): VatSettings | undefined {
 export const VatTreatment = z.enum(["domestic", "oss", "reverse_charge", "outside_eu", "none"]);
 
 /**
- * Which VAT applies to a customer. `rate` is in hundredths of a percent. `none` is the treatment of charges from before
- * the stage had VAT.
+ * The VAT that applies to a customer. `rate` is in hundredths of a percent. `none` is the treatment of charges from
+ * before the stage had VAT.
  */
 export const VatRule = z.object({ treatment: VatTreatment, country: z.string().nullable(), rate: z.int().min(0) });
 export type VatRule = z.output<typeof VatRule>;
@@ -73,7 +73,7 @@ const isBusiness = ({ vat_id, vat_id_status }: StoredProfile, { register }: VatS
   vat_id !== null && (vat_id_status === "valid" || (register === "none" && vat_id_status === "unchecked"));
 
 /**
- * Which VAT applies to what a customer buys now (Directive 2006/112/EC).
+ * The VAT on a purchase that a customer makes now (Directive 2006/112/EC).
  * - A customer in the seller's country, or without a country, pays that country's VAT.
  * - A business in another country of the EU accounts for the VAT itself (Articles 44 and 196).
  * - Another customer in the EU pays the VAT of their country (Article 58, One Stop Shop).
@@ -96,7 +96,7 @@ export const vatOn = (net: number, { rate }: VatRule): number => divideHalfUp(ne
 /** A net amount with its VAT. */
 export const withVat = (net: number, rule: VatRule): number => net + vatOn(net, rule);
 
-/** Which VAT applies to what an account buys now. */
+/** The VAT on a purchase that an account makes now. */
 export const readVatRule = async (table: Reader, accountId: string): Promise<VatRule> =>
   vatRule(await readProfile(table, accountId));
 

@@ -2,9 +2,9 @@ import { type Log, createLog } from "../core/log.ts";
 import { clock } from "../core/time.ts";
 import { runtime } from "../http/runtime.ts";
 import { type Table, openTable } from "../table/table.ts";
-import { type Loaded, type StoredDelivery, deliveryKey, leaseFrom, updateWrite } from "./delivery.ts";
+import { type LoadedDelivery, type StoredDelivery, deliveryKey, leaseFrom, updateWrite } from "./delivery.ts";
 import {
-  type Tried,
+  type AttemptResult,
   afterAbandoning,
   afterTry,
   isReceiverFault,
@@ -30,7 +30,7 @@ export async function tryOnce(
   { id }: Pick<StoredDelivery, "id">,
   body: string,
   context: SendContext,
-): Promise<Tried> {
+): Promise<AttemptResult> {
   const at = context.now();
   const attempted_at = at.toISOString();
   try {
@@ -102,7 +102,10 @@ async function settleDelivery(
  * of the delivery is not active, the delivery fails without an attempt. Throws if the table fails; the delivery then
  * stays due.
  */
-export async function deliver({ delivery, body, webhook }: Loaded, context: DeliveryContext): Promise<DeliverResult> {
+export async function deliver(
+  { delivery, body, webhook }: LoadedDelivery,
+  context: DeliveryContext,
+): Promise<DeliverResult> {
   const { lease_until } = delivery;
   if (lease_until !== null && lease_until > context.now().toISOString()) return "skipped";
   if (webhook?.status !== "active") {
@@ -115,7 +118,7 @@ export async function deliver({ delivery, body, webhook }: Loaded, context: Deli
 
 /** Tries a delivery once that this worker has claimed, and writes the result. Throws if the table fails. */
 export async function deliverClaimed(
-  { delivery, body, webhook }: Loaded & { webhook: StoredWebhook },
+  { delivery, body, webhook }: LoadedDelivery & { webhook: StoredWebhook },
   context: DeliveryContext,
 ): Promise<DeliverResult> {
   const { table, now, random } = context;

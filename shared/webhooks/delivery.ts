@@ -158,7 +158,7 @@ export const updateWrite = ({ attempts, version, ...rest }: StoredDelivery): Wri
   if: { id: rest.id, version: version - 1 },
 });
 
-export type Loaded = { delivery: StoredDelivery; body: string; webhook: StoredWebhook | undefined };
+export type LoadedDelivery = { delivery: StoredDelivery; body: string; webhook: StoredWebhook | undefined };
 
 /** The items that `loadDelivery` reads. */
 export const aheadOfDelivery = (ref: DeliveryRef): Ahead => ({
@@ -169,7 +169,7 @@ export const aheadOfDelivery = (ref: DeliveryRef): Ahead => ({
  * Reads a delivery, its body and its webhook; undefined if the delivery does not exist or is past its retention.
  * `webhook` is undefined if the webhook was deleted.
  */
-export async function loadDelivery(table: Reader, ref: DeliveryRef, now: Date): Promise<Loaded | undefined> {
+export async function loadDelivery(table: Reader, ref: DeliveryRef, now: Date): Promise<LoadedDelivery | undefined> {
   const { account_id, webhook_id } = ref;
   const keys = [deliveryKey(ref), bodyKey(ref), webhookKey(account_id, webhook_id)];
   const [deliveryRow, bodyRow, webhookRow] = await table.getMany(keys);

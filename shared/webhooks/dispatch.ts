@@ -1,6 +1,6 @@
 import { mapConcurrently } from "../core/concurrency.ts";
 import { deliverClaimed, type DeliverResult, type DeliveryContext } from "./deliver.ts";
-import { createWrites, deliveryKey, leaseFrom, newDelivery, type Loaded } from "./delivery.ts";
+import { createWrites, deliveryKey, leaseFrom, newDelivery, type LoadedDelivery } from "./delivery.ts";
 import { matches } from "./filters.ts";
 import { scheduleIndexing } from "./index-journals.ts";
 import { failingAmong } from "./outcome.ts";
@@ -61,7 +61,7 @@ export function createDelivery(
   webhook: StoredWebhook,
   { table, now }: Pick<DeliveryContext, "table" | "now">,
   isFailing = false,
-): Promise<(Loaded & { webhook: StoredWebhook }) | undefined> {
+): Promise<(LoadedDelivery & { webhook: StoredWebhook }) | undefined> {
   const body = bodyOf(event);
   const ref = { id: event.id, account_id: event.account_id, webhook_id: webhook.id, event_type: event.type };
   let isFirst = true;

@@ -11,7 +11,7 @@ import { nextAttempt } from "./schedule.ts";
 import { type StoredWebhook, findWebhook, putWebhook, webhookKind } from "./webhook.ts";
 
 /** One attempt, and the wait that the receiver asks for. */
-export type Tried = { attempt: DeliveryAttempt; retryAfterSeconds?: number | undefined };
+export type AttemptResult = { attempt: DeliveryAttempt; retryAfterSeconds?: number | undefined };
 
 const keptAttempts = 20;
 
@@ -33,7 +33,7 @@ function withAttempt(delivery: StoredDelivery, attempt: DeliveryAttempt, now: Da
  */
 export function afterTry(
   delivery: StoredDelivery,
-  { attempt, retryAfterSeconds }: Tried,
+  { attempt, retryAfterSeconds }: AttemptResult,
   now: Date,
   random?: () => number,
 ): StoredDelivery {
@@ -45,7 +45,7 @@ export function afterTry(
 }
 
 /** A delivery after a manual attempt: succeeded if the receiver accepted it, else in the same status. */
-export function afterManual(delivery: StoredDelivery, { attempt }: Tried, now: Date): StoredDelivery {
+export function afterManual(delivery: StoredDelivery, { attempt }: AttemptResult, now: Date): StoredDelivery {
   const next = withAttempt(delivery, attempt, now);
   return attempt.error === null ? { ...next, status: "succeeded", next_attempt_at: null } : next;
 }

@@ -5,17 +5,20 @@ import type { Context } from "../http/route.ts";
 import type { Write } from "../table/writes.ts";
 import { tryOnce } from "./deliver.ts";
 import { createWrites, loadDelivery, newDelivery, updateWrite, type StoredDelivery } from "./delivery.ts";
-import { type Tried, afterManual, successWrite } from "./outcome.ts";
+import { type AttemptResult, afterManual, successWrite } from "./outcome.ts";
 import { moveDue } from "./schedule.ts";
 import type { WebhookServices } from "./services.ts";
 import { bodyOf } from "./signing.ts";
 import { getWebhook, Webhook, webhookKey, webhookKind, type StoredWebhook } from "./webhook.ts";
 
 /** The write that records a success, if the receiver accepted the attempt. */
-const successWrites = (delivery: StoredDelivery, { attempt }: Tried, now: Date): Write[] =>
+const successWrites = (delivery: StoredDelivery, { attempt }: AttemptResult, now: Date): Write[] =>
   attempt.error === null ? [successWrite(delivery, now)] : [];
 
-/** What the transaction of every manual attempt has: a check that the webhook exists, and the change to record. */
+/**
+ * The parts that the transaction of every manual attempt has: a check that the webhook exists, and the change to
+ * record.
+ */
 const manualAttempt = (webhook: StoredWebhook, verb: "tested" | "redelivered") => ({
   check: {
     check: webhookKey(webhook.account_id, webhook.id),

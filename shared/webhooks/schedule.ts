@@ -48,7 +48,7 @@ export function readRetryAfterSeconds(value: string | undefined, now: Date): num
 const queue: due.Queue = { name: "WEBHOOK_DUE", shards: 64 };
 
 type DeliveryRef = { account_id: string; webhook_id: string; id: string };
-export type Due = DeliveryRef & { at: string };
+export type DueDelivery = DeliveryRef & { at: string };
 
 const taskOf = ({ account_id, webhook_id, id }: DeliveryRef): due.TaskSubject => [account_id, webhook_id, id];
 
@@ -66,7 +66,7 @@ export const moveDue = (ref: DeliveryRef, from: string | null, to: string | null
  * Reads the due deliveries, the earliest first: at most `perWebhook` of each webhook, from the first 10,000 of each
  * shard.
  */
-export async function readDue(table: Reader, now: Date, perWebhook = Infinity): Promise<Due[]> {
+export async function readDue(table: Reader, now: Date, perWebhook = Infinity): Promise<DueDelivery[]> {
   const shards = await due.readDue(table, queue, now);
   return shards
     .flatMap((shard) => firstOfEach(perWebhook, shard.map(dueOf)))
@@ -74,7 +74,7 @@ export async function readDue(table: Reader, now: Date, perWebhook = Infinity): 
 }
 
 /** The first `perWebhook` deliveries of each webhook, in the same order. */
-export function firstOfEach(perWebhook: number, all: readonly Due[]): Due[] {
+export function firstOfEach(perWebhook: number, all: readonly DueDelivery[]): DueDelivery[] {
   const counts = new Map<string, number>();
   return all.filter(({ webhook_id }) => {
     const count = (counts.get(webhook_id) ?? 0) + 1;
@@ -83,7 +83,7 @@ export function firstOfEach(perWebhook: number, all: readonly Due[]): Due[] {
   });
 }
 
-function dueOf({ at, subject }: { at: string; subject: readonly string[] }): Due {
+function dueOf({ at, subject }: { at: string; subject: readonly string[] }): DueDelivery {
   const [account_id = "", webhook_id = "", id = ""] = subject;
   return { at, account_id, webhook_id, id };
 }

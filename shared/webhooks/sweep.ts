@@ -2,7 +2,7 @@ import { mapConcurrently, roundRobin } from "../core/concurrency.ts";
 import { deliver, type DeliverResult, type DeliveryContext } from "./deliver.ts";
 import { loadDelivery } from "./delivery.ts";
 import { failingAmong } from "./outcome.ts";
-import { dueKey, firstOfEach, readDue, type Due } from "./schedule.ts";
+import { dueKey, firstOfEach, readDue, type DueDelivery } from "./schedule.ts";
 import { StoredWebhook, webhookKey } from "./webhook.ts";
 
 type Bounds = { limit?: number; atOnce?: number; budgetMs?: number };
@@ -40,14 +40,15 @@ export async function sweep(context: DeliveryContext, bounds: Bounds = {}): Prom
   const toFailing = due.filter(({ webhook_id }) => failing.has(webhook_id));
   const probes = firstOfEach(probesPerWebhook, toFailing);
   const results: WebhookResults = { failed: new Set(), accepted: new Set() };
-  const runSequences = (sequences: Due[][]) =>
+  const runSequences = (sequences: DueDelivery[][]) =>
     mapConcurrently(
       sequences.slice(0, limit),
       atOnce,
       (sequence) => tryInOrder(sequence, results, isOver, context),
       isOver,
     );
-  const runEach = (deliveries: readonly Due[]) => runSequences(inFairOrder(deliveries).map((delivery) => [delivery]));
+  const runEach = (deliveries: readonly DueDelivery[]) =>
+    runSequences(inFairOrder(deliveries).map((delivery) => [delivery]));
   const probed = runSequences(perWebhook(inFairOrder(probes))).then(async (probeOutcomes) => {
     const alreadyTried = new Set(probes);
     const further = toFailing.filter(
@@ -68,13 +69,13 @@ export async function sweep(context: DeliveryContext, bounds: Bounds = {}): Prom
  * The ids of the webhooks that are active and failing. Disabled and deleted webhooks need no probes, because their
  * deliveries end without an attempt.
  */
-async function activeAndFailing(due: readonly Due[], { table }: DeliveryContext): Promise<Set<string>> {
+async function activeAndFailing(due: readonly DueDelivery[], { table }: DeliveryContext): Promise<Set<string>> {
   const webhooks = [...new Map(due.map((delivery) => [delivery.webhook_id, delivery])).values()];
   const failing = await failingAmong(table, webhooks);
   const candidates = webhooks.filter(({ webhook_id }) => failing.has(webhook_id));
   const rows = await table.getMany(candidates.map(({ account_id, webhook_id }) => webhookKey(account_id, webhook_id)));
   const WebhookStatus = StoredWebhook.pick({ id: true, status: true });
-  const isActive = ({ webhook_id }: Due, index: number): boolean => {
+  const isActive = ({ webhook_id }: DueDelivery, index: number): boolean => {
     const { data } = WebhookStatus.safeParse(rows[index]);
     return data?.id === webhook_id && data.status === "active";
   };
@@ -82,20 +83,22 @@ async function activeAndFailing(due: readonly Due[], { table }: DeliveryContext)
 }
 
 /** The accounts in turn, and in each account the webhooks in turn. */
-const inFairOrder = (due: readonly Due[]): Due[] =>
+const inFairOrder = (due: readonly DueDelivery[]): DueDelivery[] =>
   roundRobin(
     roundRobin(due, ({ webhook_id }) => webhook_id),
     ({ account_id }) => account_id,
   );
 
 /** Groups deliveries by webhook. The groups are in the order of their first deliveries. */
-const perWebhook = (due: readonly Due[]): Due[][] => [...Map.groupBy(due, ({ webhook_id }) => webhook_id).values()];
+const perWebhook = (due: readonly DueDelivery[]): DueDelivery[][] => [
+  ...Map.groupBy(due, ({ webhook_id }) => webhook_id).values(),
+];
 
 /** The ids of the webhooks that failed and that accepted a delivery in this run. */
 type WebhookResults = { failed: Set<string>; accepted: Set<string> };
 
 async function tryInOrder(
-  sequence: readonly Due[],
+  sequence: readonly DueDelivery[],
   { failed, accepted }: WebhookResults,
   isOver: () => boolean,
   context: DeliveryContext,
@@ -112,7 +115,7 @@ async function tryInOrder(
 }
 
 /** Tries a due delivery. If the delivery is not due any more (`stale`), removes it from the queue. */
-async function tryDue(due: Due, context: DeliveryContext): Promise<AttemptOutcome> {
+async function tryDue(due: DueDelivery, context: DeliveryContext): Promise<AttemptOutcome> {
   try {
     const loaded = await loadDelivery(context.table, due, context.now());
     if (loaded?.delivery.next_attempt_at === due.at) return await deliver(loaded, context);

@@ -15,7 +15,7 @@ export const route = defineRoute({
   summary: "Show an invitation by the token of its link",
   synonyms: ["link", "token", "invited"],
   description:
-    "Shows what the link in a mail invites to, without a credential, and how the person can sign in to accept it. It changes nothing.",
+    "Shows the invitation of a link in a mail, without a credential, and how the person can sign in to accept it. Changes nothing.",
   capability: null,
   open: "The token in the mail is the credential, because only the recipient can read the mail.",
   public: true,

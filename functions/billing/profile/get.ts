@@ -9,7 +9,7 @@ export const route = defineRoute({
   http: { method: "GET", path: "/v1/public/accounts/{account_id}/billing/profile", etag: profileKind },
   summary: "Get the billing profile",
   synonyms: ["company", "address", "vat", "tax id", "buyer", "bill to", "show"],
-  description: "Who the invoices are addressed to. All members are null before somebody writes them.",
+  description: "The addressee of the invoices. All members are null until somebody sets them.",
   capability: "billing.view",
   access: "read",
   params: AccountParams,

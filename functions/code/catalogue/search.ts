@@ -10,7 +10,10 @@ const weights = { name: 5, summary: 3, synonyms: 3, parameters: 0.5, description
 type IndexedPart = keyof typeof weights;
 /** BM25's k1. BM25's b is 0, so that a synonym counts the same in a long list of synonyms. */
 const saturation = 1.2;
-/** The share of an exact match that a longer word with the sought beginning counts, and the share of a similar word. */
+/**
+ * The weights of two inexact matches, as shares of an exact match: a longer word that begins with the word of the
+ * query, and a similar word.
+ */
 const [prefixShare, similarShare] = [0.5, 0.8];
 
 const ignoredWords = new Set(["a", "an", "and", "for", "in", "is", "of", "the", "to"]);

@@ -5,7 +5,7 @@ import type { Schema } from "../interpreter/types.ts";
 import { type CodeFunction, inputSchemaOf } from "./function.ts";
 
 type Options = {
-  /** Whether a text is described by an example from its schema, if there is one, and not by its length limits. */
+  /** Whether to describe a text by an example of its schema, if there is one, instead of by its length limits. */
   examples?: boolean;
 };
 

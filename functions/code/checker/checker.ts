@@ -227,7 +227,7 @@ class Checker {
 
   /**
    * The function call that a method call on an unknown variable was probably meant to be: `mailboxes.get("id")`.
-   * Undefined if the variable's name is like no prefix of the functions.
+   * Undefined if the name of the variable resembles no prefix of a function.
    */
   #calledFunction({ of, accesses, at }: Path, loops: LoopVariables): Call | undefined {
     if (of.kind !== "name" || loops.has(of.name) || this.#variables.get(of.name)) return undefined;

@@ -86,7 +86,8 @@ export class ConditionScope {
   }
 
   /**
-   * Enters a part that is evaluated only if `condition` allows it. Without a condition: once for each item of a list.
+   * Enters a part of an expression that is evaluated only if `condition` allows it. Without `condition`, the part is
+   * evaluated once for each item of a list.
    */
   enter(condition?: Expression): void {
     const names = condition ? namesIn(condition) : [];

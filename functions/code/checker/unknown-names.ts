@@ -78,8 +78,8 @@ const withVerb = (verb: string, names: readonly string[]): string | undefined =>
   names.find((name) => verbs.some(([ours, others]) => ours === verbOf(name) && others.includes(verb)));
 
 /**
- * The functions of the namespaces whose names have all words of `namespace`, as `dns_records` has those of `dns`.
- * Namespaces with the fewest further words are first.
+ * The functions of every namespace whose name has all words of `namespace`: `dns_records` has the word of `dns`.
+ * Namespaces with the fewest other words are first.
  */
 function ofNamespacesWith(namespace: string, names: readonly string[]): string[] {
   const words = wordsOf(namespace).filter((word) => word !== "");

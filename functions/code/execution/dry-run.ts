@@ -25,7 +25,7 @@ import { ResultRoom, resultTooLarge } from "./responses.ts";
 import { type Perform, runSteps } from "./scheduler.ts";
 
 type CallEffect = Parameters<Perform>[0];
-/** What a dry run finds out about a call of the program's text. */
+/** The findings of a dry run about one call in the program's text. */
 type Rehearsed = {
   /** Whether the answer of a write decides if a run makes the call. */
   isUnsure: boolean;

@@ -12,13 +12,13 @@ import { type Session, type SessionRef, loadSession, typesOf, valuesOf } from ".
 import { explain } from "./diagnostics.ts";
 import { dryRun } from "./dry-run.ts";
 import type { PermissionSnapshot } from "./held-permissions.ts";
-import { payingFor, reserveScore } from "./price.ts";
+import { runReserved, reserveScore } from "./price.ts";
 import { type Follower, type ProgramRun, type RunProgramOptions, runProgram } from "./program.ts";
 import { type UnsavedVariables, type Withheld, saveVariables } from "./session-variables.ts";
 
 /**
- * What the advice after a failure depends on: the session, the variables that the session did not keep, and whether the
- * writes have idempotency keys (`isKeyed`), so that the same program can safely be sent again.
+ * The facts that decide the advice after a failure: the session, the variables that the session did not keep, and
+ * whether the writes have idempotency keys (`isKeyed`), so that the same program can safely be sent again.
  */
 type SessionOutcome = { sessionId: string | undefined; unsaved: UnsavedVariables | undefined; isKeyed: boolean };
 
@@ -145,7 +145,7 @@ const optionsOf = ({ code, key, follower }: Run, { ref, session, charges }: Chec
 
 async function rehearseChecked(run: Run, context: InvocationContext, program: CheckedRun): Promise<CodeResponse> {
   const { checked, reservation } = program;
-  const { calls, lastValue, error } = await payingFor(reservation, (onCall) =>
+  const { calls, lastValue, error } = await runReserved(reservation, (onCall) =>
     dryRun(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   return envelopeOf(run.requestId, checked.score, {
@@ -159,7 +159,7 @@ async function rehearseChecked(run: Run, context: InvocationContext, program: Ch
 async function runChecked(run: Run, context: InvocationContext, program: CheckedRun): Promise<ProgramResult> {
   const { requestId, sessionId, key, readOnly } = run;
   const { ref, session, charges, checked, reservation } = program;
-  const evaluation = await payingFor(reservation, (onCall) =>
+  const evaluation = await runReserved(reservation, (onCall) =>
     runProgram(checked, { ...context, paid: reservation }, { ...optionsOf(run, program), onCall }),
   );
   const { lastValue, completed, permissions, withheld } = evaluation;

@@ -103,8 +103,8 @@ export async function permissionsOf(
 
 /**
  * Tells whether the caller still holds every recorded permission, so that the stored answer shows nothing that the
- * caller may not see. A grant on a resource that contains the recorded one does not count, because nothing is read here
- * but the permissions.
+ * caller may not see. A grant on a resource that contains the recorded one does not count, because only permissions are
+ * read here.
  */
 export async function stillHolds(
   held: readonly Held[],

@@ -31,7 +31,7 @@ export async function reserveScore(
 }
 
 /** Runs a program, and gives back the part of the reservation that the calls did not use. */
-export async function payingFor<T>(
+export async function runReserved<T>(
   reservation: Reservation,
   run: (onCall: (units: number) => void) => Promise<T>,
 ): Promise<T> {

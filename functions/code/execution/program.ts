@@ -15,7 +15,7 @@ import { responsesOf, valueOrOmission, resultTooLarge } from "./responses.ts";
 import { type FailedCall, type ProgramOutcome, type Perform, runSteps } from "./scheduler.ts";
 import { type Withheld, noteAnswer } from "./session-variables.ts";
 
-/** The result of a program, and what is needed to save its variables and its answer. */
+/** The result of a program, with the data that is needed to save its variables and its answer. */
 export type ProgramRun = {
   responses: CallResponse[];
   lastValue: unknown;

@@ -173,8 +173,8 @@ async function storeEnvelope(
 }
 
 /**
- * Compresses an envelope and pays for storing it. If it must not be stored, or the rate limit has no room for the cost:
- * undefined, or for a cancelled program the envelope without results.
+ * Compresses an envelope, and charges the cost of storing it. If the envelope must not be stored, or the rate limit has
+ * no room for the cost, returns undefined, or for a cancelled program the envelope without results.
  */
 async function storedTextOf(
   { envelope, permissions, withheld }: ProgramResult,

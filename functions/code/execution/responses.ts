@@ -79,7 +79,10 @@ const omittedResult = (value: unknown, bytes: number): { omitted_bytes: number; 
 /** The share of the room that the advice fills, because items differ in size. */
 const suggestedShare = 0.9;
 
-/** A sentence that says which part of a value of `bytes` fits as last value into `room`, both in bytes. */
+/**
+ * A sentence that says how to ask for less: for a part of the value that fits into `room` as the last value. `bytes` is
+ * the size of the value. Both are in bytes.
+ */
 export function howToAskForLess(value: unknown, bytes: number, room: number): string {
   if (bytes <= room) return "Let the last line be this value alone, or a part of it: last_value has room of its own.";
   const partOf = (length: number): string => `[0:${Math.max(1, Math.floor((length * room * suggestedShare) / bytes))}]`;

@@ -38,7 +38,7 @@ export type BuiltinRun = { at: Position; positionOf: (index: number) => Position
 export type Builtin = {
   name: string;
   isMethod?: true;
-  /** A clause that says what the builtin does, if its name does not say enough. */
+  /** A clause about the effect of the builtin, if its name is not clear enough. */
   note?: string;
   parameters: readonly BuiltinParameter[];
   /**

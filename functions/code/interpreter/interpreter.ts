@@ -51,8 +51,8 @@ export function tooManyCalls(over: Expression, count: number, each: number, left
 }
 
 /**
- * What an evaluation asks of its driver: to make a call (`call`), or to run the rounds of a comprehension (`each`). The
- * driver returns the answer of the call, or the results of the rounds in order.
+ * A request of an evaluation to its driver: to make a call (`call`), or to run the rounds of a comprehension (`each`).
+ * The driver returns the answer of the call, or the results of the rounds in order.
  */
 export type Effect =
   | {
@@ -375,7 +375,7 @@ function iterate(node: Expression, value: unknown): readonly unknown[] {
   throw typeError(node.at, `A comprehension goes over a list, not a ${typeOf(value)}${hint}.`);
 }
 
-/** The values of the names of a `for` with several names: the items of a list. */
+/** The values for the names of a `for` with several names. The item must be a list with one value for each name. */
 function unpack({ names, over }: ForClause, item: unknown): readonly unknown[] {
   if (item === unknownValue) return names.map(() => unknownValue);
   if (Array.isArray(item) && item.length === names.length) return item;

@@ -32,7 +32,7 @@ export function sliceOf(
   return charactersOf(value, budget, at).slice(from, to).join("");
 }
 
-/** Uses the steps of a search, which compares each character of the text with each character of the part at most. */
+/** Uses the steps of a search, in proportion to the length of the text times the length of the part. */
 export const useSearch = (text: string, part: string, budget: StepBudget, at: Position): void =>
   useSteps(budget, Math.ceil((text.length * Math.max(1, part.length)) / 4096), at);
 

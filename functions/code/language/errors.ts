@@ -4,7 +4,7 @@ import type { Position } from "./ast.ts";
 export type Diagnostic = {
   /** Stable, snake_case. */
   code: string;
-  /** What is wrong, and how to correct the mistake. */
+  /** The mistake in words, and how to correct it. */
   message: string;
   at: Position;
   /** The function whose parameters the caller needs to correct the mistake. */

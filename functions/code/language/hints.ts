@@ -40,7 +40,9 @@ export function methodHintOf(name: string, of: string, methodNames: Iterable<str
   return `There is no method ${clip(name)}. ${meant === undefined ? `The methods are ${names.join(", ")}.` : `Did you mean ${meant}?`}`;
 }
 
-/** What to write instead of a word or sign of another language, or of a part of Starlark that is not supported. */
+/**
+ * Hints for words and signs of other languages, and for unsupported parts of Starlark. Each says what to write instead.
+ */
 const hints: Record<string, string> = {
   else: "An `else` belongs to a value with `if`: `x if condition else y`.",
   elif: "There is no `if` statement: filter in a comprehension, `[f(x=m.id) for m in page.items if m.active]`.",

@@ -35,7 +35,7 @@ function next(parser: Parser): Token {
   return token;
 }
 
-/** Takes the next token if it is of this kind. Returns whether it is. */
+/** Takes the next token if it has this kind. Returns whether it took the token. */
 function accept(parser: Parser, kind: string): boolean {
   const found = isNext(parser, kind);
   if (found) next(parser);

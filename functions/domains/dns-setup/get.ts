@@ -25,7 +25,7 @@ export const route = defineRoute({
     "switch",
   ],
   description:
-    "Every record that the domain's mail needs, with its value and what the public DNS has now. You can call this before the domain is proved, and publish the records before mail moves here. An external domain needs all of them at its DNS host. A hosted domain needs the two nameservers only, and the rest is published here.",
+    "Every record that the domain's mail needs, with its value and the present values in the public DNS. You can call this before the domain is proved, and publish the records before mail moves here. An external domain needs all of them at its DNS host. A hosted domain needs the two nameservers only, and the rest is published here.",
   capability: "domain.view",
   subject: domainInPath,
   access: "read",

@@ -30,7 +30,7 @@ export const completionScript = (shell: Shell): string => scripts[shell];
 const namesOf = ({ commands }: Command): string[] =>
   commands.map((one) => one.name()).filter((name) => !name.startsWith("__"));
 
-/** The words that can follow. The last of \`words\` is the one that is being typed, and may be empty. */
+/** The words that can follow. The last of `words` is being typed, and may be empty. */
 export function completionsOf(program: Command, words: readonly string[]): string[] {
   let command = program;
   const current = words.at(-1) ?? "";

@@ -13,7 +13,7 @@ export class Failure extends Error {
   }
 }
 
-/** What to do about an error, by its code. */
+/** Advice on an error, by its code. */
 function adviceOf({ code, body, retryAfterSeconds }: ApiError): string {
   const { required_capability: capability } = (body ?? {}) as { required_capability?: string };
   switch (code) {
@@ -33,7 +33,7 @@ function adviceOf({ code, body, retryAfterSeconds }: ApiError): string {
   }
 }
 
-/** The places of a 422 as one types them: `--local-part` for `body.local_part`. */
+/** The invalid arguments of a 422, in the form of the command line: `--local-part` for `body.local_part`. */
 const placesOf = ({ errors }: ApiError): string =>
   errors
     .map(({ loc, msg }) => {
@@ -52,7 +52,7 @@ export const plainText = (text: string): string => text.replaceAll(controls, " "
 
 const oneLine = (text: string): string => plainText(text).replaceAll(/ +/g, " ").trim();
 
-/** An error as one plain line, with what to do, and the exit code. */
+/** One line of plain text about an error, with advice, and the exit code. */
 export function explain(error: unknown): { line: string; exitCode: number } {
   if (error instanceof Failure) return { line: oneLine(error.message), exitCode: error.exitCode };
   if (error instanceof ApiError) {

@@ -42,7 +42,7 @@ function addOption(command: Command, spec: ArgumentSpec): void {
   command.addOption(no);
 }
 
-/** At most `limit` items. */
+/** Yields the first `limit` items. */
 async function* first(items: AsyncIterable<unknown>, limit: number): AsyncGenerator<unknown, void> {
   let left = limit;
   if (left <= 0) return;
@@ -59,7 +59,7 @@ function limitOf(text: string | undefined): number {
   return limit;
 }
 
-/** The arguments of the function: the words, the options, and the account. */
+/** The arguments of a function, from the words, the options and the account of the command line. */
 async function argumentsOf(
   spec: CommandSpec,
   words: readonly string[],

@@ -66,7 +66,7 @@ export function logout(options: GlobalOptions): void {
   );
 }
 
-/** Prints who the token belongs to. */
+/** Prints the owner of the token. */
 export async function whoami(options: GlobalOptions): Promise<void> {
   const client = clientFor(options);
   const { id, email } = await client.me.get();

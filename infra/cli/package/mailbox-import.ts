@@ -7,7 +7,7 @@ import { ApiError, type HostedMail } from "../../client/package/index.ts";
 import { exitCodes, Failure } from "./failures.ts";
 import { progressBar } from "./output.ts";
 
-/** One row of the file: a mailbox, and why it could not be created. */
+/** One row of the file: a mailbox, and the reason why it could not be created. */
 type PersonRow = {
   line: number;
   cells: Record<string, string>;
@@ -16,7 +16,7 @@ type PersonRow = {
   failure?: { code: string; message: string };
 };
 
-/** What an import did. */
+/** The result of an import: the numbers of mailboxes, and the file with the failed rows. */
 export type ImportReport = { created: number; existed: number; failed: number; report: string | null };
 
 const largestBulk = 100;
@@ -25,7 +25,7 @@ const requiredColumns = ["email", "first_name", "last_name"] as const;
 
 type Parsed = { info: { lines: number }; record: Record<string, string> };
 
-/** The names of columns as the API writes them: `First name` is `first_name`. */
+/** Converts the names of columns to the API's form: `First name` becomes `first_name`. */
 const columnNames = (names: string[]): string[] =>
   names.map((name) => name.trim().toLowerCase().replaceAll(/[ -]+/g, "_"));
 
@@ -38,7 +38,7 @@ function parseFile(file: string): Parsed[] {
   }
 }
 
-/** Reads the rows of a CSV file with a head. Throws a `Failure` that names what is missing. */
+/** Reads the rows of a CSV file with a header. Throws a `Failure` that names the missing columns. */
 function readRows(file: string): PersonRow[] {
   const records = parseFile(file);
   const missing = requiredColumns.filter((name) => records[0] && !(name in records[0].record));
@@ -97,7 +97,7 @@ async function createSome(client: HostedMail, account_id: string, rows: readonly
   return again;
 }
 
-/** Creates the mailboxes of one domain. A refusal of the whole domain is the failure of each of its rows. */
+/** Creates the mailboxes of one domain. If the API refuses a whole request, each of its rows has failed. */
 async function createAll(
   client: HostedMail,
   account_id: string,
@@ -128,8 +128,8 @@ function writeReport(file: string, failed: readonly PersonRow[]): void {
 }
 
 /**
- * Creates the mailboxes of a CSV file, 100 in a request. A mailbox that exists is passed over, so that the command can
- * be run again after an interruption. The rows that failed are written to `report`.
+ * Creates the mailboxes of a CSV file, 100 in a request. Skips mailboxes that exist, so that the command can be run
+ * again after an interruption. Writes the rows that failed to `report`.
  */
 export async function importMailboxes(
   client: HostedMail,
@@ -164,7 +164,7 @@ export async function importMailboxes(
   return { created, existed, failed: failed.length, report: failed.length > 0 ? report : null };
 }
 
-/** The reason of an interruption, and that the command can be run again. */
+/** The error of an interrupted import: the reason, and the advice to run the command again. */
 function interrupted(error: unknown, done: number, total: number): Error {
   const reason = error instanceof Error ? error.message : String(error);
   const exitCode = error instanceof ApiError ? exitCodes.failed : exitCodes.noAnswer;

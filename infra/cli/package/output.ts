@@ -1,7 +1,7 @@
 import type { CommandSpec } from "../emit.ts";
 import { plainText } from "./failures.ts";
 
-/** How a command prints its answer. */
+/** The form in which a command prints its answer. */
 export type Form = "people" | "json" | "jsonl";
 
 /** The form that the options ask for. Without a terminal the answer is JSON. */
@@ -29,7 +29,10 @@ function cut(text: string, width: number): string {
 
 const padded = (text: string, width: number): string => text + " ".repeat(Math.max(0, width - widthOf(text)));
 
-/** The widths of the columns. Ids are never cut: the widest others give way until the row fits the terminal. */
+/**
+ * The widths of the columns. The widest columns are cut until the row fits the terminal, except ids, which are never
+ * cut.
+ */
 function widthsOf(rows: readonly string[][], columns: readonly string[]): number[] {
   const widths = columns.map((_, index) => Math.max(...rows.map((row) => widthOf(row[index] ?? ""))));
   const total = process.stdout.columns || 100;
@@ -45,7 +48,7 @@ function widthsOf(rows: readonly string[][], columns: readonly string[]): number
   }
 }
 
-/** A table with a head, for people. */
+/** A table with a header, for people. */
 export function tableOf(rows: readonly Members[], columns: readonly string[]): string {
   const head = columns.map((name) => name.toUpperCase().replaceAll("_", " ").replaceAll(".", " "));
   const texts = rows.map((row) =>
@@ -86,7 +89,7 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** A line for people beside the answer. */
+/** Prints a line for people to standard error, where it is not part of the answer. */
 export function printNote(text: string): void {
   process.stderr.write(`${plainText(text)}\n`);
 }
@@ -103,7 +106,7 @@ export function printAnswer(answer: unknown, form: Form): void {
   );
 }
 
-/** Columns that printNote more than the first members do. */
+/** The columns of lists whose first members are not the most useful ones. */
 const columnsOf: Record<string, string[]> = {
   "accounts.list": ["name", "status", "id"],
   "domains.list": ["name", "status", "source", "dns_mode", "expires_at"],
@@ -125,7 +128,7 @@ export async function printList(items: AsyncIterable<unknown>, spec: CommandSpec
   print(tableOf(found as Members[], columnsOf[spec.name] ?? spec.list?.columns ?? []));
 }
 
-/** A progress bar on a terminal, and nothing elsewhere. */
+/** A progress bar on a terminal; no output elsewhere. */
 export function progressBar(total: number): { move: (done: number) => void; end: () => void } {
   const isShown = process.stderr.isTTY;
   const draw = (done: number): void => {

@@ -28,7 +28,7 @@ Examples:
 
 Exit codes: 0 done, 1 refused or partly failed, 2 wrong use, 3 not logged in, 4 no answer, 130 stopped.`;
 
-/** The group of commands under these words. It is made when it is missing. */
+/** The group of commands under these words. Creates a missing group. */
 function groupOf(program: Command, words: readonly string[]): Command {
   let at = program;
   for (const [index, word] of words.entries()) {
@@ -69,7 +69,7 @@ function addMailboxImport(program: Command): void {
   addGlobalOptions(command).addHelpText("after", "\nExample:\n  hosted-mail mailboxes import people.csv");
   command.action(async (file: string) => {
     const options = command.optsWithGlobals<GlobalOptions & { report?: string; dryRun?: boolean }>();
-    // A long import waits for the limit of requests.
+    // A long import waits for the rate limit.
     const client = clientFor(options, { retries: 8, longestWaitMs: 60_000 });
     const account_id = await accountFor(options, client);
     const report = options.report ?? `${file.replace(/\.csv$/i, "")}.failed.csv`;
@@ -86,7 +86,7 @@ const rows = (count: number): string => (count === 1 ? "1 row" : `${count} rows`
 
 type ImportOptions = GlobalOptions & { domain?: string; publicDns?: boolean; dryRun?: boolean };
 
-/** The domain of a zone file: what \`$ORIGIN\` says. */
+/** The domain of a zone file, from its `$ORIGIN`. */
 const originIn = (zone: string): string | undefined => /^\$ORIGIN\s+(\S+?)\.?\s*$/im.exec(zone)?.[1];
 
 function addZoneImport(program: Command): void {
@@ -172,7 +172,7 @@ const descriptionOf = ({ description, argChoices = [] }: Option): string =>
 /** The whole command line. */
 export function createProgram(version: string): Command {
   const program = new Command("hosted-mail").description(introduction).version(version).exitOverride();
-  // What the commands inherit has to be set before they are made.
+  // Commands inherit these settings only if they are created afterwards.
   program.configureHelp({ optionDescription: descriptionOf }).addHelpText("after", examples);
   program.configureOutput({
     outputError: (text, write) => {

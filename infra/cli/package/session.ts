@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { type ClientOptions, HostedMail } from "../../client/package/index.ts";
 import { exitCodes, Failure } from "./failures.ts";
 
-/** What is stored of one profile. */
+/** The stored settings of one profile. */
 export type Profile = { base_url?: string; token?: string; account_id?: string };
 type Config = { profiles: Record<string, Profile> };
 
@@ -62,13 +62,10 @@ export function writeProfile(options: GlobalOptions, profile: Profile | undefine
 export const baseUrlOf = (options: GlobalOptions): string | undefined =>
   options.baseUrl ?? (process.env["HOSTED_MAIL_BASE_URL"] || readProfile(options).base_url);
 
-/** The form in which two addresses of one API are equal. */
+/** Normalizes an address, so that the addresses of one API are equal. */
 const normal = (baseUrl: string): string => baseUrl.replace(/\/+$/, "").replace(/\/v1\/public$/, "");
 
-/**
- * The token: `HOSTED_MAIL_TOKEN`, then the profile's. A stored token is sent only to the address that it was stored
- * for.
- */
+/** The token: `HOSTED_MAIL_TOKEN`, then the profile's. A stored token is sent only to the address of its profile. */
 function tokenOf(options: GlobalOptions, baseUrl: string): string {
   const given = process.env["HOSTED_MAIL_TOKEN"];
   if (given) return given;

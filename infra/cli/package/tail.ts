@@ -4,7 +4,7 @@ import type { AuditEntry, HostedMail } from "../../client/package/index.ts";
 import { plainText } from "./failures.ts";
 import { type Form, print } from "./output.ts";
 
-/** How far back each question reaches, because an entry can be seen a moment after a later one. */
+/** How far back each request reads, because an entry can become visible a moment after a later one. */
 const reachBackMs = 60_000;
 
 const lineOf = ({ occurred_at, event_type, actor, resource }: AuditEntry): string =>
@@ -25,7 +25,7 @@ export async function tailAudit(
   };
   const { items } = await client.audit.list({ account_id, order: "desc", page_size: Math.max(1, lines) });
   let newest = items[0]?.occurred_at ?? new Date().toISOString();
-  // What is older than the lines that are wanted counts as seen.
+  // Entries before the requested lines are not printed, so they count as seen.
   for (const { id, occurred_at } of items.slice(lines)) seen.set(id, Date.parse(occurred_at));
   for (const entry of items.slice(0, lines).toReversed()) show(entry);
   const from = newest;

@@ -7,7 +7,7 @@ import type { ArgumentSpec } from "../emit.ts";
 /** Stands for null, which commander takes for a missing value. */
 export const nullValue = Symbol("null");
 
-/** JSON, or the JSON in a file for `@file`. */
+/** Parses JSON, or reads JSON from the file of `@file`. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text.startsWith("@") ? readFileSync(text.slice(1), "utf8") : text) as unknown;

@@ -12,7 +12,7 @@ export class HostedMailError extends Error {
 export interface InvalidPlace {
   /** The place: `path`, `query`, `header` or `body`, then the members that lead to the place. */
   loc: (string | number)[];
-  /** What is wrong at the place. */
+  /** The mistake at the place. */
   msg: string;
   /** The stable name of the kind of error. */
   type: string;

@@ -6,7 +6,7 @@ export interface EventOf<Type extends string, Resource extends string, Data> {
   /** When the change was made. */
   timestamp: string;
   account_id: string;
-  /** Who made the change. */
+  /** The author of the change. */
   actor: { type: string; id: string };
   resource: { type: Resource; id: string };
   /** The resource after the change, or before a deletion. Absent from an event that is too long. */

@@ -1,4 +1,4 @@
-/** The data of an answer, with the HTTP response that brought it. */
+/** The data of an answer, with its HTTP response. */
 export interface WithResponse<Data> {
   data: Data;
   /** The HTTP response, for its headers such as `ETag`. Its body is read already. */

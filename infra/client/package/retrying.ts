@@ -11,7 +11,7 @@ export type RetryRules = {
   signal: AbortSignal | undefined;
 };
 
-/** Waits, and throws the reason of `signal` as soon as that is aborted. */
+/** Waits. If `signal` is aborted, throws its reason at once. */
 function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = (): void => {

@@ -134,7 +134,10 @@ const parsedContent = (text: string, { headers }: Response): unknown => {
   }
 };
 
-/** Sends requests: adds the token and the key, limits the time of each try, and repeats what failed for now. */
+/**
+ * Sends requests: adds the token and the key, limits the time of each try, and repeats requests after temporary
+ * failures.
+ */
 export class Transport {
   readonly #options: ClientOptions;
   readonly #base: string;

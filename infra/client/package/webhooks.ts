@@ -55,12 +55,12 @@ async function isSigned(
 }
 
 /**
- * Verifies a delivery as Standard Webhooks specifies, and returns its event. Give the body as it arrived: parsed and
- * written again it has another signature.
- * - `secret` is the webhook's secret (`whsec_…`), or several of which one must fit. During a rotation the delivery is
- *   signed with the old secret and the new one, so either is enough.
- * - Throws a `WebhookVerificationError` if a header is missing, if no signature fits, and if the time is more than five
- *   minutes off.
+ * Verifies a delivery as Standard Webhooks specifies, and returns its event. Give the body as it arrived: a body that
+ * was parsed and written again has another signature.
+ * - `secret` is the webhook's secret (`whsec_…`), or a list of secrets of which one must match. During a rotation the
+ *   delivery is signed with the old secret and the new one, so either is enough.
+ * - Throws a `WebhookVerificationError` if a header is missing, if no signature matches, and if the time is more than
+ *   five minutes off.
  */
 export async function verifyWebhook(
   body: string | Uint8Array | ArrayBuffer,

@@ -14,7 +14,7 @@ export type Field = {
   examples: readonly string[];
   /** Markdown. */
   description: string;
-  /** What a value with members has: one group for each kind of object. */
+  /** The members of a value with members: one group for each kind of object. */
   members: readonly Members[];
 };
 
@@ -85,8 +85,7 @@ const titleOf = ({ description }: Schema): { title?: string } =>
   description === undefined ? {} : { title: description };
 
 /**
- * A member or parameter in words. Its members are found when they are asked for, because schemas can contain
- * themselves.
+ * A member or parameter in words. Its members are computed when they are read, because schemas can contain themselves.
  */
 export function fieldOf(name: string, schema: Schema, required: boolean, description = ""): Field {
   const alternatives = alternativesOf(schema);

@@ -54,7 +54,7 @@ type Document = {
 /** The OpenAPI document, which the reference shows. */
 export const document = openApiDocument() as Document;
 
-/** One operation as its page shows it. `route` tells what the document says in words only. */
+/** One operation as its page shows it. `route` has the facts that the document states only in words. */
 export type ReferenceOperation = {
   id: string;
   family: string;
@@ -77,7 +77,7 @@ const routeOf = new Map([...functions, a2aRoute, mcpRoute].map((route) => [route
 
 const isFailure = (status: string): boolean => Number(status) >= 400;
 
-/** The codes of a failure stand in its description, each in backticks before a colon. */
+/** The problem codes in the description of a failure, where each stands in backticks before a colon. */
 const codesIn = (description: string): ProblemCode[] =>
   problemCodes.filter((code) => description.includes(`\`${code}\`:`));
 
@@ -128,7 +128,7 @@ export const operations: ReadonlyMap<string, ReferenceOperation> = new Map(
   familiesWithOperations.flatMap((family) => family.operations.map((operation) => [operation.id, operation])),
 );
 
-/** The schema that a reference leads to, with its name; the schema itself without a name otherwise. */
+/** Resolves a reference: returns the schema with its name. Returns any other schema without a name. */
 export function resolve(schema: Schema): { schema: Schema; name?: string } {
   if (schema.$ref === undefined) return { schema };
   const name = schema.$ref.replace("#/components/schemas/", "");
@@ -137,7 +137,7 @@ export function resolve(schema: Schema): { schema: Schema; name?: string } {
   return { schema: { ...found, ...(schema.description && { description: schema.description }) }, name };
 }
 
-/** The header that a reference leads to. */
+/** Resolves a reference to a header. */
 export const headerOf = (header: Header): Header =>
   header.$ref === undefined
     ? header

@@ -68,7 +68,7 @@ const card = ([path, title, text]: readonly [string, string, string]): string =>
 const familyCard = ({ name, title, description, operations }: Family): string =>
   `<li><a href="/docs/reference/${name}"><strong>${escapeHtml(title)}</strong> <small>${operations.length}</small><span>${escapeHtml(description)}</span></a></li>`;
 
-/** The first page of the reference: how to call, and the families. */
+/** The first page of the reference: how to call the API, and the families. */
 export const startPage = (): string =>
   layOut({
     path: "/docs",

@@ -1,7 +1,7 @@
 import { type ProblemCode, problemOf } from "../../../shared/core/errors.ts";
 import { escapeHtml } from "../../../shared/core/text.ts";
 import { errorGuidance } from "../errors.ts";
-import { layOut, turnsIn } from "../layout.ts";
+import { layOut, neighbourLinks } from "../layout.ts";
 import { codeBlock, languageTabs, renderLine, renderText } from "../render.ts";
 import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
 import { familiesWithOperations, headerOf, type ReferenceOperation, operations } from "./operations.ts";
@@ -32,13 +32,13 @@ class MemberLists {
     this.#prefix = prefix;
   }
 
-  /** A request may leave out most members, an answer nearly none: each tells the other case. */
+  /** Marks the less common case: required members of a request, and optional members of an answer. */
   #presence(required: boolean): string {
     if (this.#prefix === "in") return required ? ' <span class="required">required</span>' : "";
     return required ? "" : ' <span class="type">not always there</span>';
   }
 
-  /** The fields of the top level have anchors: the prefix and the name. */
+  /** Lists fields. With `prefix` each field has an anchor: the prefix and the name. */
   list(fields: readonly Field[], prefix?: string): string {
     const items = fields.map((field) => {
       const { name, type, required, description, members } = field;
@@ -205,7 +205,7 @@ ${argumentsOf(operation)}
 ${answersOf(operation)}
 ${errorsOf(operation)}
 ${tryForm(operation)}
-${turnsIn(links, path)}`;
+${neighbourLinks(links, path)}`;
   return layOut({
     path,
     title: `${summary} (${id})`,

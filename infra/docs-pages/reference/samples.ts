@@ -2,7 +2,7 @@ import { exampleOf } from "../../openapi/examples.ts";
 import { samplesOf } from "../../openapi/samples.ts";
 import type { ReferenceOperation } from "./operations.ts";
 
-/** A call of an operation in a language. `key` names the language where a reader's choice is remembered. */
+/** A call of an operation in a language. `key` names the language in the reader's stored choice. */
 type SampleCall = { key: string; label: string; language: string; code: string };
 
 /** The example of an operation: the same call in each language, its values, and its answer. */

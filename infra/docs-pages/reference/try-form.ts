@@ -23,8 +23,8 @@ const tokenField = `<p><label for="try-token">Access token</label><input id="try
 <p class="demo" hidden><button type="button" id="try-demo">Use a demo token</button></p>`;
 
 /**
- * The form that sends a request from the page. It is hidden until the page's script has made it work. It is filled with
- * the values of the example.
+ * The form that sends a request from the page, with the values of the example. It is hidden until the page's script is
+ * ready.
  */
 export function tryForm(operation: ReferenceOperation): string {
   const { values, body } = exampleFor(operation);

@@ -1,14 +1,14 @@
 import MiniSearch from "minisearch";
 
 import { element } from "../playground/dom.ts";
-import { best, type Found, indexOptions } from "./terms.ts";
+import { bestResults, type SearchResult, indexOptions } from "./terms.ts";
 
-let index: Promise<MiniSearch<Found>> | undefined;
+let index: Promise<MiniSearch<SearchResult>> | undefined;
 
-async function loadIndex(): Promise<MiniSearch<Found>> {
+async function loadIndex(): Promise<MiniSearch<SearchResult>> {
   const answer = await fetch("/docs/search.json");
   if (!answer.ok) throw new Error(`The search index answers ${answer.status}.`);
-  return MiniSearch.loadJSON<Found>(await answer.text(), indexOptions);
+  return MiniSearch.loadJSON<SearchResult>(await answer.text(), indexOptions);
 }
 
 const input = element("input", { type: "text", id: "find-words", placeholder: "Search the docs and operations" });
@@ -36,7 +36,7 @@ function choose(at: number): void {
   input.setAttribute("aria-activedescendant", option?.id ?? "");
 }
 
-function optionFor({ title, section, path, kind }: Found, position: number): HTMLAnchorElement {
+function optionFor({ title, section, path, kind }: SearchResult, position: number): HTMLAnchorElement {
   const words = element("strong", { textContent: section || title });
   const place = element("small", { textContent: section ? `${title} · ${kind}` : kind });
   const option = element("a", { id: `find-${position}`, href: path, role: "option", tabIndex: -1 }, words, place);
@@ -49,7 +49,7 @@ async function showResults(): Promise<void> {
   const words = input.value.trim();
   try {
     index ??= loadIndex();
-    const results = words === "" ? [] : best(await index, words);
+    const results = words === "" ? [] : bestResults(await index, words);
     if (input.value.trim() !== words) return;
     list.replaceChildren(...results.map(optionFor));
     const many = results.length === 1 ? "1 result" : `${results.length} results`;
@@ -76,7 +76,7 @@ input.addEventListener("keydown", (event) => {
 // A click beside the dialog closes it.
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 
-/** Shows the search, with the words of the last time selected. */
+/** Shows the search, with the last query selected. */
 export function openSearch(): void {
   if (!dialog.isConnected) document.body.append(dialog);
   dialog.showModal();

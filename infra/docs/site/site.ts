@@ -1,6 +1,6 @@
 import { element } from "../playground/dom.ts";
 
-/** Copies a text, and tells on the button whether it worked. */
+/** Copies a text, and shows on the button whether this worked. */
 async function copy(text: string, button: HTMLButtonElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
@@ -38,13 +38,16 @@ const storeLanguage = (key: string): void => {
   try {
     localStorage.setItem(remembered, key);
   } catch {
-    // As above.
+    // A browser can refuse to store anything. Then the choice holds for the page.
   }
 };
 
 type Tab = { key: string; button: HTMLButtonElement; panel: HTMLElement };
 
-/** Makes tabs of the sections of a group (WAI-ARIA's pattern: arrow keys, Home and End). Returns what shows a language. */
+/**
+ * Makes tabs of the sections of a group (WAI-ARIA's pattern: arrow keys, Home and End). Returns a function that shows
+ * the tab of a language.
+ */
 function makeTabs(group: HTMLElement, number: number, choose: (key: string) => void): (key: string | null) => void {
   const list = element("div", { className: "tab-list", role: "tablist" });
   list.setAttribute("aria-label", "Language");
@@ -99,7 +102,7 @@ function addTabs(): void {
   for (const show of shows) show(storedLanguage());
 }
 
-/** Opens the details around the place that the address names. */
+/** Opens the collapsed section that contains the target of the address. */
 function openTarget(): void {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (target instanceof HTMLDetailsElement) target.open = true;
@@ -122,7 +125,7 @@ function followSections(): void {
   mark();
 }
 
-/** Shows the search. Its script is loaded when it is first asked for. */
+/** Shows the search. Loads its script at the first use. */
 async function openFinder(): Promise<void> {
   // The path is a variable, so that the bundle does not contain the search.
   const script = "/docs/search.js";

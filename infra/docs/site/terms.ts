@@ -33,11 +33,11 @@ export const indexOptions = {
   processTerm: termOf,
 };
 
-/** An entry of the index, as it is found. */
-export type Found = { id: number; title: string; section: string; path: string; kind: string };
+/** An entry of the index, as a search returns it. */
+export type SearchResult = { id: number; title: string; section: string; path: string; kind: string };
 
 /** Readers look for operations first, and rarely for the operators' pages or the changelog. */
-function weightOf({ kind, path }: Found): number {
+function weightOf({ kind, path }: SearchResult): number {
   if (path.startsWith("/docs/reference/")) return 1.5;
   return kind === "Operators" || path.startsWith("/docs/changelog") ? 0.35 : 1;
 }
@@ -45,15 +45,15 @@ function weightOf({ kind, path }: Found): number {
 const shownResults = 12;
 
 /**
- * The best results for words, the best first. A word can be begun, or have a slip in it. Entries with more of the words
- * come before those with fewer.
+ * The best results for some words, the best first. A word also matches words that begin with it, and words with a small
+ * spelling mistake. Entries that match more of the words come first.
  */
-export const best = (index: MiniSearch<Found>, words: string): Found[] =>
+export const bestResults = (index: MiniSearch<SearchResult>, words: string): SearchResult[] =>
   index
     .search(words, {
       boost: weights,
-      boostDocument: (_, __, stored) => weightOf(stored as Found),
+      boostDocument: (_, __, stored) => weightOf(stored as SearchResult),
       prefix: (term) => term.length > 2,
       fuzzy: (term) => (term.length > 4 ? 0.2 : false),
     })
-    .slice(0, shownResults) as unknown as Found[];
+    .slice(0, shownResults) as unknown as SearchResult[];

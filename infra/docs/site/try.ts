@@ -12,7 +12,7 @@ const accountField = document.querySelector<HTMLInputElement>("#try-path-account
 
 type TriedRequest = { path: string; init: RequestInit };
 
-/** The request that the form describes. Throws an error in words for the reader. */
+/** The request in the form. Throws an error whose message is for the reader. */
 function requestOf(filled: HTMLFormElement): TriedRequest {
   const query = new URLSearchParams();
   const headers = new Headers();

@@ -29,7 +29,7 @@ const StockName = z.object({ ip: z.string() });
 const ttl = 60;
 const setupPrefix = "_setup.";
 
-/** What this machine's DNS says about an address. */
+/** The reverse DNS of an address on this machine. */
 export type ReverseDns = {
   /** The address in its canonical spelling. */
   ip: string;

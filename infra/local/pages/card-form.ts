@@ -1,6 +1,6 @@
 import { escapeHtml } from "../../../shared/core/text.ts";
 
-/** What happens when a card is charged on the local payment page. */
+/** The result of a charge of a test card. */
 type CardOutcome = "works" | "confirm" | "declined" | "expired";
 
 /** The test cards, with the numbers that they have at Stripe (https://docs.stripe.com/testing). */
@@ -32,7 +32,7 @@ const isPast = (expiry: string, now: Date): boolean => {
   return Date.UTC(2000 + (year % 100), month, 1) <= now.getTime();
 };
 
-/** Reads a card as a payer types it: whether its payment works or needs a confirmation, or what is wrong with it. */
+/** Reads a card as a payer types it. Returns `works` or `confirm` for its payment, or the mistake in the card. */
 export function readCard({ number, expiry, cvc }: CardValues, now: Date): "works" | "confirm" | CardFault {
   const digits = number.replaceAll(/[\s-]/g, "");
   if (!/^\d{13,19}$/.test(digits)) return { field: "number", message: "Your card number is incomplete." };

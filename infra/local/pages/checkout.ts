@@ -100,7 +100,7 @@ function addressOf(template: string | undefined, checkout: StoredCheckout): stri
 const link = (text: string, url: string | undefined): string =>
   url === undefined ? "" : `<p><a href="${escapeHtml(url)}">${escapeHtml(text)}</a></p>`;
 
-/** What the page shows besides the checkout. */
+/** The data that the page shows besides the checkout. */
 type Shown = {
   status?: number;
   /** The webhooks just sent. */
@@ -113,7 +113,7 @@ type Shown = {
 
 const priceOf = ({ amount, currency }: StoredCheckout): string => `${money(amount)} ${currency}`;
 
-/** The right side of the page: the form of the card, or how the checkout ended. */
+/** The right side of the page: the form of the card, or the end of the checkout. */
 function payment(checkout: StoredCheckout, now: Date, { card }: Shown): string {
   if (checkoutStatus(checkout, now) === "open") {
     const { values, fault } = card ?? { values: emptyCard, fault: undefined };
@@ -250,7 +250,7 @@ async function payAndLeave(id: string, request: LocalRequest, settings: Checkout
   return { status: 303, headers: { location: `/_local/checkout/${id}?paid` }, body: Buffer.alloc(0) };
 }
 
-/** Charges the card of the form: pays, asks for a confirmation, or shows what is wrong with the card. */
+/** Charges the card of the form: pays, asks for a confirmation, or shows the mistake in the card. */
 async function chargeCard(request: LocalRequest, settings: CheckoutSettings): Promise<Answer> {
   const { table, now } = settings;
   const id = request.params["id"] ?? "";

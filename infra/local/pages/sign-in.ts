@@ -64,7 +64,7 @@ function demoPeople(demo: unknown): Person[] {
   );
 }
 
-/** The fields of a form without those that were left empty. */
+/** The fields of a form that are not empty. */
 const fieldsOf = (fields: URLSearchParams): Record<string, string> =>
   Object.fromEntries([...fields].filter(([, value]) => value !== ""));
 
@@ -105,11 +105,11 @@ function page(asked: Authorization, people: readonly Person[]): Answer {
 const tokenError = (error: string, error_description: string): Answer =>
   jsonAnswer(400, { error, error_description }, { "cache-control": "no-store" });
 
-/** The codes that were given and not used yet. */
+/** The issued codes that have not been used. */
 type Codes = Map<string, Pending>;
 type People = () => readonly Person[];
 
-/** Gives a code for the person that the form names, and leads back. */
+/** Issues a code for the person in the form, and redirects to the client. */
 function authorize(request: LocalRequest, codes: Codes, people: People): Answer {
   if (!isOwnForm(request)) return jsonAnswer(403, { message: "Another site sent this form, so it is refused." });
   const fields = fieldsOf(new URLSearchParams(request.body.toString()));
@@ -128,7 +128,7 @@ function authorize(request: LocalRequest, codes: Codes, people: People): Answer 
   return { status: 303, headers: { location: location.href }, body: Buffer.alloc(0) };
 }
 
-/** Gives an access token for a code, once. */
+/** Exchanges a code for an access token. A code is valid once. */
 function exchange({ body }: LocalRequest, codes: Codes, issuer: TokenIssuer): Answer {
   const { success, data, error } = Exchange.safeParse(fieldsOf(new URLSearchParams(body.toString())));
   if (!success) return tokenError("invalid_request", z.prettifyError(error));
@@ -161,7 +161,7 @@ function metadata({ headers }: LocalRequest): Answer {
 
 /**
  * The embedded issuer's endpoints of the authorization code flow, for the user of this machine. They are not deployed.
- * - `/_local/authorize`: a page on which one chooses who one is: a person of the demo, or anybody by an address.
+ * - `/_local/authorize`: a page to choose a user: a person of the demo, or anybody by an address.
  * - `/_local/token`: an access token for a code, once and within a minute.
  * - `/_local/issuer/.well-known/openid-configuration`: the issuer's metadata.
  */

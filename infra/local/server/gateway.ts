@@ -8,13 +8,13 @@ import { type ResponderOptions, createResponder } from "./respond.ts";
  * One line of the gateway's log. `path` is percent-encoded, without the query. `by` is the name of the Lambda function
  * that answered.
  */
-export type Served = { method: string; path: string; status: number; durationMs: number; by?: string };
+export type ServedRequest = { method: string; path: string; status: number; durationMs: number; by?: string };
 
 export type GatewayOptions = ResponderOptions & {
   /** 0 chooses a free port. */
   port: number;
   stopTimeoutMs?: number;
-  onServed?: (served: Served) => void;
+  onServed?: (served: ServedRequest) => void;
 };
 
 export type Gateway = {

@@ -1,5 +1,5 @@
 import { startCommand } from "../command-line.ts";
-import type { Served } from "../server/gateway.ts";
+import type { ServedRequest } from "../server/gateway.ts";
 
 /** The part of the demo that the banner shows. */
 type DemoTokens = { accounts: readonly { id?: string; name?: string; owner: { token: string } }[] };
@@ -96,7 +96,7 @@ ${big === undefined ? "" : bigAccountText(baseUrl, demo, big)}${lines.join("\n")
 }
 
 /** The log line of a request: `12:04:11 GET 200 4 ms /v1/public/accounts`. */
-export const servedLine = ({ method, path, status, durationMs }: Served, now: Date): string =>
+export const servedLine = ({ method, path, status, durationMs }: ServedRequest, now: Date): string =>
   `${now.toTimeString().slice(0, 8)} ${method.padEnd(6)} ${status} ${durationMs.toFixed(0).padStart(4)} ms  ${path}`;
 
 /** The output on which progress is shown. */

@@ -3,7 +3,7 @@ import { readdir, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { StartProblem, reasonOf } from "../command-line.ts";
-import { dataVersion, markFile, readMark, unreadable, writeMark } from "../table/data-version.ts";
+import { dataVersion, markFile, readMark, unreadableVersion, writeMark } from "../table/data-version.ts";
 import { Locked, holdLock } from "../table/lock.ts";
 
 /** The files and folders that the product creates in its data folder, except the mark. */
@@ -69,7 +69,7 @@ export async function resetDataDir(dataDir: string, { confirm, say }: Reset): Pr
     if (!(await confirm(question))) throw new StartProblem("Nothing was deleted.");
     // After an interrupted reset, the mark says that the data is unreadable. The product then does not start, and the
     // reset can be repeated.
-    await writeMark(folder, unreadable);
+    await writeMark(folder, unreadableVersion);
     for (const name of productFiles.flatMap(namesOf)) await rm(join(folder, name), { recursive: true, force: true });
     await writeMark(folder, dataVersion);
   } catch (error) {

@@ -10,7 +10,7 @@ import { StartProblem, reasonOf, startCommand } from "../command-line.ts";
 export const dataVersion = 1;
 
 /** The version of a folder whose data is partly deleted. */
-export const unreadable = 0;
+export const unreadableVersion = 0;
 
 /** The file that marks a data folder of this product, with the version of its data. */
 export const markFile = "version.json";

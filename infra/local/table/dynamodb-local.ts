@@ -107,7 +107,7 @@ async function untilAnswers(endpoint: string, ended: Promise<void>): Promise<boo
 }
 
 export type DynamoDbLocalOptions = {
-  /** Why there is no embedded engine, as one or more lines. */
+  /** The reason why there is no embedded engine, as one or more lines. */
   reason: string;
   dataDir: string;
   /** Asks the person who starts the product. Throws `StartProblem` if nobody can be asked. */
@@ -118,9 +118,9 @@ export type DynamoDbLocalOptions = {
 };
 
 /**
- * Offers to run DynamoDB Local in place of the embedded engine, and starts it after a yes. Its data are kept in
- * `dynamodb-local` of the data folder. Throws `StartProblem`, with the ways to do without, if there is neither Docker
- * nor Java, or after a no.
+ * Offers to run DynamoDB Local in place of the embedded engine, and starts it after a yes. Its data is in the folder
+ * `dynamodb-local` of the data folder. Throws `StartProblem` if there is neither Docker nor Java, or after a no. The
+ * message names the alternatives.
  */
 export async function startDynamoDbLocal(options: DynamoDbLocalOptions): Promise<Engine> {
   const { reason, dataDir, confirm, say, source = archive } = options;

@@ -87,7 +87,7 @@ const platforms = ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64", "wi
 /** Finds the path of an installed package. Throws if it is not installed. */
 type Resolve = (id: string) => string;
 
-/** Why there is no engine for this machine. The message says how to get one or to do without. */
+/** Thrown if there is no engine for this machine. The message says how to get one, or how to start without one. */
 export class NoEngine extends StartProblem {}
 
 function noBinary(platform: string): NoEngine {

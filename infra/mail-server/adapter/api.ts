@@ -1,15 +1,18 @@
 import type { AdapterSettings } from "./settings.ts";
 
 /**
- * The API gave no answer that a mail server can use: it cannot be reached, or it answered 429, 5xx, or 4xx because of a
- * mistake of ours. Whoever asked answers with a temporary failure.
+ * Thrown if the API gives no answer that a mail server can use: it cannot be reached, or it answered 429, 5xx, or 4xx
+ * because of a mistake of ours. The mail server then gets a temporary failure.
  */
 export class NoAnswer extends Error {}
 
-/** Whether the status of a report says that the report itself is wrong. After every other failure it is sent again. */
+/**
+ * Whether the status of a report says that the report itself is wrong. After any other failure the report is sent
+ * again.
+ */
 export const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
 
-/** The destination of mail for an address, as the door `recipient` tells it. */
+/** The destination of mail for an address, as the door `recipient` answers it. */
 export type Recipient = {
   kind: "mailbox" | "alias" | "catch_all" | "role" | "forward" | "none" | "unknown";
   mailbox?: string;
@@ -21,7 +24,7 @@ export type Recipient = {
   copies?: { address: string; mailbox_id: string | null }[];
 };
 
-/** Whether a login may send, as the door `sender` tells it. */
+/** Whether a login may send, as the door `sender` answers it. */
 export type Verdict = {
   allowed: boolean;
   reason?: { code: string; message: string };
@@ -44,8 +47,8 @@ type SigningKey = { domain: string; selector: string; private_key: string };
 const answerTimeoutMs = 10_000;
 const mostAnswers = 50_000;
 /**
- * How long "the domain is not here" is used, which the API does not let us keep. Postfix asks it several times for each
- * letter to another provider.
+ * How long the answer `unknown` is used again, in milliseconds. The API does not allow this, but Postfix asks the same
+ * several times for each letter to another provider.
  */
 const unknownDomainMs = 5_000;
 
@@ -60,14 +63,14 @@ function keptMs(response: Response, kind: string | undefined): number {
 
 type Kept = { until: number; answer: Promise<unknown>; accountId?: string | undefined };
 
-/** Keeps answers for as long as they say, and asks once if the same question comes several times at once. */
+/** Caches answers for as long as they allow. Equal questions at the same time share one request. */
 function openAnswers(call: CallDoor) {
   const kept = new Map<string, Kept>();
 
   const read = async (path: string, entry: Kept): Promise<unknown> => {
     const response = await call(path);
     const body = (await response.json().catch(() => undefined)) as { kind?: string; account_id?: string } | undefined;
-    // Only this door says that there is nothing.
+    // Only this door answers 404 for a domain that may not send.
     if (response.status === 404 && path.startsWith("dkim?")) return undefined;
     if (response.status !== 200 || body === undefined) throw new NoAnswer(`The API answered ${response.status}.`);
     entry.until = Date.now() + keptMs(response, body.kind);
@@ -91,7 +94,7 @@ function openAnswers(call: CallDoor) {
       kept.set(path, entry);
       return entry.answer;
     },
-    /** Forgets the answers about an account, and those that are on their way. */
+    /** Forgets the answers about an account, also those of running requests. */
     forget: (accountId: string): void => {
       for (const [path, entry] of kept) {
         if (entry.accountId === accountId || entry.until === Infinity) kept.delete(path);
@@ -102,7 +105,7 @@ function openAnswers(call: CallDoor) {
 
 const warningMs = 60_000;
 
-/** Makes a function that logs an answer which says that a request of ours is wrong, at most one a minute. */
+/** Makes a function that logs an answer if it refuses our request as wrong. Logs one line a minute at most. */
 function openWarnings(log: (text: string) => void) {
   let last = -Infinity;
   return (status: number, door: string): void => {
@@ -114,8 +117,8 @@ function openWarnings(log: (text: string) => void) {
 }
 
 /**
- * Asks the doors of the API, with connections that stay open. `log` gets a line if the API refuses the key or a request, at
- * most one a minute.
+ * Calls the doors of the API, with connections that stay open. `log` gets a line if the API refuses the key or a
+ * request, at most one a minute.
  */
 export function openApi(
   { api, mail_key }: Pick<AdapterSettings, "api" | "mail_key">,
@@ -147,12 +150,12 @@ export function openApi(
       ask("sender", { login, from, ...(to === undefined ? {} : { to }) }) as Promise<Verdict>,
     /** The key that signs the mail of a domain; undefined if the domain may not send. */
     dkim: (domain: string) => ask("dkim", { domain }) as Promise<SigningKey | undefined>,
-    /** Asks whether a login is right. The headers are those of nginx's `auth_http` protocol. */
+    /** Checks a login. The headers are those of nginx's `auth_http` protocol. */
     auth: (headers: Record<string, string>): Promise<Response> => call("auth", { headers }),
-    /** The next revocations. Without `since` from now on. */
+    /** The next revocations. Without `since`, the revocations from now on. */
     revocations: async (query: Record<string, string>): Promise<Response> =>
       call(`revocations?${new URLSearchParams(query).toString()}`),
-    /** Sends a batch to `usage` or `events`. The status of the answer. */
+    /** Sends a batch to `usage` or `events`. Returns the status of the answer. */
     report: async (door: string, body: unknown): Promise<number> => {
       const text = JSON.stringify(body);
       const response = await call(door, {

@@ -26,8 +26,8 @@ function notNow(protocol: string): Reply {
 }
 
 /**
- * Passes a question of nginx on to the API. A user of IMAP or POP3 is named <mailbox id>@<account id> to Dovecot, and
- * Dovecot gets our own password, because the API has checked the user's.
+ * Passes a login from nginx to the API. For IMAP and POP3, Dovecot gets the user name <mailbox id>@<account id> and our
+ * own password, because the API has checked the user's password.
  */
 async function answerLogin({ headers }: IncomingMessage, { api, journal, sessions, settings }: Work): Promise<Reply> {
   const protocol = String(headers["auth-protocol"]);
@@ -63,8 +63,8 @@ async function answerMailbox(url: URL, { api, settings }: Work): Promise<Reply> 
 type Letter = { login: string; sender: string; authors: string[]; recipients: number };
 
 /**
- * Whether a login may send a letter: from the sender of its envelope, and from every address in `From:`. Tells the key
- * that signs it, and counts it as sent.
+ * Whether a login may send a letter: from the sender of its envelope, and from every address in `From:`. Answers the
+ * key that signs the letter, and counts the letter as sent.
  */
 async function answerSigning(letter: Letter, { api, journal }: Work): Promise<Reply> {
   const { login, sender, authors, recipients } = letter;
@@ -110,7 +110,10 @@ async function serve(request: IncomingMessage, response: ServerResponse, work: W
   response.writeHead(status, headers).end(body === undefined ? "" : JSON.stringify(body));
 }
 
-/** Starts the server that nginx, Dovecot and rspamd of this machine ask. A failure is 503, which all of them call temporary. */
+/**
+ * Starts the server for requests of nginx, Dovecot and rspamd on this machine. A failure is a 503, which all of them
+ * treat as temporary.
+ */
 export async function startHttp(work: Work): Promise<Server> {
   const server = createServer((request, response) => void serve(request, response, work));
   await once(server.listen(work.settings.http_port, "127.0.0.1"), "listening");

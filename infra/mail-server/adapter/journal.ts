@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { isRefusal, NoAnswer, type Api } from "./api.ts";
 
-/** The doors for reports, and the lists of a batch of each. */
+/** The doors for reports. */
 type Door = "usage" | "events";
 type Entry = { list: string; entry: object };
 
@@ -12,15 +12,15 @@ type Entry = { list: string; entry: object };
 const mostEntries = 500;
 
 /**
- * Keeps reports in files until the API has accepted them. An entry that was added is reported also if this process dies,
- * and counted once: a file that is sent again has the same batch ids.
+ * Keeps reports in files until the API has accepted them. An added entry is reported even if this process dies. It is
+ * counted once, because a file that is sent again has the same batch ids.
  */
 export function openJournal(folder: string, api: Api, log: (text: string) => void) {
   const rejected = join(folder, "rejected");
   mkdirSync(rejected, { recursive: true });
   const openFile = (door: Door): string => join(folder, `${door}.jsonl`);
 
-  /** Sends a closed file. Throws `NoAnswer` if the API has to be asked again. */
+  /** Sends a closed file. Throws `NoAnswer` if the file has to be sent again. */
   const send = async (name: string): Promise<void> => {
     const [door = "", id = ""] = name.replace(".closed", "").split(".");
     const lines = readFileSync(join(folder, name), "utf8").split("\n").filter(Boolean);
@@ -45,7 +45,7 @@ export function openJournal(folder: string, api: Api, log: (text: string) => voi
       if (entries.length === 0) return;
       appendFileSync(openFile(door), entries.map((one) => `${JSON.stringify(one)}\n`).join(""));
     },
-    /** Sends everything that is stored. Rejects if the API has not accepted it; then the rest waits for the next time. */
+    /** Sends all stored entries. Rejects if the API does not accept one; the others then wait for the next call. */
     flush: async (): Promise<void> => {
       for (const door of ["usage", "events"] as const) {
         if (existsSync(openFile(door))) renameSync(openFile(door), join(folder, `${door}.${randomUUID()}.closed`));

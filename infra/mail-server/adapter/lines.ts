@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer, type Server, type Socket } from "node:net";
 
 /**
- * Starts a server on 127.0.0.1 whose clients send one question after the other. `take` cuts the first question off a
- * text and tells the rest; undefined while the question is not complete. `answer` never rejects.
+ * Starts a server on 127.0.0.1 whose clients send one question after the other. `take` returns the first question in a
+ * text, and the text after it; undefined while the question is not complete. `answer` never rejects.
  */
 export async function startLineServer<Q>(
   port: number,

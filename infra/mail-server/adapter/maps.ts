@@ -16,7 +16,7 @@ export function readUser(user: string): { mailbox: string; account: string } | u
 /** Whether a text is an address of the internet, and not one inside of this system or a pattern of Postfix. */
 export const isAddress = (key: string): boolean => /^[^@]+@[^@]+\.[^@]+$/.test(key);
 
-/** Everybody who gets a letter: the mailbox that keeps it, and the copies. */
+/** The recipients of a letter: the mailbox that keeps it, and the addresses that get a copy. */
 function destinations({ mailbox_id, account_id, keep_copy = true, copies = [] }: Recipient): string[] {
   const own = mailbox_id !== undefined && keep_copy ? [`${mailbox_id}@${account_id}`] : [];
   return [
@@ -36,7 +36,7 @@ const service = ({ route }: Verdict): string | undefined => {
 /** An endpoint as Postfix writes it: `[192.0.2.1]:587`. */
 const nextHop = (relay: string): string => (relay.startsWith("[") ? relay : relay.replace(/^(.*):(\d+)$/, "[$1]:$2"));
 
-/** The recipient that an address leads to; undefined for an address that does not exist. */
+/** The recipient of an address; undefined for an address that does not exist. */
 async function recipientOf(api: Api, key: string): Promise<Recipient | undefined> {
   if (!isAddress(key)) return undefined;
   const found = await api.recipient(key);
@@ -51,12 +51,12 @@ const incomingTables = (api: Api): Record<string, Table> => ({
     if (key.startsWith(".") || !key.includes(".") || key.includes("@")) return undefined;
     return (await api.recipient(`postmaster@${key}`)).kind === "unknown" ? undefined : "here";
   },
-  /** The addresses that somebody has. */
+  /** The addresses and the users that exist. */
   recipients: async (key) => {
     if (readUser(key)) return "here";
     return (await recipientOf(api, key)) && "here";
   },
-  /** The mailboxes and addresses that the mail of an address goes to. */
+  /** The mailboxes and addresses that get the mail of an address. */
   route: async (key) => {
     const found = await recipientOf(api, key);
     const to = found ? destinations(found) : [];
@@ -65,8 +65,8 @@ const incomingTables = (api: Api): Record<string, Table> => ({
 });
 
 /**
- * How the mail of an address of ours leaves; undefined for another address. While the owner may not send, because the
- * mailbox is paused for example, a letter waits in the queue.
+ * The verdict on mail from an address of ours; undefined for any other address. Mail waits in the queue while its
+ * sender may not send, for example because the mailbox is paused.
  */
 async function verdictOf(api: Api, from: string): Promise<Verdict | undefined> {
   const owner = await recipientOf(api, from);

@@ -9,7 +9,7 @@ import { sizeOf } from "./usage.ts";
 type Request = Record<string, string>;
 type PolicyWork = { api: Api; sessions: Sessions; store: string };
 
-/** Cuts a request off: lines of `name=value`, and an empty line. */
+/** Reads the first request in some bytes: lines of `name=value`, and an empty line. */
 function takeRequest(bytes: Buffer): { question: Request; rest: Buffer } | undefined {
   const end = bytes.indexOf("\n\n");
   if (end < 0) {
@@ -40,7 +40,9 @@ async function judgeSender(
   return `${replies[code] ?? "550 5.7.1"} ${message}`;
 }
 
-/** Whether the mailbox of an incoming letter has room for it: by the API, and by what Dovecot has counted since. */
+/**
+ * Whether the mailbox of an incoming letter has room for the letter, by the API and by the size that Dovecot counts.
+ */
 async function judgeRecipient({ recipient = "", size = "0" }: Request, { api, store }: PolicyWork): Promise<string> {
   if (!isAddress(recipient)) return "DUNNO";
   const { is_full: isFull, keep_copy = true, ...found } = await api.recipient(recipient);

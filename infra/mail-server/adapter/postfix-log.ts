@@ -22,8 +22,8 @@ const sourceOf = (service: string): string | undefined => {
 };
 
 /**
- * Reads what the log of the outgoing Postfix says about deliveries. Each line about a recipient is an event. The sender
- * of a letter is in an earlier line, which Postfix writes before every try.
+ * Reads the deliveries in the log of the outgoing Postfix. Each line about a recipient is an event. The sender of a
+ * letter is in an earlier line, which Postfix writes before every try.
  */
 function readDeliveries() {
   const senders = new Map<string, string>();
@@ -55,8 +55,8 @@ const readPosition = (file: string): Position =>
   existsSync(file) ? (JSON.parse(readFileSync(file, "utf8")) as Position) : { inode: 0, offset: 0 };
 
 /**
- * Follows a log and adds its deliveries to the journal. The position is stored after the entries, so a death in between
- * reports some deliveries twice, and none is lost. A log that was replaced (logrotate) is read from its beginning.
+ * Follows a log and adds its deliveries to the journal. The position is stored after the entries, so a crash in between
+ * reports some deliveries twice, and loses none. A log that was replaced (logrotate) is read from its beginning.
  */
 export function openPostfixLog(log: string, positionFile: string, journal: Journal) {
   const read = readDeliveries();

@@ -11,15 +11,15 @@ function keep<V>(map: Map<string, V>, key: string, value: V): void {
 }
 
 /**
- * The SMTP sessions that a revocation has ended. Neither nginx nor Postfix can close the session of one user, so the
- * policy service refuses the letters of a login that has not proved itself since its revocation.
+ * The SMTP sessions that a revocation has ended. Neither nginx nor Postfix can close the session of one user. So the
+ * policy service refuses letters until the user has logged in again after the revocation.
  */
 export function openSessions() {
   /** The time of the last revocation, by the id of a mailbox or an account. */
   const revoked = new Map<string, number>();
   const owners = new Map<string, LoginOwner>();
   return {
-    /** Notes that `login`, the address of a mailbox, logged in. `ids` are the mailbox and all that it belongs to. */
+    /** Notes that `login`, the address of a mailbox, logged in. `ids` are the ids whose revocation ends the session. */
     loggedIn: (login: string, ids: string[]): void => keep(owners, login, { ids, loggedInAt: Date.now() }),
     /** Notes that the mailbox or account with this id was revoked at a time, in milliseconds since 1970. */
     revoke: (id: string, at: number): void => keep(revoked, id, at),

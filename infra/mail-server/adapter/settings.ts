@@ -4,9 +4,9 @@ import { readFileSync } from "node:fs";
 export type AdapterSettings = {
   /** The address of the API, such as `https://api.example.com`. */
   api: string;
-  /** The key that the API knows the mail servers by. */
+  /** The key by which the API recognises the mail servers. */
   mail_key: string;
-  /** The key by which nginx, Dovecot, rspamd and the adapter of this machine know each other. */
+  /** The key by which nginx, Dovecot, rspamd and the adapter of this machine recognise each other. */
   local_key: string;
   http_port: number;
   socketmap_port: number;

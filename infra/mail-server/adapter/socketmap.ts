@@ -6,7 +6,7 @@ import type { Table } from "./maps.ts";
 /** The longest question, in bytes. Postfix allows 100,000. */
 const longest = 100_000;
 
-/** Cuts a netstring off: `5:hello,` (cr.yp.to/proto/netstrings.txt). */
+/** Reads the first netstring in some bytes: `5:hello,` (cr.yp.to/proto/netstrings.txt). */
 function takeNetstring(bytes: Buffer): { question: string; rest: Buffer } | undefined {
   const colon = bytes.indexOf(":");
   if (colon < 0 && bytes.length < 8) return undefined;
@@ -17,7 +17,7 @@ function takeNetstring(bytes: Buffer): { question: string; rest: Buffer } | unde
   return { question: bytes.subarray(colon + 1, end).toString(), rest: bytes.subarray(end + 1) };
 }
 
-/** The answer of a table, in the words of socketmap_table(5). A failure is temporary, never NOTFOUND. */
+/** The answer of a table, in the form of socketmap_table(5). A failure is temporary, never NOTFOUND. */
 async function look(tables: Record<string, Table>, question: string): Promise<string> {
   const [name = "", ...words] = question.split(" ");
   const table = Object.hasOwn(tables, name) ? tables[name] : undefined;

@@ -25,7 +25,7 @@ import { Id, idWithOrdinal, ordinalOf } from "../../core/ids.ts";
 import { type PageQuery, spanOf } from "../../core/page.ts";
 import { foldedName, line, lines, orNothing } from "../../core/text.ts";
 import { groupsWrite, readGroups } from "../../grants/holders.ts";
-import { noSuch } from "../../grants/references.ts";
+import { missingReference } from "../../grants/references.ts";
 import type { Context } from "../../http/route.ts";
 import {
   type List,
@@ -127,7 +127,9 @@ export const StoredGroup = z.object({
 });
 export type StoredGroup = z.output<typeof StoredGroup>;
 
-/** What the views of groups show, besides their rows: the grants of all groups, the account's own roles, and the time. */
+/**
+ * The data for the views of groups besides their rows: the grants of all groups, the account's own roles, and the time.
+ */
 type GroupContext = { record: GroupsRecord; roles: RolesRecord; now: Date };
 
 /**
@@ -410,7 +412,7 @@ async function moveGroup(
   const now = context.now();
   const { parent_id: _, ...group } = record.groups[id] ?? { grants: [] };
   const above = parentId === null ? [] : withAncestors(record, [parentId]);
-  if (parentId !== null && above.length === 0) throw noSuch("parent_id", "group");
+  if (parentId !== null && above.length === 0) throw missingReference("parent_id", "group");
   const inherited = parentId === null ? [] : permissionsOfGroup(record, parentId, now);
   const taken = ownershipIn(permissionsOfGroup(record, id, now), now);
   await requireToHold(context, accountId, [...inherited, ...taken]);

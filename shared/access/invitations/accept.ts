@@ -81,14 +81,14 @@ export const InvitationPreview = z
     message: z.string().nullable().meta({ description: "The inviter's message." }),
     status: z.enum(["pending", "accepted", "revoked", "expired"]).meta({ description: "The invitation's status." }),
     expires_at: Timestamp.meta({ description: "Until when the invitation can be accepted." }),
-    access: z.array(InvitedAccess).meta({ description: "What the person gets." }),
+    access: z.array(InvitedAccess).meta({ description: "The permissions that the person gets." }),
   })
   .meta({ description: "An invitation, as the holder of its link sees it." });
 
 const accountNameOf = async (table: Reader, accountId: string): Promise<string> =>
   (await table.get(accountKey(accountId), StoredAccount))?.name ?? "";
 
-/** What the holder of a link sees before signing in. */
+/** The view of an invitation for the holder of its link, before the holder signs in. */
 export async function previewInvitation(
   { accountId, invitation }: Invited,
   { table, now }: Pick<Context, "table" | "now">,
@@ -108,22 +108,25 @@ export const AcceptedInvitation = z
   .object({
     account_id: Id.meta({ description: "The account that you have access to now." }),
     account_name: z.string().meta({ description: "The name of the account." }),
-    access: z.array(InvitedAccess).meta({ description: "What you were invited to, and whether you got it." }),
+    access: z
+      .array(InvitedAccess)
+      .meta({ description: "The permissions of the invitation, and whether you got each." }),
   })
   .meta({ id: "InvitationAccepted", description: "The access that an accepted invitation gave." });
 type Accepted = z.output<typeof AcceptedInvitation>;
 
-/** The 410 for an invitation whose inviter may no longer give any of it. */
+/** The 410 for an invitation whose inviter no longer holds any of its permissions. */
 const notHeld = () =>
   invitationEnded("The person who invited you may no longer give this access. Ask for a new invitation.", "not_held");
 
 /**
- * Accepts an invitation for the caller: gives what the invitation promises, in one transaction with its state. A repeat by
- * the same user gets the same answer. What the inviter does not hold any more is not given. Throws, with nothing changed:
+ * Accepts an invitation for the caller: gives the permissions of the invitation, and changes its state, in one
+ * transaction. A repeat by the same user gets the same answer. Permissions that the inviter does not hold any more are
+ * left out. Throws, with nothing changed:
  * - 403 `email_not_verified` if the caller's issuer tells no verified address;
  * - 403 `invitation_not_yours` if the caller has another address;
  * - 409 `invitation_used` if another user has accepted the invitation;
- * - 410 `invitation_ended` if it was revoked or has expired, or if the inviter may no longer give any of it;
+ * - 410 `invitation_ended` if it was revoked or has expired, or if the inviter no longer holds any of its permissions;
  * - 409 `limit_reached` if the caller would hold too many grants.
  */
 export async function acceptInvitation({ accountId, invitation }: Invited, context: Context): Promise<Accepted> {
@@ -173,7 +176,7 @@ export async function acceptInvitation({ accountId, invitation }: Invited, conte
   });
 }
 
-/** The checks of items that `writes` do not write, each item once: a transaction writes or checks an item once only. */
+/** The `checks` of items that `writes` do not write, one for each item. A transaction names an item only once. */
 function besides(writes: readonly Write[], checks: readonly Write[]): Write[] {
   const byKey = new Map(checks.map((check) => [keyText(itemKey(check)), check]));
   for (const write of writes) byKey.delete(keyText(itemKey(write)));
@@ -241,7 +244,7 @@ async function readInviter(
     groups: inviter_groups.map((id) => idpNameOf(accountId, id)),
   };
   const key = accessKey(accountId, principal);
-  // Read before the permissions: what changes in between makes the transaction fail.
+  // These items are read before the permissions, so a change in between makes the transaction fail.
   const [record, groups, roles, user] = await Promise.all([
     table.get(key, AccessRecord),
     table.get(groupsKey(accountId), GroupsRecord),
@@ -269,8 +272,9 @@ async function readInviter(
 const isCustom = ({ custom_role }: StoredAccess): boolean => custom_role !== undefined;
 
 /**
- * What an invitation gives now: what the inviter still holds, for as long, and what has not ended, on resources and by
- * roles that still exist. `unchanged` makes a transaction fail if a resource or a role is deleted meanwhile.
+ * The permissions that an invitation gives now. The inviter still holds them, for as long. They have not ended, and
+ * their resources and roles still exist. `unchanged` makes a transaction fail if a resource or a role is deleted
+ * meanwhile.
  */
 async function whatIsGiven(
   table: Reader,
@@ -306,7 +310,8 @@ async function whatIsGiven(
 }
 
 /**
- * Plans what a subject is given and does not hold without an end already. An ownership that would end gets no end.
+ * Plans to give permissions to a subject. Leaves out those that the subject already holds without an end. If the
+ * subject owns the account until a time, the ownership loses its end.
  */
 async function planGiven(
   table: Reader,

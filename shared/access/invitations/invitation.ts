@@ -94,7 +94,7 @@ export const NewInvitation = z
   })
   .meta({
     id: "InvitationCreate",
-    description: "A person to invite, and what the person gets.",
+    description: "A person to invite, and the permissions that the person gets.",
     examples: [{ email: "ada@example.com", roles: [{ role_key: "editor" }] }],
   });
 export type NewInvitation = z.output<typeof NewInvitation>;
@@ -107,7 +107,7 @@ export const StoredAccess = z.object({
   custom_role: z.string().optional(),
   scope: Scope.optional(),
   expires_at: z.string().optional(),
-  /** Whether it was given; absent until the invitation is accepted. */
+  /** Whether the permission was given; absent until the invitation is accepted. */
   is_given: z.boolean().optional(),
 });
 export type StoredAccess = z.output<typeof StoredAccess>;
@@ -164,7 +164,7 @@ type Status = z.output<typeof InvitationStatus>;
 
 export const InvitedAccess = z
   .object({
-    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "What the person gets." }),
+    kind: z.enum(["account_owner", "capability", "role"]).meta({ description: "The kind of the permission." }),
     capability_key: Capability.nullable().meta({ description: "The capability. Null for a role and for ownership." }),
     role_key: z.string().nullable().meta({ description: "The role. Null for a capability and for ownership." }),
     resource_type: ResourceType.nullable().meta({
@@ -186,7 +186,7 @@ export const Invitation = z
     id: Id.meta({ description: "The invitation's id." }),
     email: z.string().meta({ description: "The address of the invited person." }),
     status: InvitationStatus.meta({ description: "A pending invitation can be accepted until `expires_at`." }),
-    access: z.array(InvitedAccess).meta({ description: "What the person gets." }),
+    access: z.array(InvitedAccess).meta({ description: "The permissions that the person gets." }),
     message: z.string().nullable().meta({ description: "The message to the person." }),
     mail_status: z.enum(["queued", "sent", "refused"]).meta({
       description:
@@ -244,7 +244,7 @@ export const invitationView = (stored: StoredInvitation, now: Date): Invitation 
   revoked_at: stored.revoked_at,
 });
 
-/** What a person is invited to, with the path to each in the body. */
+/** The permissions in an invitation, each with its path in the body. */
 export function invitedAccess(
   accountId: string,
   { account_owner, roles, grants }: NewInvitation,

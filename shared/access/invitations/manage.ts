@@ -63,7 +63,10 @@ const readRolesNamed = async (
 ): Promise<RolesRecord> =>
   invited.some(({ access }) => access.kind === "custom_role") ? readRoles(table, accountId) : noRoles;
 
-/** Checks that the caller may give what the body promises, and that it has an effect. Returns it as it is stored. */
+/**
+ * Checks that the caller may give the permissions in the body, and that each has an effect. Returns them as they are
+ * stored.
+ */
 async function checkAccess(accountId: string, body: NewInvitation, context: Context): Promise<StoredAccess[]> {
   const invited = invitedAccess(accountId, body);
   const own = await readRolesNamed(context.table, accountId, invited);
@@ -87,7 +90,7 @@ async function checkAccess(accountId: string, body: NewInvitation, context: Cont
 /**
  * Invites a person by e-mail. A worker sends the mail when it gets the event. An address has one pending invitation:
  * another one replaces it, and the link of its mail no longer works. Throws:
- * - 403 `would_escalate` if the caller does not hold what the person would get;
+ * - 403 `would_escalate` if the caller does not hold the permissions of the invitation;
  * - 422 for a resource that the account does not have, and for a capability or role that has no effect on it;
  * - 429 if a limit on mails to strangers is reached.
  */
@@ -139,7 +142,7 @@ export const aheadOfInvitations = (accountId: string, { status, ...page }: Invit
     ? aheadOfRows(invitationsOf(accountId), spanOf(page))
     : { keys: [], ranges: [rangeOfRows(invitationsOf(accountId))] };
 
-/** A page of the invitations of an account, in the order of the page; of those in a status, if the page names one. */
+/** A page of the invitations of an account. If the page names a status, only invitations with this status. */
 export async function listInvitations(
   accountId: string,
   { status, ...page }: InvitationPage,

@@ -30,12 +30,12 @@ export const vatView = ({ rate, net, amount, ...row }: VatRow): z.output<typeof 
   vat: money(amount),
 });
 
-/** The lines of an invoice and what they add up to, in minor units. `prepaid` is the part that purchases have paid. */
+/** The lines of an invoice and their sums, in minor units. `prepaid` is the part that purchases have paid. */
 export type InvoiceAmounts = { lines: Line[]; vat?: VatRow[]; prepaid: number; total: number };
 
 /**
  * Adds up the usage of a period and the purchases that the wallet has paid.
- * - The VAT on usage is rounded once for each rate. The VAT on a purchase is what was charged with it.
+ * - The VAT on usage is rounded once for each rate. The VAT on a purchase is the VAT that was charged with it.
  * - Amounts with the same treatment, country and rate are one row of VAT. If no amount has VAT, there are no rows.
  */
 export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly Captured[]): InvoiceAmounts {

@@ -48,7 +48,7 @@ const Base = z.object({
   invoice_id: Id.meta({ description: "The id of the invoice that it corrects." }),
   invoice_number: z.string().meta({ description: "The number of the invoice that it corrects." }),
   reason: z.string().meta({ description: "Why it was made." }),
-  amount: MoneyText.meta({ description: "What the wallet got back, with VAT." }),
+  amount: MoneyText.meta({ description: "The amount that the wallet got back, with VAT." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
 });
 
@@ -59,11 +59,11 @@ export const CreditNote = Base.extend({
 }).meta({ id: "CreditNote", description: "A correction of an invoice, which gave money back to the wallet." });
 
 export const CreditNoteDetail = CreditNote.extend({
-  lines: z.array(LineView).meta({ description: "What is credited." }),
+  lines: z.array(LineView).meta({ description: "The credited lines." }),
   vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
-  seller: PartyView.meta({ description: "Who issued the credit note." }),
-  buyer: PartyView.meta({ description: "Who the credit note is addressed to." }),
-  notes: z.array(z.string()).meta({ description: "What tax law wants the credit note to say." }),
+  seller: PartyView.meta({ description: "The issuer of the credit note." }),
+  buyer: PartyView.meta({ description: "The addressee of the credit note." }),
+  notes: z.array(z.string()).meta({ description: "The sentences that tax law requires on the credit note." }),
 }).meta({ id: "CreditNoteDetail", description: "A credit note with its lines." });
 
 export const CreditNoteParams = AccountParams.extend({
@@ -93,12 +93,12 @@ export const creditNoteKind = defineKind({
   seenWith: "billing.view",
 });
 
-/** What to credit of an invoice: an amount with VAT, some lines by their numbers from 1 on, or all that is left. */
+/** The part of an invoice to credit: an amount with VAT, some lines by their numbers from 1 on, or all that is left. */
 export type Credit = { amount?: number; lines?: readonly number[] };
 
 const rowsOf = ({ vat, total }: StoredInvoice): VatRow[] => vat ?? [{ ...noVat, net: total, amount: 0 }];
 
-/** What no credit note has credited yet, by rate. */
+/** The amounts that no credit note has credited yet, by rate. */
 const leftOf = (invoice: StoredInvoice): VatRow[] =>
   rowsOf(invoice).map((row, index) => {
     const credited = invoice.credited?.vat[index] ?? { net: 0, amount: 0 };
@@ -108,8 +108,8 @@ const leftOf = (invoice: StoredInvoice): VatRow[] =>
 const grossOf = (rows: readonly VatRow[]): number => rows.reduce((sum, { net, amount }) => sum + net + amount, 0);
 
 /**
- * Divides an amount with VAT over the rows, in proportion to what is left of each. If a row is credited whole, the rest
- * of its VAT is credited too. Throws if less is left.
+ * Divides an amount with VAT over the rows, in proportion to the amount that is left of each. If a row is credited
+ * whole, the rest of its VAT is credited too. Throws if less is left.
  */
 function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   const all = grossOf(left);
@@ -124,7 +124,7 @@ function creditedRows(left: readonly VatRow[], gross: number): VatRow[] {
   });
 }
 
-/** The rows of some lines of an invoice. Throws for a line that there is not, or that is credited already. */
+/** The rows of some lines of an invoice. Throws for a line that does not exist or is credited already. */
 function rowsOfLines(invoice: StoredInvoice, numbers: readonly number[]): VatRow[] {
   const left = leftOf(invoice);
   const chosen = numbers.map((number) => {
@@ -286,7 +286,7 @@ export async function creditNotesOfInvoice(table: Reader, invoice: StoredInvoice
   return all.filter(({ invoice_id }) => invoice_id === invoice.id);
 }
 
-/** What credit notes have credited of an invoice, with VAT, in minor units. */
+/** The amount of an invoice that credit notes have credited, with VAT, in minor units. */
 export const creditedOf = ({ credited }: StoredInvoice): number =>
   (credited?.vat ?? []).reduce((sum, { net, amount }) => sum + net + amount, 0);
 

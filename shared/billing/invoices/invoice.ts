@@ -49,21 +49,23 @@ const CreditedBy = z.object({
   id: Id.meta({ description: "The credit note's id." }),
   number: z.string().meta({ description: "The credit note's number." }),
   date: Timestamp.meta({ description: "When the credit note was made." }),
-  amount: MoneyText.meta({ description: "What it credits, with VAT." }),
+  amount: MoneyText.meta({ description: "The credited amount, with VAT." }),
 });
 export type CreditedBy = z.output<typeof CreditedBy>;
 
 export const InvoiceDetail = Invoice.extend({
-  lines: z.array(LineView).meta({ description: "What is charged: the usage of the period, and purchases." }),
+  lines: z.array(LineView).meta({ description: "The charges: the usage of the period, and purchases." }),
   vat: z.array(VatView).meta({ description: "The VAT by rate. Empty if no VAT applies." }),
   paid_before: MoneyText.meta({ description: "The part of `amount` that the wallet had paid for purchases before." }),
   amount_due: MoneyText.meta({ description: "The rest, which the invoice charges." }),
   credit_notes: z.array(CreditedBy).meta({ description: "The credit notes that correct the invoice, oldest first." }),
-  credited_amount: MoneyText.meta({ description: "What they credit together. The wallet got it back." }),
-  remaining_amount: MoneyText.meta({ description: "What remains of `amount` without it." }),
-  seller: PartyView.meta({ description: "Who issued the invoice." }),
-  buyer: PartyView.meta({ description: "Who the invoice is addressed to, as it was when the invoice was made." }),
-  notes: z.array(z.string()).meta({ description: "What tax law wants the invoice to say, such as a reverse charge." }),
+  credited_amount: MoneyText.meta({ description: "The sum of the credit notes. The wallet got it back." }),
+  remaining_amount: MoneyText.meta({ description: "The rest of `amount`, without `credited_amount`." }),
+  seller: PartyView.meta({ description: "The issuer of the invoice." }),
+  buyer: PartyView.meta({ description: "The addressee of the invoice, as it was when the invoice was made." }),
+  notes: z
+    .array(z.string())
+    .meta({ description: "The sentences that tax law requires on the invoice, such as about a reverse charge." }),
   paid_at: Timestamp.nullable().meta({ description: "When the wallet paid the invoice. Null while it is open." }),
 }).meta({ id: "InvoiceDetail", description: "An invoice with its lines." });
 
@@ -84,7 +86,7 @@ export const StoredInvoice = InvoiceBase.extend({
   buyer: Party.optional(),
   /** The VAT in the currency of the seller's country, if that is another. */
   national_vat: z.object({ currency: Currency, rate: z.string(), amount: z.int() }).optional(),
-  /** What credit notes have credited: lines by their numbers from 1 on, and amounts by the rows of `vat`. */
+  /** The credited parts of the invoice: lines by their numbers from 1 on, and amounts by the rows of `vat`. */
   credited: z
     .object({
       lines: z.array(z.int()),
@@ -118,7 +120,7 @@ export const newSeries = (accountId: string): string => accountId.replaceAll("-"
 /** The first part of the numbers on accounts that got their first invoice from an earlier version. */
 export const oldSeries = (accountId: string): string => accountId.slice(0, 8);
 
-/** What the wallet still pays, or has paid, for an invoice besides its purchases. Minor units. */
+/** The amount that the wallet pays, or has paid, for an invoice besides its purchases. Minor units. */
 export const dueOf = ({ total, prepaid }: Pick<StoredInvoice, "total" | "prepaid">): number => total - (prepaid ?? 0);
 
 /** The VAT of an invoice, in minor units. */
@@ -175,7 +177,7 @@ export function documentLine(
 export const documentVat = (vat: readonly VatRow[] = []): InvoiceDocument["vat"] =>
   vat.map((row) => ({ label: `${vatLabel(row)}, on ${money(row.net)}`, amount: row.amount }));
 
-/** The VAT of a row, and why there is none. */
+/** The label of a row of VAT: its rate and country, and the reason for a rate of zero. */
 function vatLabel({ treatment, country, rate }: VatRow): string {
   if (treatment === "none") return "Without VAT";
   const reasons: Partial<Record<VatRow["treatment"], string>> = {
@@ -187,7 +189,7 @@ function vatLabel({ treatment, country, rate }: VatRow): string {
     .join(", ");
 }
 
-/** The sentences that tax law wants below the sums. */
+/** The sentences below the sums that tax law requires. */
 export function notesOf({
   vat = [],
   national_vat,

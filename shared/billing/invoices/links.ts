@@ -83,8 +83,8 @@ export const aheadOfInvoices = (accountId: string, page: OrderedPage): Ahead =>
   aheadOfRows(invoicesOf(accountId), spanOf(page));
 
 /**
- * A page of the account's invoices. Each invoice has the address of its PDF, valid for an hour, below `address`. Invoices
- * without a download key get one in `table`.
+ * A page of the account's invoices, each with the address of its PDF. The address begins with `address`, and is valid
+ * for an hour. Invoices without a download key get one in `table`.
  */
 export async function listInvoices(
   accountId: string,

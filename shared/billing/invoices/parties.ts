@@ -31,7 +31,7 @@ export function presentSeller(): Party {
   return { name: seller_name ?? seller.name, lines: seller_address ?? seller.lines, vat_id: seller_vat_id };
 }
 
-/** A customer as an invoice has them. */
+/** The buyer on an invoice, from the billing profile. */
 export const buyerOf = ({ name, address_lines, postcode, city, country, vat_id }: StoredProfile): Party => ({
   name: name ?? "",
   lines: [

@@ -15,7 +15,7 @@ import { Accrual, accrualKey, linesOf, totalAmount, usageCost } from "../charges
 import { forecastMonth } from "../forecast.ts";
 
 /*
- * When a customer is told that the wallet is low, and what was told already.
+ * The threshold of a low wallet, and the notices that were sent.
  *
  * Access patterns
  *   the alerts of an account   ACCOUNT#<id> / ALERTS
@@ -54,7 +54,7 @@ const AlertSettings = z.object({
 export const Alerts = AlertSettings.extend({
   effective_low_balance_threshold: MoneyText.meta({ description: "The threshold that applies now." }),
   left: MoneyText.meta({
-    description: "What is left of the wallet: the balance without held amounts, less all charges so far.",
+    description: "The rest of the wallet: the balance without held amounts, less all charges so far.",
   }),
   is_low: z.boolean().meta({ description: "Whether less is left than the threshold." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
@@ -93,10 +93,13 @@ export function aheadOfAlerts(accountId: string): Ahead {
   return { keys: [alertsKey(accountId), ...keys], ranges: [...ranges, { partition, from, to }] };
 }
 
-/** What is left of the wallet in minor units: what is available, less the recorded days with their VAT, and what is due. */
+/**
+ * The amount of the wallet that is left, in minor units: the available amount, less the recorded days with their VAT,
+ * and less the amount that is due.
+ */
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
-/** What the recorded days cost with their VAT, in minor units: those before a day, or all of them. */
+/** The cost of the recorded days with their VAT, in minor units: of those before a day, or of all. */
 function usedOf({ accruals, profile }: AccountBilling, before?: Day): number {
   const days = before === undefined ? accruals : accruals.filter(({ day }) => day < before);
   const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
@@ -105,7 +108,10 @@ function usedOf({ accruals, profile }: AccountBilling, before?: Day): number {
   return costs.reduce((sum, { net, vat }) => sum + net + vat, 0);
 }
 
-/** What the usage of some days costs in minor units, by the last recorded week; by the plan's minimum before the first day. */
+/**
+ * The cost of the usage of some days in minor units, by the last recorded week; by the plan's minimum before the first
+ * day.
+ */
 async function usageOf(table: Reader, { accountId, state }: AccountBilling, today: Day, days: number): Promise<number> {
   const [from, to] = lastWeek(accountId, today);
   const recorded = (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
@@ -125,7 +131,9 @@ export const thresholdOf = async (
   { low_balance_threshold }: StoredAlerts,
 ): Promise<number> => low_balance_threshold ?? (await usageOf(table, book, dayOf(book.now), lowBalanceDays));
 
-/** What will have to be paid on the first day of the next month in minor units, if the account goes on as it is. */
+/**
+ * The expected charge on the first day of the next month in minor units, if the usage of the account stays the same.
+ */
 export async function expectedCharge(table: Reader, book: AccountBilling): Promise<number> {
   const month = monthOf(dayOf(book.now));
   const { total } = await forecastMonth(table, book, month);

@@ -13,7 +13,7 @@ import { planRemoval, readMethod, unchangedMethod, type CardServices } from "./p
 import { readRecharge, rechargeChange, rechargeView, RechargeView } from "./stored-recharge.ts";
 
 /*
- * When and how far an account's wallet is recharged from the saved card.
+ * The rules by which an account's wallet is recharged from the saved card.
  *
  * Access patterns
  *   the automatic recharges of an account   ACCOUNT#<id> / AUTO_RECHARGE
@@ -33,7 +33,7 @@ export const StoredSettings = z.object({
   month: z.string(),
   /** How many recharges began in the month and did not fail. */
   count: z.int(),
-  /** What these recharges take. */
+  /** The sum of these recharges. */
   charged: MinorUnits,
   /** The recharge that is running. There is one at most. */
   current: Id.optional(),
@@ -120,7 +120,7 @@ export const AutoRecharge = RechargeSettings.extend({
   retry_at: Timestamp.nullable().meta({
     description: "When the next attempt is made after a failed recharge, or after the fourth recharge of a day (UTC).",
   }),
-  month_amount: MoneyText.meta({ description: "What the recharges of this month take, the running one included." }),
+  month_amount: MoneyText.meta({ description: "The sum of the recharges of this month, with the running one." }),
   month_count: z.int().meta({ description: "The number of these recharges." }),
   last_recharge: RechargeView.nullable().meta({ description: "The recharge that began last. Null if there was none." }),
 }).meta({ id: "AutoRecharge", description: "The automatic recharges of an account's wallet." });
@@ -273,7 +273,7 @@ export async function planSwitchOff(
   };
 }
 
-/** What the switch-off after a removed card says. */
+/** The reason of a switch-off after the card was removed. */
 export const cardRemoved = "The saved card was removed.";
 
 /** Removes the saved card, if there is one, here and at the provider, and switches off automatic recharges. */

@@ -30,7 +30,7 @@ const setupKey = (accountId: string, reference: string): Key => ({
 });
 
 /**
- * The queue of what to ask the payment provider. The account and one of these identify a task: `setup/<reference>`,
+ * The queue of questions for the payment provider. The account and one of these identify a task: `setup/<reference>`,
  * `recharge/<id>`, and `retry/<id>` for the attempt after a recharge that failed.
  */
 export const rechargeQueue: Queue = { name: "RECHARGE_DUE", shards: 4 };
@@ -130,8 +130,8 @@ async function customerOf(accountId: string, table: Reader, payments: Payments):
 }
 
 /**
- * Opens a page for saving a card, and stores it. A card that is saved there replaces the present card. `returnUrl` is
- * where the result page leads the payer.
+ * Opens a page for saving a card, and stores it. A card that is saved there replaces the present card. The result page
+ * leads the payer to `returnUrl`.
  */
 export async function openCardSetup(
   accountId: string,
@@ -186,7 +186,7 @@ async function setupWrites(table: Reader, accountId: string, setup: StoredSetup,
 export const readSetup = (table: Reader, accountId: string, reference: string): Promise<StoredSetup | undefined> =>
   table.get(setupKey(accountId, reference), StoredSetup);
 
-/** The page of a result page's token; undefined if the token is not of a page for saving a card of this account. */
+/** The stored page for saving a card that a result page's token names; undefined if there is none in this account. */
 export async function setupOfToken(table: Reader, accountId: string, token: string): Promise<StoredSetup | undefined> {
   const [, reference = "", secret = ""] = /^([0-9a-f-]{36})\.([\w-]{22})$/.exec(token) ?? [];
   const setup = reference === "" ? undefined : await readSetup(table, accountId, reference);
@@ -194,7 +194,10 @@ export async function setupOfToken(table: Reader, accountId: string, token: stri
   return isOwn ? setup : undefined;
 }
 
-/** The write that notes when the provider was asked about a page for its result page, unless another process asks. */
+/**
+ * The write that records that the provider was asked for the result page. It fails if another process has changed the
+ * page since it was read.
+ */
 export const askedWrite = (accountId: string, { id, version }: StoredSetup, at: Date): Write => ({
   update: setupKey(accountId, id),
   set: { asked_at: at.toISOString(), version: version + 1 },
@@ -212,8 +215,8 @@ export const postponeSetup = (accountId: string, setup: StoredSetup, due_at: str
 ];
 
 /**
- * Plans what the provider tells of a page for saving a card. A page is settled once. Returns the id of the card that is
- * replaced, which the provider need not keep.
+ * Plans the result of a page for saving a card, as the provider reports it. A page is settled once. Returns the id of
+ * the replaced card, which the provider need not keep.
  */
 export async function planSetup(
   table: Reader,
@@ -264,7 +267,7 @@ const methodOf = (
   card: { id, brand, last4, exp_month: expMonth, exp_year: expYear, saved_at: now.toISOString(), reference },
 });
 
-/** Plans that an account has no card any more. Plans nothing if its card is another one. */
+/** Plans the removal of a card from an account. Plans nothing if the account has another card. */
 export async function planRemoval(
   table: Reader,
   accountId: string,

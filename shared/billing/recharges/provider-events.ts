@@ -56,8 +56,8 @@ const committer = (accountId: string, requestId: string, { table, now }: Pick<Re
   });
 
 /**
- * Stores the card that was saved on a page. The attempts that failed with an earlier card are forgotten, and that card is
- * removed at the provider. While a recharge charges it, the end of that recharge removes it.
+ * Stores the card that was saved on a page. Forgets the attempts that failed with an earlier card, and removes that
+ * card at the provider. If a recharge still charges the earlier card, the end of the recharge removes the card.
  */
 async function settleCardSetup(state: CardSetupState, context: RechargeContext): Promise<string> {
   const { table, now, log, payments } = context;
@@ -186,7 +186,7 @@ async function runTask(accountId: string, task: string, at: string, context: Rec
   await forgetTask(accountId, task, at, context.table);
 }
 
-/** Does what is due with the payment provider: charges cards, and asks about charges and pages. */
+/** Runs the due tasks for the payment provider: charges cards, and asks about charges and pages. */
 export async function sweepRecharges(context: RechargeContext): Promise<SweepResult> {
   return sweepTasks(await dueTasks(rechargeQueue, runTask, context), context.log);
 }

@@ -29,8 +29,8 @@ import { readRecharge, rechargeChange, rechargeKey, type StoredRecharge } from "
 
 /*
  * A recharge is a saga: a transaction claims its amount of the month and queues it, the provider charges the card under
- * the recharge's id, and a transaction settles it. Whatever tells of the charge first settles it: the provider's answer,
- * its webhook, or asking. All credit the wallet by the movement `recharge/<id>`.
+ * the recharge's id, and a transaction settles it. The first report of the charge settles it: the provider's answer to
+ * the charge, its webhook, or its answer to a later question. All credit the wallet by the movement `recharge/<id>`.
  */
 
 export type WatchContext = { table: Table; now: () => Date };
@@ -44,15 +44,15 @@ const committer = (accountId: string, requestId: string, { table, now }: WatchCo
     now,
   });
 
-/** Whether billing, and not the operator, has the account in its status. */
+/** Whether billing, and not the operator, gave the account its status. */
 const isOurs = ({ account, state }: AccountBilling): boolean =>
   account.status === "active" ||
   account.status === "past_due" ||
   (account.status === "suspended" && state.suspended_version === account.version);
 
 /**
- * The amount to recharge, in minor units; 0 if the wallet has enough. It is the customer's amount, or what has to be
- * paid at once if that is more.
+ * The amount to recharge, in minor units; 0 if the wallet has enough. It is the customer's amount or the amount to pay
+ * at once, whichever is larger.
  */
 function neededAmount(book: AccountBilling, { threshold, amount, charged, monthly_cap }: StoredSettings): number {
   const due = totalDue(book);
@@ -111,7 +111,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
       settingsWrite(accountId, after),
       { put: { ...rechargeKey(accountId, id), ...recharge }, if: "absent" },
       dueWrite(rechargeQueue, [accountId, `recharge/${id}`], at),
-      // After the last recharge of a day, the wallet is looked at again on the next one.
+      // After the last recharge of a day, the wallet is checked again on the next day.
       ...(nextDay === undefined ? [] : [dueWrite(rechargeQueue, [accountId, `retry/${id}`], nextDay)]),
       unchanged,
       unchangedMethod(accountId, method),
@@ -121,7 +121,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
   };
 }
 
-/** For people: which limit of the month forbids a recharge; undefined if none does. */
+/** The limit of the month that forbids a recharge, in words; undefined if none does. */
 function limitReached(settings: StoredSettings, amount: number): string | undefined {
   const { count, charged, max_per_month, monthly_cap } = settings;
   if (count >= max_per_month) return `You allow ${max_per_month} recharges a month, and that many were made.`;
@@ -129,7 +129,7 @@ function limitReached(settings: StoredSettings, amount: number): string | undefi
   return `A recharge of ${money(amount)} ${currency} would pass your monthly cap of ${money(monthly_cap)} ${currency}: the recharges of this month have taken ${money(charged)} ${currency}.`;
 }
 
-/** Plans to tell the customer, once a month, that the wallet needs a recharge which the limits of the month forbid. */
+/** Plans to tell the customer, once a month, that the limits of the month forbid a recharge that the wallet needs. */
 function planLimitNotice(
   accountId: string,
   settings: StoredSettings,
@@ -147,12 +147,13 @@ function planLimitNotice(
 
 export const isOver = ({ due_at }: StoredRecharge): boolean => due_at === null;
 
-/** What a recharge says that was given up before its charge. */
+/** The reason of a recharge that was given up before its charge. */
 const givenUp = "Automatic recharges were switched off, or the account was closed, before the card was charged.";
 
 /**
- * Ends a recharge whose charge is not known if the account is closed or its recharges are off. Returns whether it did.
- * If a charge was made after all, and its answer lost, the provider's event of it credits the wallet.
+ * Ends a recharge whose charge is not known, if the account is closed or its recharges are off. Returns whether it
+ * ended the recharge. If the card was charged after all, and the answer was lost, the provider's event of the charge
+ * credits the wallet.
  */
 const giveUp = (accountId: string, id: string, context: WatchContext): Promise<boolean> =>
   context.table.commit(async () => {
@@ -199,7 +200,7 @@ export async function advanceRecharge(accountId: string, id: string, context: Re
   await settleRecharge(state, context);
 }
 
-/** Settles a recharge by the state of its charge. A repeat changes nothing. Then the wallet pays what is due. */
+/** Settles a recharge by the state of its charge. A repeat changes nothing. Then the wallet pays all due amounts. */
 export async function settleRecharge(state: ChargeState, context: RechargeContext): Promise<void> {
   const { table, now, log } = context;
   const { accountId, reference, status } = state;
@@ -245,7 +246,7 @@ async function isReplaced(table: Reader, accountId: string, { card_id }: StoredR
   return card !== undefined && card !== null && card.id !== card_id;
 }
 
-/** Removes the card of a recharge that is over at the provider, if another card was saved meanwhile. */
+/** Removes the card of an ended recharge at the provider, if another card was saved meanwhile. */
 async function removeReplaced(accountId: string, recharge: StoredRecharge, context: RechargeContext): Promise<void> {
   const { table, payments, log } = context;
   if (!(await isReplaced(table, accountId, recharge))) return;
@@ -254,17 +255,20 @@ async function removeReplaced(accountId: string, recharge: StoredRecharge, conte
   });
 }
 
-/** Whether a recharge that runs charges a card, so that the provider still has to keep it. */
+/** Whether a running recharge charges a card, so that the provider still has to keep the card. */
 export async function isCharging(table: Reader, accountId: string, cardId: string, now: Date): Promise<boolean> {
   const { current } = await readSettings(table, accountId, dayOf(now));
   const recharge = current === undefined ? undefined : await readRecharge(table, accountId, current);
   return recharge !== undefined && !isOver(recharge) && recharge.card_id === cardId;
 }
 
-/** What became of a recharge: it takes no money and that is told, its money is in the wallet now, or neither. */
+/**
+ * The result of a settlement: `ended` if the recharge takes no money and the customer is told, `credited` if its money
+ * is in the wallet now, undefined if neither.
+ */
 type Settled = "ended" | "credited" | undefined;
 
-/** Plans the end of a recharge, or that it goes on. */
+/** Plans the end of a recharge, or its next step. */
 async function planSettlement(
   table: Reader,
   state: ChargeState,
@@ -426,7 +430,8 @@ async function planSuccess(
     settled_at: now.toISOString(),
   };
   const { current, retry_at, ...kept } = settings;
-  // A charge that was over takes no money any more, so the provider has broken its promise; the money counts again.
+  // A recharge that is over should take no money. If the provider has charged it all the same, its money counts for the
+  // month again.
   const isCounted = !isOver(recharge) || monthOf(dayOf(new Date(recharge.created_at))) !== settings.month;
   const next: StoredSettings = {
     ...kept,

@@ -15,8 +15,8 @@ import type { RechargeContext } from "./recharge.ts";
  * Payments that the provider takes back.
  *
  * Access patterns
- *   what was refunded of a payment   ACCOUNT#<id> / REFUNDED#<payment>
- *   a dispute by its id              ACCOUNT#<id> / DISPUTE#<dispute>
+ *   the refunds of a payment   ACCOUNT#<id> / REFUNDED#<payment>
+ *   a dispute by its id        ACCOUNT#<id> / DISPUTE#<dispute>
  */
 const refundedKey = (accountId: string, paymentId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,
@@ -26,7 +26,10 @@ const disputeKey = (accountId: string, id: string): Key => ({ PK: `ACCOUNT#${acc
 
 const StoredRefunds = z.object({
   payment_id: z.string(),
-  /** What was taken out of the wallet for refunds of the payment, in minor units. A refund that failed stays in the sum. */
+  /**
+   * The amount taken out of the wallet for refunds of the payment, in minor units. A refund that failed stays in the
+   * sum.
+   */
   refunded: z.int().min(0),
   /** The ids of the refunds in this sum. Absent in rows of earlier versions: these are the oldest refunds up to the sum. */
   taken: z.array(z.string()).optional(),
@@ -51,7 +54,7 @@ const common = {
   id: z.string().meta({ description: "The payment provider's id." }),
   amount: MoneyText.meta({ description: "The amount that is taken back, or that comes back." }),
   currency: Currency.meta({ description: "The currency, as an ISO 4217 code." }),
-  owed: MoneyText.meta({ description: "What the account owes now, because the wallet did not have the amount." }),
+  owed: MoneyText.meta({ description: "The amount that the account owes now, because the wallet did not have it." }),
 };
 
 export const refundKind = defineKind({
@@ -75,7 +78,9 @@ export const disputeKind = defineKind({
 type ReturnContext = Pick<RechargeContext, "table" | "now" | "log">;
 type Outcome = "handled" | "known" | "ignored";
 
-/** What an event does: to the wallet, to stored rows, and the change to record, which says what is owed afterwards. */
+/**
+ * The effects of an event: on the wallet, on stored rows, and the change to record, which names the debt afterwards.
+ */
 type Booking = {
   update: (book: AccountBilling) => void;
   write: Write;
@@ -121,7 +126,10 @@ function takenOf(before: StoredRefunds | undefined, refunds: readonly Refund[]):
   });
 }
 
-/** What a report changes: the refunds to take out of the wallet, to put back, and all that are known to have failed. */
+/**
+ * The effects of a report: refunds to take out of the wallet, refunds to put back, and all refunds that are known to
+ * have failed.
+ */
 function newsOf(before: StoredRefunds | undefined, refunds: readonly Refund[]) {
   const taken = takenOf(before, refunds);
   const failed = before?.failed ?? [];
@@ -137,8 +145,8 @@ function newsOf(before: StoredRefunds | undefined, refunds: readonly Refund[]) {
 }
 
 /**
- * Takes out of the wallet what the provider refunded of a payment, and puts back a refund that failed at the bank. A refund
- * is taken once, and put back once. One that is known to have failed is never taken, so events may come in any order.
+ * Takes refunded amounts out of the wallet, and puts back the amount of a refund that failed at the bank. A refund is
+ * taken once, and put back once. A refund that is known to have failed is never taken, so events may come in any order.
  */
 export function handleRefund(event: RefundEvent, context: ReturnContext): Promise<Outcome> {
   const { accountId, paymentId, refunds } = event;

@@ -82,7 +82,10 @@ export const rechargeChange = (
   recharge: Shown,
 ): Change => change(rechargeKind, verb, recharge.id, { after: rechargeView(recharge) });
 
-/** Plans what the result of the page for confirming a recharge makes of the recharge, if there is one. */
+/**
+ * Plans the end of the recharge that a payer confirms on a page, by the result of the page. Plans nothing without such
+ * a recharge.
+ */
 export async function planPageResult(
   table: Reader,
   accountId: string,

@@ -12,7 +12,7 @@ import { readSettings, unchangedSettings } from "./auto-recharge.ts";
 import { beginRecharge, type WatchContext } from "./recharge.ts";
 import { readRecharge } from "./stored-recharge.ts";
 
-/** The events after which a wallet is looked at. */
+/** The events that trigger a check of the wallet. */
 export const watchedTypes = [
   "billing.transaction.created",
   "billing.transaction.updated",
@@ -25,9 +25,9 @@ export const watchedTypes = [
 ] as const;
 
 /**
- * Looks at a wallet: begins a recharge if it needs one, and tells once when it falls below the threshold. Nothing is told
- * while a recharge is on its way that lifts the wallet above the threshold. It may run at any time and any number of times.
- * A wallet that was above the threshold meanwhile is told of again.
+ * Checks a wallet: begins a recharge if the wallet needs one, and records once that the wallet has fallen below the
+ * threshold. Records nothing while a running recharge will lift the wallet above the threshold. It may run at any time
+ * and any number of times. After the wallet was above the threshold, its next fall is recorded again.
  */
 export async function watchWallet(accountId: string, context: WatchContext): Promise<void> {
   await beginRecharge(accountId, context);
@@ -35,8 +35,8 @@ export async function watchWallet(accountId: string, context: WatchContext): Pro
 }
 
 /**
- * The daily look at an account: at its wallet, and 7 days and 1 day before it becomes past due or is suspended, an event
- * that says so. Each of these is told once, however often this runs.
+ * The daily check of an account: checks its wallet, and records an event 7 days and 1 day before the account becomes
+ * past due or is suspended. Each event is recorded once, however often this runs.
  */
 export async function giveBillingNotices(accountId: string, context: WatchContext): Promise<void> {
   await watchWallet(accountId, context);

@@ -59,7 +59,7 @@ const SetupRecord = z
         "What the public DNS has. With `unknown` it gave no answer. A DMARC policy of your own is `ok` for an external domain.",
     }),
     observed: z.array(z.string()).meta({ description: "The values that the public DNS has at this place." }),
-    message: z.string().meta({ description: "What the status means, or what to do, for people." }),
+    message: z.string().meta({ description: "The meaning of the status, or the next step, for people." }),
   })
   .meta({ id: "DnsSetupRecord", description: "A record that a domain's mail needs." });
 type SetupRecord = z.output<typeof SetupRecord>;
@@ -67,12 +67,12 @@ type SetupRecord = z.output<typeof SetupRecord>;
 export const DnsSetup = z
   .object({
     domain: z.string().meta({ description: "The domain's name." }),
-    dns_mode: DnsMode.meta({ description: "Who hosts the domain's DNS." }),
+    dns_mode: DnsMode.meta({ description: "The host of the domain's DNS." }),
     is_complete: z.boolean().meta({ description: "Whether all required records are `ok`." }),
     checked_at: Timestamp.meta({ description: "When the public DNS was queried." }),
     records: z.array(SetupRecord).meta({ description: "All records that the domain's mail needs." }),
   })
-  .meta({ id: "DnsSetup", description: "The records to publish for a domain, and what the public DNS has of them." });
+  .meta({ id: "DnsSetup", description: "The records to publish for a domain, with their values in the public DNS." });
 export type DnsSetup = z.output<typeof DnsSetup>;
 
 /** The items that `domainInPath` and `dnsSetup` read. */
@@ -88,8 +88,8 @@ const isOtherKey = ({ purpose }: SystemRecord): boolean => purpose === "dkim_nex
 const placeOf = ({ purpose }: SetupRecord): number => Purpose.options.indexOf(purpose);
 
 /**
- * The records to publish for a domain, with what the public DNS has at their places. The domain can have either DNS mode,
- * and need not be proved. Writes nothing.
+ * The records to publish for a domain, with the values that the public DNS has at their places. The domain can have
+ * either DNS mode, and need not be proved. Writes nothing.
  */
 export async function dnsSetup(
   domain: StoredDomain,
@@ -240,7 +240,7 @@ const benefits: Partial<Record<SystemRecord["purpose"], string>> = {
   redirect: "browsers reach the domain's redirect",
 };
 
-/** A record that mail does not depend on, with what the public DNS has at its place. */
+/** A record that mail does not depend on, with the values that the public DNS has at its place. */
 async function optionalRecord(record: SystemRecord, domain: StoredDomain, resolver: Resolver): Promise<SetupRecord> {
   const { values: observed = [], fault } = await valuesAt(record, domain, resolver);
   if (fault !== undefined) return setupRecord(domain, record, record.value, unknownNow(fault));

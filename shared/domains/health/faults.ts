@@ -15,7 +15,7 @@ export function isFault({ name, status }: Check, { dns_mode, seen_right }: Store
 export type SeenRecords = Partial<Pick<StoredDomain, "sending_ready" | "seen_right" | "handover">>;
 
 /** The members of an external domain that follow from the results of its checks. */
-export function seenNow(
+export function membersAfterChecks(
   domain: StoredDomain,
   checks: readonly Check[],
   { delegation }: ProofState,

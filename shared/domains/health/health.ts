@@ -35,14 +35,14 @@ const HealthCheck = z
   .object({
     name: z
       .enum(["ns", "proof", "mx", "spf", "dkim", "dmarc", "mta_sts", "tls_rpt", "blocklist"])
-      .meta({ description: "What was checked. `ns` is of hosted domains, `proof` of external ones." }),
+      .meta({ description: "The name of the check. Hosted domains have `ns`, external domains have `proof`." }),
     status: z.enum(["pass", "warn", "fail", "unknown"]).meta({
       description:
         "`warn` is advice. With `unknown` the check could not be completed, and says nothing about the domain.",
     }),
     expected: z.array(z.string()).nullable().meta({ description: "The expected values." }),
     observed: z.array(z.string()).nullable().meta({ description: "The values that were found." }),
-    message: z.string().meta({ description: "What the result means, or what to do, for people." }),
+    message: z.string().meta({ description: "The meaning of the result, or the next step, for people." }),
     missing_record: MissingRecord.nullable().meta({ description: "The record to add, if one is missing." }),
   })
   .meta({ id: "DomainHealthCheck", description: "One check of a domain." });

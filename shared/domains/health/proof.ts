@@ -87,7 +87,7 @@ async function recordState(
     return { verified: undefined, observed: [], fault: "not_checked", message };
   }
   const records = answer.status === "found" ? answer.records : [];
-  // Whoever owns the target of an alias can write its texts. A wildcard makes such an alias by itself.
+  // The owner of an alias's target can write its texts. A wildcard makes such an alias by itself.
   const alias = records.find((record) => record.name !== host);
   if (alias) {
     const message = `${host} is an alias (CNAME) of ${alias.name}, so what is there proves nothing. Put a TXT record with the value ${value} at ${host} itself`;
@@ -103,7 +103,7 @@ async function recordState(
   return { verified: false, observed, fault: "proof_missing", message };
 }
 
-/** Whether the proof was seen that a name belongs to an account, and what was found in the DNS. */
+/** Whether the DNS proves that a name belongs to an account, and the findings in the DNS. */
 export type ProofState = Pick<RecordState, "verified" | "fault" | "message"> & {
   /** Absent where the delegation proves nothing. */
   delegation?: DelegationState;

@@ -198,7 +198,7 @@ function withinAgreed(
 
 const totalPrice = (names: readonly Wanted[]): number => names.reduce((sum, { price }) => sum + price, 0);
 
-/** What the wallet pays for names: each price with its VAT. */
+/** The amount that the wallet pays for names: each price with its VAT. */
 export const totalCharge = (names: readonly Wanted[], rule: VatRule): number =>
   names.reduce((sum, { price }) => sum + withVat(price, rule), 0);
 

@@ -87,7 +87,7 @@ async function planRegained(
     purchase: { ...begun.purchase, kept_until: deletes_at },
     status_reason: null,
     deletes_at: null,
-    // As in `regainDomain`: others may have received mail at the name meanwhile.
+    // Others may have received mail at the name meanwhile, as in `regainDomain`.
     verified_at: null,
     is_open: true,
     failures: 0,

@@ -38,7 +38,7 @@ const PurchaseResult = z
     ...resultMembers,
     status: z.enum(["pending_registration", "payment_required", "failed"]).meta({
       description:
-        "With `pending_registration`, the name was bought by this purchase, and its price is held. With `payment_required`, the purchase continues once `payment_url` is paid. A dry run answers what it would be.",
+        "With `pending_registration`, the name was bought by this purchase, and its price is held. With `payment_required`, the purchase continues once `payment_url` is paid. A dry run answers the code that the result would have.",
     }),
     error_code: z
       .enum(codesOf<RefusalReason | OrderReason>({ ...refusalReasons, ...orderReasons }))
@@ -108,7 +108,7 @@ const TransferResult = z
     ...resultMembers,
     status: z.enum(["pending_transfer", "payment_required", "failed"]).meta({
       description:
-        "With `pending_transfer`, this request began the transfer, and its price is held. With `payment_required`, the request continues once `payment_url` is paid. A dry run answers what it would be.",
+        "With `pending_transfer`, this request began the transfer, and its price is held. With `payment_required`, the request continues once `payment_url` is paid. A dry run answers the code that the result would have.",
     }),
     error_code: z
       .enum(codesOf<TransferReason | OrderReason>({ ...transferReasons, ...orderReasons }))

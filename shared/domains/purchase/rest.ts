@@ -26,8 +26,8 @@ export const releasedWrite = (name: string, now: Date): Write => ({
 });
 
 /**
- * How long a released name rests, in milliseconds. By then, the requests that were made for the former registration have
- * arrived: a second request to release the name would give up the new registration. The registrar's records of the former
+ * How long a released name rests, in milliseconds. In this time all requests for the former registration arrive: a
+ * later request to release the name would give up the new registration. The registrar's records of the former
  * registration are then older than the period that is searched.
  */
 const restMs = skewMs + 60_000;

@@ -45,7 +45,7 @@ export type Result = {
 };
 /** The result for a name that an order bought, by the type of the order. */
 export const boughtAs = { registration: "pending_registration", transfer: "pending_transfer" } as const;
-/** What an order does with its names: registers them, or transfers them to us. */
+/** The type of an order: it registers its names, or transfers them to us. */
 export type OrderType = keyof typeof boughtAs;
 type Bought = (typeof boughtAs)[OrderType];
 /** The result for a name, without the name. */

@@ -82,7 +82,7 @@ async function planKept(
   { own, claim }: { own: StoredDomain; claim: (domain: StoredDomain) => Write[] },
 ): Promise<Planned> {
   if (!isTransferable(own)) throw refuse("domain_exists")(one.name)();
-  // As in `planFresh`. The customer can switch it off during the transfer.
+  // The renewal is automatic, as in `planFresh`. The customer can switch it off during the transfer.
   const members = { transfer: newTransfer(one, place), auto_renew: true, updated_at: place.now.toISOString() };
   const { after, writes } = domainUpdate(own, members);
   const [before, shown] = (await domainViews(table, place.accountId, [own, after])) as [object, object];

@@ -55,7 +55,7 @@ function reasonAgainst(wire: WireRecord, record: ParsedRecord | undefined): stri
 
 const notUtf8 = "The text is not UTF-8";
 
-/** Whether a part of a text was not UTF-8, and was replaced by this character. */
+/** Whether a part of a text was not UTF-8. Decoding has put the replacement character U+FFFD in its place. */
 const isLossy = ({ type, value }: ParsedRecord): boolean => type === "TXT" && value.includes("\ufffd");
 
 const relativeName = (name: string, zone: string): string => (name === zone ? "@" : name.slice(0, -zone.length - 1));
@@ -137,7 +137,7 @@ async function askFor(name: string, type: Asked, { resolver, zone, budget }: Loo
   return resolver.resolve(absoluteName(name, zone), type, budget);
 }
 
-/** All records at a name: its CNAME, or else those of the types that such names have. */
+/** All records at a name: its CNAME, or else its records of the usual types. */
 async function recordsAt(name: string, lookup: Lookup): Promise<Answers> {
   const { zone } = lookup;
   const alias = name === "@" ? ({ status: "none" } as const) : await askFor(name, "CNAME", lookup);

@@ -162,8 +162,7 @@ function readName(input: RecordInput, zone: string): Reading {
 }
 
 /**
- * Brings a record, as a customer writes it, into its normal form. Returns everything that is wrong with it instead, if
- * anything is.
+ * Brings a customer's record into its normal form, or returns all faults of the record.
  * - `zone` is in lower-case A-labels.
  * - Reading a normal form gives the same form again.
  * - Spaces around names and values are ignored, except in the text of TXT records.

@@ -100,7 +100,7 @@ export async function listRecords(accountId: string, query: RecordQuery, context
 export function aheadOfRecords(accountId: string, query: RecordQuery, expected: Expected): Ahead {
   const { domain: ref, page, page_size, ...filter } = query;
   const id = ref === undefined ? undefined : expectedDomainId(expected.seen, accountId, ref);
-  // With a filter `name`, only the records with this name are read. Which these are depends on the domain's own name.
+  // With a filter `name`, only the records with this name are read. The domain's own name is needed to find them.
   if (ref !== undefined && (id === undefined || filter.name !== undefined))
     return aheadOfDomain(expected, accountId, ref);
   if (id !== undefined) {

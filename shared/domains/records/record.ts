@@ -88,7 +88,10 @@ export function rrsetsOf(records: readonly ParsedRecord[], zone: string): RRset[
   });
 }
 
-/** Of one RRset. Route 53 takes 400 records, and half of the 32,000 characters of a request. */
+/**
+ * The limits of one RRset, which are below those of Route 53: 400 records, and half of the 32,000 characters of a
+ * request.
+ */
 export const rrsetLimits = { records: 400, bytes: 12_000 };
 
 /**

@@ -74,10 +74,10 @@ type SpfFault = { term: string; message: string };
 export type SpfLookups = { fault: SpfFault } | { unknown: string } | { lookups: number };
 
 /**
- * Counts the look-ups that receivers make for the SPF record of a domain, by resolving what the record includes, term by
- * term (RFC 7208 §4.6.4). More than 10 look-ups, more than 2 look-ups that find nothing, a circle and an include without
- * an SPF record are faults. Counting stops at the first fault, and asks at most 10 names. A term with a macro counts 1.
- * The include `own` is the product's: it counts at least 1, and is never the reason of a result.
+ * Counts the look-ups that receivers make for the SPF record of a domain, by resolving the included records term by
+ * term (RFC 7208 §4.6.4). More than 10 look-ups, more than 2 look-ups that find nothing, a circle and an include
+ * without an SPF record are faults. Counting stops at the first fault, and asks at most 10 names. A term with a macro
+ * counts 1. The include `own` is the product's: it counts at least 1, and is never the reason of a result.
  */
 export async function countLookups(
   { domain, text, own }: { domain: string; text: string; own: string },

@@ -164,9 +164,9 @@ const isLast = (term: string): boolean => /^[+?~-]?all$/i.test(term) || /^[a-z][
 const withoutPlus = (term: string): string => term.toLowerCase().replace(/^\+/, "");
 
 /**
- * One SPF record with the terms that it lacks. They stand before `all` and before modifiers, which receivers evaluate
- * last (RFC 7208 §4.6.2). Of several records, which receivers would not accept, the first takes the mechanisms of the
- * others.
+ * Makes one SPF record that has the mechanisms of all `records`, and `terms`. Receivers accept no domain with several
+ * records, so the first record gets the missing terms. They stand before `all` and before modifiers, which receivers
+ * evaluate last (RFC 7208 §4.6.2).
  */
 export function withSpfTerms(records: readonly string[], terms: readonly string[]): string {
   const [first = [], ...others] = records.map((text) => text.split(" ").filter((term) => term !== ""));

@@ -6,7 +6,7 @@ import { RecordType, type RRset } from "../../dns/rrset.ts";
 import { ZoneExists, type Dns, type ZoneChange, type ZoneChanged } from "../../providers/dns/dns.ts";
 import { moveDue } from "../../table/due.ts";
 import type { Table } from "../../table/table.ts";
-import { everything, getZone, soaOwner, zoneKey, zoneQueue, type StoredZone } from "../zone.ts";
+import { allRrsets, getZone, soaOwner, zoneKey, zoneQueue, type StoredZone } from "../zone.ts";
 import { parsedOf } from "./plan.ts";
 import { rrsetsOf } from "./record.ts";
 import { recordsIn } from "./stored-record.ts";
@@ -18,7 +18,7 @@ const leaseMs = 120_000;
 /** A round begins only if the lease lasts so much longer, in milliseconds. */
 const leastLeaseMs = 60_000;
 const rounds = 5;
-/** After what time the worker asks whether all servers have a change, in milliseconds. */
+/** The wait before the worker asks whether all servers have a change, in milliseconds. */
 const retryMs = 60_000;
 /** How many RRsets one change has. Providers accept up to 200. */
 const changesAtOnce = 100;
@@ -113,7 +113,7 @@ async function oneRound(zone: StoredZone, owner: string, work: ZoneWork): Promis
 const nameIn = ({ name, type }: { name: string; type: string }, zone: string): string =>
   `${name === zone ? "@" : name.slice(0, -zone.length - 1)} ${type}`;
 
-const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(everything) || zone_id === undefined;
+const isAboutAll = ({ dirty, zone_id }: StoredZone): boolean => dirty.includes(allRrsets) || zone_id === undefined;
 
 /**
  * Adds the RRsets that this round writes to `held`, if the round writes all RRsets. So a later round can remove them even

@@ -145,7 +145,7 @@ const mailNames = [...selectors.map(dkimNameOf), "_dmarc", "autoconfig", "autodi
 /** The types of records at the apex by which browsers find the web server of a domain. */
 const addressTypes = new Set<string>(["A", "AAAA", "CNAME", "HTTPS"]);
 
-/** The names that a domain's records have to themselves: those for its mail, and those for its settings. */
+/** The names that are reserved for the system records of a domain: those for its mail, and those for its settings. */
 const reservedNames = ({ redirect_url, mta_sts_mode, tls_report_email }: OptionalSettings): string[] => [
   ...mailNames,
   ...(redirect_url === null ? [] : ["www"]),

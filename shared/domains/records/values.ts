@@ -143,7 +143,9 @@ function readCaaValue(tag: string, given: string): Reading {
 }
 
 const longestBytes = 2_048;
-/** The length when each byte is an escape in its own string, with some space to spare. */
+/**
+ * The longest text in quotes, in characters: each byte as an escape in a string of its own, with some space to spare.
+ */
 const longestQuoted = 8 * longestBytes;
 
 function lengthFault(text: string): string | undefined {
@@ -243,7 +245,7 @@ type HexForm = {
   /** The numbers in their order, with their allowed values. */
   numbers: readonly { name: string; allowed: readonly number[] }[];
   data: string;
-  /** The bytes of the data by the last number; any length if absent. */
+  /** The length of the data in bytes, by the value of the last number. Without an entry any length is valid. */
   bytes: Partial<Record<number, number>>;
   example: string;
 };

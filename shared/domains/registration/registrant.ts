@@ -148,7 +148,10 @@ function claimChange(
   });
 }
 
-/** Ends the claim `until` of a change that was not sent, so that the next one need not wait. Leaves the claim of another. */
+/**
+ * Ends the claim `until` of a change that was not sent, so that the next change need not wait. Leaves a claim of
+ * another change.
+ */
 function endClaim(found: StoredDomain, until: string, { table, commit, now }: Context): Promise<void> {
   return commit(async () => {
     const domain = await domainById(table, found.account_id, found.id);

@@ -35,7 +35,7 @@ export const advanceRenewal = (domain: StoredDomain, work: DomainWork): Promise<
 
 /**
  * Ends a renewal: captures the money and stores the later end, or releases the money and marks the renewal as failed. A
- * conclusion with an operation alone is a success of a name that another registrar has taken over since. Returns the new
+ * conclusion that has only an operation is a success: another registrar has taken the name over since. Returns the new
  * state of the domain. Undefined if the renewal was over before, or if it failed but another process has changed the
  * domain meanwhile.
  */

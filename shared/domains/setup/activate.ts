@@ -22,8 +22,8 @@ import { domainUpdate } from "./work.ts";
 export const inAboutADay = (now: Date): string => later(now, dayMs * (0.9 + Math.random() / 5));
 
 /**
- * The time of the next check of a domain without faults: a day later. An external domain that cannot send yet is checked
- * sooner: after a minute, and then each time when twice as much time has passed since the proof of its name.
+ * The time of the next check of a domain without faults: a day later. An external domain that cannot send yet is
+ * checked sooner: after a minute, and then each time that the time since the proof of its name has doubled.
  */
 export function nextRecheck({ dns_mode, sending_ready, verified_at }: StoredDomain, now: Date): string {
   const tomorrow = inAboutADay(now);

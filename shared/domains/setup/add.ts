@@ -41,7 +41,7 @@ function inTheWay(domain: StoredDomain): Problem {
   return exists(name)();
 }
 
-export const taken = (accountId: string) => (name: string) => (): Problem => {
+export const domainTaken = (accountId: string) => (name: string) => (): Problem => {
   const proof = proofRecord({ account_id: accountId, name });
   return new Problem(
     "domain_taken",
@@ -61,10 +61,10 @@ export const aheadOfNewDomain = (accountId: string, name: string, workspaceId: s
  * - If another account connected the name but never proved it, this account takes the name over by a proof.
  * - If a domain of this account has lost the name, that domain gets the name back.
  * - A `failed` domain of this account is deleted first.
- * - Both need `domain.delete` on this domain, and `domain.move` to get the name back in another workspace.
+ * - The last two need `domain.delete` on this domain, and `domain.move` to get the name back in another workspace.
  *
- * Throws 409 `domain_exists`, 409 `domain_taken`, and 409 `domain_not_ready` while the account's own domain of this name is
- * being deleted.
+ * Throws 409 `domain_exists`, 409 `domain_taken`, and 409 `domain_not_ready` while the account's own domain of this
+ * name is being deleted.
  */
 export async function addDomain(
   accountId: string,
@@ -87,7 +87,11 @@ export async function addDomain(
     const place = { accountId, workspaceId, now: at };
     const origin = { name, source: "connected", dns_mode: dnsMode } as const;
     const given = { ...origin, status: "pending_delegation", auto_renew: false, due_at } as const;
-    const { domains, writes } = await planNewDomains(table, place, [given], { taken: taken(accountId), exists, claim });
+    const { domains, writes } = await planNewDomains(table, place, [given], {
+      taken: domainTaken(accountId),
+      exists,
+      claim,
+    });
     const [domain] = domains as [StoredDomain];
     const view = domainView(domain);
     return {
@@ -117,7 +121,7 @@ export async function claimName(
   // `ifUnchangedOrGone`, because the rival may have released the name meanwhile.
   const condition = rival ? ifUnchangedOrGone(rival) : "absent";
   const claim = (domain: StoredDomain): Write[] => [
-    { ...holderWrite(domain, condition), orElse: taken(accountId)(name) },
+    { ...holderWrite(domain, condition), orElse: domainTaken(accountId)(name) },
   ];
   return { taking, claim };
 }
@@ -131,7 +135,7 @@ async function requireProof(
 ): Promise<Taking["why"]> {
   const domain = { account_id: accountId, name, nameservers: nameserversOf(accountId) };
   const proof = rival.firm ? undefined : await provesName(resolver, domain);
-  if (proof === undefined) throw taken(accountId)(name)();
+  if (proof === undefined) throw domainTaken(accountId)(name)();
   return proof === "record" ? "published" : "proved";
 }
 
@@ -143,7 +147,7 @@ type Regaining = {
   dnsMode: DnsMode;
   taking: Taking | undefined;
   claim: (domain: StoredDomain) => Write[];
-  /** Makes the error for a domain that is not kept without its name any more. */
+  /** Makes the error for a domain that is no longer kept without its name. */
   inTheWay: (domain: StoredDomain) => Problem;
   verb: "regained" | "restored";
 };

@@ -12,7 +12,7 @@ import {
   type StoredRegistration,
 } from "../domain.ts";
 import { domainById } from "../find.ts";
-import { faultsText, isFault, seenNow, type SeenRecords } from "../health/faults.ts";
+import { faultsText, isFault, membersAfterChecks, type SeenRecords } from "../health/faults.ts";
 import { mailChecks, proofCheck } from "../health/health.ts";
 import { type Check, expectedRecords } from "../health/mail-checks.ts";
 import { proofState } from "../health/proof.ts";
@@ -200,7 +200,7 @@ async function recheck(domain: StoredDomain, work: DomainWork): Promise<void> {
   ]);
   const checks = [proofCheck(domain, proof), ...mail];
   const now = work.now();
-  const seen = domain.dns_mode === "external" ? seenNow(domain, checks, proof, now) : {};
+  const seen = domain.dns_mode === "external" ? membersAfterChecks(domain, checks, proof, now) : {};
   const failed = checks.filter((check) => isFault(check, domain));
   if (failed.length > 0) return recordFailure(domain, failed, seen, work);
   if (checks.some(({ status }) => status === "unknown")) {

@@ -17,7 +17,9 @@ const skeletonKey = (accountId: string, skeleton: string, name = ""): Key => ({
   SK: `LOOKALIKE#${createHash("sha256").update(skeleton).digest("hex")}#${name}`,
 });
 
-/** What each character looks like, by Unicode's data for UTS #39. The file names its source and version. */
+/**
+ * The prototype that each character looks like, by Unicode's data for UTS #39. The file names its source and version.
+ */
 const prototypes: Record<string, string> = confusables.prototypes;
 
 /** The skeleton of a name (UTS #39 §4). Names with the same skeleton look alike. */

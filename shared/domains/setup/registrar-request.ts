@@ -223,8 +223,8 @@ async function reconcile<D extends StoredDomain>(
 }
 
 /**
- * Ends the request after a refusal. If the registrar has an operation for an earlier sending of this request, acts on that
- * operation instead: the registrar also refuses what it has done for us already.
+ * Ends the request after a refusal. The registrar also refuses a request that it has carried out already. So if it has
+ * an operation for an earlier sending of this request, acts on that operation instead.
  */
 async function endRefused<D extends StoredDomain>(kind: RequestKind<D>, domain: D, reason: string, work: DomainWork) {
   try {

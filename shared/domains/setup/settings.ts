@@ -67,7 +67,9 @@ export const DomainSettings = z
       description:
         "The address to which the domain and its `www` redirect: http or https, at most 2,048 characters, with a public domain name as the host. All paths lead to this address. The address must not have credentials, or characters that browsers would change, such as spaces and backslashes. It is stored as browsers write it. It must not lead back to the domain. Null for no redirect.",
     }),
-    dmarc_policy: DmarcPolicy.optional().meta({ description: "What receivers should do with mail that fails DMARC." }),
+    dmarc_policy: DmarcPolicy.optional().meta({
+      description: "The action that receivers should take on mail that fails DMARC.",
+    }),
     dmarc_report_email: Email.nullable().optional().meta({
       description: "The e-mail address to which receivers send their DMARC reports. Null for none.",
     }),

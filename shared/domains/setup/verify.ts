@@ -7,7 +7,7 @@ import type { Context } from "../../http/route.ts";
 import type { Secrets } from "../../providers/secrets/secrets.ts";
 import { domainKind, DomainStatus, notReady, sendsMail, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
-import { faultsText, isFault, seenNow } from "../health/faults.ts";
+import { faultsText, isFault, membersAfterChecks } from "../health/faults.ts";
 import { isRight, mailChecks } from "../health/health.ts";
 import { expectedRecords, type Check } from "../health/mail-checks.ts";
 import { ProofFault, proofRecord, proofState, type ProofState } from "../health/proof.ts";
@@ -77,7 +77,7 @@ export async function verifyDomain(
     if (!domain) throw notReady("releasing", `${found.name} was deleted.`);
     requireProvable(domain);
     const isSeen = domain.dns_mode === "external" && isProved && mail.length > 0;
-    const seen = isSeen ? { ...domain, ...seenNow(domain, mail, proof, now()) } : domain;
+    const seen = isSeen ? { ...domain, ...membersAfterChecks(domain, mail, proof, now()) } : domain;
     if (isProved && (domain.status === "pending_delegation" || hasRecovered(domain, mail))) {
       const { after, ...planned } = await planActivation(table, seen, dkim, now());
       return { value: verificationOf(after, proof, mail, checkedAt), ...planned };
@@ -119,7 +119,10 @@ function requireProvable({ name, status, is_open }: StoredDomain): void {
   throw notReady(status, `${name} is ${status}. It cannot be verified.`);
 }
 
-/** What is wrong with a proved domain, as sentences: the faults of its mail, or why an external domain cannot send yet. */
+/**
+ * The remaining faults of a proved domain, as sentences: the faults of its mail, or the reason why an external domain
+ * cannot send yet.
+ */
 function remainingFaults(domain: StoredDomain, mail: readonly Check[]): string {
   if (domain.status === "degraded") {
     const faults = faultsText(mail.filter((check) => isFault(check, domain)));

@@ -22,7 +22,7 @@ export type DomainWork = {
   resolver: Resolver;
 };
 
-/** What a change of a domain needs. The author of the changes is a caller, or the product itself. */
+/** The services that a change of a domain needs. The author of the changes is a caller, or the product itself. */
 export type Mover = { table: Reader; commit: Commit; now: () => Date };
 
 /** The mover for the product itself, for scheduled work. */

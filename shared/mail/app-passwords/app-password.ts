@@ -62,7 +62,7 @@ const StoredAppPassword = z.object({
   created_at: z.string(),
   /** The keyed hash of the password: see `keyedHash`. */
   hash: z.string(),
-  /** By this a login finds the one hash to check: see `passwordTag`. */
+  /** The tag by which a login finds the one hash to check: see `passwordTag`. */
   tag: z.string(),
 });
 export type StoredAppPassword = z.output<typeof StoredAppPassword>;

@@ -35,10 +35,10 @@ const statusCode = z.string().regex(/^[245]\.\d{1,3}\.\d{1,3}$/, {
 });
 
 /**
- * A batch of what became of mail:
- * - `events`: what a mail server saw itself
- * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64, each with the sender and the recipient of the mail that it is
- *   about, as the mail server knows them
+ * A batch of reports about mail that was sent:
+ * - `events`: deliveries, bounces and complaints that a mail server saw itself
+ * - `reports`: whole mails of RFC 3464 or RFC 5965, in base64, each with the sender and the recipient of the mail that
+ *   it is about, as the mail server knows them
  */
 export const EventBatch = z.strictObject({
   batch_id: BatchId,
@@ -96,8 +96,8 @@ type Unit = {
 type EventWork = { table: Table; now: () => Date };
 
 /**
- * Counts what became of mail, and suppresses the recipients of hard bounces and complaints. The answer says which entries
- * have no effect, for the reasons of `readReport` and these:
+ * Counts deliveries, bounces and complaints, and suppresses the recipients of hard bounces and complaints. The answer
+ * says which entries have no effect, for the reasons of `readReport` and these:
  * - `unknown_sender`: no account has proved the sender's domain.
  * - `foreign_sender`: the entry names another account than the one that has proved the sender's domain.
  *

@@ -7,8 +7,8 @@ const longestValue = 10_000;
 /**
  * Reads groups of header fields with blank lines between them: the form of a delivery status (RFC 3464 §2.1) and of a
  * feedback report (RFC 5965 §3). A line that begins with white space continues the field before it (RFC 5322 §2.2.3).
- * Leaves out lines that are no fields, everything after 5,000 fields, and what continues a value of more than 10,000
- * characters.
+ * Leaves out lines that are no fields, everything after 5,000 fields, and the continuation of a value of more than
+ * 10,000 characters.
  */
 export function readFieldGroups(text: string): Fields[] {
   const groups: Map<string, string[]>[] = [];

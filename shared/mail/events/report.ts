@@ -3,7 +3,7 @@ import PostalMime, { type Email } from "postal-mime";
 import { readRecipient } from "../suppressions/recipient.ts";
 import { type Fields, readFieldGroups } from "./fields.ts";
 
-/** What a report says of a mail to one recipient. */
+/** The result of a mail to one recipient, from a report. */
 export type ReportedFate = {
   type: "delivered" | "bounced" | "deferred" | "complained";
   /** The enhanced status code (RFC 3463), such as `5.1.1`. */
@@ -32,9 +32,10 @@ const longestHeaders = 256 * 1024;
 const parserLimits = { maxNestingDepth: 10, maxHeadersSize: longestHeaders, maxRfc822NestingDepth: 0 } as const;
 
 /**
- * Reads what a delivery status notification (RFC 3464, RFC 6533) or a feedback report (RFC 5965) says of a mail to `recipient`.
- * The report is base64 of the whole mail. Its text decides neither who sent the mail nor to whom, because anybody can write a
- * report. Whatever the input is, the result is what became of the mail, or the reason why the report has no effect.
+ * Reads the result of a mail to `recipient` from a delivery status notification (RFC 3464, RFC 6533) or a feedback
+ * report (RFC 5965). The report is base64 of the whole mail. Its text decides neither the sender nor the recipient of
+ * the mail, because anybody can write a report. For any input, returns the result of the mail, or the reason why the
+ * report has no effect.
  */
 export async function readReport(base64: string, recipient: string): Promise<ReportedFate | ReportFault> {
   if (base64.length > longestBase64) return "too_large";
@@ -120,7 +121,7 @@ function feedback(mail: Email, recipient: string): ReportedFate | ReportFault {
   const [fields] = readFieldGroups(partOf(mail, ["message/feedback-report"])?.toString("utf8") ?? "");
   if (!fields) return "not_a_report";
   if (!complaints.has((first(fields, "feedback-type") ?? "").toLowerCase())) return "not_a_complaint";
-  // Many providers hide who complained.
+  // Many providers hide the recipient who complained.
   const named = addressesIn(fields, "original-rcpt-to");
   if (named.length > 0 && !named.includes(readRecipient(recipient) ?? "")) return "other_recipient";
   return { type: "complained", status: undefined, diagnostic: undefined };

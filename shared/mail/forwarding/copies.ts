@@ -44,8 +44,8 @@ export async function copiesOfMailbox(
 
 /**
  * The copies of a mail that arrives at an address without a mailbox. The rules of the address itself come before those
- * of a pattern, and a longer pattern before a shorter one. Rules that can send to nobody at present are passed over.
- * Empty if no rule sends the mail on.
+ * of a pattern, and a longer pattern before a shorter one. Skips rules that can send to nobody at present. Empty if no
+ * rule sends the mail on.
  */
 export async function copiesOfAddress(
   table: Reader,

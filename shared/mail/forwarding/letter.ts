@@ -1,4 +1,4 @@
-import { letterOf, listed, sentence, shortened, type Sentence } from "../../letters/letter.ts";
+import { letterOf, joinTexts, sentence, shortened, type Sentence } from "../../letters/letter.ts";
 import type { Letter } from "../../providers/mail/mail.ts";
 
 /**
@@ -28,7 +28,7 @@ function whatOf({ isAll, names: all, hasOthers }: LetterScope): Sentence {
     ...(more > 0 ? [sentence`${more} more of its domains or addresses`] : []),
     ...(hasOthers ? [names.length === 0 ? sentence`some of its domains` : sentence`some more of its domains`] : []),
   ];
-  return sentence`copies of the mail that comes to ${listed(parts)}`;
+  return sentence`copies of the mail that comes to ${joinTexts(parts)}`;
 }
 
 /**

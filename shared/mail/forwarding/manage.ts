@@ -9,7 +9,7 @@ import { appendRows } from "../../table/ranked-list.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write, Key } from "../../table/writes.ts";
-import { taken } from "../mailboxes/add.ts";
+import { addressTaken } from "../mailboxes/add.ts";
 import { mailboxById, scopesOfMailbox } from "../mailboxes/find.ts";
 import { addressKey, StoredAddress } from "../mailboxes/mailbox.ts";
 import { AddressTaken } from "../mailboxes/plan.ts";
@@ -119,7 +119,7 @@ async function requireFree(accountId: string, scope: MailScope, context: Context
     ? await Promise.all([mailboxById(table, accountId, owner.mailbox_id), domainById(table, accountId, scope.id)])
     : [];
   if (!mailbox || !domain || !covers(permissions, "mailbox.view", scopesOfMailbox({ mailbox, domain }))) return;
-  throw taken(new AddressTaken(scope.local, mailbox.id), domain, context);
+  throw addressTaken(new AddressTaken(scope.local, mailbox.id), domain, context);
 }
 
 /**

@@ -53,7 +53,7 @@ export const targetMembers = {
 
 type TargetBody = { target_email?: string | undefined; target_emails?: readonly string[] | undefined };
 
-/** A fault in a body: the path to the member, and what is wrong with it. */
+/** A fault in a body: the path to the member, and the mistake. */
 export type BodyFault = { path: (string | number)[]; message: string };
 
 /** Explains why the targets in a body contradict each other; undefined if they do not. */

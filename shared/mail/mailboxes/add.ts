@@ -13,7 +13,11 @@ import { aheadOfQuota, requireQuota } from "./quota.ts";
 import { mailboxViewsIn } from "./view.ts";
 
 /** The 409 `address_taken`. It names the mailbox that has the address only if the caller may see that mailbox. */
-export function taken({ local, mailboxId }: AddressTaken, domain: StoredDomain, { permissions }: Context): Problem {
+export function addressTaken(
+  { local, mailboxId }: AddressTaken,
+  domain: StoredDomain,
+  { permissions }: Context,
+): Problem {
   const scopes = [{ type: "mailbox" as const, id: mailboxId }, ...scopesOfDomain(domain)];
   const extras = covers(permissions, "mailbox.view", scopes) ? { conflicts_with: mailboxId } : {};
   const what =
@@ -73,6 +77,6 @@ export async function addMailbox(
       return { value: view, writes, changes };
     });
   } catch (error) {
-    throw error instanceof AddressTaken ? taken(error, found, context) : error;
+    throw error instanceof AddressTaken ? addressTaken(error, found, context) : error;
   }
 }

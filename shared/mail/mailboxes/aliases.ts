@@ -6,7 +6,7 @@ import { InvalidInput, notFound, Problem } from "../../core/errors.ts";
 import type { StoredDomain } from "../../domains/domain.ts";
 import { scopesOfDomain } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
-import { taken } from "./add.ts";
+import { addressTaken } from "./add.ts";
 import { mailboxUpdate, currentMailbox } from "./change.ts";
 import type { FoundMailbox } from "./find.ts";
 import { localPartFault, readAddress } from "./local-part.ts";
@@ -116,7 +116,7 @@ export async function addAlias(
       };
     });
   } catch (error) {
-    throw error instanceof AddressTaken ? taken(error, found.domain, context) : error;
+    throw error instanceof AddressTaken ? addressTaken(error, found.domain, context) : error;
   }
 }
 

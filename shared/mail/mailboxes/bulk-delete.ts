@@ -184,7 +184,9 @@ async function mailboxesByRefs(
 
 const deletedOf = ({ index, found }: Candidate): Deleted => ({ index, mailbox_id: found.mailbox.id });
 
-/** The write that stores what a keyed request has deleted, in the transaction that deletes some more. */
+/**
+ * The write that stores the mailboxes that a keyed request has deleted, in the transaction that deletes some of them.
+ */
 function progressWrites(more: readonly Deleted[], { accountId, context, deleted }: Deletion): Write[] {
   const { keyId, now } = context;
   if (keyId === undefined) return [];

@@ -144,8 +144,9 @@ export async function deletedIn(
 }
 
 /**
- * The mailboxes of one domain that a reference names: the deleted mailbox with an id, or all deleted mailboxes that had an
- * address. If there are none, the mailbox that exists, because the request that restored it may be repeated.
+ * The mailboxes of one domain that a reference names: the deleted mailbox with an id, or all deleted mailboxes that had
+ * an address. If there are none: the existing mailbox that the reference names, because the request may be a repeat of
+ * its restoration.
  */
 export type FoundDeleted = { mailboxes: readonly [StoredMailbox, ...StoredMailbox[]]; domain: StoredDomain };
 

@@ -66,7 +66,7 @@ export const StoredExport = MailboxExport.omit({ csv: true, download_url: true }
   account_id: z.string(),
   requested_by: z.string(),
   filter: Filter,
-  /** The permissions of the principal that requested the export. The file has only what they allow. */
+  /** The permissions of the principal that requested the export. The file has only rows that they allow. */
   permissions: z.object({ everything: z.boolean(), grants: z.array(EffectiveGrant) }),
   file_key: z.string().nullable(),
   version: z.int(),

@@ -145,7 +145,8 @@ export const mailboxKind = defineKind({
     "quota_reached",
   ],
   view: MailboxCore,
-  // What mail servers report changes all the time, and is not the callers' to change.
+  // The entity tag leaves out members that mail servers report. They change all the time, and callers cannot change
+  // them.
   own: MailboxCore.omit({ last_login_at: true }).extend({ quota: MailboxCore.shape.quota.omit({ used: true }) }),
   seenWith: "mailbox.view",
 });

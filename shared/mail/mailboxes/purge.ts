@@ -30,7 +30,8 @@ export async function purgeMailbox(
       if (!isAll) return { value: true, ...grants, partial: true };
       const place = { table, accountId, now: now() };
       const forwarding = await planRulePurge(place, { type: "mailbox", id });
-      // In transactions of their own, because grants on the mailbox and on a rule may be of the same holder.
+      // The rules are deleted in separate transactions, because grants on the mailbox and on a rule may belong to one
+      // holder.
       if (forwarding.writes.length > 0) {
         return { value: true, writes: forwarding.writes, changes: forwarding.changes, partial: true };
       }

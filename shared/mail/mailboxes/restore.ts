@@ -8,7 +8,7 @@ import { domainById } from "../../domains/find.ts";
 import type { Context } from "../../http/route.ts";
 import { changeRows, readList } from "../../table/ranked-list.ts";
 import type { Write } from "../../table/writes.ts";
-import { taken } from "./add.ts";
+import { addressTaken } from "./add.ts";
 import { deletedById, type FoundDeleted, deletedRemovals } from "./deleted.ts";
 import { mailboxById } from "./find.ts";
 import { addressKey, anyLocal, Mailbox, mailboxesOf, mailboxKind, type StoredMailbox } from "./mailbox.ts";
@@ -65,7 +65,7 @@ export async function restoreMailbox(found: FoundDeleted, context: Context): Pro
     };
   });
   return run.catch((error: unknown) => {
-    throw error instanceof AddressTaken ? taken(error, found.domain, context) : error;
+    throw error instanceof AddressTaken ? addressTaken(error, found.domain, context) : error;
   });
 }
 

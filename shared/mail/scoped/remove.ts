@@ -51,8 +51,8 @@ export async function planScopedRemoval<T extends Scoped & { version: number }>(
 }
 
 /**
- * The items that `scopedInPath` and the plan that deletes the entry read. `others` are the items that `planDependents`
- * reads.
+ * The items that are read by `scopedInPath`, and by the plan that deletes the entry. `others` are the items that
+ * `planDependents` reads.
  */
 export function aheadOfRemoval<T extends Scoped>(
   family: Family<T>,

@@ -13,8 +13,9 @@ import type { Key, Write } from "../../table/writes.ts";
 import type { MailRequest } from "./handler.ts";
 
 /*
- * What mail servers report comes in batches. A batch is done in pieces, and each piece is one transaction with a claim. So a
- * batch that was interrupted is completed when it is sent again, and a batch that is sent twice counts once.
+ * Mail servers send their reports in batches. A batch is done in pieces, and each piece is one transaction with a
+ * claim. So a batch that was interrupted is completed when it is sent again, and a batch that is sent twice counts
+ * once.
  *
  * Access patterns
  *   the pieces of a batch that are done   MAIL_BATCH#<SHA-256 of the batch's id> / PIECE#<number>
@@ -127,7 +128,7 @@ export async function runBatch<U>(
   const { PK, SK } = pieceKey(batchId, "");
   const done = new Map((await table.between(PK, SK, `${SK}~`)).map((item) => [item.SK, StoredPiece.parse(item)]));
   for (const stored of done.values()) requireSame(stored, fingerprint);
-  // A batch without work has a claim too, so that its id stays its own.
+  // A batch without work has a claim too, so that no other batch can use its id.
   const claimed = pieces.length === 0 ? [[]] : pieces;
   const results = await mapConcurrently([...claimed.entries()], concurrency, async ([index, units]) => {
     const key = pieceKey(batchId, String(index).padStart(4, "0"));

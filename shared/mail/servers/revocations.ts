@@ -18,7 +18,7 @@ const revocationKey = (at: Date, id: string): Key => ({ PK: partitionOf(at), SK:
 const Action = z.enum(["disconnect", "purge", "restore"]);
 const Scope = z.enum(["mailbox", "domain", "account"]);
 
-/** What mail servers have to do, and for which mailbox, domain or account. */
+/** An order to mail servers: an action, and the mailbox, the domain or the account that it concerns. */
 export const Revocation = z.object({
   /** The id of the event. A revocation that is stored twice has the same id. */
   id: z.string(),
@@ -103,7 +103,7 @@ function ofMaster({ account_id, data }: RevokingEvent): Effect {
 const became = ({ data, previous_data }: RevokingEvent, name: string, isWanted: (value: unknown) => boolean): boolean =>
   isWanted(data[name]) && !isWanted(previous_data[name]);
 
-/** What an event revokes, by its type; undefined if this event revokes nothing. */
+/** The revocation that an event makes, by the type of the event; undefined if this event makes none. */
 const effects: Record<string, (event: RevokingEvent) => Effect | undefined> = {
   "mailbox.paused": ofMailbox("disconnect", "mailbox_paused"),
   "mailbox.deleted": ofMailbox("disconnect", "mailbox_deleted"),

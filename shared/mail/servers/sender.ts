@@ -76,7 +76,10 @@ const refused = (code: RefusalCode, more: Partial<Omit<Refused, "allowed" | "rea
   ...more,
 });
 
-/** Reads the address of a sender. A space in it, which only quotes would allow, could end the address in a mail. */
+/**
+ * Reads the address of a sender. Refuses a space, which is valid only in quotes, because it could end the address in a
+ * mail.
+ */
 const readFrom = (from: string) => (from.includes(" ") ? undefined : readAddress(from));
 
 /**

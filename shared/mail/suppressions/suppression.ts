@@ -84,10 +84,9 @@ export const Suppression = z
       .string()
       .nullable()
       .meta({ description: "The status code of the bounce (RFC 3463), such as `5.1.1`. Null for other reasons." }),
-    detail: z
-      .string()
-      .nullable()
-      .meta({ description: "What the recipient's server said, or what was written when it was added." }),
+    detail: z.string().nullable().meta({
+      description: "The reply of the recipient's server, or the text of the caller who added the suppression.",
+    }),
     created_at: Timestamp.meta({ description: "When the address was suppressed." }),
   })
   .meta({ id: "Suppression", description: "An address to which no mail of the account is sent." });
@@ -100,7 +99,7 @@ export const suppressionKind = defineKind({
   seenWith: "suppression.view",
 });
 
-/** An address to suppress, and why. */
+/** An address to suppress, and the reason. */
 export type Addition = Omit<Suppression, "id" | "created_at">;
 
 /** The most writes of `planSuppressions` for an address. The head of the list is one more, for all addresses together. */

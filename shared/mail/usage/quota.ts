@@ -1,7 +1,7 @@
 /** The shares of the quota, in per cent, at which the event `mailbox.quota_reached` is sent. */
 const quotaSteps = [80, 95, 100] as const;
 
-/** How much of a quota is used, in per cent, rounded down to one decimal. A quota of nothing is used up. */
+/** The used share of a quota, in per cent, rounded down to one decimal. A quota of 0 counts as used up. */
 export const usedPercent = (used: number, allowed: number): number =>
   allowed === 0 ? 100 : Math.floor((used / allowed) * 1_000) / 10;
 

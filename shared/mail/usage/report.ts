@@ -109,12 +109,13 @@ const writesOf = ({ usage, loginAt, sent }: Unit): number =>
 type ReportWork = { table: Table; now: () => Date };
 
 /**
- * Stores what mail servers report of mailboxes. The answer says which entries have no effect, because the account has no
- * such mailbox (`unknown_mailbox`) or has deleted it (`deleted_mailbox`; mails that it sent count all the same).
+ * Stores the reports of mail servers about mailboxes. The answer says which entries have no effect, because the account
+ * has no such mailbox (`unknown_mailbox`) or has deleted it (`deleted_mailbox`; mails that it sent still count).
  * - A measurement that is not newer than the stored one changes nothing.
  * - Sent mail is counted for the named dedicated IP if the account has it, and otherwise for none. Without a name it is
- *   counted for the one from which the domain sends.
- * - Sent mail is billed for the day on which it is reported, and counted for the mailbox on the day on which it was sent.
+ *   counted for the dedicated IP from which the domain sends.
+ * - Sent mail is billed for the day on which it is reported, and counted for the mailbox on the day on which it was
+ *   sent.
  * - Throws as `runBatch`.
  */
 export async function reportUsage({ content, fingerprint }: Batch<UsageBatch>, work: ReportWork) {
@@ -279,7 +280,7 @@ function planMeasurement(
   writes.push({
     update: mailboxKey(accountId, mailboxId),
     set: { used, messages, used_at, quota_step: after.quota_step, ...(isLater ? { last_login_at } : {}) },
-    // Of two reports at the same time, the second reads what the first has stored.
+    // If two reports come at the same time, the second reads the values that the first has stored.
     if: { id: stored.id, used: stored.used, ...(stored.used_at === undefined ? {} : { used_at: stored.used_at }) },
   });
   if (!isNewer || !domain || quota_step <= (stored.quota_step ?? 0)) return;

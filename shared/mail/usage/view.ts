@@ -53,7 +53,7 @@ export function aheadOfUsage(accountId: string, ref: string, expected: Expected)
   return { keys, ...(again ? { again } : {}), ranges };
 }
 
-/** What a mailbox uses: its space, its last login, and the mail that it sent on each of the last 30 days. */
+/** The usage of a mailbox: its space, its last login, and the mail that it sent on each of the last 30 days. */
 export async function mailboxUsage(
   { mailbox, domain }: FoundMailbox,
   { table, now }: Pick<Context, "table" | "now">,

@@ -18,7 +18,7 @@ export async function connectRoute53(timeoutMs: number, endpoint?: string): Prom
     requestHandler: {
       connectionTimeout: 2_000,
       requestTimeout: timeoutMs,
-      // For an answer that stops in the middle, which `requestTimeout` does not notice.
+      // Covers an answer that stops in the middle, which `requestTimeout` does not notice.
       socketTimeout: timeoutMs,
       throwOnRequestTimeout: true,
     },

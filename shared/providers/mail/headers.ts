@@ -2,7 +2,7 @@ import type { Letter } from "./mail.ts";
 import { type MailSender, domainOf } from "./sender.ts";
 
 /** The headers that prevent automatic replies: of RFC 3834 §5, and for older systems and Exchange. */
-export const automatic: Readonly<Record<string, string>> = {
+export const automaticMailHeaders: Readonly<Record<string, string>> = {
   "Auto-Submitted": "auto-generated",
   Precedence: "bulk",
   "X-Auto-Response-Suppress": "All",

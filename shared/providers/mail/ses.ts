@@ -2,7 +2,7 @@ import type { SendEmailRequest } from "@aws-sdk/client-sesv2";
 
 import { Problem } from "../../core/errors.ts";
 import { isTransient } from "../aws-failure.ts";
-import { automatic } from "./headers.ts";
+import { automaticMailHeaders } from "./headers.ts";
 import { MailRefused, type Letter, type Mail } from "./mail.ts";
 import { type MailSender, writtenSender } from "./sender.ts";
 
@@ -25,7 +25,7 @@ async function connect({ endpoint, attemptMs = 4_000 }: SesOptions) {
     requestHandler: {
       connectionTimeout: Math.min(2_000, attemptMs),
       requestTimeout: attemptMs,
-      // For an answer that stops in the middle, which the other time-outs do not notice.
+      // Covers an answer that stops in the middle, which the other time-outs do not notice.
       socketTimeout: attemptMs,
       throwOnRequestTimeout: true,
     },
@@ -39,7 +39,7 @@ function requestOf(letter: Letter, sender: MailSender, configurationSet: string 
   const { id, to, subject, text, html } = letter;
   // SES sets a Message-ID of its own and takes no other (its developer guide, "header fields"), so our id has its own
   // header.
-  const headers = { ...automatic, "X-Entity-Ref-ID": id };
+  const headers = { ...automaticMailHeaders, "X-Entity-Ref-ID": id };
   return {
     FromEmailAddress: writtenSender(sender),
     Destination: { ToAddresses: [to] },

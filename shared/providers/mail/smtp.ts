@@ -4,7 +4,7 @@ import * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
 import { namedSecret } from "../named-secret.ts";
-import { automatic, messageIdOf } from "./headers.ts";
+import { automaticMailHeaders, messageIdOf } from "./headers.ts";
 import { MailRefused, type Letter, type Mail, type MailEnvironment } from "./mail.ts";
 import { domainOf, type MailSender } from "./sender.ts";
 import { readSmtpUrl, type SmtpServer } from "./smtp-url.ts";
@@ -37,7 +37,7 @@ const messageOf = ({ id, to, subject, text, html }: Letter, sender: MailSender):
     text,
     html,
     messageId: messageIdOf({ id }, sender),
-    headers: { ...automatic },
+    headers: { ...automaticMailHeaders },
   })
     .compile()
     .build();

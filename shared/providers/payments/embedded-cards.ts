@@ -17,14 +17,14 @@ import { expirySeconds, stripeVersion } from "./stripe-objects.ts";
  *   a page for saving a card       CARD_SETUP#<id> / SETUP
  *   a saved card                   CARD#<id> / CARD
  *   a charge, and all charges      CHARGES / CHARGE#<reference>
- *   what was paid back             PAYMENT#<payment> / RETURNS
+ *   the refunds and the dispute    PAYMENT#<payment> / RETURNS
  */
 const setupKey = (id: string): Key => ({ PK: `CARD_SETUP#${id}`, SK: "SETUP" });
 const cardKey = (id: string): Key => ({ PK: `CARD#${id}`, SK: "CARD" });
 const chargeKey = (reference: string): Key => ({ PK: "CHARGES", SK: `CHARGE#${reference}` });
 const returnsKey = (paymentId: string): Key => ({ PK: `PAYMENT#${paymentId}`, SK: "RETURNS" });
 
-/** What happens when a card is charged. Payments by a `disputes` card succeed, and the local page disputes them. */
+/** The result of a charge of a test card. Payments by a `disputes` card succeed, and the local page disputes them. */
 const Behaviour = z.enum(["works", "declined", "confirm", "disputes"]);
 type Behaviour = z.output<typeof Behaviour>;
 
@@ -69,7 +69,7 @@ const StoredCharge = z.object({
 });
 export type StoredCharge = z.output<typeof StoredCharge>;
 
-/** The customer of an account. It is not stored, because its id tells the account. */
+/** The customer of an account. It is not stored, because its id contains the account. */
 export const customerOf = (accountId: string): string => `cus_local_${accountId}`;
 export const accountOfCustomer = (id: string): string | undefined => /^cus_local_(.+)$/.exec(id)?.[1];
 
@@ -113,7 +113,7 @@ const savedCard = ({ id, last4, exp_month, exp_year }: z.output<typeof StoredCar
   expYear: exp_year,
 });
 
-/** A card as somebody enters it. */
+/** A card as a payer enters it. */
 export const EnteredCard = z.object({
   number: z.string().transform((text) => text.replaceAll(/\D/g, "")),
   exp_month: z.coerce.number().pipe(z.int().min(1).max(12)),
@@ -221,7 +221,7 @@ const StoredReturns = z.object({
   /** The sum of the refunds that did not fail. */
   refunded: z.int().default(0),
   dispute: z.enum(["none", "needs_response", "won", "lost"]).default("none"),
-  /** All refunds, oldest first. Absent in rows of earlier versions: what they refunded was one refund. */
+  /** All refunds, oldest first. Absent in rows of earlier versions, whose refunds count as one. */
   refunds: z.array(z.object({ id: z.string(), amount: z.int(), isFailed: z.boolean() })).optional(),
 });
 export type Returns = z.output<typeof StoredReturns> & { refunds: Refund[] };
@@ -235,7 +235,7 @@ export async function readReturns(table: Reader, paymentId: string): Promise<Ret
 
 const refundId = (paymentId: string, number: number): string => `re_${number}_${paymentId}`;
 
-/** What can be done about a payment. `fail-refund` is the bank that cannot deliver the last refund. */
+/** The actions on a payment. With `fail-refund` the bank cannot deliver the last refund. */
 export const ReturnAct = z.enum(["refund", "refund-half", "fail-refund", "dispute", "win", "lose"]);
 export type ReturnAct = z.output<typeof ReturnAct>;
 
@@ -298,7 +298,7 @@ export const savedEventBody = ({ id, reference, account_id, customer_id }: Store
     now,
   );
 
-/** The event that reports what was paid back of a payment, in Stripe's form. */
+/** The event that reports a refund or a dispute of a payment, in Stripe's form. */
 export function returnEventBody(payment: LocalPayment, act: ReturnAct, returns: Returns, now: Date): string {
   const { id, amount, currency } = payment;
   const common = { payment_intent: id, currency: currency.toLowerCase() };

@@ -109,7 +109,7 @@ const types = new Map<string, PaymentEvent["type"]>([
   ["checkout.session.expired", "expired"],
 ]);
 
-/** What a webhook does not say, and the provider has to be asked for. */
+/** The look-ups at the provider for facts that a webhook does not contain. */
 export type Lookups = {
   /** The state of a session for saving a card. */
   cardSetup: (session: unknown) => Promise<CardSetupState>;

@@ -58,7 +58,10 @@ const readOptions = ({ timeoutMs = 2_500 }: StripeOptions): Stripe.RequestOption
 /** A Stripe error (https://docs.stripe.com/error-handling); `code` is Stripe's, not a system error code. */
 const StripeFailure = z.object({ type: z.string(), code: z.string().optional().catch(undefined) });
 
-/** Errors that pass: no answer, 429, 5xx, and 409 while another request with the same key is still running. */
+/**
+ * Errors that can pass by themselves: no answer, 429, 5xx, and 409 while another request with the same key is still
+ * running.
+ */
 const passingErrors = new Set(["StripeConnectionError", "StripeRateLimitError", "StripeAPIError"]);
 
 /**
@@ -144,7 +147,7 @@ async function accountOfPayment(client: Stripe, paymentId: string): Promise<stri
 
 const StripeRefund = z.object({ id: z.string(), amount: z.int().positive(), status: z.string().nullable() });
 
-/** Stripe lists the newest refund first. A payment that has more than a hundred is beyond what we read. */
+/** Stripe lists the newest refund first. We read at most a hundred refunds of a payment. */
 async function refundsOf(client: Stripe, paymentId: string): Promise<Refund[]> {
   const { data } = await client.refunds.list({ payment_intent: paymentId, limit: 100 });
   return data

@@ -34,7 +34,7 @@ export type Offer = {
 };
 
 /**
- * What a registrar charges for a name that it has, in minor units of `currency`: for each further year, and for the
+ * The fees of a registrar for a name that it has, in minor units of `currency`: for each further year, and for the
  * restoration of a name in redemption. Without `restore`, the registrar cannot restore the name.
  */
 export type Fees = { renewal: number; restore?: number };

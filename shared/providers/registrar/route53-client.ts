@@ -23,7 +23,7 @@ export async function connectDomains(timeoutMs: number, endpoint?: string): Prom
     requestHandler: {
       connectionTimeout: 2_000,
       requestTimeout: timeoutMs,
-      // For an answer that stops in the middle, which `requestTimeout` does not notice.
+      // Covers an answer that stops in the middle, which `requestTimeout` does not notice.
       socketTimeout: timeoutMs,
       throwOnRequestTimeout: true,
     },

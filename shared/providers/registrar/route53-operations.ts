@@ -36,7 +36,7 @@ const participles: Record<Begun, string> = {
   transfer: "transferred",
 };
 
-/** What the registry did not do when an operation of this type failed. */
+/** The words for a failed operation, by its type: the effect that did not happen. */
 const failures: Partial<Record<OperationType, string>> = {
   REGISTER_DOMAIN: "register the name",
   RENEW_DOMAIN: "renew the name",

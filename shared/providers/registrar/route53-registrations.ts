@@ -8,7 +8,7 @@ import { codeOf, requireValue, type Domains } from "./route53-client.ts";
 const isNotFound = (error: unknown): boolean =>
   codeOf(error) === "InvalidInput" && error instanceof Error && /not found|does not exist/i.test(error.message);
 
-/** All that Route 53 has about a name in our AWS account; undefined when the name is not there. */
+/** The data of Route 53 about a name in our AWS account; undefined when the name is not there. */
 export async function domainDetail(
   { client, sdk }: Domains,
   name: string,

@@ -1,4 +1,6 @@
-/** What a register of VAT ids answers. `unavailable`: it did not answer in time, or cannot ask the id's country now. */
+/**
+ * The answer of a register of VAT ids. `unavailable`: it did not answer in time, or cannot ask the id's country now.
+ */
 export type VatAnswer = "valid" | "invalid" | "unavailable";
 
 /** A register of VAT ids. */

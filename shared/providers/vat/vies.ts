@@ -6,8 +6,8 @@ const address = "https://ec.europa.eu/taxation_customs/vies/rest-api/ms";
 const viesTimeoutMs = 8_000;
 
 /**
- * What VIES answers. `userError` is `VALID`, `INVALID`, or why the country could not be asked, such as `MS_UNAVAILABLE` or
- * `MS_MAX_CONCURRENT_REQ`.
+ * The answer of VIES. `userError` is `VALID`, `INVALID`, or the reason why VIES could not ask the country, such as
+ * `MS_UNAVAILABLE` or `MS_MAX_CONCURRENT_REQ`.
  */
 const Answer = z.object({ isValid: z.boolean(), userError: z.string().optional() });
 

@@ -4,11 +4,11 @@ import MiniSearch from "minisearch";
 import { expect, test } from "vitest";
 
 import { docsAssets } from "../../../infra/docs-pages/site.ts";
-import { best, type Found, indexOptions, termOf } from "../../../infra/docs/site/terms.ts";
+import { bestResults, type SearchResult, indexOptions, termOf } from "../../../infra/docs/site/terms.ts";
 
 const asset = (await docsAssets()).find(({ to }) => to === "docs/search.json");
 const text = asset && "content" in asset ? asset.content : asset ? readFileSync(asset.from, "utf8") : "";
-const index = MiniSearch.loadJSON<Found>(text, indexOptions);
+const index = MiniSearch.loadJSON<SearchResult>(text, indexOptions);
 
 /** Questions as people type them, with the page that answers each. */
 const questions = [
@@ -40,7 +40,7 @@ const questions = [
 ] as const;
 
 test.each(questions)("%s finds %s among the first five", (question, path) => {
-  const found = best(index, question).slice(0, 5);
+  const found = bestResults(index, question).slice(0, 5);
   expect(found.map((one) => one.path).some((one) => one.startsWith(path))).toBe(true);
 });
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import {
   letterOf,
-  listed,
+  joinTexts,
   sentence,
   shortened,
   type Block,
@@ -65,7 +65,7 @@ test("inserted text is never markup, a link or another line", () => {
       content({
         subject: sentence`About ${name}`,
         blocks: [
-          { paragraph: sentence`About ${listed([sentence`${name}`, sentence`x`])}` },
+          { paragraph: sentence`About ${joinTexts([sentence`${name}`, sentence`x`])}` },
           { facts: [["Name", name]] },
         ],
         foot: sentence`For ${name}`,

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 
-import { atOneMoment, type Listed } from "../../../shared/table/moment.ts";
+import { atOneMoment, type ResolvedList } from "../../../shared/table/moment.ts";
 import { appendRows, readList, removeRows, type List } from "../../../shared/table/ranked-list.ts";
 import type { Table } from "../../../shared/table/table.ts";
 import type { Item } from "../../../shared/table/writes.ts";
@@ -11,7 +11,7 @@ import { createMemoryStore, openMemoryTable } from "../../support/memory-table.t
 const newTable = (): Table => openMemoryTable(createMemoryStore());
 const newList = (): List => ({ partition: `TEST#${randomUUID()}`, name: "things" });
 const namesOf = (rows: Item[]) => rows.map(({ name }) => String(name));
-const listed = (list: List): Listed<string> => ({ list, resolve: async (rows) => namesOf(rows) });
+const listed = (list: List): ResolvedList<string> => ({ list, resolve: async (rows) => namesOf(rows) });
 
 const add = (table: Table, list: List, ...names: string[]) =>
   table.commit(async () => {
@@ -31,7 +31,11 @@ const remove = (table: Table, list: List, ordinal: number) =>
   });
 
 /** A page of some lists, and a step by somebody else in the first reading of it, once the heads were read. */
-function pageOf(table: Table, lists: readonly Listed<string>[], step: () => Promise<unknown> = async () => undefined) {
+function pageOf(
+  table: Table,
+  lists: readonly ResolvedList<string>[],
+  step: () => Promise<unknown> = async () => undefined,
+) {
   let readings = 0;
   const page = atOneMoment(table, async ({ open, page: read }) => {
     const sources = await open(lists);

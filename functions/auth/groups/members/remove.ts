@@ -10,7 +10,7 @@ export const route = defineRoute({
   summary: "Remove a member from a group",
   synonyms: ["person", "people", "team", "colleague", "kick", "leave"],
   description:
-    "The member loses what the group gives from the next request on. Only owners and super admins remove a member from a group that owns the account.",
+    "The member loses the permissions of the group from the next request on. Only owners and super admins remove a member from a group that owns the account.",
   capability: "auth.manage",
   access: "write",
   params: GroupParams.extend({ member_id: Id.meta({ description: "The user's or service account's id." }) }),

@@ -111,7 +111,7 @@ export const checkPage = ({ headers }: Pick<Request, "headers">): void =>
   checkOrigin(headers, runtime().env.ALLOWED_ORIGINS);
 
 /** The JSON-RPC error for a body that is not JSON; undefined for errors that HTTP answers itself. */
-export const unreadable = (problem: Problem | InvalidInput): Response | undefined =>
+export const unreadableBody = (problem: Problem | InvalidInput): Response | undefined =>
   problem instanceof Problem && problem.code === "malformed_json"
     ? failure(null, errorCodes.parseError, problem.message, problem.status)
     : undefined;

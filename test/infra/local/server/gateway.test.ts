@@ -1,7 +1,7 @@
 import type { APIGatewayProxyEventV2 } from "aws-lambda";
 import { expect, test } from "vitest";
 
-import { type Served, startGateway } from "../../../../infra/local/server/gateway.ts";
+import { type ServedRequest, startGateway } from "../../../../infra/local/server/gateway.ts";
 import { maxBodyBytes } from "../../../../infra/local/server/http-message.ts";
 import { invoke } from "../../../../infra/local/server/invoke.ts";
 import { echo, gatewayFor, gatewayWith, sendBytes, sendRequest } from "../wire.ts";
@@ -128,7 +128,7 @@ test("a target of another form than a path is a 400, and the server lives on", a
 });
 
 test("every request is reported once, without its query", async () => {
-  const served: Served[] = [];
+  const served: ServedRequest[] = [];
   const port = await gatewayWith(async () => ({ statusCode: 201 }), { onServed: (line) => served.push(line) });
   await sendRequest(port, { method: "POST", path: "/a%20b?token=secret" });
   expect(served).toEqual([

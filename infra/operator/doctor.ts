@@ -7,7 +7,7 @@ import { featureTable } from "../config/features.ts";
 import { readStage } from "../config/stages.ts";
 
 /** What a check found: `missing` does not exist, `refused` may not be read, `failed` does not work or did not answer. */
-export type Finding = { check: string; state: "ok" | "missing" | "refused" | "failed"; note: string };
+type Finding = { check: string; state: "ok" | "missing" | "refused" | "failed"; note: string };
 
 /** One thing that a stage needs. `run` only reads, and returns a note; `remedy` says what to do when it throws. */
 type Check = { name: string; remedy: string; run: (signal: AbortSignal) => Promise<string> };
@@ -254,10 +254,7 @@ async function runCheck(check: Check, timeoutMs: number): Promise<Finding> {
 }
 
 /** Tries each service that a stage needs, all at once. Changes nothing, and reads no secret. */
-export function examine(
-  config: Config,
-  { fetch: get = fetch, timeoutMs = 8_000 }: DoctorOptions = {},
-): Promise<Finding[]> {
+function examine(config: Config, { fetch: get = fetch, timeoutMs = 8_000 }: DoctorOptions = {}): Promise<Finding[]> {
   const checks = [
     tableCheck(config),
     keyCheck(config),

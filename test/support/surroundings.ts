@@ -8,15 +8,16 @@ import { docsAssets, fallbackAssets } from "../../infra/docs-pages/site.ts";
 import { lambdas } from "../../infra/entry-points.ts";
 import { providerVariables } from "../../infra/local/start/environment.ts";
 import { createIssuer } from "../../infra/local/start/issuer.ts";
-import { startEngine, type Engine } from "../../infra/local/table/engine.ts";
+import { foreignEngine, startEngine, type Engine } from "../../infra/local/table/engine.ts";
 import { openTableAt } from "./table-at.ts";
 
 /**
- * What the product has around it: an engine with a table, name servers, files, and the environment that leads there. Answers
- * what ends it.
+ * What the product has around it: an engine with a table, name servers, files, and the environment that leads there. The
+ * engine is the one at AWS_ENDPOINT_URL_DYNAMODB, if that is given. Answers what ends it.
  */
 export async function startSurroundings(): Promise<() => Promise<void>> {
-  const engine = await startEngine();
+  const { AWS_ENDPOINT_URL_DYNAMODB: given } = process.env;
+  const engine = given === undefined ? await startEngine() : foreignEngine(given);
   try {
     return await prepare(engine);
   } catch (error) {

@@ -53,7 +53,7 @@ export class Rights {
   report(): string[] {
     const lines = this.denials.map(
       ({ by, role, action, resource, keys = [] }) =>
-        `${by} may not ${action} on ${resource}${keys.length > 0 ? ` (${keys.map(kindOf).join(", ")})` : ""}, says ${role}`,
+        `${by} may not ${action} on ${resource}${keys.length > 0 ? ` (${[...new Set(keys.map(kindOf))].join(", ")})` : ""}, says ${role}`,
     );
     return [...new Set(lines)];
   }

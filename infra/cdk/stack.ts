@@ -1,12 +1,11 @@
 import { App, CfnOutput, Stack, Validations } from "aws-cdk-lib";
-import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import recommendedFlags from "aws-cdk-lib/recommended-feature-flags.json" with { type: "json" };
 import { AwsSolutionsChecks } from "cdk-nag";
 
 import type { Config } from "../config/config.ts";
 import { featuresOff } from "../config/features.ts";
 import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
-import { addDomain, addGateway, addInvocations, addWebGateway } from "./constructs/api.ts";
+import { addDomain, addGateway, addInvocations, addWebGateway, type Invocable } from "./constructs/api.ts";
 import { addBackup } from "./constructs/backup.ts";
 import { addCanaryFunctions, addRollbackAlarm } from "./constructs/canary.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
@@ -37,7 +36,7 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const { table, logGroup } = common;
   if (config.backup) addBackup(stack, table, stage, config.backup);
   const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
-  const functions: Map<string, IFunction> = config.canary
+  const functions: Map<string, Invocable> = config.canary
     ? addCanaryFunctions(stack, lambdas, common)
     : addFunctions(stack, lambdas, common);
   if (config.edge) {

@@ -8,7 +8,7 @@ import { change } from "../../shared/changes/kind.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { mapConcurrently } from "../../shared/core/concurrency.ts";
 import { dkimQueue, domainQueue } from "../../shared/domains/domain.ts";
-import { everything, StoredZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
+import { allRrsets, StoredZone, zoneDueKey, zoneKey, zoneQueue } from "../../shared/domains/zone.ts";
 import { grantQueue } from "../../shared/grants/assignments.ts";
 import { checkLedger } from "../../shared/ledger/check.ts";
 import { mailboxQueue } from "../../shared/mail/mailboxes/deleted.ts";
@@ -124,7 +124,7 @@ async function restoreZones({ live, past, accountId, now }: AccountRestore, doma
       const zone = StoredZone.parse(present ?? { ...former, reference: randomUUID(), held: [] });
       if (!domains.past.has(id) && zone.zone_id !== undefined) left.push(`${zone.name} ${zone.zone_id}`);
       if (!wanted && !zone.wanted && present) return { value: undefined, writes: [] };
-      const next = { ...zone, wanted, dirty: [everything], revision: zone.revision + 1, due_at: wanted ? at : null };
+      const next = { ...zone, wanted, dirty: [allRrsets], revision: zone.revision + 1, due_at: wanted ? at : null };
       const isMoved = zone.due_at !== null && zone.due_at !== next.due_at;
       const writes: Write[] = [
         { put: { ...key, ...next }, if: present ? { revision: present.revision } : "absent" },

@@ -224,8 +224,9 @@ type Addition = { addMs: number; ceiling: number; now: number };
 const maxChargeTries = 10;
 
 /**
- * Adds a charge to a stored bucket if the charge fits. Returns the arrival time in the table: without the reservations of
- * programs if the first write fails, and with all reservations if it succeeds, because its answer does not tell them.
+ * Adds a charge to a stored bucket if the charge fits. Returns the arrival time in the table: without the reservations
+ * of programs if the first write fails, and with all reservations if it succeeds, because the answer of the write does
+ * not contain the reservations.
  */
 async function addCharge(
   name: string,

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-import type TypeScript from "../../infra/client/typescript-6/node_modules/typescript/lib/typescript.js";
+import type TypeScript from "./typescript-6/node_modules/typescript/lib/typescript.js";
 
 const require = createRequire(join(import.meta.dirname, "typescript-6/package.json"));
 // The compiler as a library: TypeScript 7 has none.

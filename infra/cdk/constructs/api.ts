@@ -192,7 +192,7 @@ const lambdaPath = "arn:${AWS::Partition}:apigateway:${AWS::Region}:lambda:path/
  * The address at which the gateway invokes a function. `sam local start-api` needs this exact form for a function of the
  * same template.
  */
-const uriOf = (name: string, target: IFunction): string =>
+const uriOf = (name: string, target: Invocable): string =>
   target instanceof Alias
     ? Fn.sub(`${lambdaPath}/\${Target}/invocations`, { Target: target.functionArn })
     : Fn.sub(`${lambdaPath}/\${${functionId(name)}.Arn}/invocations`);
@@ -238,13 +238,16 @@ const accessLogFormat = JSON.stringify({
 /** 80 function ARNs of at most 117 characters stay below 10,240, the limit of IAM for the inline policies of a role. */
 const functionsPerRole = 80;
 
+/** A function, or an alias of one. */
+export type Invocable = Pick<IFunction, "functionArn">;
+
 /** How the gateway invokes a function: its address, and the role under which the gateway calls it. */
 export type Invocation = { uri: string; credentials: string };
 
 /** Adds the roles under which the gateway invokes functions. Each role may invoke only its functions. */
 export function addInvocations(
   scope: Construct,
-  functions: ReadonlyMap<string, IFunction>,
+  functions: ReadonlyMap<string, Invocable>,
 ): ReadonlyMap<string, Invocation> {
   const groups = chunk(functionsPerRole, [...functions]);
   return new Map(

@@ -7,6 +7,7 @@ import type { Construct } from "constructs";
 
 import type { LambdaSpec } from "../../entry-points.ts";
 import { gatewayMetric } from "../monitoring/alarms.ts";
+import type { Invocable } from "./api.ts";
 import { addFunctions, type Common } from "./functions.ts";
 
 /** A function has five resources in its nested stack, and CloudFormation allows 500 in a stack and 200 outputs. */
@@ -27,7 +28,7 @@ export function addCanaryFunctions(
   stack: Stack,
   lambdas: readonly LambdaSpec[],
   common: Common,
-): Map<string, lambda.IFunction> {
+): Map<string, Invocable> {
   const nested: NestedStack[] = [];
   const stackOf = (index: number): NestedStack => {
     const number = Math.floor(index / functionsPerStack);
@@ -78,7 +79,10 @@ function addAlias(
   added: lambda.Function,
   { application, role, alarmName }: Shift,
 ): lambda.Alias {
-  const alias = new lambda.Alias(scope, `${name}.live`, { aliasName: "live", version: added.currentVersion });
+  const alias = new lambda.Alias(scope, `${name}.live`, {
+    aliasName: "live",
+    version: added.currentVersion as lambda.IVersion,
+  });
   const group = new CfnDeploymentGroup(scope, `${name}.shift`, {
     applicationName: application.ref,
     serviceRoleArn: role.roleArn,

@@ -2,7 +2,6 @@ import { CfnOutput, Duration, SecretValue, Stack, Validations, type App } from "
 import { Certificate } from "aws-cdk-lib/aws-certificatemanager";
 import * as cloudfront from "aws-cdk-lib/aws-cloudfront";
 import { HttpOrigin } from "aws-cdk-lib/aws-cloudfront-origins";
-import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import { CfnRecordSet } from "aws-cdk-lib/aws-route53";
 import { CfnWebACL } from "aws-cdk-lib/aws-wafv2";
 import type { Construct } from "constructs";
@@ -10,6 +9,7 @@ import type { Construct } from "constructs";
 import type { Config } from "../../config/config.ts";
 import type { Edge } from "../../config/settings.ts";
 import { originAuthorizer } from "../../entry-points.ts";
+import type { Invocable } from "./api.ts";
 import { addFunction, type Common } from "./functions.ts";
 import { allow, readSecret, secretArnOf } from "./permissions.ts";
 
@@ -158,7 +158,7 @@ export function addOriginAuthorizer(
   scope: Construct,
   { secretName }: Edge,
   common: Common,
-  functions: Map<string, IFunction>,
+  functions: Map<string, Invocable>,
 ): void {
   const { name, access, timeoutSeconds = 5 } = originAuthorizer;
   const added = addFunction(

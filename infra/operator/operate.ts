@@ -93,6 +93,7 @@ function parseLeniently(argv: readonly string[]): { values: Record<string, unkno
       options: {
         ...types,
         table: { type: "string" },
+        stage: { type: "string" },
         json: { type: "boolean" },
         help: { type: "boolean", short: "h" },
       },
@@ -165,7 +166,7 @@ export type CommandResult = { code: number; out: string; err: string };
 /** The stage of the command `doctor`, which works on no table; undefined for another command. */
 function stageToExamine(argv: readonly string[]): string | undefined {
   if (argv[0] !== "doctor") return undefined;
-  const { stage } = parseLeniently(argv, ["stage"]).values;
+  const { stage } = parseLeniently(argv).values;
   if (typeof stage !== "string") throw new Misuse("--stage is missing");
   return stage;
 }

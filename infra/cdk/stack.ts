@@ -9,9 +9,10 @@ import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/
 import { addFunctions, addWebFunction, type Common } from "./constructs/functions.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
 import { addWorkers } from "./constructs/workers.ts";
-import { addAlarm, addAlarmTopic, addAlarms, sum } from "./monitoring/alarms.ts";
-import { addDashboard, tableMetric } from "./monitoring/dashboard.ts";
-import { addLogAlarms, addLogGroup, addLogMetrics } from "./monitoring/logs.ts";
+import { addAlarms } from "./monitoring/alarms.ts";
+import { addDashboard } from "./monitoring/dashboard.ts";
+import { addLogGroup, addLogMetrics } from "./monitoring/logs.ts";
+import { addCostWatch, addTargets } from "./monitoring/targets.ts";
 
 /** The Lambdas of a stack: those that serve requests, and the workers. */
 export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };
@@ -31,7 +32,6 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   });
   const common = addCommon(stack, bundleDir, config);
   const { table, logGroup } = common;
-  const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
   const functions = addFunctions(stack, lambdas, common);
   if (config.edge) {
     addEdge(app, config, config.edge);
@@ -43,16 +43,14 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const gateway = addGateway(stack, lambdas, invokeRoles, accessLogs, config);
   addDomain(stack, gateway, config);
   const webApi = config.webHost === undefined ? undefined : addWebGateway(stack, invokeRoles, accessLogs, config);
-  const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
+  const added = addWorkers(stack, workers, { ...common, stage, logLevel });
   const apiId = gateway.api.ref;
-  const { latencyAlarmMs } = config;
-  addAlarms(stack, { id: apiId, latencyAlarmMs }, topic);
-  const throttled = sum([tableMetric(table, "ReadThrottleEvents"), tableMetric(table, "WriteThrottleEvents")]);
-  addAlarm(stack, "TableThrottled", "DynamoDB throttles the table", throttled, 10, topic);
-  const logMetrics = addLogMetrics(stack, logGroup, stage);
-  addLogAlarms(stack, logMetrics, workerFunctions.get("workers.check_ledgers"), topic);
-  const publisher = workerFunctions.get("workers.publish_changes");
-  addDashboard(stack, { stage, apiId, table, logGroup, logMetrics, publisher });
+  const logMetrics = addLogMetrics(stack, { functions: logGroup, access: accessLogs }, stage);
+  const watched = { ...added, apiId, latencyAlarmMs: config.latencyAlarmMs, table, logMetrics };
+  const targets = addTargets(stack, config);
+  const alarms = addAlarms(stack, watched, targets);
+  addDashboard(stack, { ...watched, alarms, stage, logGroup });
+  addCostWatch(stack, config, targets.ticket);
   const outputs = {
     ApiUrl: config.publicUrl ?? gateway.api.attrApiEndpoint,
     ApiId: apiId,

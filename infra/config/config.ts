@@ -113,6 +113,11 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
     message: "Leave publicUrl out if you give domainName, because the API has only that name then.",
   },
   {
+    when: ({ monthlyBudgetUsd, costAnomalyUsd, ticketTarget, alarmEmail }) =>
+      (monthlyBudgetUsd ?? costAnomalyUsd) !== undefined && (ticketTarget ?? alarmEmail) === undefined,
+    message: "monthlyBudgetUsd and costAnomalyUsd need ticketTarget or alarmEmail, because somebody has to be warned.",
+  },
+  {
     when: ({ webHost, webAddresses }) => webHost === undefined && webAddresses.length > 0,
     message: "webAddresses needs webHost, because domains that redirect have records of both.",
   },

@@ -63,6 +63,12 @@ const PerSecond = z.coerce.number<number | string>({ error: "a whole number from
 
 const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
 
+const AlarmTarget = z.union([z.email(), z.url({ protocol: /^https$/ })], {
+  error: "an e-mail address or an https URL",
+});
+
+const Dollars = z.coerce.number<number | string>({ error: "US dollars, such as 200" }).positive();
+
 /** CloudFront with AWS WAF in front of the gateway: docs/deploy.md. */
 const Edge = z.strictObject({
   /** The name of the gateway, which only CloudFront calls. Customers call `domainName`. */
@@ -119,10 +125,18 @@ export const Settings = z.object({
   logRetentionDays: z.coerce.number<number | string>().pipe(z.literal(retentionDays)).default(30),
   /** Traces every function in X-Ray. */
   trace: Switch.default(false),
-  /** The address that gets the alarms. Without an address, no mail is sent for an alarm. */
+  /** The address that gets the alarms of each severity that has no target. Without both, nobody is told. */
   alarmEmail: z.email().optional(),
-  /** An alarm goes off if the p99 latency of the gateway reaches this in three periods of five minutes in a row. */
-  latencyAlarmMs: z.coerce.number<number | string>().int().positive().default(5_000),
+  /** The target of alarms that wake a person: customers feel the symptom now. */
+  pageTarget: AlarmTarget.optional(),
+  /** The target of alarms for the next working day, and of the warnings about cost. */
+  ticketTarget: AlarmTarget.optional(),
+  /** The SLO of latency: 99 % of the requests take this long at most. */
+  latencyAlarmMs: z.coerce.number<number | string>().int().positive().default(2_000),
+  /** Warns when the stage's cost of a month reaches 80 % of this, or will probably be above it. */
+  monthlyBudgetUsd: Dollars.optional(),
+  /** Warns of unusual cost that AWS finds in the stage, from this sum on. */
+  costAnomalyUsd: Dollars.optional(),
   /** The limits of all callers together; the limit of each principal is in the code. */
   throttleRatePerSecond: PerSecond.default(500),
   throttleBurst: PerSecond.default(1_000),

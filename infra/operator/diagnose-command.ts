@@ -48,7 +48,7 @@ const queues = [
   webhookQueue,
 ];
 
-const most = 100;
+const rowLimit = 100;
 const auditEntries = 20;
 
 const refuse = (): never => {
@@ -64,7 +64,7 @@ const readingContext = (table: Table): Context => ({
   commit: refuse,
   answer: refuse,
   chargeClass: async () => {},
-  log: createLog("silent"),
+  log: createLog("silent", {}),
   now: clock,
 });
 
@@ -72,7 +72,7 @@ const Page = z.object({ items: z.array(z.record(z.string(), z.unknown())), total
 type Row = Record<string, unknown>;
 
 /** The answer of a route about an account. Its output schema leaves out what customers do not see, such as secrets. */
-async function ask(table: Table, route: Route, accountId: string, query: Row = {}): Promise<unknown> {
+async function readRoute(table: Table, route: Route, accountId: string, query: Row = {}): Promise<unknown> {
   const input = {
     params: route.params.parse({ account_id: accountId }),
     query: route.query.parse(query),
@@ -82,8 +82,8 @@ async function ask(table: Table, route: Route, accountId: string, query: Row = {
   return route.output.parse(await route.run(input, readingContext(table)));
 }
 
-const page = async (table: Table, route: Route, accountId: string, query: Row = {}) =>
-  Page.parse(await ask(table, route, accountId, { page_size: most, ...query }));
+const readPage = async (table: Table, route: Route, accountId: string, query: Row = {}) =>
+  Page.parse(await readRoute(table, route, accountId, { page_size: rowLimit, ...query }));
 
 const pick = (row: Row, ...names: string[]): Row => Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
 
@@ -125,7 +125,7 @@ async function rateLimits(table: Table, accountId: string, memberIds: readonly s
 
 /** The webhooks that are disabled, or whose receiver refused the last delivery. */
 async function troubledWebhooks(table: Table, accountId: string): Promise<Row[]> {
-  const { items } = await page(table, listWebhooks, accountId);
+  const { items } = await readPage(table, listWebhooks, accountId);
   const refs = items.map(({ id }) => ({ account_id: accountId, webhook_id: String(id) }));
   const failing = await failingAmong(table, refs);
   return items
@@ -151,15 +151,15 @@ const isOpen = ({ status, renewal, transfer }: Row): boolean =>
 async function diagnose(table: Table, accountId: string): Promise<Row> {
   await requireAccount(table, accountId);
   const [account, plan, wallet, limits, domains, mailboxes, audit, suppressions, members] = await Promise.all([
-    ask(table, getAccount, accountId),
-    ask(table, getPlan, accountId),
-    ask(table, getWallet, accountId),
-    ask(table, getLimits, accountId),
-    page(table, listDomains, accountId),
-    page(table, listMailboxes, accountId, { page_size: 1 }),
-    page(table, listAudit, accountId, { page_size: auditEntries }),
-    page(table, listSuppressions, accountId, { page_size: 10, order: "desc" }),
-    page(table, listMembers, accountId),
+    readRoute(table, getAccount, accountId),
+    readRoute(table, getPlan, accountId),
+    readRoute(table, getWallet, accountId),
+    readRoute(table, getLimits, accountId),
+    readPage(table, listDomains, accountId),
+    readPage(table, listMailboxes, accountId, { page_size: 1 }),
+    readPage(table, listAudit, accountId, { page_size: auditEntries }),
+    readPage(table, listSuppressions, accountId, { page_size: 10, order: "desc" }),
+    readPage(table, listMembers, accountId),
   ]);
   const broken = domains.items.filter(({ broken_records: records }) => Array.isArray(records) && records.length > 0);
   return {
@@ -189,7 +189,7 @@ async function diagnose(table: Table, accountId: string): Promise<Row> {
 /** The operator's command that gathers what support asks first. */
 export const diagnoseCommands: Record<string, Command> = {
   "account diagnose": {
-    summary: `Gather what support asks first: status, money, the first ${most} domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
+    summary: `Gather what support asks first: status, money, the first ${rowLimit} domains, due work, webhooks, the last ${auditEntries} changes. Changes nothing.`,
     options: { account: accountOption },
     run: (table, { account = "" }) => diagnose(table, account),
   },

@@ -12,6 +12,7 @@ import { feedbackCommands } from "./feedback-commands.ts";
 import { ipCommands } from "./ip-commands.ts";
 import { limitCommands } from "./limit-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
+import { personCommands } from "./person-commands.ts";
 
 const commands: Record<string, Command> = {
   ...accountCommands,
@@ -22,6 +23,7 @@ const commands: Record<string, Command> = {
   ...ipCommands,
   ...eventCommands,
   ...mailCommands,
+  ...personCommands,
 };
 
 const usageText = `Usage: npm run operator -- <command> [options]

@@ -83,6 +83,8 @@ const Edge = z.strictObject({
   secretKey: z.string().regex(/^[a-z0-9_-]{1,32}$/, "the name of a value in the secret"),
   /** The most requests of one address in five minutes. This limit comes before the API's own limits. */
   requestsPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
+  /** The most requests with one `Authorization` header in five minutes, from all addresses together. */
+  requestsPerTokenPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
 });
 export type Edge = z.output<typeof Edge>;
 

@@ -29,6 +29,7 @@ export const settings: StageSettings = {
     secretName: "hosted-mail/example/origin",
     secretKey: "first",
     requestsPer5Minutes: 10_000,
+    requestsPerTokenPer5Minutes: 10_000,
   },
 
   logLevel: "info",

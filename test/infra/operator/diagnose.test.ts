@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 
 import { diagnoseCommands } from "../../../infra/operator/diagnose-command.ts";
 import { zoneQueue } from "../../../shared/domains/zone.ts";
+import { rateKey } from "../../../shared/rate-limits/limiter.ts";
 import { setOwnLimit } from "../../../shared/rate-limits/own-limits.ts";
 import { dueWrite } from "../../../shared/table/due.ts";
 import { fund } from "../../support/billing.ts";
@@ -31,6 +32,8 @@ test("a diagnosis has the money, the domains, the mailboxes, the due work, the w
   await setOwnLimit(testTable(), id, "search", { perMinute: 7, burst: 3 });
   const write = dueWrite(zoneQueue, [id, domain.id], "2026-01-02T03:04:05.000Z");
   await testTable().commit(async () => ({ value: undefined, writes: [write] }));
+  const bucket = `${owner.id}#search`;
+  await testTable().attempt({ update: rateKey(bucket), set: { tat: Date.now() + 3_600_000 } });
 
   const found = await diagnose(id);
   expect(found).toMatchObject({
@@ -46,7 +49,7 @@ test("a diagnosis has the money, the domains, the mailboxes, the due work, the w
   expect(found?.["overdue_work"]).toContainEqual({ queue: "ZONE_DUE", tasks: 1, oldest: "2026-01-02T03:04:05.000Z" });
   expect(JSON.stringify(found?.["limits"])).toContain('"per_minute":7');
   expect(found?.["rate_limits"]).toContainEqual(
-    expect.objectContaining({ bucket: `${owner.id}#default`, empty_in_seconds: expect.any(Number) }),
+    expect.objectContaining({ bucket, empty_in_seconds: expect.any(Number) }),
   );
   expect(JSON.stringify(found?.["recent_changes"])).toContain("webhooks.update");
 });

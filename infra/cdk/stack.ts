@@ -7,6 +7,7 @@ import { type LambdaSpec, web, type WorkerSpec } from "../entry-points.ts";
 import { addDomain, addGateway, addInvokeRoles, addWebGateway } from "./constructs/api.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
 import { addFunctions, addWebFunction, type Common } from "./constructs/functions.ts";
+import { addRotation } from "./constructs/rotation.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
 import { addWorkers } from "./constructs/workers.ts";
 import { addAlarms } from "./monitoring/alarms.ts";
@@ -43,6 +44,8 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const gateway = addGateway(stack, lambdas, invokeRoles, accessLogs, config);
   addDomain(stack, gateway, config);
   const webApi = config.webHost === undefined ? undefined : addWebGateway(stack, invokeRoles, accessLogs, config);
+  const { mailSecretName, mailSecretRotationDays: days } = config;
+  if (mailSecretName !== undefined && days !== undefined) addRotation(stack, mailSecretName, days, common);
   const added = addWorkers(stack, workers, { ...common, stage, logLevel });
   const apiId = gateway.api.ref;
   const logMetrics = addLogMetrics(stack, { functions: logGroup, access: accessLogs }, stage);

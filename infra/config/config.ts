@@ -118,6 +118,11 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
     message: "monthlyBudgetUsd and costAnomalyUsd need ticketTarget or alarmEmail, because somebody has to be warned.",
   },
   {
+    when: ({ mailSecretName, mailSecretRotationDays }) =>
+      mailSecretRotationDays !== undefined && mailSecretName === undefined,
+    message: "mailSecretRotationDays needs mailSecretName.",
+  },
+  {
     when: ({ webHost, webAddresses }) => webHost === undefined && webAddresses.length > 0,
     message: "webAddresses needs webHost, because domains that redirect have records of both.",
   },

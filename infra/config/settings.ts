@@ -185,6 +185,16 @@ export const Settings = z.object({
    */
   mailSecretName: SecretName.optional(),
   /**
+   * Makes a new key of the mail servers after so many days. Only for mail servers that read the secret themselves: the
+   * former key is valid for a day.
+   */
+  mailSecretRotationDays: z.coerce
+    .number<number | string>({ error: "a number of days from 2 to 1000" })
+    .int()
+    .min(2)
+    .max(1_000)
+    .optional(),
+  /**
    * The sender of the API's own mail, such as `Hosted Mail <no-reply@example.com>`. The default is
    * no-reply in the mail zone.
    */

@@ -68,6 +68,7 @@ export const settings: StageSettings = {
   mailFrom: "Example Mail <no-reply@mail.example.net>",
   sesConfigurationSet: "hosted-mail-example",
   mailSecretName: "hosted-mail/example/mail-servers",
+  mailSecretRotationDays: 90,
   smtpRelay: "10.0.0.5:25",
   imapServer: "10.0.0.6:143",
   popServer: "10.0.0.6:110",

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 
+import type * as SecretsManager from "@aws-sdk/client-secrets-manager";
 import * as z from "zod";
 
 const RotationEvent = z.object({
@@ -12,8 +13,8 @@ type RotationEvent = z.output<typeof RotationEvent>;
 
 const timeouts = { connectionTimeout: 1_000, requestTimeout: 5_000, throwOnRequestTimeout: true };
 
-type Sdk = typeof import("@aws-sdk/client-secrets-manager");
-type Client = InstanceType<Sdk["SecretsManagerClient"]>;
+type Sdk = typeof SecretsManager;
+type Client = SecretsManager.SecretsManagerClient;
 
 /**
  * Makes a new version of a secret that only we make, such as the key of the mail servers. Secrets Manager calls it once

@@ -142,6 +142,11 @@ export const Settings = z.object({
   /** The limits of all callers together; the limit of each principal is in the code. */
   throttleRatePerSecond: PerSecond.default(500),
   throttleBurst: PerSecond.default(1_000),
+  /**
+   * The most calls at once of some workers, by the worker's name. AWS takes them from the account's concurrency, and leaves
+   * at least 100 for other functions.
+   */
+  workerConcurrency: orJson(z.record(z.string(), PerSecond)).default({}),
   /** Other limits for the routes of some functions, by the function's name. */
   routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
   /**

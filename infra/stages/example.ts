@@ -43,6 +43,7 @@ export const settings: StageSettings = {
   costAnomalyUsd: 50,
   throttleRatePerSecond: 500,
   throttleBurst: 1_000,
+  workerConcurrency: { "workers.dispatch_event": 200, "workers.send_notices": 20 },
   routeThrottles: { docs: { ratePerSecond: 50, burst: 100 } },
 
   registrar: "route53",

@@ -244,6 +244,12 @@ export function addWorkers(scope: Construct, workers: readonly WorkerSpec[], con
       ? addPublisher(scope, spec, bus, context)
       : addRuleWorker(scope, { ...spec, source }, bus, context);
   });
+  const { workerConcurrency } = context.resources.config;
+  for (const { added: worker, failures } of added) {
+    const most = workerConcurrency[failures.worker];
+    const resource = worker.node.defaultChild as lambda.CfnFunction;
+    if (most !== undefined) resource.reservedConcurrentExecutions = most;
+  }
   return {
     functions: new Map(added.map((one) => [one.failures.worker, one.added])),
     failures: added.map((one) => one.failures),

@@ -148,3 +148,16 @@ test.each(all)("a rule that could not call $name raises an alarm, found by the r
   });
   expect(found).toMatchObject([{ Threshold: 1, EvaluationPeriods: 1 }]);
 });
+
+test("the setting caps the calls at once of a worker, and an unknown worker is refused", () => {
+  const [name, id] = ["workers.dispatch_event", "WorkersDispatchEventFunction"];
+  const capped = (workerConcurrency: unknown) =>
+    synthesize([spec("me.get")], { workerConcurrency }, undefined, workers);
+  const functions = capped({ [name]: 200 }).findResources("AWS::Lambda::Function");
+  const reserved = Object.entries(functions).map(([one, { Properties }]) => [
+    one,
+    Properties.ReservedConcurrentExecutions,
+  ]);
+  expect(reserved.filter(([, most]) => most !== undefined)).toEqual([[id, 200]]);
+  expect(() => capped({ "workers.nobody": 1 })).toThrow("unknown workers: workers.nobody");
+});

@@ -40,6 +40,15 @@ export const originAuthorizer: LambdaSpec = {
   triggers: [],
 };
 
+/** The function that Secrets Manager calls to make a new key. Only a deployment with a rotation has it. */
+export const secretRotator: LambdaSpec = {
+  name: "workers.rotate_secret",
+  file: fileOf("workers.rotate_secret"),
+  access: "none",
+  timeoutSeconds: 30,
+  triggers: [],
+};
+
 /** The function that answers HTTP requests to customers' domains. It has an API of its own, if the deployment has one. */
 export const web: LambdaSpec = { name: "web", file: fileOf("web"), access: "read", triggers: ["$default"] };
 

@@ -1,6 +1,7 @@
 import type { EventBridgeEvent } from "aws-lambda";
 import * as z from "zod";
 
+import { clock } from "../../shared/core/time.ts";
 import { openWork } from "../../shared/webhooks/deliver.ts";
 import { dispatch } from "../../shared/webhooks/dispatch.ts";
 import type { PublishedEvent } from "../../shared/webhooks/signing.ts";
@@ -35,5 +36,7 @@ export async function handler({ detail }: Pick<EventBridgeEvent<string, unknown>
     deliveries: results.length,
     succeeded: results.filter((result) => result === "succeeded").length,
     duration_ms: Math.round(performance.now() - startedMs),
+    // The SLO of webhooks is measured from the change to the end of the first attempts.
+    ...(results.length > 0 ? { delay_ms: Math.max(0, clock().getTime() - Date.parse(event.timestamp)) } : {}),
   });
 }

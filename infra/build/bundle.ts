@@ -6,7 +6,7 @@ import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 import { invoiceFontFiles } from "../../shared/billing/invoices/fonts.ts";
 import { writeAssets, type Asset } from "../assets.ts";
 import { docsAssets, fallbackAssets, missingPageFile } from "../docs-pages/site.ts";
-import { type LambdaSpec, lambdas, originAuthorizer, web, workers } from "../entry-points.ts";
+import { type LambdaSpec, lambdas, originAuthorizer, secretRotator, web, workers } from "../entry-points.ts";
 import { bundleOnce } from "./bundle-cache.ts";
 
 type BundleEntry = Pick<LambdaSpec, "name" | "file">;
@@ -235,6 +235,9 @@ export async function productAssets(): Promise<Record<string, readonly Asset[]>>
  * are used again if their inputs are the same.
  */
 export const bundleProduct = (): Promise<Metafile> =>
-  bundleLambdas([...lambdas, ...workers, originAuthorizer, web], bundleDir, { assets: productAssets, isCached: true });
+  bundleLambdas([...lambdas, ...workers, originAuthorizer, secretRotator, web], bundleDir, {
+    assets: productAssets,
+    isCached: true,
+  });
 
 if (import.meta.main) await bundleProduct();

@@ -10,11 +10,13 @@ import { addBackup } from "./constructs/backup.ts";
 import { addCanaryFunctions, addRollbackAlarm } from "./constructs/canary.ts";
 import { addEdge, viewerAddressHeader, addOriginAuthorizer } from "./constructs/edge.ts";
 import { addFunctions, addWebFunction, type Common } from "./constructs/functions.ts";
+import { addRotation } from "./constructs/rotation.ts";
 import { addFilesBucket, addSecretsKey, addTable } from "./constructs/storage.ts";
 import { addWorkers } from "./constructs/workers.ts";
-import { addAlarm, addAlarmTopic, addAlarms, sum } from "./monitoring/alarms.ts";
-import { addDashboard, tableMetric } from "./monitoring/dashboard.ts";
-import { addLogAlarms, addLogGroup, addLogMetrics, addMailDoorsOff } from "./monitoring/logs.ts";
+import { addAlarms } from "./monitoring/alarms.ts";
+import { addDashboard } from "./monitoring/dashboard.ts";
+import { addLogGroup, addLogMetrics } from "./monitoring/logs.ts";
+import { addCostWatch, addTargets } from "./monitoring/targets.ts";
 
 /** The Lambdas of a stack: those that serve requests, and the workers. */
 export type Specs = { lambdas: readonly LambdaSpec[]; workers: readonly WorkerSpec[] };
@@ -35,7 +37,6 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   const common = addCommon(stack, bundleDir, config);
   const { table, logGroup } = common;
   if (config.backup) addBackup(stack, table, stage, config.backup);
-  const topic = config.alarmEmail === undefined ? undefined : addAlarmTopic(stack, config.alarmEmail);
   const functions: Map<string, Invocable> = config.canary
     ? addCanaryFunctions(stack, lambdas, common)
     : addFunctions(stack, lambdas, common);
@@ -50,17 +51,17 @@ export function addStack(app: App, { lambdas, workers }: Specs, bundleDir: strin
   if (config.canary) addRollbackAlarm(stack, gateway.api.ref);
   addDomain(stack, gateway, config);
   const webApi = config.webHost === undefined ? undefined : addWebGateway(stack, invocations, accessLogs, config);
-  const workerFunctions = addWorkers(stack, workers, { ...common, stage, logLevel, topic });
+  const { mailSecretName, mailSecretRotationDays: days } = config;
+  if (mailSecretName !== undefined && days !== undefined) addRotation(stack, mailSecretName, days, common);
+  const added = addWorkers(stack, workers, { ...common, stage, logLevel });
   const apiId = gateway.api.ref;
-  const { latencyAlarmMs } = config;
-  const expectedErrors = config.mailSecretName === undefined ? addMailDoorsOff(stack, logGroup, stage) : undefined;
-  addAlarms(stack, { id: apiId, latencyAlarmMs, expectedErrors }, topic);
-  const throttled = sum([tableMetric(table, "ReadThrottleEvents"), tableMetric(table, "WriteThrottleEvents")]);
-  addAlarm(stack, "TableThrottled", "DynamoDB throttles the table", throttled, 10, topic);
-  const logMetrics = addLogMetrics(stack, logGroup, stage);
-  addLogAlarms(stack, logMetrics, workerFunctions.get("workers.check_ledgers"), topic);
-  const publisher = workerFunctions.get("workers.publish_changes");
-  addDashboard(stack, { stage, apiId, table, logGroup, logMetrics, publisher });
+  const logMetrics = addLogMetrics(stack, { functions: logGroup, access: accessLogs }, stage);
+  const hasMailDoors = config.mailSecretName !== undefined;
+  const watched = { ...added, apiId, latencyAlarmMs: config.latencyAlarmMs, table, logMetrics, hasMailDoors };
+  const targets = addTargets(stack, config);
+  const alarms = addAlarms(stack, watched, targets);
+  addDashboard(stack, { ...watched, alarms, stage, logGroup });
+  addCostWatch(stack, config, targets.ticket);
   const outputs = {
     ApiUrl: config.publicUrl ?? gateway.api.attrApiEndpoint,
     ApiId: apiId,

@@ -1,5 +1,5 @@
 import { readEnvironment } from "../../shared/core/environment.ts";
-import { lambdas } from "../entry-points.ts";
+import { lambdas, workers } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
 /** Thrown for invalid settings. The message is for the person who wrote them. */
@@ -61,6 +61,8 @@ export function readConfig(context: Context, env: Variables, file: Record<string
       `routeThrottles has unknown functions: ${misspelt.join(", ")}. A function has the name of its route.`,
     );
   }
+  const strangers = Object.keys(settings.workerConcurrency).filter((name) => !workerNames.has(name));
+  if (strangers.length > 0) throw new BadConfig(`workerConcurrency has unknown workers: ${strangers.join(", ")}.`);
   const issuers = settings.issuers ?? placeholderIssuers;
   // Checks the issuers as the functions do, so that a bad list fails before the deployment.
   readEnvironment({ TABLE_NAME: "named-by-cloudformation", ISSUERS: issuers });
@@ -74,6 +76,7 @@ const withPublicUrl = ({ publicUrl, ...settings }: Settings): Settings => {
   return { ...settings, ...(url === undefined ? {} : { publicUrl: url }) };
 };
 
+const workerNames = new Set(workers.map(({ name }) => name));
 const functionNames = new Set(lambdas.map(({ name }) => name));
 
 /** Combinations of settings that are not allowed, each with a message that says why. */
@@ -111,6 +114,16 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
   {
     when: ({ domainName, publicUrl }) => domainName !== undefined && new URL(publicUrl ?? "").host !== domainName,
     message: "Leave publicUrl out if you give domainName, because the API has only that name then.",
+  },
+  {
+    when: ({ monthlyBudgetUsd, costAnomalyUsd, ticketTarget, alarmEmail }) =>
+      (monthlyBudgetUsd ?? costAnomalyUsd) !== undefined && (ticketTarget ?? alarmEmail) === undefined,
+    message: "monthlyBudgetUsd and costAnomalyUsd need ticketTarget or alarmEmail, because somebody has to be warned.",
+  },
+  {
+    when: ({ mailSecretName, mailSecretRotationDays }) =>
+      mailSecretRotationDays !== undefined && mailSecretName === undefined,
+    message: "mailSecretRotationDays needs mailSecretName.",
   },
   {
     when: ({ webHost, webAddresses }) => webHost === undefined && webAddresses.length > 0,

@@ -68,6 +68,12 @@ const PerSecond = z.coerce.number<number | string>({ error: "a whole number from
 
 const Throttle = z.strictObject({ ratePerSecond: PerSecond, burst: PerSecond });
 
+const AlarmTarget = z.union([z.email(), z.url({ protocol: /^https$/ })], {
+  error: "an e-mail address or an https URL",
+});
+
+const Dollars = z.coerce.number<number | string>({ error: "US dollars, such as 200" }).positive();
+
 /** CloudFront with AWS WAF in front of the gateway: docs/deploy.md. */
 const Edge = z.strictObject({
   /** The name of the gateway, which only CloudFront calls. Customers call `domainName`. */
@@ -82,6 +88,8 @@ const Edge = z.strictObject({
   secretKey: z.string().regex(/^[a-z0-9_-]{1,32}$/, "the name of a value in the secret"),
   /** The most requests of one address in five minutes. This limit comes before the API's own limits. */
   requestsPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
+  /** The most requests with one `Authorization` header in five minutes, from all addresses together. */
+  requestsPerTokenPer5Minutes: z.number().int().min(10).max(2_000_000_000).default(10_000),
 });
 export type Edge = z.output<typeof Edge>;
 
@@ -153,13 +161,26 @@ export const Settings = z.object({
   canary: Switch.default(false),
   /** Traces every function in X-Ray. */
   trace: Switch.default(false),
-  /** The address that gets the alarms. Without an address, no mail is sent for an alarm. */
+  /** The address that gets the alarms of each severity that has no target. Without both, nobody is told. */
   alarmEmail: z.email().optional(),
-  /** An alarm goes off if the p99 latency of the gateway reaches this in three periods of five minutes in a row. */
-  latencyAlarmMs: z.coerce.number<number | string>().int().positive().default(5_000),
+  /** The target of alarms that wake a person: customers feel the symptom now. */
+  pageTarget: AlarmTarget.optional(),
+  /** The target of alarms for the next working day, and of the warnings about cost. */
+  ticketTarget: AlarmTarget.optional(),
+  /** The SLO of latency: 99 % of the requests take this long at most. */
+  latencyAlarmMs: z.coerce.number<number | string>().int().positive().default(2_000),
+  /** Warns when the stage's cost of a month reaches 80 % of this, or will probably be above it. */
+  monthlyBudgetUsd: Dollars.optional(),
+  /** Warns of unusual cost that AWS finds in the stage, from this sum on. */
+  costAnomalyUsd: Dollars.optional(),
   /** The limits of all callers together; the limit of each principal is in the code. */
   throttleRatePerSecond: PerSecond.default(500),
   throttleBurst: PerSecond.default(1_000),
+  /**
+   * The most calls at once of some workers, by the worker's name. AWS takes them from the account's concurrency, and leaves
+   * at least 100 for other functions.
+   */
+  workerConcurrency: orJson(z.record(z.string(), PerSecond)).default({}),
   /** Other limits for the routes of some functions, by the function's name. */
   routeThrottles: orJson(z.record(z.string(), Throttle)).default({}),
   /**
@@ -202,6 +223,16 @@ export const Settings = z.object({
    * rotation the version before it is valid too. Without this secret mail servers get errors.
    */
   mailSecretName: SecretName.optional(),
+  /**
+   * Makes a new key of the mail servers after so many days. Only for mail servers that read the secret themselves: the
+   * former key is valid for a day.
+   */
+  mailSecretRotationDays: z.coerce
+    .number<number | string>({ error: "a number of days from 2 to 1000" })
+    .int()
+    .min(2)
+    .max(1_000)
+    .optional(),
   /**
    * The sender of the API's own mail, such as `Hosted Mail <no-reply@example.com>`. The default is
    * no-reply in the mail zone.

@@ -6,16 +6,19 @@ import { Problem } from "../../shared/core/errors.ts";
 import { billingCommands } from "./billing-commands.ts";
 import { type Command, commands as accountCommands } from "./commands.ts";
 import { connect } from "./connect.ts";
+import { diagnoseCommands } from "./diagnose-command.ts";
 import { doctor } from "./doctor.ts";
 import { eventCommands } from "./event-commands.ts";
 import { feedbackCommands } from "./feedback-commands.ts";
 import { ipCommands } from "./ip-commands.ts";
 import { limitCommands } from "./limit-commands.ts";
 import { mailCommands } from "./mail-commands.ts";
+import { personCommands } from "./person-commands.ts";
 import { restoreCommands } from "./restore-commands.ts";
 
 const commands: Record<string, Command> = {
   ...accountCommands,
+  ...diagnoseCommands,
   ...limitCommands,
   ...billingCommands,
   ...feedbackCommands,
@@ -23,6 +26,7 @@ const commands: Record<string, Command> = {
   ...eventCommands,
   ...mailCommands,
   ...restoreCommands,
+  ...personCommands,
 };
 
 const usageText = `Usage: npm run operator -- <command> [options]
@@ -136,13 +140,21 @@ const escapeControls = (text: string): string =>
     return `\\u${code.toString(16).padStart(4, "0")}`;
   });
 
+/** An answer as lines of text. The rows of a list are lines, with the list's name if the answer has several. */
+function linesOf(answer: Record<string, unknown>): string[] {
+  const lists = Object.values(answer).filter(Array.isArray);
+  return Object.entries(answer).flatMap(([name, value]) => {
+    if (!Array.isArray(value)) return [`${name.padEnd(12)} ${asText(value)}`];
+    const rows = value.map((one) => JSON.stringify(one));
+    return lists.length > 1 ? [`${name.padEnd(12)} ${rows.length}`, ...rows.map((row) => `  ${row}`)] : rows;
+  });
+}
+
 async function runCommand({ command, options, tableName, json }: Parsed): Promise<string> {
   const connection = await connect(tableName);
   try {
     const answer = await command.run(connection.table, options, connection);
-    const lines = Object.entries(answer).flatMap(([name, value]) =>
-      Array.isArray(value) ? value.map((one) => JSON.stringify(one)) : `${name.padEnd(12)} ${asText(value)}`,
-    );
+    const lines = linesOf(answer);
     const text = json ? JSON.stringify(answer) : `${lines.join("\n")}\n(${connection.description})`;
     return `${escapeControls(text)}\n`;
   } finally {

@@ -29,6 +29,7 @@ export const settings: StageSettings = {
     secretName: "hosted-mail/example/origin",
     secretKey: "first",
     requestsPer5Minutes: 10_000,
+    requestsPerTokenPer5Minutes: 10_000,
   },
 
   backup: {
@@ -47,9 +48,14 @@ export const settings: StageSettings = {
   trace: false,
   canary: false,
   alarmEmail: "ops@example.com",
-  latencyAlarmMs: 5_000,
+  pageTarget: "https://events.pager.example/integration/hosted-mail",
+  ticketTarget: "tickets@example.com",
+  latencyAlarmMs: 2_000,
+  monthlyBudgetUsd: 500,
+  costAnomalyUsd: 50,
   throttleRatePerSecond: 500,
   throttleBurst: 1_000,
+  workerConcurrency: { "workers.dispatch_event": 200, "workers.send_notices": 20 },
   routeThrottles: { docs: { ratePerSecond: 50, burst: 100 } },
 
   registrar: "route53",
@@ -75,6 +81,7 @@ export const settings: StageSettings = {
   mailFrom: "Example Mail <no-reply@mail.example.net>",
   sesConfigurationSet: "hosted-mail-example",
   mailSecretName: "hosted-mail/example/mail-servers",
+  mailSecretRotationDays: 90,
   smtpRelay: "10.0.0.5:25",
   imapServer: "10.0.0.6:143",
   popServer: "10.0.0.6:110",

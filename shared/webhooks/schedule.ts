@@ -45,7 +45,7 @@ export function readRetryAfterSeconds(value: string | undefined, now: Date): num
 }
 
 /** The queue of due deliveries; the account, the webhook and the delivery identify a task. */
-const queue: due.Queue = { name: "WEBHOOK_DUE", shards: 64 };
+export const webhookQueue: due.Queue = { name: "WEBHOOK_DUE", shards: 64 };
 
 type DeliveryRef = { account_id: string; webhook_id: string; id: string };
 export type DueDelivery = DeliveryRef & { at: string };
@@ -53,21 +53,21 @@ export type DueDelivery = DeliveryRef & { at: string };
 const taskOf = ({ account_id, webhook_id, id }: DeliveryRef): due.TaskSubject => [account_id, webhook_id, id];
 
 /** The key of a delivery in the queue at its due time. */
-export const dueKey = (ref: DeliveryRef, at: string): Key => due.dueKey(queue, taskOf(ref), at);
+export const dueKey = (ref: DeliveryRef, at: string): Key => due.dueKey(webhookQueue, taskOf(ref), at);
 
 /** The write that schedules a delivery for a given time (RFC 3339, UTC, milliseconds). */
-export const dueWrite = (ref: DeliveryRef, at: string): Write => due.dueWrite(queue, taskOf(ref), at);
+export const dueWrite = (ref: DeliveryRef, at: string): Write => due.dueWrite(webhookQueue, taskOf(ref), at);
 
 /** The writes that move a delivery from one due time to another; null means that it is not in the queue. */
 export const moveDue = (ref: DeliveryRef, from: string | null, to: string | null): Write[] =>
-  due.moveDue(queue, taskOf(ref), from, to);
+  due.moveDue(webhookQueue, taskOf(ref), from, to);
 
 /**
  * Reads the due deliveries, the earliest first: at most `perWebhook` of each webhook, from the first 10,000 of each
  * shard.
  */
 export async function readDue(table: Reader, now: Date, perWebhook = Infinity): Promise<DueDelivery[]> {
-  const shards = await due.readDue(table, queue, now);
+  const shards = await due.readDue(table, webhookQueue, now);
   return shards
     .flatMap((shard) => firstOfEach(perWebhook, shard.map(dueOf)))
     .toSorted((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at)));

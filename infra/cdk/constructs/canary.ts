@@ -6,7 +6,7 @@ import * as lambda from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
 
 import type { LambdaSpec } from "../../entry-points.ts";
-import { gatewayMetric } from "../monitoring/alarms.ts";
+import { gatewayMetric } from "../monitoring/metrics.ts";
 import type { Invocable } from "./api.ts";
 import { addFunctions, type Common } from "./functions.ts";
 

@@ -120,10 +120,10 @@ const ofMailServers: CfnWebACL.StatementProperty = {
 };
 
 /**
- * Refuses floods from one address, addresses that AWS knows as attackers, and requests that are known exploits. AWS's
+ * Refuses floods from one address or with one token, addresses that AWS knows as attackers, and requests that are known exploits. AWS's
  * common rules are left out: they refuse bodies over 8 KB and text that looks like HTML, which are both valid here.
  */
-function addFirewall(scope: Construct, { requestsPer5Minutes }: Edge): CfnWebACL {
+function addFirewall(scope: Construct, { requestsPer5Minutes, requestsPerTokenPer5Minutes }: Edge): CfnWebACL {
   const flood: CfnWebACL.RuleProperty = {
     name: "OneAddress",
     priority: 0,
@@ -138,13 +138,30 @@ function addFirewall(scope: Construct, { requestsPer5Minutes }: Edge): CfnWebACL
     },
     visibilityConfig: visibility("OneAddress"),
   };
+  // Requests without the header are not counted here.
+  const oneToken: CfnWebACL.RuleProperty = {
+    name: "OneToken",
+    priority: 1,
+    action: { block: { customResponse: { responseCode: 429 } } },
+    statement: {
+      rateBasedStatement: {
+        limit: requestsPerTokenPer5Minutes,
+        aggregateKeyType: "CUSTOM_KEYS",
+        customKeys: [{ header: { name: "authorization", textTransformations: [{ priority: 0, type: "NONE" }] } }],
+        evaluationWindowSec: 300,
+        scopeDownStatement: { notStatement: { statement: ofMailServers } },
+      },
+    },
+    visibilityConfig: visibility("OneToken"),
+  };
   return new CfnWebACL(scope, "Firewall", {
     scope: "CLOUDFRONT",
     defaultAction: { allow: {} },
     rules: [
       flood,
-      managedRule(1, "AWSManagedRulesAmazonIpReputationList"),
-      managedRule(2, "AWSManagedRulesKnownBadInputsRuleSet"),
+      oneToken,
+      managedRule(2, "AWSManagedRulesAmazonIpReputationList"),
+      managedRule(3, "AWSManagedRulesKnownBadInputsRuleSet"),
     ],
     visibilityConfig: visibility("All"),
   });

@@ -5,18 +5,17 @@ import { EventBus, Rule, type RuleProps, Schedule } from "aws-cdk-lib/aws-events
 import { LambdaFunction } from "aws-cdk-lib/aws-events-targets";
 import { PolicyDocument, PolicyStatement } from "aws-cdk-lib/aws-iam";
 import * as lambda from "aws-cdk-lib/aws-lambda";
-import type { Topic } from "aws-cdk-lib/aws-sns";
 import { Queue, QueueEncryption } from "aws-cdk-lib/aws-sqs";
 import type { Construct } from "constructs";
 
 import { changeKeyPrefix } from "../../../shared/changes/history.ts";
 import type { Source, WorkerSpec } from "../../entry-points.ts";
-import { addAlarm, period } from "../monitoring/alarms.ts";
+import { period, type WorkerFailures } from "../monitoring/metrics.ts";
 import { type Common, addFunction } from "./functions.ts";
 import { allow } from "./permissions.ts";
 
-/** Adds the queue of a worker's failed calls, kept for 14 days, and an alarm when the queue has any message. */
-function addDeadLetters(scope: Construct, worker: string, alarmDescription: string, topic: Topic | undefined): Queue {
+/** Adds the queue of a worker's failed calls, kept for 14 days. */
+function addDeadLetters(scope: Construct, worker: string): Queue {
   const queue = new Queue(scope, `${worker}.dead_letters`, {
     encryption: QueueEncryption.SQS_MANAGED,
     enforceSSL: true,
@@ -26,10 +25,12 @@ function addDeadLetters(scope: Construct, worker: string, alarmDescription: stri
     id: "AwsSolutions-SQS3",
     reason: "This queue is the dead-letter queue of an event source or a target. The rule does not check those.",
   });
-  const waiting = queue.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum" });
-  addAlarm(scope, `${worker}.dead_letters_waiting`, alarmDescription, waiting, 1, topic);
   return queue;
 }
+
+/** The number of messages in a worker's queue of failed calls. */
+const waitingIn = (queue: Queue, worker: string): Metric =>
+  queue.metricApproximateNumberOfMessagesVisible({ period, statistic: "Maximum", label: worker });
 
 /**
  * Makes a queue the destination of a function's failed calls. The CDK's SqsDlq and SqsDestination would attach a policy
@@ -40,17 +41,11 @@ const destination = (queue: Queue): { bind: () => { destination: string } } => (
 });
 
 const streamRetries = 6;
-const iteratorAgeLimit = Duration.minutes(5);
 
-/** Adds the function that publishes the changes in the table's stream to the bus, with the alarms for its failures. */
-function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, context: WorkerContext): lambda.Function {
-  const { table, logLevel, topic } = context;
-  const deadLetters = addDeadLetters(
-    scope,
-    spec.name,
-    `${spec.name} could not publish some changes. See docs/events.md`,
-    topic,
-  );
+/** Adds the function that publishes the changes in the table's stream to the bus. */
+function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, context: WorkerContext): AddedWorker {
+  const { table, logLevel } = context;
+  const deadLetters = addDeadLetters(scope, spec.name);
   const added = addFunction(
     scope,
     {
@@ -64,16 +59,7 @@ function addPublisher(scope: Construct, spec: WorkerSpec, bus: EventBus, context
     { ...context, environment: { EVENT_BUS: bus.eventBusName, LOG_LEVEL: logLevel } },
   );
   mapStream(scope, spec.name, { table, added, deadLetters });
-  const age = added.metric("IteratorAge", { period, statistic: "Maximum" });
-  addAlarm(
-    scope,
-    `${spec.name}.iterator_age`,
-    `${spec.name} lags behind`,
-    age,
-    iteratorAgeLimit.toMilliseconds(),
-    topic,
-  );
-  return added;
+  return { added, failures: { worker: spec.name, deadLetters: waitingIn(deadLetters, spec.name) } };
 }
 
 /**
@@ -176,16 +162,19 @@ const triggerOf = (source: RuleSource, eventBus: EventBus): RuleProps =>
         },
       };
 
-/** Adds a function that a rule of EventBridge calls, with the alarms for its failures. */
+/** A worker's function, and the metrics of its failed calls. */
+type AddedWorker = { added: lambda.Function; failures: WorkerFailures };
+
+/** Adds a function that a rule of EventBridge calls. */
 function addRuleWorker(
   scope: Construct,
   spec: WorkerSpec & { source: RuleSource },
   bus: EventBus,
   context: WorkerContext,
-): lambda.Function {
+): AddedWorker {
   const { name, access, keys, source, uses = [], opensOnly, timeoutSeconds = 60 } = spec;
   const { description, maxEventAge, runRetries } = callSettingsOf(source);
-  const deadLetters = addDeadLetters(scope, name, `Some calls of ${name} failed. See docs/events.md`, context.topic);
+  const deadLetters = addDeadLetters(scope, name);
   const added = addFunction(
     scope,
     {
@@ -207,18 +196,18 @@ function addRuleWorker(
     retryAttempts: runRetries,
     onFailure: destination(deadLetters),
   });
-  addRule(scope, spec, { ...context, bus, added, deadLetters });
-  return added;
+  const notCalled = addRule(scope, spec, { ...context, bus, added, deadLetters });
+  return { added, failures: { worker: name, deadLetters: waitingIn(deadLetters, name), notCalled } };
 }
 
-type RuleParts = Pick<WorkerContext, "topic" | "stage"> & { bus: EventBus; added: lambda.Function; deadLetters: Queue };
+type RuleParts = Pick<WorkerContext, "stage"> & { bus: EventBus; added: lambda.Function; deadLetters: Queue };
 
-/** Adds the rule, and an alarm that goes off if the rule could not call its function, with or without a dead letter. */
+/** Adds the rule. Returns the metric of the calls that it could not make, with or without a dead letter. */
 function addRule(
   scope: Construct,
   { name, source }: { name: string; source: RuleSource },
-  { bus, added, deadLetters, topic, stage }: RuleParts,
-): void {
+  { bus, added, deadLetters, stage }: RuleParts,
+): Metric {
   const { maxEventAge, handoverRetries: retryAttempts } = callSettingsOf(source);
   // The rule is named here because metrics need the name, and `Ref` has more than the name for a rule on a bus of its
   // own.
@@ -229,36 +218,41 @@ function addRule(
     ...triggerOf(source, bus),
     targets: [new LambdaFunction(added, { deadLetterQueue: deadLetters, maxEventAge, retryAttempts })],
   });
-  const failed = new Metric({
+  return new Metric({
     namespace: "AWS/Events",
     metricName: "FailedInvocations",
     dimensionsMap: { ...("events" in source ? { EventBusName: bus.eventBusName } : {}), RuleName: ruleName },
     statistic: "Sum",
     period,
+    label: name,
   });
-  addAlarm(scope, `${name}.not_called`, `EventBridge could not call ${name}`, failed, 1, topic);
 }
 
-/** The properties that all workers share, and the topic for the alarms of workers. */
-type WorkerContext = Common & { stage: string; logLevel: string; topic: Topic | undefined };
+/** The properties that all workers share. */
+type WorkerContext = Common & { stage: string; logLevel: string };
+
+/** The functions of the workers, by name, and the metrics of their failed calls. */
+export type AddedWorkers = { functions: Map<string, lambda.Function>; failures: WorkerFailures[] };
 
 /** Adds the event bus of the stage, and one function per worker with its trigger. */
-export function addWorkers(
-  scope: Construct,
-  workers: readonly WorkerSpec[],
-  context: WorkerContext,
-): Map<string, lambda.Function> {
-  if (workers.length === 0) return new Map();
+export function addWorkers(scope: Construct, workers: readonly WorkerSpec[], context: WorkerContext): AddedWorkers {
+  if (workers.length === 0) return { functions: new Map(), failures: [] };
   const bus = new EventBus(scope, "EventBus", { eventBusName: `hosted-mail-${context.stage}` });
   new CfnOutput(scope, "EventBusName", { value: bus.eventBusName });
-  return new Map(
-    workers.map((spec) => {
-      const { source } = spec;
-      const added =
-        source === "changes"
-          ? addPublisher(scope, spec, bus, context)
-          : addRuleWorker(scope, { ...spec, source }, bus, context);
-      return [spec.name, added];
-    }),
-  );
+  const added = workers.map((spec) => {
+    const { source } = spec;
+    return source === "changes"
+      ? addPublisher(scope, spec, bus, context)
+      : addRuleWorker(scope, { ...spec, source }, bus, context);
+  });
+  const { workerConcurrency } = context.resources.config;
+  for (const { added: worker, failures } of added) {
+    const most = workerConcurrency[failures.worker];
+    const resource = worker.node.defaultChild as lambda.CfnFunction;
+    if (most !== undefined) resource.reservedConcurrentExecutions = most;
+  }
+  return {
+    functions: new Map(added.map((one) => [one.failures.worker, one.added])),
+    failures: added.map((one) => one.failures),
+  };
 }

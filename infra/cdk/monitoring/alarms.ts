@@ -1,82 +1,243 @@
 import { Duration, Stack } from "aws-cdk-lib";
 import {
   Alarm,
+  AlarmRule,
+  AlarmState,
   ComparisonOperator,
+  CompositeAlarm,
+  type IAlarm,
+  type IAlarmRule,
   type IMetric,
-  MathExpression,
-  Metric,
+  type Metric,
   TreatMissingData,
 } from "aws-cdk-lib/aws-cloudwatch";
 import { SnsAction } from "aws-cdk-lib/aws-cloudwatch-actions";
-import { PolicyStatement, ServicePrincipal } from "aws-cdk-lib/aws-iam";
-import { Topic } from "aws-cdk-lib/aws-sns";
-import { EmailSubscription } from "aws-cdk-lib/aws-sns-subscriptions";
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
 import type { Construct } from "constructs";
 
-/** The span of time that one data point of an alarm covers. */
-export const period = Duration.minutes(5);
+import type { LogMetrics } from "./logs.ts";
+import {
+  functionsMetric,
+  gatewayMetric,
+  iteratorAge,
+  sum,
+  tableMetric,
+  type WorkerFailures,
+  without,
+} from "./metrics.ts";
+import { type Counted, type Slo, badPercent, burnPercent, pageWindows, slos, ticketWindows } from "./slos.ts";
+import { type SymptomId, symptomIds, symptoms, workGroupOf, workGroups } from "./symptoms.ts";
+import type { Targets } from "./targets.ts";
 
-/** When an alarm goes off. By default it goes off when one period reaches the threshold. */
-type AlarmCondition = { periods?: number; isBelow?: boolean };
+/** What the alarms of a stack watch. */
+export type Watched = {
+  apiId: string;
+  latencyAlarmMs: number;
+  table: Table;
+  logMetrics: LogMetrics;
+  /** Whether the stage has a secret of mail servers. Without it the doors answer 503, which means no fault. */
+  hasMailDoors: boolean;
+  failures: readonly WorkerFailures[];
+  /** The workers' functions, by name. */
+  functions: ReadonlyMap<string, IFunction>;
+};
 
-/** The gateway's API. `expectedErrors` counts the 5xx answers that mean no fault. */
-type WatchedApi = { id: string; latencyAlarmMs: number; expectedErrors?: Metric | undefined };
+/** The alarms of a stack: those that page, by symptom, and those that make tickets. */
+export type Alarms = { pages: Map<SymptomId, IAlarm>; tickets: IAlarm[] };
 
-const without = (all: Metric, some: Metric): MathExpression =>
-  new MathExpression({ expression: "m0 - FILL(m1, 0)", usingMetrics: { m0: all, m1: some }, period });
-
-/**
- * Adds the alarms of the gateway and the functions. A 5xx answer that a function returns is not a crash: only the
- * gateway's alarm counts it. CloudWatch bills each metric of an alarm, so one metric covers all functions. An alarm
- * goes off when:
- * - a function crashes, times out or is throttled even once in 5 minutes;
- * - the gateway answers 5xx five times;
- * - the gateway is slow for a quarter of an hour.
- */
-export function addAlarms(scope: Construct, api: WatchedApi, topic?: Topic): void {
-  const ms = api.latencyAlarmMs;
-  const answered = gatewayMetric(api.id, "5xx", "Sum");
-  const errors = api.expectedErrors === undefined ? answered : without(answered, api.expectedErrors);
-  addAlarm(scope, "ServerErrors", "The gateway answers with 5xx errors", errors, 5, topic);
-  const latency = gatewayMetric(api.id, "Latency", "p99");
-  addAlarm(scope, "Latency", `One request in 100 takes ${ms} ms or more`, latency, ms, topic, { periods: 3 });
-  addAlarm(scope, "Errors", "A function crashed or timed out", functionsMetric("Errors", "Sum"), 1, topic);
-  addAlarm(scope, "Throttles", "Calls of functions are throttled", functionsMetric("Throttles", "Sum"), 1, topic);
-}
-
-/** A Lambda metric of all functions of this AWS account and region, because Lambda's limits apply to them together. */
-export const functionsMetric = (metricName: string, statistic: string): Metric =>
-  new Metric({ namespace: "AWS/Lambda", metricName, statistic, period });
-
-/** An API Gateway metric of an HTTP API. */
-export const gatewayMetric = (apiId: string, metricName: string, statistic: string): Metric =>
-  new Metric({ namespace: "AWS/ApiGateway", metricName, dimensionsMap: { ApiId: apiId }, statistic, period });
-
-/** The sum of up to ten metrics. */
-export function sum(metrics: readonly IMetric[]): MathExpression {
-  const byId = Object.fromEntries(metrics.map((metric, index) => [`m${index}`, metric]));
-  return new MathExpression({ expression: `SUM([${Object.keys(byId).join(", ")}])`, usingMetrics: byId, period });
-}
+type AlarmSettings = {
+  /** The meaning of the alarm, without a full stop. */
+  means: string;
+  /** The heading in docs/operations.md, as the anchor of a link. */
+  runbook: string;
+  metric: IMetric;
+  /** The alarm goes off when the metric reaches this in `periods` periods in a row, by default one. */
+  threshold: number;
+  periods?: number;
+  /** The alarm goes off below the threshold instead. A period without data then counts as below. */
+  isBelow?: boolean;
+};
 
 /**
- * Adds an alarm `<stack>.<id>`, which notifies the topic if there is one.
- * - The alarm goes off when the metric reaches the threshold in `periods` periods in a row. A period without data does
- *   not count.
- * - With `isBelow` the alarm goes off when the metric is below the threshold in these periods. A period without data
- *   counts as below.
+ * Adds all alarms. A symptom that customers feel is a composite alarm, which pages. Its children tell the cause, and
+ * notify nobody themselves. All other alarms make tickets.
  */
-export function addAlarm(
-  scope: Construct,
-  id: string,
-  alarmDescription: string,
-  metric: IMetric,
-  threshold: number,
-  topic: Topic | undefined,
-  { periods = 1, isBelow = false }: AlarmCondition = {},
-): void {
-  const alarm = new Alarm(scope, id, {
+export function addAlarms(scope: Construct, watched: Watched, targets: Targets): Alarms {
+  const tickets: IAlarm[] = [];
+  const causes = new Map<SymptomId, IAlarmRule[]>();
+  const addCause = (symptom: SymptomId, rule: IAlarmRule): void =>
+    void causes.set(symptom, [...(causes.get(symptom) ?? []), rule]);
+  const file = (symptom: SymptomId | undefined, alarm: Alarm): void => {
+    if (symptom !== undefined) return addCause(symptom, inAlarm(alarm));
+    tickets.push(alarm);
+    if (targets.ticket) alarm.addAlarmAction(new SnsAction(targets.ticket));
+  };
+  for (const { slo, counted } of countedSlos(watched)) {
+    const { page, later } = addBurnAlarms(scope, slo, counted);
+    addCause(slo.symptom, AlarmRule.allOf(...page.map(inAlarm)));
+    for (const alarm of later) file(undefined, alarm);
+  }
+  for (const { id, symptom, ...settings } of singleAlarms(watched)) file(symptom, addAlarm(scope, id, settings));
+  for (const { id, symptom, ...settings } of workAlarms(watched.failures)) file(symptom, addAlarm(scope, id, settings));
+  const pages = symptomIds.flatMap((id): [SymptomId, IAlarm][] => {
+    const rules = causes.get(id);
+    return rules === undefined ? [] : [[id, addSymptom(scope, id, rules, targets)]];
+  });
+  return { pages: new Map(pages), tickets };
+}
+
+const inAlarm = (alarm: IAlarm): IAlarmRule => AlarmRule.fromAlarm(alarm, AlarmState.ALARM);
+
+type CountedSlo = { slo: Slo; counted: Counted };
+
+/** The metrics of each SLO that the stage has. */
+export function countedSlos({
+  apiId,
+  latencyAlarmMs,
+  logMetrics,
+  hasMailDoors,
+}: Omit<Watched, "table" | "failures" | "functions">): CountedSlo[] {
+  const { webhookDelay, mailRequests, mailErrors, mailLatency } = logMetrics;
+  const answered = gatewayMetric(apiId, "5xx", "Sum");
+  const bad = hasMailDoors ? answered : without(answered, mailErrors);
+  return [
+    { slo: slos.apiAvailability, counted: { bad, all: gatewayMetric(apiId, "Count", "Sum") } },
+    slower({ ...slos.apiLatency, slowMs: latencyAlarmMs }, gatewayMetric(apiId, "Latency", "p99")),
+    slower(slos.webhookDelay, webhookDelay),
+    ...(hasMailDoors
+      ? [
+          { slo: slos.mailAvailability, counted: { bad: mailErrors, all: mailRequests } },
+          slower(slos.mailLatency, mailLatency),
+        ]
+      : []),
+  ];
+}
+
+/** An SLO whose bad requests take longer than its `slowMs`. */
+const slower = (slo: Slo & { slowMs: number }, metric: Metric): CountedSlo => ({
+  slo,
+  counted: { bad: metric.with({ statistic: `TC(${slo.slowMs}:)` }), all: metric.with({ statistic: "SampleCount" }) },
+});
+
+/** Adds the burn-rate alarms of an SLO: those that page together, and those that make tickets later. */
+function addBurnAlarms(scope: Construct, slo: Slo, counted: Counted): { page: Alarm[]; later: Alarm[] } {
+  const add = ({ name, rate, window, periods }: (typeof pageWindows)[number]): Alarm =>
+    addAlarm(scope, `${slo.id}.${name}`, {
+      means: `${slo.promise}: the error budget of 30 days burns ${rate} times too fast`,
+      runbook: symptoms[slo.symptom].runbook,
+      metric: badPercent(slo, counted, window),
+      threshold: burnPercent(slo, rate),
+      periods,
+    });
+  return { page: pageWindows.map(add), later: ticketWindows.map(add) };
+}
+
+type Single = AlarmSettings & { id: string; symptom?: SymptomId };
+
+const one = (id: string, means: string, runbook: string, metric: IMetric, threshold: number): Single => ({
+  id,
+  means,
+  runbook,
+  metric,
+  threshold,
+});
+
+/**
+ * The alarms on one figure. CloudWatch bills each metric of an alarm, so one metric covers all functions. A 5xx answer
+ * that a function returns is not a crash.
+ */
+function singleAlarms({ table, logMetrics, functions }: Watched): Single[] {
+  const publisher = functions.get("workers.publish_changes");
+  const checker = functions.get("workers.check_ledgers");
+  const tableThrottles = ["ReadThrottleEvents", "WriteThrottleEvents"].map((name) => tableMetric(table, name));
+  const [crashes, throttled] = ["a-function-crashes", "calls-are-throttled"];
+  return [
+    one("Errors", "A function crashed or timed out", crashes, functionsMetric("Errors", "Sum"), 1),
+    one("Throttles", "Calls of functions are throttled", throttled, functionsMetric("Throttles", "Sum"), 1),
+    one("TableThrottled", "DynamoDB throttles the table", throttled, sum(tableThrottles), 10),
+    one("LoggedErrors", "Functions log errors, and some work may not be done", crashes, logMetrics.errors, 10),
+    ...webhookAlarms(logMetrics),
+    ...moneyAlarms(logMetrics),
+    ...(checker ? [uncheckedLedgers(checker)] : []),
+    ...(publisher ? [stuckEvents(publisher)] : []),
+  ];
+}
+
+function webhookAlarms({ webhooksGivenUp, webhooksDue }: LogMetrics): Single[] {
+  const { runbook } = symptoms.WebhooksLate;
+  const givenUp = "Webhook deliveries were given up after all attempts";
+  const waiting = "The number of waiting webhook deliveries grows";
+  return [
+    { id: "WebhooksGivenUp", runbook, means: givenUp, metric: webhooksGivenUp, threshold: 50 },
+    {
+      id: "WebhooksDue",
+      symptom: "WebhooksLate",
+      runbook,
+      means: waiting,
+      metric: webhooksDue,
+      threshold: 2_000,
+      periods: 3,
+    },
+  ];
+}
+
+function moneyAlarms({ ledgerViolations, billingFailed, billingBehind, closedAccountsPaid }: LogMetrics): Single[] {
+  const money = { symptom: "MoneyWrong", runbook: symptoms.MoneyWrong.runbook, threshold: 1 } as const;
+  return [
+    { ...money, id: "LedgerViolations", means: "The ledger of an account does not add up", metric: ledgerViolations },
+    { ...money, id: "BillingFailed", means: "The days of an account could not be closed", metric: billingFailed },
+    { ...money, id: "BillingBehind", means: "Billing is behind by more than a day", metric: billingBehind },
+    one("ClosedAccountsPaid", "Money arrived for a closed account", money.runbook, closedAccountsPaid, 1),
+  ];
+}
+
+/** The ledgers are checked every hour. */
+const uncheckedLedgers = (checker: IFunction): Single => ({
+  id: "LedgersUnchecked",
+  means: "The ledgers were not checked for three hours",
+  runbook: "work-fails",
+  metric: checker.metricInvocations({ period: Duration.hours(3), statistic: "Sum" }),
+  threshold: 1,
+  isBelow: true,
+});
+
+const stuckEvents = (publisher: IFunction): Single => ({
+  id: "Events.iterator_age",
+  symptom: "EventsStuck",
+  means: "Changes wait for five minutes to be published",
+  runbook: symptoms.EventsStuck.runbook,
+  metric: iteratorAge(publisher),
+  threshold: Duration.minutes(5).toMilliseconds(),
+});
+
+/** The alarms on the failed calls of each group of workers that the stack has. */
+function workAlarms(failures: readonly WorkerFailures[]): Single[] {
+  return Object.entries(workGroups).flatMap(([group, { symptom }]) => {
+    const ours = failures.filter(({ worker }) => workGroupOf(worker) === group);
+    const common = {
+      ...(symptom === undefined ? {} : { symptom }),
+      runbook: symptom === undefined ? "work-fails" : symptoms[symptom].runbook,
+      threshold: 1,
+    };
+    const deadLetters = ours.map((one) => one.deadLetters);
+    const notCalled = ours.flatMap((one) => one.notCalled ?? []);
+    const names = ours.map(({ worker }) => worker.replace("workers.", "")).join(", ");
+    return [
+      { id: `${group}.dead_letters`, means: `Calls of a worker failed: ${names}`, metrics: deadLetters },
+      { id: `${group}.not_called`, means: `EventBridge could not call a worker: ${names}`, metrics: notCalled },
+    ].flatMap(({ id, means, metrics }) =>
+      metrics.length === 0 ? [] : [{ ...common, id, means, metric: sum(metrics) }],
+    );
+  });
+}
+
+/** Adds an alarm `<stack>.<id>`, which notifies nobody yet. Its description has the meaning and the runbook. */
+function addAlarm(scope: Construct, id: string, settings: AlarmSettings): Alarm {
+  const { means, runbook, metric, threshold, periods = 1, isBelow = false } = settings;
+  return new Alarm(scope, id, {
     alarmName: `${Stack.of(scope).stackName}.${id}`,
-    alarmDescription,
+    alarmDescription: describe(means, runbook),
     metric,
     threshold,
     evaluationPeriods: periods,
@@ -85,20 +246,18 @@ export function addAlarm(
       : ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
     treatMissingData: isBelow ? TreatMissingData.BREACHING : TreatMissingData.NOT_BREACHING,
   });
-  if (topic) alarm.addAlarmAction(new SnsAction(topic));
 }
 
-/** Adds a topic that mails the alarms of this AWS account. The recipient has to confirm the subscription once. */
-export function addAlarmTopic(scope: Construct, email: string): Topic {
-  const topic = new Topic(scope, "AlarmTopic", { enforceSSL: true });
-  topic.addSubscription(new EmailSubscription(email));
-  topic.addToResourcePolicy(
-    new PolicyStatement({
-      principals: [new ServicePrincipal("cloudwatch.amazonaws.com")],
-      actions: ["sns:Publish"],
-      resources: [topic.topicArn],
-      conditions: { StringEquals: { "aws:SourceAccount": Stack.of(scope).account } },
-    }),
-  );
-  return topic;
+/** Adds the composite alarm of a symptom, which pages when one of the rules holds. */
+function addSymptom(scope: Construct, id: SymptomId, rules: readonly IAlarmRule[], { page }: Targets): CompositeAlarm {
+  const { means, runbook } = symptoms[id];
+  const alarm = new CompositeAlarm(scope, id, {
+    compositeAlarmName: `${Stack.of(scope).stackName}.${id}`,
+    alarmDescription: describe(means, runbook),
+    alarmRule: AlarmRule.anyOf(...rules),
+  });
+  if (page) alarm.addAlarmAction(new SnsAction(page));
+  return alarm;
 }
+
+const describe = (means: string, runbook: string): string => `${means}. Runbook: docs/operations.md#${runbook}`;

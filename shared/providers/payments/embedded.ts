@@ -41,7 +41,7 @@ export function embeddedPayments(table: Table, options: EmbeddedOptions): Paymen
       return { id: checkout.id, url: urlOf(checkout), expiresAt: new Date(checkout.expires_at) };
     },
     readEvent: (body, headers, at) =>
-      readPaymentEvent(body, headers["stripe-signature"], webhookSecret, at, {
+      readPaymentEvent(body, headers["stripe-signature"], [webhookSecret], at, {
         cardSetup: (session) => cardSetup(table, z.object({ id: z.string() }).parse(session).id, now()),
         accountOfPayment: async (id) => (await readPayment(table, id))?.accountId,
         refundsOf: async (id) => (await readReturns(table, id)).refunds,

@@ -81,16 +81,18 @@ function isAhead(header: string, now: Date): boolean {
   return times.length !== 1 || Number(times[0]) - now.getTime() / 1_000 > toleranceSeconds;
 }
 
-/** The signed object in the body. Loads the SDK when the first webhook is needed, because most functions need none. */
-async function verified(body: string, header: string, secret: string, now: Date): Promise<unknown> {
+/** The object in the body, if one of the secrets signed it. Loads the SDK when the first webhook is needed, because most functions need none. */
+async function verified(body: string, header: string, secrets: readonly string[], now: Date): Promise<unknown> {
   if (isAhead(header, now)) throw forged();
   const { default: Stripe } = await import("stripe");
-  try {
-    return Stripe.webhooks.constructEvent(body, header, secret, toleranceSeconds, undefined, now.getTime());
-  } catch {
-    // The errors of the SDK contain the body, so they are not passed on.
-    throw forged();
+  for (const secret of secrets) {
+    try {
+      return Stripe.webhooks.constructEvent(body, header, secret, toleranceSeconds, undefined, now.getTime());
+    } catch {
+      // The errors of the SDK contain the body, so they are not passed on.
+    }
   }
+  throw forged();
 }
 
 const Envelope = z.object({
@@ -131,11 +133,11 @@ export type Lookups = {
 export async function readPaymentEvent(
   body: string,
   header: string | undefined,
-  secret: string,
+  secrets: readonly string[],
   now: Date,
   lookups: Lookups,
 ): Promise<ProviderEvent | undefined> {
-  const { success, data: event } = Envelope.safeParse(await verified(body, header ?? "", secret, now));
+  const { success, data: event } = Envelope.safeParse(await verified(body, header ?? "", secrets, now));
   if (!success) return undefined;
   if (event.type.startsWith("checkout.session.")) return readSession(event, lookups);
   if (event.type.startsWith("payment_intent.")) return readCharge(event);

@@ -3,7 +3,7 @@ import * as z from "zod";
 
 import { Problem, notFound } from "../../core/errors.ts";
 import { clock } from "../../core/time.ts";
-import { type NamedSecretOptions, namedSecret } from "../named-secret.ts";
+import { type NamedSecretOptions, rotatingSecret } from "../named-secret.ts";
 import type { CardSetupInput, Checkout, CheckoutInput, Payments, Refund } from "./payments.ts";
 import {
   cardSetupState,
@@ -15,18 +15,24 @@ import {
 } from "./stripe-charges.ts";
 import { OurMetadata, expirySeconds, readPaymentEvent, sessionState, stripeVersion } from "./stripe-objects.ts";
 
-type PaymentsSecret = { apiKey: string; webhookSecret: string };
+/** The API key, and the valid secrets of the webhook: during a rotation two. */
+type PaymentsSecret = { apiKey: string; webhookSecrets: string[] };
 
 const Secret = z.object({ api_key: z.string().min(1), webhook_secret: z.string().min(1) });
 
-function parseSecret(text: string): PaymentsSecret {
-  const { api_key, webhook_secret } = Secret.parse(JSON.parse(text));
-  return { apiKey: api_key, webhookSecret: webhook_secret };
-}
+const parseSecret = (text: string) => Secret.parse(JSON.parse(text));
 
-/** The API key and webhook secret of Stripe, from a secret in Secrets Manager: see `namedSecret`. */
-export const paymentsSecret = (name: string, options: NamedSecretOptions = {}): (() => Promise<PaymentsSecret>) =>
-  namedSecret(name, parseSecret, "JSON with an api_key and a webhook_secret", options);
+/**
+ * The API key and the webhook secrets of Stripe, from a secret in Secrets Manager: see `rotatingSecret`. The key is that of
+ * the current version.
+ */
+export function paymentsSecret(name: string, options: NamedSecretOptions = {}): () => Promise<PaymentsSecret> {
+  const versions = rotatingSecret(name, parseSecret, "JSON with an api_key and a webhook_secret", options);
+  return async () => {
+    const all = await versions();
+    return { apiKey: all[0]?.api_key ?? "", webhookSecrets: [...new Set(all.map((one) => one.webhook_secret))] };
+  };
+}
 
 export type StripeOptions = {
   /** The page that payers return to when a checkout names none. */
@@ -189,7 +195,7 @@ export function stripePayments(secret: () => Promise<PaymentsSecret>, options: S
   return {
     createCheckout: (input) => call((client) => create(client, input, options.returnUrl)),
     readEvent: async (body, headers, now) =>
-      readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecret, now, {
+      readPaymentEvent(body, headers["stripe-signature"], (await secret()).webhookSecrets, now, {
         cardSetup: (session) => call((client) => cardSetupState(session, client)),
         accountOfPayment: (id) => call((client) => orUndefined(accountOfPayment(client, id))),
         refundsOf: (id) => call((client) => refundsOf(client, id)),

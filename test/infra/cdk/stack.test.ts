@@ -70,56 +70,6 @@ test.each(["Errors", "Throttles"])("one alarm watches the %s of all functions to
   expect(watching[0]).not.toHaveProperty("Dimensions");
 });
 
-test("the gateway's 5xx answers and its slowest ones are watched", () => {
-  const alarms = Object.values(hundred.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
-  const [apiId] = only(hundred, "AWS::ApiGatewayV2::Api");
-  const Dimensions = [{ Name: "ApiId", Value: { Ref: apiId } }];
-  expect(alarms.filter(({ Namespace }) => Namespace === "AWS/ApiGateway")).toEqual([
-    expect.objectContaining({ MetricName: "5xx", Dimensions }),
-    expect.objectContaining({ MetricName: "Latency", ExtendedStatistic: "p99", Threshold: 5_000, Dimensions }),
-  ]);
-});
-
-test("without a secret of mail servers, what they are answered sets off no alarm", () => {
-  const stack = synthesize([spec("me.get")]);
-  const alarms = Object.values(stack.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
-  const [errors] = alarms.filter(({ AlarmName }) => AlarmName === "hosted-mail-dev.ServerErrors");
-  const metrics = errors.Metrics as { Expression?: string; MetricStat?: { Metric: { MetricName: string } } }[];
-  expect(metrics.map(({ Expression, MetricStat }) => Expression ?? MetricStat?.Metric.MetricName)).toEqual([
-    "m0 - FILL(m1, 0)",
-    "5xx",
-    "MailDoorsOff",
-  ]);
-  const filters = Object.values(stack.findResources("AWS::Logs::MetricFilter")).map((one) => one["Properties"]);
-  const [counted] = filters.filter(({ MetricTransformations: [{ MetricName }] }) => MetricName === "MailDoorsOff");
-  expect(counted.FilterPattern).toBe('{ ($.route = "mail.*") && ($.status = 503) }');
-});
-
-test("alarms mail the configured address, and CloudWatch of this account is allowed to publish them", () => {
-  const [topicId] = only(hundred, "AWS::SNS::Topic");
-  for (const alarm of Object.values(hundred.findResources("AWS::CloudWatch::Alarm"))) {
-    expect(alarm["Properties"].AlarmActions).toEqual([{ Ref: topicId }]);
-  }
-  const [, subscription] = only(hundred, "AWS::SNS::Subscription");
-  expect(subscription["Properties"]).toMatchObject({ Protocol: "email", Endpoint: "ops@example.com" });
-  const [, policy] = only(hundred, "AWS::SNS::TopicPolicy");
-  expect(policy["Properties"].PolicyDocument.Statement).toContainEqual(
-    expect.objectContaining({
-      Action: "sns:Publish",
-      Condition: { StringEquals: { "aws:SourceAccount": { Ref: "AWS::AccountId" } } },
-      Effect: "Allow",
-      Principal: { Service: "cloudwatch.amazonaws.com" },
-      Resource: { Ref: topicId },
-    }),
-  );
-});
-
-test("without an address there is no topic, and the alarms stay", () => {
-  const quiet = synthesize([spec("me.get")]);
-  expect(quiet.findResources("AWS::SNS::Topic")).toEqual({});
-  expect(Object.keys(quiet.findResources("AWS::CloudWatch::Alarm"))).toHaveLength(12);
-});
-
 test("a deployment says where the API, the bus and the table are", () => {
   expect(Object.keys(hundred.findOutputs("*")).toSorted()).toEqual([
     "AccessLogGroup",

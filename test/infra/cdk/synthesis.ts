@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { addStack, createApp } from "../../../infra/cdk/stack.ts";
 import { readConfig } from "../../../infra/config/config.ts";
-import { type LambdaSpec, type WorkerSpec, originAuthorizer, web } from "../../../infra/entry-points.ts";
+import { type LambdaSpec, type WorkerSpec, originAuthorizer, secretRotator, web } from "../../../infra/entry-points.ts";
 
 // cdk-nag runs in every synthesis. CloudFormation's rules take seconds to load: `npm run validate` tries them.
 process.env["CDK_VALIDATION"] = "false";
@@ -73,7 +73,7 @@ export function synthesizeAll(
 ): { main: Template; byName: Map<string, Template>; nested: Template[] } {
   const folder = mkdtempSync(join(tmpdir(), "synthesis-"));
   try {
-    for (const { name } of [...specs, ...workers, originAuthorizer, web]) {
+    for (const { name } of [...specs, ...workers, originAuthorizer, secretRotator, web]) {
       mkdirSync(join(folder, "bundles", name), { recursive: true });
       writeFileSync(join(folder, "bundles", name, "index.js"), `exports.handler = async () => "${name}";`);
     }

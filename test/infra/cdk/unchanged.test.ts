@@ -7,7 +7,7 @@ import { afterAll, expect, test } from "vitest";
 import { bundleLambdas, productAssets } from "../../../infra/build/bundle.ts";
 import { addStack, createApp } from "../../../infra/cdk/stack.ts";
 import { readConfig } from "../../../infra/config/config.ts";
-import { lambdas, originAuthorizer, web, workers } from "../../../infra/entry-points.ts";
+import { lambdas, originAuthorizer, secretRotator, web, workers } from "../../../infra/entry-points.ts";
 import { settings as example } from "../../../infra/stages/example.ts";
 
 // As in synthesis.ts.
@@ -30,7 +30,7 @@ const wanted = <T extends { name: string }>(specs: readonly T[]) => specs.filter
 /** Bundles and synthesizes in a place of its own; answers all that a deployment reads, by its name. */
 async function synthesis(place: string, specs: "in order" | "in reverse"): Promise<Record<string, string>> {
   const bundles = join(folder, place, "bundles");
-  const all = [...wanted(lambdas), ...wanted(workers), originAuthorizer, web];
+  const all = [...wanted(lambdas), ...wanted(workers), originAuthorizer, secretRotator, web];
   await bundleLambdas(specs === "in order" ? all : all.toReversed(), bundles, { assets: productAssets });
   for (const name of names) utimesSync(join(bundles, name, "index.js"), 0, place.length);
   const app = createApp(join(folder, place, "out"));

@@ -218,7 +218,7 @@ test("a checkout that the provider does not know, or says to be somebody else's,
 test("asked on the wire, Stripe's session that is paid is credited, and one that is complete and unpaid is waited for", async () => {
   const scene = await newScene();
   const stripe = await startStripe();
-  const payments = stripePayments(async () => ({ apiKey: "sk_test", webhookSecret: "whsec" }), {
+  const payments = stripePayments(async () => ({ apiKey: "sk_test", webhookSecrets: ["whsec"] }), {
     endpoint: stripe.url,
   });
   const outside = { payments, publicUrl: "http://here" };

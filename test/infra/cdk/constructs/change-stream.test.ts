@@ -54,25 +54,35 @@ test("dead letters are encrypted, kept for 14 days, and sent over TLS only", () 
   ]);
 });
 
-test("one dead letter, and changes older than five minutes, raise an alarm that mails", () => {
-  const actions = [{ Ref: only(template, "AWS::SNS::Topic")[0] }];
-  expect(alarms).toContainEqual(
-    expect.objectContaining({
-      Namespace: "AWS/SQS",
-      MetricName: "ApproximateNumberOfMessagesVisible",
-      Dimensions: [{ Name: "QueueName", Value: { "Fn::GetAtt": [queueId, "QueueName"] } }],
-      Threshold: 1,
-      AlarmActions: actions,
-    }),
-  );
-  expect(alarms).toContainEqual(
-    expect.objectContaining({
-      Namespace: "AWS/Lambda",
-      MetricName: "IteratorAge",
-      Dimensions: [{ Name: "FunctionName", Value: { Ref: functionId } }],
-      Threshold: 300_000,
-      Statistic: "Maximum",
-      AlarmActions: actions,
-    }),
-  );
+test("one dead letter, and changes older than five minutes, are alarms of the symptom that events are stuck", () => {
+  const watched = (id: string) =>
+    alarms.flatMap(({ AlarmName, Threshold, Metrics = [] }) =>
+      AlarmName === `hosted-mail-blue.${id}` ? [[Threshold, Metrics[0].MetricStat]] : [],
+    );
+  expect(watched("Events.dead_letters")).toMatchObject([
+    [
+      1,
+      {
+        Stat: "Maximum",
+        Metric: {
+          MetricName: "ApproximateNumberOfMessagesVisible",
+          Dimensions: [{ Name: "QueueName", Value: { "Fn::GetAtt": [queueId, "QueueName"] } }],
+        },
+      },
+    ],
+  ]);
+  expect(watched("Events.iterator_age")).toMatchObject([
+    [
+      300_000,
+      {
+        Stat: "Maximum",
+        Metric: { MetricName: "IteratorAge", Dimensions: [{ Name: "FunctionName", Value: { Ref: functionId } }] },
+      },
+    ],
+  ]);
+  const composite = Object.values(template.findResources("AWS::CloudWatch::CompositeAlarm"))
+    .map((one) => one["Properties"])
+    .find(({ AlarmName }) => AlarmName === "hosted-mail-blue.EventsStuck");
+  const rule = JSON.stringify(composite?.AlarmRule);
+  for (const child of ["Eventsdeadletters", "Eventsiteratorage"]) expect(rule).toContain(child);
 });

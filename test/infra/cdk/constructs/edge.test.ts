@@ -69,6 +69,7 @@ test("before CloudFront stands a firewall against floods and known attacks, whic
   const rules: { Name: string; Statement: { RateBasedStatement?: unknown } }[] = acl["Properties"].Rules;
   expect(rules.map(({ Name }) => Name)).toEqual([
     "OneAddress",
+    "OneToken",
     "AWSManagedRulesAmazonIpReputationList",
     "AWSManagedRulesKnownBadInputsRuleSet",
   ]);
@@ -88,31 +89,59 @@ function matches({ NotStatement, ByteMatchStatement }: Statement, path: string):
   throw new Error("This test does not know the statement.");
 }
 
+type RateRule = {
+  Statement: {
+    RateBasedStatement?: {
+      Limit: number;
+      AggregateKeyType: "IP" | "CUSTOM_KEYS";
+      CustomKeys?: { Header: { Name: string } }[];
+      ScopeDownStatement: Statement;
+    };
+  };
+  Action: { Block: { CustomResponse: { ResponseCode: number } } };
+};
+
+type Sent = [address: string, path: string, token?: string];
+
 /**
- * The statuses that the template's own rules answer to requests of five minutes, each an address and a path. Undefined for
- * a request that passes. AWS's managed groups need AWS, and count as passed.
+ * The statuses that the template's own rules answer to requests of five minutes. Undefined for a request that passes.
+ * AWS's managed groups need AWS, and count as passed.
  */
-function rehearse(requests: readonly [address: string, path: string][]): (number | undefined)[] {
-  const [{ Statement, Action }] = only(edge, "AWS::WAFv2::WebACL")[1]["Properties"].Rules;
-  const { Limit, ScopeDownStatement } = Statement.RateBasedStatement;
-  const counts = new Map<string, number>();
-  return requests.map(([address, path]) => {
-    if (!matches(ScopeDownStatement, path)) return undefined;
-    const count = (counts.get(address) ?? 0) + 1;
-    counts.set(address, count);
-    return count > Limit ? Action.Block.CustomResponse.ResponseCode : undefined;
+function rehearse(requests: readonly Sent[]): (number | undefined)[] {
+  const rules: RateRule[] = only(edge, "AWS::WAFv2::WebACL")[1]["Properties"].Rules;
+  const limits = rules.flatMap(({ Statement: { RateBasedStatement: limit }, Action }) =>
+    limit ? [{ limit, status: Action.Block.CustomResponse.ResponseCode, counts: new Map<string, number>() }] : [],
+  );
+  return requests.map(([address, path, token]) => {
+    for (const { limit, status, counts } of limits) {
+      const header = limit.CustomKeys?.[0]?.Header.Name;
+      if (header !== undefined && header !== "authorization") throw new Error("This test does not know the key.");
+      const key = header === undefined ? address : token;
+      if (key === undefined || !matches(limit.ScopeDownStatement, path)) continue;
+      const count = (counts.get(key) ?? 0) + 1;
+      counts.set(key, count);
+      if (count > limit.Limit) return status;
+    }
+    return undefined;
   });
 }
 
+test("a flood with one token from many addresses gets 429, and another token and requests without one pass", () => {
+  const from = (index: number): string => `192.0.${index % 256}.1`;
+  const flood = Array.from({ length: 10_001 }, (_, index): Sent => [from(index), "/v1/public/me", "Bearer loud"]);
+  const answers = rehearse([...flood, [from(1), "/v1/public/me", "Bearer quiet"], [from(1), "/docs"]]);
+  expect(answers.slice(9_999)).toEqual([undefined, 429, undefined, undefined]);
+});
+
 test("a flood of one address gets 429, and mail servers and other addresses pass", () => {
-  const flood = Array.from({ length: 10_001 }, () => ["192.0.2.1", "/v1/public/me"] as [string, string]);
+  const flood = Array.from({ length: 10_001 }, () => ["192.0.2.1", "/v1/public/me"] as Sent);
   const answers = rehearse([...flood, ["192.0.2.2", "/v1/public/me"], ["192.0.2.1", "/docs"]]);
   expect(answers.slice(9999)).toEqual([undefined, 429, undefined, 429]);
   const served = lambdas.flatMap(({ triggers }) => triggers).filter((trigger) => trigger.includes("/mail/"));
   const doors = served.map((trigger) => trigger.split(" ")[1] ?? "");
   expect(doors.length).toBeGreaterThan(0);
-  const asking = Array.from({ length: 20_000 }, (_, index) => ["192.0.2.3", doors[index % doors.length]]);
-  expect(new Set(rehearse(asking as [string, string][]))).toEqual(new Set([undefined]));
+  const asking = Array.from({ length: 20_000 }, (_, index): Sent => ["192.0.2.3", doors[index % doors.length] ?? ""]);
+  expect(new Set(rehearse(asking))).toEqual(new Set([undefined]));
 });
 
 test("CloudFront passes every method on over TLS, caches nothing, and shows a secret that no template holds", () => {

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from "vitest";
 
-import { rotatingSecret } from "../../../../shared/providers/named-secret.ts";
+import { namedSecret, rotatingSecret } from "../../../../shared/providers/named-secret.ts";
 import { thrownBy } from "../../../support/thrown.ts";
 import { amzJson, amzRefusal } from "../amz-json.ts";
 import { startLoopback } from "../loopback.ts";
@@ -77,4 +77,16 @@ test("without the current version there is no key at all, and no error says what
   expect(await thrownBy(service.keys())).toMatchObject({ code: "upstream_unavailable" });
   service.trouble = undefined;
   expect(await service.keys()).toEqual(["new", "old"]);
+});
+
+test("a secret of one version, such as the URL of an SMTP server, is in use within five minutes of its change", async () => {
+  const service = await scene({ AWSCURRENT: "old" });
+  const read = namedSecret("smtp", (text) => text, "a text", { nowMs: () => service.nowMs });
+  expect(await Promise.all([read(), read()])).toEqual(["old", "old"]);
+  service.versions = { AWSCURRENT: "new", AWSPREVIOUS: "old" };
+  service.nowMs = 299_999;
+  expect(await read()).toBe("old");
+  service.nowMs = 300_000;
+  expect(await read()).toBe("new");
+  expect(service.recorded).toHaveLength(2);
 });

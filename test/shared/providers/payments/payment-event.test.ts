@@ -42,7 +42,7 @@ const lookups: Lookups = {
 };
 
 const read = (body: string, header: string | undefined = sign(body)) =>
-  readPaymentEvent(body, header, secret, now, lookups);
+  readPaymentEvent(body, header, [secret], now, lookups);
 const paid = bodyOf("checkout.session.completed");
 const refusal = { code: "malformed_request", status: 400 };
 
@@ -122,7 +122,7 @@ test.each([
   ["a signature cut short", sign(paid).slice(0, -1)],
   ["the body's alone", `t=${t},v1=${hmac(paid)}`],
 ])("a signature that is %s is refused", async (_what, header) => {
-  await expect(readPaymentEvent(paid, header, secret, now, lookups)).rejects.toMatchObject(refusal);
+  await expect(readPaymentEvent(paid, header, [secret], now, lookups)).rejects.toMatchObject(refusal);
 });
 
 test("a signature holds for 5 minutes, and is not made in the future", async () => {
@@ -134,6 +134,12 @@ test("a signature holds for 5 minutes, and is not made in the future", async () 
 test("one of two signatures is enough, as while the endpoint's secret is rotated", async () => {
   const [time, old] = sign(paid, { key: "whsec_old" }).split(",");
   expect(await read(paid, `${time},${old},${sign(paid).split(",")[1]}`)).toMatchObject({ id: "evt_1" });
+});
+
+test("each of two secrets is enough, so that the endpoint's secret can be replaced before or after ours", async () => {
+  const reading = (key: string) => readPaymentEvent(paid, sign(paid, { key }), [secret, "whsec_former"], now, lookups);
+  for (const key of [secret, "whsec_former"]) expect(await reading(key)).toMatchObject({ id: "evt_1" });
+  await expect(reading("whsec_other")).rejects.toMatchObject(refusal);
 });
 
 test.each(["not JSON", '{"id":', '{"object":"v2.core.event"}'])("%j is refused though it was signed", async (body) => {

@@ -6,15 +6,16 @@ import { thrownBy } from "../../../support/thrown.ts";
 import { amzJson, amzRefusal, type Trouble } from "../amz-json.ts";
 import { startLoopback } from "../loopback.ts";
 
-/** Secrets Manager on 127.0.0.1 until the test is over, with `troubles` first. */
-async function scene(value: string, ...troubles: Trouble[]) {
-  const stored = { value };
+/** Secrets Manager on 127.0.0.1 until the test is over, in trouble as long as it has one. The current version is new. */
+async function scene(value: string, trouble?: Trouble) {
+  const stored: { value: string; former?: string; trouble?: Trouble | undefined } = { value, trouble };
   const { url, recorded } = await startLoopback(
-    () => amzJson({ SecretString: stored.value }),
-    () => {
-      const trouble = troubles.shift();
-      return typeof trouble === "object" ? amzRefusal(trouble) : trouble;
+    ({ body }) => {
+      const text = body.includes("AWSPREVIOUS") ? stored.former : stored.value;
+      if (text === undefined) return amzRefusal({ status: 400, type: "ResourceNotFoundException" });
+      return amzJson({ SecretString: text, CreatedDate: Date.now() / 1_000 });
     },
+    () => (typeof stored.trouble === "object" ? amzRefusal(stored.trouble) : stored.trouble),
   );
   vi.stubEnv("AWS_ENDPOINT_URL_SECRETS_MANAGER", url);
   return Object.assign(stored, { recorded });
@@ -24,8 +25,8 @@ const stored = (key: string): string => JSON.stringify({ api_key: `sk_${key}`, w
 
 test("reads the named secret, by a signed request", async () => {
   const { recorded } = await scene(stored("1"));
-  expect(await paymentsSecret("payments/live")()).toEqual({ apiKey: "sk_1", webhookSecret: "whsec_1" });
-  expect(recorded).toHaveLength(1);
+  expect(await paymentsSecret("payments/live")()).toEqual({ apiKey: "sk_1", webhookSecrets: ["whsec_1"] });
+  expect(recorded).toHaveLength(2);
   expect(recorded[0]).toMatchObject({
     headers: {
       "x-amz-target": "secretsmanager.GetSecretValue",
@@ -43,27 +44,42 @@ test("asks once for many at the same time, and again after 5 minutes", async () 
   service.value = stored("2");
   nowMs = 299_999;
   expect(await secret()).toMatchObject({ apiKey: "sk_1" });
-  expect(service.recorded).toHaveLength(1);
+  expect(service.recorded).toHaveLength(2);
   nowMs = 300_000;
   expect(await secret()).toMatchObject({ apiKey: "sk_2" });
-  expect(service.recorded).toHaveLength(2);
+  expect(service.recorded).toHaveLength(4);
 });
 
-test("three attempts, then 503, while the service is silent or throttles; the next call asks anew", async () => {
-  const throttle = { status: 400, type: "ThrottlingException" };
-  const service = await scene(stored("1"), throttle, "silence", throttle);
-  const secret = paymentsSecret("payments", { requestTimeoutMs: 30 });
-  expect(await thrownBy(secret())).toMatchObject({ code: "upstream_unavailable", status: 503 });
-  expect(service.recorded).toHaveLength(3);
-  expect(await secret()).toMatchObject({ apiKey: "sk_1" });
+test("after a rotation the new API key is used within 5 minutes, and both webhook secrets are valid", async () => {
+  const service = await scene(stored("1"));
+  let nowMs = 0;
+  const secret = paymentsSecret("payments", { nowMs: () => nowMs });
+  expect(await secret()).toEqual({ apiKey: "sk_1", webhookSecrets: ["whsec_1"] });
+  Object.assign(service, { value: stored("2"), former: stored("1") });
+  nowMs = 300_000;
+  expect(await secret()).toEqual({ apiKey: "sk_2", webhookSecrets: ["whsec_2", "whsec_1"] });
 });
+
+test.each<Trouble>([{ status: 400, type: "ThrottlingException" }, "silence"])(
+  "503 while the service has %j; the next call asks anew",
+  async (trouble) => {
+    const service = await scene(stored("1"), trouble);
+    const secret = paymentsSecret("payments", { requestTimeoutMs: 200 });
+    expect(await thrownBy(secret())).toMatchObject({ code: "upstream_unavailable", status: 503 });
+    expect(service.recorded.length).toBeGreaterThanOrEqual(3);
+    service.trouble = undefined;
+    expect(await paymentsSecret("payments")()).toMatchObject({ apiKey: "sk_1" });
+    expect(await secret()).toMatchObject({ apiKey: "sk_1" });
+  },
+);
 
 test.each(["ResourceNotFoundException", "AccessDeniedException"])("%s is our own mistake: no 503", async (type) => {
   const service = await scene(stored("1"), { status: 400, type });
   const error = await thrownBy(paymentsSecret("payments")());
   expect(error).toMatchObject({ name: type });
   expect(error).not.toBeInstanceOf(Problem);
-  expect(service.recorded).toHaveLength(1);
+  // One call for each version, and none is repeated.
+  expect(service.recorded.length).toBeLessThanOrEqual(2);
 });
 
 test.each(['sk_live_abc"', '{"api_key":"sk_live_abc"}', '{"api_key":"","webhook_secret":"sk_live_abc"}', ""])(

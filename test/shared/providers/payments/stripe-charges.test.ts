@@ -38,7 +38,7 @@ async function scene(create: { status: number; body: object }, listed: object[] 
     },
     () => undefined,
   );
-  const secret = async () => ({ apiKey: "sk_test_1", webhookSecret: "whsec_1" });
+  const secret = async () => ({ apiKey: "sk_test_1", webhookSecrets: ["whsec_1"] });
   const payments = stripePayments(secret, { endpoint: new URL(url) });
   return { payments, calls: () => recorded.map(({ method, path }) => `${method} ${path.split("?")[0]}`), recorded };
 }

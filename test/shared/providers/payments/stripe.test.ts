@@ -7,7 +7,7 @@ import { thrownBy } from "../../../support/thrown.ts";
 import { timeoutFor } from "../loopback.ts";
 import { startStripe, type StripeService, type Trouble } from "../stripe-service.ts";
 
-const secret = async () => ({ apiKey: "sk_test_1", webhookSecret: "whsec_1" });
+const secret = async () => ({ apiKey: "sk_test_1", webhookSecrets: ["whsec_1"] });
 const hourMs = 3_600_000;
 
 const input = (given: Partial<CheckoutInput> = {}): CheckoutInput => ({
@@ -227,7 +227,7 @@ test("a session is asked about twice at most, and not for long: a person waits f
 test("a rotated key is used from the next request on", async () => {
   const service = await startStripe();
   const keys = ["sk_test_old", "sk_test_old", "sk_test_new"];
-  const payments = stripePayments(async () => ({ apiKey: keys.shift() ?? "", webhookSecret: "" }), {
+  const payments = stripePayments(async () => ({ apiKey: keys.shift() ?? "", webhookSecrets: [] }), {
     endpoint: service.url,
   });
   for (const key of ["1", "2", "3"]) await payments.createCheckout(input({ idempotencyKey: key }));

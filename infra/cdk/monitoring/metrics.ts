@@ -1,0 +1,45 @@
+import { Duration } from "aws-cdk-lib";
+import { type IMetric, MathExpression, Metric } from "aws-cdk-lib/aws-cloudwatch";
+import type { Table } from "aws-cdk-lib/aws-dynamodb";
+import type { IFunction } from "aws-cdk-lib/aws-lambda";
+
+/** The span of time that one data point of an alarm covers. */
+export const period = Duration.minutes(5);
+
+/** The metrics of a worker's failed calls: its dead letters, and the calls that EventBridge could not make. */
+export type WorkerFailures = { worker: string; deadLetters: Metric; notCalled?: Metric };
+
+/** A Lambda metric of all functions of this AWS account and region, because Lambda's limits apply to them together. */
+export const functionsMetric = (metricName: string, statistic: string): Metric =>
+  new Metric({ namespace: "AWS/Lambda", metricName, statistic, period });
+
+/** An API Gateway metric of an HTTP API. */
+export const gatewayMetric = (apiId: string, metricName: string, statistic: string): Metric =>
+  new Metric({ namespace: "AWS/ApiGateway", metricName, dimensionsMap: { ApiId: apiId }, statistic, period });
+
+/** A DynamoDB metric of the table. */
+export const tableMetric = ({ tableName }: Table, metricName: string): Metric =>
+  new Metric({
+    namespace: "AWS/DynamoDB",
+    metricName,
+    dimensionsMap: { TableName: tableName },
+    statistic: "Sum",
+    period,
+  });
+
+/** The sum of up to ten metrics; of one metric, the metric itself. A metric without data counts as 0. */
+export function sum(metrics: readonly IMetric[]): IMetric {
+  const [first] = metrics;
+  if (first !== undefined && metrics.length === 1) return first;
+  const byId = Object.fromEntries(metrics.map((metric, index) => [`m${index}`, metric]));
+  const filled = Object.keys(byId).map((id) => `FILL(${id}, 0)`);
+  return new MathExpression({ expression: `SUM([${filled.join(", ")}])`, usingMetrics: byId, period });
+}
+
+/** The first metric less the second, such as 5xx answers without those that mean no fault. */
+export const without = (all: IMetric, expected: IMetric): MathExpression =>
+  new MathExpression({ expression: "answered - FILL(expected, 0)", usingMetrics: { answered: all, expected }, period });
+
+/** How long the oldest change waits to be published, in milliseconds. */
+export const iteratorAge = (publisher: IFunction): Metric =>
+  publisher.metric("IteratorAge", { period, statistic: "Maximum", label: "oldest change, ms" });

@@ -1,0 +1,108 @@
+import { Duration } from "aws-cdk-lib";
+import { type IMetric, MathExpression } from "aws-cdk-lib/aws-cloudwatch";
+
+import type { SymptomId } from "./symptoms.ts";
+
+/** A service level objective: the share of requests that are good, over 30 days. */
+export type Slo = {
+  id: string;
+  /** The promise in words, for the dashboard and for alarms. */
+  promise: string;
+  /** The least share of good requests, in percent. */
+  goalPercent: number;
+  /** Good requests take this long at most. Undefined if an SLO is about errors. */
+  slowMs?: number;
+  /** The symptom that a fast burn of the error budget is a sign of. */
+  symptom: SymptomId;
+};
+
+/** The SLOs. docs/deploy.md has their table and the arithmetic of their alarms. */
+export const slos = {
+  apiAvailability: {
+    id: "ApiAvailability",
+    promise: "API requests without a 5xx",
+    goalPercent: 99.9,
+    symptom: "ApiUnavailable",
+  },
+  /** `slowMs` is the setting `latencyAlarmMs`. */
+  apiLatency: { id: "ApiLatency", promise: "API requests in time", goalPercent: 99, symptom: "ApiSlow" },
+  webhookDelay: {
+    id: "WebhookDelay",
+    promise: "Webhooks tried within a minute",
+    goalPercent: 99,
+    slowMs: 60_000,
+    symptom: "WebhooksLate",
+  },
+  mailAvailability: {
+    id: "MailAvailability",
+    promise: "Mail doors without a 5xx",
+    goalPercent: 99.9,
+    symptom: "MailDoorsFailing",
+  },
+  mailLatency: {
+    id: "MailLatency",
+    promise: "Mail doors within 500 ms",
+    goalPercent: 99,
+    slowMs: 500,
+    symptom: "MailDoorsFailing",
+  },
+} as const satisfies Record<string, Slo>;
+
+/**
+ * A window in which the error budget is watched. A rate of 1 spends the budget of 30 days in 30 days. The alarm goes off
+ * when each of `periods` windows in a row has at least the rate.
+ */
+export type BurnWindow = { name: string; rate: number; window: Duration; periods: number };
+
+/** Both windows together page: the long one shows that the loss matters, the short one that it still goes on. */
+export const pageWindows: readonly BurnWindow[] = [
+  { name: "LastHour", rate: 14.4, window: Duration.hours(1), periods: 1 },
+  { name: "Last5Minutes", rate: 14.4, window: Duration.minutes(5), periods: 1 },
+];
+
+/** Each of these windows alone makes a ticket. */
+export const ticketWindows: readonly BurnWindow[] = [
+  { name: "LastDay", rate: 3, window: Duration.days(1), periods: 1 },
+  { name: "Last3Days", rate: 1, window: Duration.days(1), periods: 3 },
+];
+
+/** Fewer bad requests in a window never raise an alarm: with little traffic one of them is a large share. */
+const fewestBad = 5;
+
+/** The metrics of an SLO: how many requests were bad, of how many. */
+export type Counted = { bad: IMetric; all: IMetric };
+
+/** The share of an SLO's bad requests in a window, in percent. It is 0 in a window with few bad requests. */
+export const badPercent = (slo: Slo, counted: Counted, window: Duration): MathExpression =>
+  expressionOf(slo, counted, window, (bad, all) => `IF(${bad} < ${fewestBad}, 0, 100 * ${bad} / ${all})`, "bad, %");
+
+/** How fast an SLO burns its budget in an hour, as a multiple of what 30 days allow. */
+export const burnRate = (slo: Slo, counted: Counted): MathExpression =>
+  expressionOf(
+    slo,
+    counted,
+    Duration.hours(1),
+    (bad, all) => `100 * ${bad} / ${all} / ${burnPercent(slo, 1)}`,
+    slo.promise,
+  );
+
+/** The share of an SLO's good requests, in percent. */
+export const goodPercent = (slo: Slo, counted: Counted): MathExpression =>
+  expressionOf(slo, counted, Duration.minutes(5), (bad, all) => `100 - 100 * ${bad} / ${all}`, "% good");
+
+/** An expression with the counts of an SLO. Its metrics have ids of their own, because a graph has several SLOs. */
+function expressionOf(
+  { id }: Slo,
+  { bad, all }: Counted,
+  period: Duration,
+  write: (bad: string, all: string) => string,
+  label: string,
+): MathExpression {
+  const [badId, allId] = [`bad${id}`, `all${id}`];
+  const expression = write(`FILL(${badId}, 0)`, allId);
+  return new MathExpression({ expression, usingMetrics: { [badId]: bad, [allId]: all }, period, label });
+}
+
+/** The share of bad requests, in percent, at which an SLO burns its budget at a rate. */
+export const burnPercent = ({ goalPercent }: Slo, rate: number): number =>
+  Math.round(rate * (100 - goalPercent) * 1_000) / 1_000;

@@ -1,0 +1,210 @@
+import * as z from "zod";
+
+import { invitationKey } from "../../shared/access/invitations/invitation.ts";
+import { accountIds } from "../../shared/accounts/account.ts";
+import { getAccount } from "../../shared/accounts/visible.ts";
+import { Id } from "../../shared/core/ids.ts";
+import { clock } from "../../shared/core/time.ts";
+import { readHolder } from "../../shared/domains/holder.ts";
+import { mailboxesByIds } from "../../shared/mail/mailboxes/lookup.ts";
+import { addressKey, StoredAddress } from "../../shared/mail/mailboxes/mailbox.ts";
+import type { Reader, Table } from "../../shared/table/table.ts";
+import type { Item, Write } from "../../shared/table/writes.ts";
+import type { Command } from "./commands.ts";
+import { erasureOf, kindOf, namingMembers, ofTheAccount, ownAddresses, type DataSubject } from "./person-rows.ts";
+
+const pageSize = 500;
+
+/** All rows of a partition, a page at a time. */
+async function* rowsIn(table: Reader, partition: string): AsyncGenerator<Item> {
+  let from = " ";
+  for (;;) {
+    const rows = await table.between(partition, from, "\u{10FFFF}", { limit: pageSize });
+    yield* rows.filter(({ SK }) => SK > from);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < pageSize) return;
+    from = last.SK;
+  }
+}
+
+const partitionOf = (accountId: string): string => `ACCOUNT#${accountId}`;
+
+async function accountsAmong(table: Table, accountId: string | undefined): Promise<string[]> {
+  if (accountId !== undefined) return [(await getAccount(table, accountId)).id];
+  const ids: string[] = [];
+  for await (const id of accountIds(table)) ids.push(id);
+  return ids;
+}
+
+type PersonOptions = Record<string, string | undefined>;
+
+/** The person of the options. A user also has the addresses of the user's own rows. */
+async function findPerson(table: Table, ids: readonly string[], { user, email }: PersonOptions): Promise<DataSubject> {
+  if (user === undefined && email === undefined) throw new Error("Give --user or --email.");
+  const emails = new Set(email === undefined ? [] : [email.toLowerCase()]);
+  for (const id of user === undefined ? [] : ids)
+    for await (const row of rowsIn(table, partitionOf(id)))
+      for (const address of ownAddresses(row, user)) emails.add(address);
+  return { userId: user, emails };
+}
+
+/** The rows of an account that name the person. */
+async function* rowsAbout(table: Reader, accountId: string, person: DataSubject): AsyncGenerator<Item> {
+  for await (const row of rowsIn(table, partitionOf(accountId))) if (namingMembers(row, person).length > 0) yield row;
+}
+
+/** Members that are no data of a person, or must stay secret. */
+const internal = new Set([
+  "PK",
+  "SK",
+  "version",
+  "ttl",
+  "token_hash",
+  "lease_until",
+  "place_in_account",
+  "place_in_all",
+]);
+
+/** What an export has of a row. A row of the account's own may have secrets, so only the members with the person count. */
+function exported(row: Item, person: DataSubject): Record<string, unknown> {
+  const { what, isTheirs, kept } = kindOf(row.SK);
+  const isWhole = isTheirs === true || kept === undefined;
+  const names = isWhole ? Object.keys(row).filter((name) => !internal.has(name)) : namingMembers(row, person);
+  return { what, data: Object.fromEntries(names.map((name) => [name, row[name]])) };
+}
+
+/** The mailboxes that have the person's addresses. Their rows do not name the whole address. */
+async function mailboxesOfPerson(table: Reader, { emails }: DataSubject): Promise<Record<string, unknown>[]> {
+  const found = await Promise.all(
+    [...emails].map(async (email) => {
+      const [local = "", domain = ""] = email.split("@");
+      const holder = await readHolder(table, domain);
+      if (holder === undefined) return [];
+      const { account_id, domain_id } = holder;
+      const address = await table.get(addressKey(account_id, domain_id, local), StoredAddress);
+      const mailboxes = address ? await mailboxesByIds(table, account_id, [address.mailbox_id]) : [];
+      return mailboxes.map(({ id, first_name, last_name }) => ({
+        account_id,
+        what: "mailbox",
+        data: { id, email, first_name, last_name },
+      }));
+    }),
+  );
+  return found.flat();
+}
+
+/** Gathers all that is stored of a person (GDPR articles 15 and 20). */
+async function exportPerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
+  const ids = await accountsAmong(table, options["account"]);
+  const person = await findPerson(table, ids, options);
+  const found: Record<string, unknown>[] = [];
+  for (const id of ids)
+    for await (const row of rowsAbout(table, id, person)) found.push({ account_id: id, ...exported(row, person) });
+  found.push(...(await mailboxesOfPerson(table, person)));
+  const own: Record<string, unknown>[] = [];
+  if (person.userId !== undefined)
+    for await (const row of rowsIn(table, `USER#${person.userId}`)) own.push({ what: "user", data: row });
+  return {
+    user_id: person.userId ?? null,
+    emails: [...person.emails],
+    searched_accounts: ids.length,
+    user: own,
+    found,
+  };
+}
+
+/** Whether an invitation can still be accepted. Its address cannot be erased before. */
+const isPending = ({ state, expires_at }: Item): boolean =>
+  state === "pending" && String(expires_at) > clock().toISOString();
+
+/** Whether the invitation that an address points to can still be accepted. */
+async function pointsToPending(table: Reader, { PK: partition, id }: Item): Promise<boolean> {
+  const [invitation] = await table.getMany([invitationKey(partition.slice("ACCOUNT#".length), String(id))]);
+  return invitation !== undefined && isPending(invitation);
+}
+
+type Step = { what: string; write?: Write; kept?: string };
+
+/** What is done with a row that names the person. Undefined if nothing is left to erase. */
+async function stepFor(table: Reader, row: Item, person: DataSubject): Promise<Step | undefined> {
+  const { what, kept } = kindOf(row.SK);
+  if (kept !== undefined) return { what, kept };
+  const key = { PK: row.PK, SK: row.SK };
+  if (what === "last invitation of an address")
+    return (await pointsToPending(table, row)) ? undefined : { what, write: { delete: key } };
+  if (what === "invitation" && isPending(row))
+    return { what, kept: "It can still be accepted. Revoke it, and run the command again." };
+  const { set, remove } = erasureOf(row, person);
+  if (Object.keys(set).length === 0 && remove.length === 0) return undefined;
+  const { version } = row;
+  const condition: Write["if"] = typeof version === "number" ? { version } : "present";
+  return { what, write: { update: key, set, ...(remove.length > 0 ? { remove } : {}), if: condition } };
+}
+
+const count = (counts: Map<string, number>, name: string) => void counts.set(name, (counts.get(name) ?? 0) + 1);
+
+const listed = (counts: Map<string, number>, name: string) =>
+  [...counts].map(([text, rows]) => ({ [name]: text, rows }));
+
+/**
+ * Erases a person, or with `isDry` tells what would be erased. Every row is a write of its own, so a command that is
+ * stopped is run again. The user's id stays: it names nobody once the identity provider has forgotten the user.
+ */
+async function erasePerson(table: Table, options: PersonOptions): Promise<Record<string, unknown>> {
+  const { user, email, confirm } = options;
+  if (confirm !== undefined && confirm !== (user ?? email))
+    throw new Error("--confirm has to repeat the value of --user, or of --email without --user.");
+  const isDry = confirm === undefined;
+  const ids = await accountsAmong(table, options["account"]);
+  const person = await findPerson(table, ids, options);
+  const erased = new Map<string, number>();
+  const kept = new Map<string, number>();
+  for (const id of ids) {
+    for await (const row of rowsAbout(table, id, person)) {
+      const step = await stepFor(table, row, person);
+      if (step?.kept !== undefined) count(kept, `${step.what} in account ${id}: ${step.kept}`);
+      if (step?.write === undefined) continue;
+      const { done } = isDry ? { done: true } : await table.attempt(step.write);
+      if (!done) throw new Error(`A row of account ${id} changed meanwhile. Run the command again.`);
+      count(erased, `${step.what} in account ${id}`);
+    }
+  }
+  for (const { account_id: id } of await mailboxesOfPerson(table, person))
+    count(kept, `mailbox in account ${String(id)}: ${ofTheAccount.kept}`);
+  return {
+    dry_run: isDry,
+    emails: [...person.emails],
+    searched_accounts: ids.length,
+    [isDry ? "would_erase" : "erased"]: listed(erased, "what"),
+    kept: listed(kept, "why"),
+  };
+}
+
+const personOptions = {
+  user: { description: "The user's id.", schema: Id.optional() },
+  email: { description: "An e-mail address of the person.", schema: z.email().optional() },
+  account: {
+    description: "Only this account; all accounts by default, which reads the whole table.",
+    schema: Id.optional(),
+  },
+};
+
+/** The operator's commands for the rights of a person (GDPR articles 15, 17 and 20). */
+export const personCommands: Record<string, Command> = {
+  "person export": {
+    summary: "Export all that is stored of a person (GDPR articles 15 and 20). Use --json.",
+    options: personOptions,
+    run: exportPerson,
+  },
+  "person erase": {
+    summary: "Erase a person (GDPR article 17). Without --confirm it only tells what it would erase and keep.",
+    options: {
+      ...personOptions,
+      confirm: {
+        description: "The value of --user, or else of --email, once more. Erases.",
+        schema: z.string().optional(),
+      },
+    },
+    run: erasePerson,
+  },
+};

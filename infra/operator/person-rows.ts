@@ -1,0 +1,153 @@
+import type { Item } from "../../shared/table/writes.ts";
+
+/** Who is asked for: a user by id, and addresses. All letters of an address are lower case. */
+export type DataSubject = { userId: string | undefined; emails: ReadonlySet<string> };
+
+/** Stands for an address that was erased. `.invalid` resolves nowhere (RFC 2606). */
+const erasedEmail = "erased@erased.invalid";
+
+/** What becomes of rows when a person is erased, by the beginning of their sort key. The first that fits counts. */
+type RowKind = {
+  prefixes: readonly string[];
+  what: string;
+  /** Why the row is kept. Undefined if what it says of the person is erased. */
+  kept?: string;
+  /** Whether an export has the whole row. Otherwise it has the members that name the person. */
+  isTheirs?: true;
+};
+
+const law = "The law demands that books and invoices are kept, for up to ten years in the EU.";
+const expiring = "It is deleted by itself within 30 days.";
+
+const rowKinds: readonly RowKind[] = [
+  { prefixes: ["JOURNAL#changes#ENTRY#"], what: "audit entry" },
+  { prefixes: ["LIST#feedback#"], what: "feedback", isTheirs: true },
+  { prefixes: ["LIST#invitations#"], what: "invitation", isTheirs: true },
+  { prefixes: ["INVITED#"], what: "last invitation of an address" },
+  {
+    prefixes: ["ACCESS#", "OWNERS", "ASSIGNMENT#", "SCOPED#", "MEMBER#", "LIST#members/", "NOTICE_SETTINGS"],
+    what: "access to the account",
+    kept: "The user has access to the account. End it (`owner remove`, or by the account), and run the command again.",
+    isTheirs: true,
+  },
+  {
+    prefixes: ["LEDGER#", "LIST#transactions#", "LIST#invoices#", "LIST#credit_notes#", "TOPUP#", "BILLING_PROFILE"],
+    what: "books and invoices",
+    kept: law,
+  },
+  {
+    prefixes: ["LIST#suppressions#", "SUPPRESSION#"],
+    what: "suppression",
+    kept: "Without it the product would send mail to an address that refused it.",
+  },
+  { prefixes: ["JOURNAL#deliveries/", "DELIVERY_BODY#"], what: "delivery of a webhook", kept: expiring },
+  { prefixes: ["REVOKED#"], what: "ended access", kept: "It has an id only, which names nobody." },
+];
+
+export const ofTheAccount = {
+  prefixes: [""],
+  what: "the account's own data",
+  kept: "The account decides about it, such as about a mailbox or a contact. Forward the request to its owners.",
+} satisfies RowKind;
+
+export const kindOf = (sortKey: string): RowKind =>
+  rowKinds.find(({ prefixes }) => prefixes.some((prefix) => sortKey.startsWith(prefix))) ?? ofTheAccount;
+
+const escaped = (text: string): string => text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+
+/** Matches the person's addresses, each as a whole: `bob@example.com` is no part of `notbob@example.com`. */
+function addressPattern({ emails }: DataSubject): RegExp | undefined {
+  if (emails.size === 0) return undefined;
+  const any = [...emails].map(escaped).join("|");
+  return new RegExp(`(?<![\\w.+%-])(?:${any})(?![\\w-]|\\.\\w)`, "giu");
+}
+
+type Members = Record<string, unknown>;
+
+/**
+ * A value in which each text is replaced. A text that is a JSON object is replaced inside, after `changeObject` has
+ * changed its members.
+ */
+function mapTexts(
+  value: unknown,
+  change: (text: string) => string,
+  changeObject: (members: Members) => Members = (members) => members,
+): unknown {
+  if (typeof value === "string") {
+    const parsed = value.startsWith("{") ? parseObject(value) : undefined;
+    return parsed === undefined ? change(value) : JSON.stringify(mapTexts(changeObject(parsed), change, changeObject));
+  }
+  if (Array.isArray(value)) return value.map((one) => mapTexts(one, change, changeObject));
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapTexts(one, change, changeObject)]));
+}
+
+function parseObject(text: string): Members | undefined {
+  try {
+    return JSON.parse(text) as Members;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members of a row that name the person, without its keys. */
+export function namingMembers(row: Item, person: DataSubject): string[] {
+  const pattern = addressPattern(person);
+  return Object.entries(row).flatMap(([name, value]) => {
+    let isNaming = false;
+    mapTexts(value, (text) => {
+      isNaming ||= text === person.userId || (pattern !== undefined && text.search(pattern) >= 0);
+      return text;
+    });
+    return isNaming && name !== "PK" ? [name] : [];
+  });
+}
+
+/** Whether the person made the change, wrote the feedback, was invited or got access. */
+function isTheirs(members: Members, person: DataSubject): boolean {
+  const ids = ["actor_id", "created_by_user_id", "accepted_by", "accepted_by_user_id", "subject_id"];
+  const addresses = ["actor_email", "submitter_email", "email"];
+  return (
+    ids.some((name) => members[name] !== undefined && members[name] === person.userId) ||
+    addresses.some((name) => person.emails.has(String(members[name]).toLowerCase()))
+  );
+}
+
+/** The members of a person's own row or view, without the person's name and the words to the person. */
+function withoutNames(members: Members, person: DataSubject): Members {
+  if (!isTheirs(members, person)) return members;
+  const names = ["submitter_name", "subject_name", "message"].filter((name) => typeof members[name] === "string");
+  return { ...members, ...Object.fromEntries(names.map((name) => [name, null])) };
+}
+
+/** The addresses that the person's own rows have. */
+export function ownAddresses(row: Item, userId: string | undefined): string[] {
+  if (userId === undefined) return [];
+  const isProfile = row.SK === `ACCESS#user#${userId}`;
+  const found = [
+    isProfile ? row["email"] : undefined,
+    row["actor_id"] === userId ? row["actor_email"] : undefined,
+    row["created_by_user_id"] === userId ? row["submitter_email"] : undefined,
+    row["accepted_by"] === userId ? row["email"] : undefined,
+  ];
+  return found.flatMap((one) =>
+    typeof one === "string" && one !== "" && one !== erasedEmail ? [one.toLowerCase()] : [],
+  );
+}
+
+/** How a row changes when the person is erased. An empty change means that nothing is left to erase. */
+export function erasureOf(row: Item, person: DataSubject): { set: Members; remove: string[] } {
+  const pattern = addressPattern(person);
+  const replace = (text: string): string => (pattern === undefined ? text : text.replaceAll(pattern, erasedEmail));
+  const { PK: _, SK: __, ...members } = row;
+  const cleaned = Object.entries(withoutNames(members, person)).map(
+    ([name, value]) => [name, mapTexts(value, replace, (view) => withoutNames(view, person))] as const,
+  );
+  const remove = ["actor_email", "source_ip", "user_agent"].filter(
+    (name) => row[name] !== undefined && isTheirs(members, person),
+  );
+  const set = cleaned.filter(
+    ([name, value]) => !remove.includes(name) && JSON.stringify(value) !== JSON.stringify(members[name]),
+  );
+  return { set: Object.fromEntries(set), remove };
+}

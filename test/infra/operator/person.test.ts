@@ -1,0 +1,151 @@
+import { randomBytes } from "node:crypto";
+
+import { expect, test } from "vitest";
+
+import { personCommands } from "../../../infra/operator/person-commands.ts";
+import { added, home } from "../../support/mailboxes.ts";
+import { request } from "../../support/request.ts";
+import { newAccount, newMember, newUser, testTable } from "../../support/world.ts";
+import { operator } from "./command-line.ts";
+
+type Result = Record<string, unknown> & { found: { what: string; data: Record<string, unknown> }[] };
+
+const run = async (command: "export" | "erase", options: Record<string, string>): Promise<Result> =>
+  (await personCommands[`person ${command}`]?.run(testTable(), options, {})) as Result;
+
+/** A person who wrote feedback in an account, was invited to it, and whose access has ended. Another person stays. */
+async function scene() {
+  const account = await newAccount();
+  const email = `mary.${randomBytes(5).toString("hex")}@example.com`;
+  const person = newUser({ email, given_name: "Mary", family_name: "Shelley" });
+  const send = (method: string, path: string, token: string, body?: unknown) =>
+    request(method, `/v1/public/accounts/${account.id}/${path}`, { token, body, headers: { "user-agent": "Marys" } });
+  const { token } = account.owner;
+  const invited = await send("POST", "auth/invitations", token, {
+    email,
+    roles: [{ role_key: "viewer" }],
+    message: "Dear Mary",
+  });
+  await send("DELETE", `auth/invitations/${invited.body.id}`, token);
+  const granted = await send("POST", "auth/authorizations", token, {
+    grant_kind: "capability",
+    subject_type: "user",
+    subject_id: person.id,
+    capability_key: "account.view",
+  });
+  const feedback = await send("POST", "feedback", person.token, {
+    category: "other",
+    title: "Hello",
+    description: `Write to\n${email}`,
+  });
+  for (const { status, text } of [invited, granted, feedback]) if (status !== 201) throw new Error(text);
+  const end = () => send("DELETE", `auth/authorizations/${granted.body.id}`, token);
+  return { account, person, email, end, send };
+}
+
+const itemsOf = (accountId: string) => testTable().between(`ACCOUNT#${accountId}`, " ", "~");
+
+const textOf = async (accountId: string): Promise<string> => JSON.stringify(await itemsOf(accountId));
+
+test("an export has the access, the invitations, the feedback and the audit entries of a person, and no secret", async () => {
+  const { account, person, email } = await scene();
+  const exported = await run("export", { user: person.id, account: account.id });
+  expect(exported["emails"]).toEqual([email]);
+  const kinds = new Set(exported.found.map(({ what }) => what));
+  expect([...kinds]).toEqual(
+    expect.arrayContaining(["access to the account", "invitation", "feedback", "audit entry"]),
+  );
+  const feedback = exported.found.find(({ what }) => what === "feedback");
+  expect(feedback?.data).toMatchObject({ title: "Hello", submitter_email: email, submitter_name: "Mary Shelley" });
+  const profile = exported.found.find(({ data }) => data["first_name"] !== undefined);
+  expect(profile?.data).toMatchObject({ email, first_name: "Mary", last_name: "Shelley" });
+  expect(JSON.stringify(exported)).not.toMatch(/token_hash|password_hash|sealed/);
+});
+
+test("an address alone finds what is stored of somebody who is no user, and no longer address that ends the same", async () => {
+  const { account, email } = await scene();
+  const found = await run("export", { email: email.toUpperCase(), account: account.id });
+  expect(found.found.map(({ what }) => what)).toContain("invitation");
+  expect((await run("export", { email: email.slice(1), account: account.id })).found).toEqual([]);
+  expect((await run("export", { email: email.slice(0, -1), account: account.id })).found).toEqual([]);
+});
+
+test("an erasure tells first, then erases all but what has to stay, and a second one has nothing to do", async () => {
+  const { account, person, email, end, send } = await scene();
+  await end();
+  const options = { user: person.id, account: account.id };
+  const [before, rows] = [await textOf(account.id), await itemsOf(account.id)];
+  expect(await run("erase", options)).toMatchObject({ dry_run: true, would_erase: expect.any(Array) });
+  expect(await itemsOf(account.id)).toEqual(rows);
+  await expect(run("erase", { ...options, confirm: "yes" })).rejects.toThrow("--confirm has to repeat");
+
+  const erased = await run("erase", { ...options, confirm: person.id });
+  expect(erased["dry_run"]).toBe(false);
+  expect(JSON.stringify(erased["erased"])).toContain("feedback in account");
+  const after = await textOf(account.id);
+  for (const trace of [email, "Shelley", "Dear Mary"]) {
+    expect(before).toContain(trace);
+    expect(after).not.toContain(trace);
+  }
+  expect(await run("erase", { ...options, email, confirm: person.id })).toMatchObject({ erased: [] });
+
+  const { token } = account.owner;
+  const lists = await Promise.all(
+    ["feedback", "auth/invitations", "audit-log"].map((path) => send("GET", path, token)),
+  );
+  expect(lists.map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(lists[0]?.body.items[0]).toMatchObject({ submitter_email: "erased@erased.invalid", submitter_name: null });
+  const own = lists[2]?.body.items.filter(({ actor }: { actor: { id: string } }) => actor.id === person.id);
+  expect(own.length).toBeGreaterThan(0);
+  for (const entry of own) expect(entry).toMatchObject({ actor: { email: null }, source_ip: null, user_agent: null });
+  const others = lists[2]?.body.items.filter(({ actor }: { actor: { id: string } }) => actor.id === account.owner.id);
+  expect(others[0].user_agent).toBe("Marys");
+});
+
+test("access, a pending invitation and the account's own data are kept, each with the reason", async () => {
+  const { account, person, email, send } = await scene();
+  const domain = await home(account);
+  const mailbox = await added(account, domain.id);
+  const invited = `new.${email}`;
+  await send("POST", "auth/invitations", account.owner.token, { email: invited, roles: [{ role_key: "viewer" }] });
+  const result = await run("erase", { user: person.id, account: account.id, confirm: person.id });
+  expect(JSON.stringify(result["kept"])).toContain("The user has access to the account. End it");
+  const pending = await run("erase", { email: invited, account: account.id, confirm: invited });
+  expect(JSON.stringify(pending["kept"])).toContain("It can still be accepted. Revoke it");
+  const theirs = await run("export", { email: mailbox.primary_email, account: account.id });
+  const own = theirs.found.find(({ what }) => what === "mailbox");
+  expect(own?.data).toMatchObject({ id: mailbox.id, first_name: "Ada" });
+  const mine = await run("erase", { email: mailbox.primary_email, account: account.id });
+  expect(JSON.stringify(mine["kept"])).toContain("Forward the request to its owners");
+  const list = await send("GET", "auth/members", account.owner.token);
+  expect(list.body.items.map(({ subject_id: id }: { subject_id: string }) => id)).toContain(person.id);
+});
+
+test("an erasure that was stopped goes on where it was", async () => {
+  const { account, person, end } = await scene();
+  await end();
+  const table = testTable();
+  let left = 2;
+  const stopping = {
+    ...table,
+    attempt: async (write: Parameters<typeof table.attempt>[0]) => {
+      if (left-- === 0) throw new Error("stopped");
+      return table.attempt(write);
+    },
+  };
+  const options = { user: person.id, account: account.id, confirm: person.id };
+  await expect(personCommands["person erase"]?.run(stopping, options, {})).rejects.toThrow("stopped");
+  await run("erase", { ...options, email: person.email ?? "" });
+  expect(await textOf(account.id)).not.toContain("Shelley");
+});
+
+test("a person who is not named is an error, and other people's rows stay as they are", async () => {
+  const account = await newAccount();
+  const other = await newMember(account, { capability: "account.view" });
+  const before = await itemsOf(account.id);
+  expect(await operator("person", "export", "--account", account.id, "--table", "test")).toMatchObject({ code: 1 });
+  const stranger = newUser();
+  await run("erase", { user: stranger.id, account: account.id, confirm: stranger.id });
+  expect(await itemsOf(account.id)).toEqual(before);
+  expect(JSON.stringify(before)).toContain(other.id);
+});

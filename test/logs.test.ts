@@ -1,0 +1,52 @@
+import { expect, test } from "vitest";
+
+import { routes } from "../functions/routes.ts";
+import { callCode, callRest } from "./support/call.ts";
+import { exampleOf, type Example } from "./support/examples.ts";
+import { logged } from "./support/logged.ts";
+import { sampleOf } from "./support/sample.ts";
+import { newAccount, newUser } from "./support/world.ts";
+
+const caller = { email: "marked.caller@example.com", given_name: "Markedgiven", family_name: "Markedfamily" };
+
+/** Members whose texts say something about a person, or are written by one. */
+const personal =
+  /email|name|address|street|city|phone|message|title|description|subject|detail|password|secret|token|recipient|target|local_part/;
+
+/** The texts of a call that must be in no line of the log. Texts that a line can have by chance are left out. */
+function privateTexts(value: unknown, member = ""): string[] {
+  if (typeof value === "string")
+    return (personal.test(member) || value.includes("@")) && value.length > 7 ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, one]) => privateTexts(one, Array.isArray(value) ? member : name));
+}
+
+const inCodeMode = new Set(sampleOf(routes, 15, "logs").map(({ name }) => name));
+
+test("a private text is one of a personal member, or has an @", () => {
+  const example: Example = {
+    account_id: "1234567890",
+    list: ["ada@example.com"],
+    contact: { first_name: "Ada Lovelace" },
+  };
+  expect(privateTexts(example)).toEqual(["ada@example.com", "Ada Lovelace"]);
+});
+
+// An exhaustive run asks every route, another one a third of them.
+test.each(sampleOf(routes, 50, "what is logged").map((route) => ({ name: route.name, route })))(
+  "$name logs neither the name nor the address of its caller, and no personal text of the call",
+  async ({ name, route }) => {
+    const owner = newUser(caller);
+    const account = await newAccount({ owner });
+    const example = await exampleOf(route, account);
+    const lines = logged();
+    const answer = await callRest(route, example, owner.token);
+    if (inCodeMode.has(name)) await callCode(route, example, owner.token);
+    const text = lines.join("");
+    expect(text).toContain('"message":"request"');
+    const marks = [...Object.values(caller), ...privateTexts(example), ...privateTexts(answer.body)];
+    // A name of the product's own, such as of a function, is no personal text.
+    const allowed = (mark: string): boolean => routes.some((one) => one.name === mark) || /^[a-z_]+$/.test(mark);
+    expect(marks.filter((mark) => !allowed(mark) && text.includes(mark))).toEqual([]);
+  },
+);

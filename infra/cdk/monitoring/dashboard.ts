@@ -170,13 +170,16 @@ const webhookGraphs = ({ logMetrics: { webhookDelay, webhooksDue, webhooksGivenU
   }),
 ];
 
-const moneyGraph = ({ logMetrics: { ledgerViolations, billingFailed, billingBehind } }: Watched): Draw =>
+const moneyGraph = ({
+  logMetrics: { ledgerViolations, billingFailed, billingBehind, closedAccountsPaid },
+}: Watched): Draw =>
   graph({
     title: "Money: all lines should be at 0",
     left: [
       ledgerViolations.with({ label: "ledgers with errors" }),
       billingFailed.with({ label: "days not closed" }),
       billingBehind.with({ label: "accounts behind" }),
+      closedAccountsPaid.with({ label: "closed accounts paid" }),
     ],
   });
 

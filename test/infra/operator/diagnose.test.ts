@@ -13,7 +13,8 @@ import { request } from "../../support/request.ts";
 import { newAccount, testTable } from "../../support/world.ts";
 import { operator } from "./command-line.ts";
 
-const diagnose = (account: string) => diagnoseCommands["account diagnose"]?.run(testTable(), { account }, {});
+const diagnose = (account: string) =>
+  diagnoseCommands["account diagnose"]?.run(testTable(), { account }, { open: () => testTable() });
 
 test("a diagnosis has the money, the domains, the mailboxes, the due work, the webhooks and the last changes", async () => {
   const account = await newAccount();

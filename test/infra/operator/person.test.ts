@@ -11,7 +11,7 @@ import { operator } from "./command-line.ts";
 type Result = Record<string, unknown> & { found: { what: string; data: Record<string, unknown> }[] };
 
 const run = async (command: "export" | "erase", options: Record<string, string>): Promise<Result> =>
-  (await personCommands[`person ${command}`]?.run(testTable(), options, {})) as Result;
+  (await personCommands[`person ${command}`]?.run(testTable(), options, { open: () => testTable() })) as Result;
 
 /** A person who wrote feedback in an account, was invited to it, and whose access has ended. Another person stays. */
 async function scene() {
@@ -134,7 +134,9 @@ test("an erasure that was stopped goes on where it was", async () => {
     },
   };
   const options = { user: person.id, account: account.id, confirm: person.id };
-  await expect(personCommands["person erase"]?.run(stopping, options, {})).rejects.toThrow("stopped");
+  await expect(personCommands["person erase"]?.run(stopping, options, { open: () => testTable() })).rejects.toThrow(
+    "stopped",
+  );
   await run("erase", { ...options, email: person.email ?? "" });
   expect(await textOf(account.id)).not.toContain("Shelley");
 });

@@ -55,8 +55,10 @@ test("the table is backed up each day, and each backup is copied to the other va
 test("only AWS Backup can use the role that reads the table", () => {
   const [, selection] = only(copied, "AWS::Backup::BackupSelection");
   const [roleId] = selection["Properties"].BackupSelection.IamRoleArn["Fn::GetAtt"];
-  const { AssumeRolePolicyDocument } = copied.findResources("AWS::IAM::Role")[roleId]?.["Properties"] ?? {};
+  const { AssumeRolePolicyDocument, ManagedPolicyArns } =
+    copied.findResources("AWS::IAM::Role")[roleId]?.["Properties"] ?? {};
   expect(AssumeRolePolicyDocument.Statement).toEqual([
     { Action: "sts:AssumeRole", Effect: "Allow", Principal: { Service: "backup.amazonaws.com" } },
   ]);
+  expect(JSON.stringify(ManagedPolicyArns)).toContain("service-role/AWSBackupServiceRolePolicyForBackup");
 });

@@ -32,8 +32,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "The resource does not exist, or you may not see it. Check the id, and that it belongs to the account in the path. `me.permissions` shows what you may see.",
   method_not_allowed:
     "The path exists, but not with this method. Use one of the methods in the header `Allow`. The reference has the method of each operation.",
-  account_closed:
-    "The account is closed for good and cannot be opened again. Use another account, or ask us for one.",
+  account_closed: "The account is closed for good and cannot be opened again. Use another account, or ask us for one.",
   workspace_name_taken:
     "Names of workspaces are unique in an account, ignoring case. Choose another name, or use the workspace in `conflicts_with`.",
   workspace_not_empty:
@@ -42,8 +41,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "Names of tags are unique in an account, ignoring case. Use the tag in `conflicts_with`, or choose another name.",
   domain_taken:
     "A domain can be in one account only. If the domain is yours, publish a TXT record at `txt_name` with the text `txt_value`, or delegate the domain to the `nameservers` of the answer, then add it again.",
-  domain_exists:
-    "The account has the domain already. Read it with `domains.get`, and move it with `domains.move`.",
+  domain_exists: "The account has the domain already. Read it with `domains.get`, and move it with `domains.move`.",
   domain_not_empty: "The domain still has mailboxes. Delete them first: `mailboxes.bulk_delete` takes 100 at once.",
   release_required:
     "Deleting the domain gives up its registration after 5 days. If you agree, send the request again with `release=true`.",

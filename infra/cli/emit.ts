@@ -79,7 +79,7 @@ function argumentOf(name: string, given: Schema, isRequired: boolean, schemas: S
   };
 }
 
-/** Words for the examples of help texts, by the name of an argument. */
+/** Words for the examples of help texts, by the name of an argument, or of a function and its argument. */
 const sampleWords: Record<string, string> = {
   domain: "example.com",
   email: "ann@example.com",
@@ -89,6 +89,7 @@ const sampleWords: Record<string, string> = {
   last_name: "Lee",
   name: "Sales",
   alias: "info",
+  "domains.add name": "example.com",
 };
 
 const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
@@ -120,7 +121,7 @@ function exampleOf(
     .map((one) => {
       const given = whole[one.name];
       if (one.kind === "boolean") return given === false ? `${flagOf(one.name)} false` : flagOf(one.name);
-      const text = given === undefined ? sampleOf(one, members[one.name]) : given;
+      const text = given ?? sampleWords[`${spec.name} ${one.name}`] ?? sampleOf(one, members[one.name]);
       return `${flagOf(one.name)} ${quoted(typeof text === "string" ? text : JSON.stringify(Array.isArray(text) ? text[0] : text))}`;
     });
   return [`hosted-mail ${spec.name.replaceAll(".", " ").replaceAll("_", "-")}`, ...words, ...options].join(" ");

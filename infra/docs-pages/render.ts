@@ -148,9 +148,17 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
       },
       code: ({ text, lang }) => codeBlock(text, lang),
       table({ header, rows }) {
-        const cells = (row: Tokens.TableCell[], tag: string): string =>
-          `<tr>${row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join("")}</tr>`;
-        const body = rows.map((row) => cells(row, "td")).join("\n");
+        const cells = (row: Tokens.TableCell[], tag: string, heads: readonly string[] = []): string =>
+          `<tr>${row
+            .map(({ tokens, text }, index) => {
+              const head = index > 0 && text !== "" ? heads[index] : undefined;
+              const label = head ? ` data-head="${escapeHtml(head)}"` : "";
+              return `<${tag}${label}>${this.parser.parseInline(tokens)}</${tag}>`;
+            })
+            .join("")}</tr>`;
+        // On a phone the cells of a row are below each other, each with its head.
+        const heads = header.length > 2 ? header.map(({ tokens }) => textOf(this.parser.parseInline(tokens))) : [];
+        const body = rows.map((row) => cells(row, "td", heads)).join("\n");
         return `<div class="table" tabindex="0"><table>\n<thead>${cells(header, "th")}</thead>\n<tbody>\n${body}\n</tbody>\n</table></div>\n`;
       },
     },

@@ -18,13 +18,13 @@ const guides: Readonly<Record<string, readonly string[]>> = {
   statistics: ["docs/deliverability.md"],
   dedicated_ips: ["docs/dedicated-ips.md"],
   auth: ["docs/authorization.md"],
-  webhooks: ["docs/webhooks.md", "docs/events.md"],
+  webhooks: ["docs/guide-webhooks.md", "docs/webhooks.md", "docs/events.md"],
   billing: ["docs/billing.md"],
   notices: ["docs/notices.md"],
   limits: ["docs/limits.md"],
   audit: ["docs/events.md"],
   functions: ["docs/code-mode.md"],
-  code: ["docs/code-mode.md", "docs/agents.md"],
+  code: ["docs/code-mode.md", "docs/guide-agents.md", "docs/agents.md"],
 };
 
 const row = (operation: ReferenceOperation): string =>
@@ -57,8 +57,10 @@ const cards = [
   ["/docs/quickstart", "Quickstart", "From a token to a mailbox that receives mail."],
   ["/docs/authentication", "Authentication", "Access tokens, and tokens of service accounts."],
   ["/docs/errors", "Errors", "Every code, with its cause and what to do."],
-  ["/docs/webhooks", "Webhooks", "Events of an account, posted to your servers."],
-  ["/docs/agents", "Agents", "MCP and A2A: connect an assistant."],
+  ["/docs/guide-move-domains", "Move domains", "40 domains with mail and DNS from another host."],
+  ["/docs/guide-agents", "Connect an agent", "Claude, ChatGPT, Cursor and VS Code, by MCP."],
+  ["/docs/guide-webhooks", "Webhooks", "Events of an account, posted to your servers."],
+  ["/docs/guide-resellers", "Sell mailboxes", "Customers of your own in one account."],
   ["/docs/playground", "Playground", "Write programs of calls, and run them dry."],
 ] as const;
 

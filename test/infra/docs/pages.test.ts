@@ -190,6 +190,14 @@ test.each(documents)("the code in %s can be read by what it is for", (file) => {
 describe("of what a document holds", () => {
   const rendered = (markdown: string): string => renderMarkdown(markdown, "docs/here.md").html;
 
+  test("a cell of a wide table has its head, which a phone shows before it", () => {
+    const table = (head: string, row: string): string => rendered(`${head}\n|${"---|".repeat(3)}\n${row}`);
+    expect(table("| Class | A `minute` | |", "| search | 120 | 1 |")).toContain(
+      '<td>search</td><td data-head="A minute">120</td><td>1</td>',
+    );
+    expect(rendered("| A | B |\n|---|---|\n| a | b |")).toContain("<td>a</td><td>b</td>");
+  });
+
   test("HTML is shown as text", () => {
     expect(rendered('a <img src=x onerror="alert(1)"> b\n\n<script>alert(1)</script>')).not.toMatch(/<(?:img|script)/);
   });

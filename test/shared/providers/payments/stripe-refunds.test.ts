@@ -4,7 +4,7 @@ import { stripeSignature } from "../../../../shared/providers/payments/embedded.
 import { stripePayments } from "../../../../shared/providers/payments/stripe.ts";
 import { startLoopback } from "../loopback.ts";
 
-const secret = { apiKey: "sk_test_1", webhookSecret: "whsec_1" };
+const secret = { apiKey: "sk_test_1", webhookSecrets: ["whsec_1"] };
 
 /** Stripe with one payment of ours, and its refunds, the newest first. */
 async function scene(refunds: object[]) {
@@ -33,7 +33,7 @@ test.each(["charge.refunded", "charge.refund.updated", "refund.created", "refund
     const object = { id: "re_0", payment_intent: "pi_1", currency: "usd" };
     const now = new Date();
     const body = JSON.stringify({ id: "evt_1", object: "event", created: 1, type, data: { object } });
-    const headers = { "stripe-signature": stripeSignature(body, secret.webhookSecret, now) };
+    const headers = { "stripe-signature": stripeSignature(body, "whsec_1", now) };
     const event = await payments.readEvent(body, headers, now);
     const all = statuses.map((_, index) => ({ id: `re_${index}`, amount: 100, isFailed: index < 2 }));
     expect(event).toEqual({

@@ -83,16 +83,16 @@ test("the gateway's 5xx answers and its slowest ones are watched", () => {
 test("without a secret of mail servers, what they are answered sets off no alarm", () => {
   const stack = synthesize([spec("me.get")]);
   const alarms = Object.values(stack.findResources("AWS::CloudWatch::Alarm")).map((alarm) => alarm["Properties"]);
-  const [errors] = alarms.filter(({ AlarmName }) => AlarmName === "hosted-mail-dev.ServerErrors");
-  const metrics = errors.Metrics as { Expression?: string; MetricStat?: { Metric: { MetricName: string } } }[];
+  const errors = alarms.find(({ AlarmName }) => AlarmName === "hosted-mail-dev.ServerErrors");
+  const metrics = errors?.Metrics as { Expression?: string; MetricStat?: { Metric: { MetricName: string } } }[];
   expect(metrics.map(({ Expression, MetricStat }) => Expression ?? MetricStat?.Metric.MetricName)).toEqual([
     "m0 - FILL(m1, 0)",
     "5xx",
     "MailDoorsOff",
   ]);
   const filters = Object.values(stack.findResources("AWS::Logs::MetricFilter")).map((one) => one["Properties"]);
-  const [counted] = filters.filter(({ MetricTransformations: [{ MetricName }] }) => MetricName === "MailDoorsOff");
-  expect(counted.FilterPattern).toBe('{ ($.route = "mail.*") && ($.status = 503) }');
+  const counted = filters.find(({ MetricTransformations: [{ MetricName }] }) => MetricName === "MailDoorsOff");
+  expect(counted?.FilterPattern).toBe('{ ($.route = "mail.*") && ($.status = 503) }');
 });
 
 test("alarms mail the configured address, and CloudWatch of this account is allowed to publish them", () => {

@@ -72,11 +72,13 @@ export const languageTabs = (samples: readonly { key: string; label: string; htm
     .join("\n")}\n</div>\n`;
 
 /** A picture of the project, inline, so that it takes the colours of the page. The file's own colours are for GitHub. */
-function picture(href: string, file: string): string {
+function picture(href: string, file: string, alt: string): string {
   const path = posix.normalize(posix.join(posix.dirname(file), href));
-  if (!/^docs\/images\/[a-z-]+\.svg$/.test(path)) throw new Error(`${file} shows ${href}`);
+  if (!/^docs\/(?:images|benchmarks)\/[a-z-]+\.svg$/.test(path)) throw new Error(`${file} shows ${href}`);
   const svg = readFileSync(join(root, path), "utf8").replace(/<style>[^]*?<\/style>\s*/, "");
-  return `<span class="picture" tabindex="0">${svg.trim()}</span>`;
+  // A chart has no title of its own, as the other pictures have.
+  const named = svg.includes("<title") ? svg : svg.replace("<svg ", `<svg role="img" aria-label="${escapeHtml(alt)}" `);
+  return `<span class="picture" tabindex="0">${named.trim()}</span>`;
 }
 
 /** A heading of a page. */
@@ -125,7 +127,7 @@ export function renderMarkdown(markdown: string, file: string): Rendered {
     extensions: [tabsExtension],
     renderer: {
       html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text),
-      image: ({ href }) => picture(href, file),
+      image: ({ href, text }) => picture(href, file, text),
       heading({ tokens, depth }) {
         isInLink = true;
         const html = this.parser.parseInline(tokens);

@@ -3,7 +3,7 @@ import type { ProblemCode } from "../../shared/core/errors.ts";
 /** Advice on each problem, in Markdown. */
 export const errorGuidance: Record<ProblemCode, string> = {
   malformed_json:
-    "The body is not JSON in UTF-8, or something follows it. Send one JSON document, and print the body that your program sends. In a shell, put the JSON in single quotes.",
+    "It has a syntax error, is not in UTF-8, or something follows it. Send one JSON document, and print the body that your program sends. In a shell, put the JSON in single quotes.",
   malformed_request:
     "The address or a header cannot be read, for example because of a wrong `%` escape. Encode the parts of the path with `encodeURIComponent` or its like.",
   unauthenticated:
@@ -23,7 +23,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   email_not_verified:
     "Your identity provider does not confirm that your e-mail address is yours. Confirm the address there, sign in again, and accept the invitation with the new token.",
   invitation_used:
-    "The invitation was accepted before. If you accepted it, you have the access already: see `me.permissions`. If somebody else needs access, create another invitation.",
+    "If you accepted it, you have the access already: see `me.permissions`. If somebody else needs access, create another invitation.",
   invitation_ended:
     "`reason` says why: the invitation was `revoked` or has `expired`, or its inviter no longer has the access to give (`not_held`). Ask for a new invitation.",
   would_escalate:
@@ -32,7 +32,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "The resource does not exist, or you may not see it. Check the id, and that it belongs to the account in the path. `me.permissions` shows what you may see.",
   method_not_allowed:
     "The path exists, but not with this method. Use one of the methods in the header `Allow`. The reference has the method of each operation.",
-  account_closed: "The account is closed for good and cannot be opened again. Use another account, or ask us for one.",
+  account_closed: "It cannot be opened again. Use another account, or ask us for one.",
   workspace_name_taken:
     "Names of workspaces are unique in an account, ignoring case. Choose another name, or use the workspace in `conflicts_with`.",
   workspace_not_empty:
@@ -41,8 +41,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "Names of tags are unique in an account, ignoring case. Use the tag in `conflicts_with`, or choose another name.",
   domain_taken:
     "A domain can be in one account only. If the domain is yours, publish a TXT record at `txt_name` with the text `txt_value`, or delegate the domain to the `nameservers` of the answer, then add it again.",
-  domain_exists: "The account has the domain already. Read it with `domains.get`, and move it with `domains.move`.",
-  domain_not_empty: "The domain still has mailboxes. Delete them first: `mailboxes.bulk_delete` takes 100 at once.",
+  domain_exists: "Read it with `domains.get`, and move it with `domains.move`.",
+  domain_not_empty: "Delete them first: `mailboxes.bulk_delete` takes 100 at once.",
   release_required:
     "Deleting the domain gives up its registration after 5 days. If you agree, send the request again with `release=true`.",
   domain_not_ready:
@@ -50,9 +50,9 @@ export const errorGuidance: Record<ProblemCode, string> = {
   mailbox_not_ready:
     "The mailbox's status, in `mailbox_status`, does not allow this. Resume a `paused` mailbox with `mailboxes.activate`. Otherwise wait some seconds, and try again.",
   mailbox_ambiguous:
-    "Several deleted mailboxes had this address. Send the id of one of those in `mailbox_ids`. `mailboxes.deleted.list` shows when each was deleted.",
+    "Send the id of one of those in `mailbox_ids`. `mailboxes.deleted.list` shows when each was deleted.",
   address_taken:
-    "A mailbox or an alias has this address. Choose another address, or use the mailbox in `conflicts_with`. Without `conflicts_with` you may not see that mailbox.",
+    "It may be an alias of the mailbox. Choose another address, or use the mailbox in `conflicts_with`. Without `conflicts_with` you may not see that mailbox.",
   out_of_stock:
     "No address of this option is free. Claim another option of `dedicated_ips.available_options`, or try again later. Nothing was paid.",
   ip_in_use:
@@ -82,7 +82,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   rotation_running:
     "A rotation takes a week, until receivers do not need the old key any more. `dkim_keys` in `domains.get` shows its state. Wait until the domain has one key again.",
   renewal_running:
-    "The domain is being renewed. Wait until `renewal` in `domains.get` has another status than `running`, then look whether you still need another year.",
+    "Wait until `renewal` in `domains.get` has another status than `running`, then look whether you still need another year.",
   too_many_years:
     "A name is registered for at most ten years. `max_years` is the number of years that you can add at present.",
   forwarding_exists: "The rule in `conflicts_with` sends these copies already. Change or resume that rule.",
@@ -108,7 +108,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
   role_built_in:
     "This role is the same in all accounts and cannot be changed. Create a role of your own with `auth.roles.create` and the capabilities that you need.",
   role_in_use:
-    "Somebody holds the role. Find the assignments with `auth.role_assignments.list` and its `role_key`, revoke them, and delete the role then.",
+    "Find the assignments with `auth.role_assignments.list` and its `role_key`, revoke them, and delete the role then.",
   role_key_taken: "Choose another key. `auth.roles.list` shows the keys that are taken.",
   group_not_empty: "Delete or move the groups in `subgroup_ids` first.",
   group_cycle: "You cannot move a group into itself or into a group inside of it. Choose another parent.",
@@ -116,7 +116,7 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "The account, or a part of it, has as many of these as it can have. Delete some that you do not need, or ask us for more. `limits.get` shows all [limits](/docs/limits#what-an-account-can-have) and what is used.",
   insufficient_funds:
     "The wallet does not cover the call, which needs `required` and finds `available`. Top up the wallet by at least `missing` with `billing.topup_session.create`, and send the request again. Nothing was paid.",
-  plan_unchanged: "The account has this plan already. There is nothing to do.",
+  plan_unchanged: "There is nothing to do. `billing.current_plan.get` shows the plan.",
   plan_cancelled:
     "The account has no plan, or its plan is cancelled. The plan cannot be cancelled again, and the account cannot claim dedicated IPs. To have a plan, call `billing.plan.change`.",
   plan_required:
@@ -124,9 +124,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
   plan_in_use:
     "Delete the account's `dedicated_ip_count` managed dedicated IPs first, or change to another plan. The plan pays for the dedicated IPs as long as they exist.",
   payment_due:
-    "An invoice is open. Top up the wallet with `billing.topup_session.create`. The invoice is paid from the wallet at once. Then try again.",
-  payment_method_required:
-    "No card is saved. Save one with `billing.payment_method_session.create`, then switch on automatic recharges.",
+    "Top up the wallet with `billing.topup_session.create`. The invoice is paid from the wallet at once. Then try again.",
+  payment_method_required: "Save one with `billing.payment_method_session.create`, then switch on automatic recharges.",
   idempotency_in_flight:
     "Wait for `Retry-After` seconds and send the same request again. You then get the answer of the first request.",
   secret_already_shown:

@@ -113,7 +113,7 @@ test("the guide for a move moves domains, mailboxes and forwarding", async () =>
     "bob@example.com",
     "ann@example.org",
   ]);
-}, 90_000);
+}, 180_000);
 
 test("the guide for agents makes a token that reads by MCP, and changes nothing", async () => {
   await typed(typedIn("docs/guide-agents.md").replaceAll("$TOKEN", "$(node -p 'require(\"./agent.json\").token')"));

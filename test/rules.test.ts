@@ -168,9 +168,9 @@ test("in code mode a name is exported by one file only, but for `route` and `han
   expect([...exporting].filter(([, files]) => files.size > 1).map(([name]) => name)).toEqual([]);
 });
 
-/** Names that mean the same in every file: the parts of a route, of a provider's factory, and of work in steps. */
+/** Names that mean the same in every file: the parts of a route, a provider's factory, a command, and work in steps. */
 const sameEverywhere = new Set(
-  "route handler calls notConfigured ofProcess loadSdk concurrency leaseMs pageSize budgetMs root parseJson Schema".split(
+  "route handler usage readOptions Options say calls notConfigured ofProcess loadSdk concurrency leaseMs pageSize budgetMs root parseJson Schema".split(
     " ",
   ),
 );

@@ -50,7 +50,7 @@ async function takeStep(rotation: RotationEvent, client: Client, sdk: Sdk): Prom
 }
 
 /** The text of a version; undefined if the version has none yet. */
-async function textOf(SecretId: string, version: object, client: Client, sdk: Sdk): Promise<string | undefined> {
+async function secretText(SecretId: string, version: object, client: Client, sdk: Sdk): Promise<string | undefined> {
   try {
     const { SecretString } = await client.send(new sdk.GetSecretValueCommand({ SecretId, ...version }));
     return SecretString;
@@ -65,7 +65,7 @@ const pending = ({ ClientRequestToken: VersionId }: RotationEvent) => ({ Version
 /** Stores 256 random bits as the new version, unless an earlier call has stored it. */
 async function createVersion(rotation: RotationEvent, client: Client, sdk: Sdk): Promise<void> {
   const { SecretId, ClientRequestToken } = rotation;
-  if ((await textOf(SecretId, pending(rotation), client, sdk)) !== undefined) return;
+  if ((await secretText(SecretId, pending(rotation), client, sdk)) !== undefined) return;
   const SecretString = randomBytes(32).toString("base64url");
   const VersionStages = ["AWSPENDING"];
   await client.send(new sdk.PutSecretValueCommand({ SecretId, ClientRequestToken, SecretString, VersionStages }));
@@ -74,8 +74,8 @@ async function createVersion(rotation: RotationEvent, client: Client, sdk: Sdk):
 /** Throws unless the new version is a key of its own. */
 async function testVersion(rotation: RotationEvent, client: Client, sdk: Sdk): Promise<void> {
   const [text, current] = await Promise.all([
-    textOf(rotation.SecretId, pending(rotation), client, sdk),
-    textOf(rotation.SecretId, { VersionStage: "AWSCURRENT" }, client, sdk),
+    secretText(rotation.SecretId, pending(rotation), client, sdk),
+    secretText(rotation.SecretId, { VersionStage: "AWSCURRENT" }, client, sdk),
   ]);
   if (text === undefined || text.length < 32 || text === current) throw new Error("The new version is not a new key.");
 }

@@ -45,7 +45,7 @@ const pathOf = ({ route, path }: OperationExample, account: string): string =>
   route.http.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => (name === "account_id" ? account : encode(path[name])));
 
 /** A text in single quotes for a POSIX shell. */
-const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+const shellQuoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 /** The call with curl 7.82 or newer. The address, the token and the account's id are variables of the shell. */
 function curlOf(example: OperationExample): string {
@@ -59,7 +59,7 @@ function curlOf(example: OperationExample): string {
     `curl ${isImplied ? "" : `-X ${method} `}"${address}"`,
     ...(route.public ? [] : ['-H "Authorization: Bearer $TOKEN"']),
     ...(body === undefined && prefersFile(route) ? ['-H "Accept: application/json"'] : []),
-    ...(body === undefined ? [] : [`--json ${quoted(literal(body, styles.json, "", "  --json '".length))}`]),
+    ...(body === undefined ? [] : [`--json ${shellQuoted(literal(body, styles.json, "", "  --json '".length))}`]),
   ].join(" \\\n  ");
 }
 

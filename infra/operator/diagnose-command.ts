@@ -68,7 +68,7 @@ const readingContext = (table: Table): Context => ({
   now: clock,
 });
 
-const Page = z.object({ items: z.array(z.record(z.string(), z.unknown())), total: z.int() });
+const AnswerPage = z.object({ items: z.array(z.record(z.string(), z.unknown())), total: z.int() });
 type Row = Record<string, unknown>;
 
 /** The answer of a route about an account. Its output schema leaves out what customers do not see, such as secrets. */
@@ -83,7 +83,7 @@ async function readRoute(table: Table, route: Route, accountId: string, query: R
 }
 
 const readPage = async (table: Table, route: Route, accountId: string, query: Row = {}) =>
-  Page.parse(await readRoute(table, route, accountId, { page_size: rowLimit, ...query }));
+  AnswerPage.parse(await readRoute(table, route, accountId, { page_size: rowLimit, ...query }));
 
 const pick = (row: Row, ...names: string[]): Row => Object.fromEntries(names.map((name) => [name, row[name] ?? null]));
 

@@ -222,7 +222,7 @@ const webChecks = ({ issuers, publicUrl, hasNoIssuers }: Config, get: Fetch): Ch
       ]),
 ];
 
-const Failure = z.object({
+const CheckFailure = z.object({
   name: z.string().default(""),
   message: z.string().default(""),
   $metadata: z.object({ httpStatusCode: z.number().optional() }).optional().catch(undefined),
@@ -233,7 +233,7 @@ const metadataOf = (error: object): object => ("$metadata" in error ? { $metadat
 /** Tells what an error of a check means. */
 function findingOf({ name: check, remedy }: Check, error: unknown): Finding {
   if (error instanceof Fault) return { check, state: error.state, note: `${error.message}. ${remedy}` };
-  const { name, message, $metadata } = Failure.parse(
+  const { name, message, $metadata } = CheckFailure.parse(
     error instanceof Error ? { name: error.name, message: error.message, ...metadataOf(error) } : {},
   );
   const status = $metadata?.httpStatusCode;

@@ -62,7 +62,7 @@ function addressPattern({ emails }: DataSubject): RegExp | undefined {
   return new RegExp(`(?<![\\w.+%-])(?:${any})(?![\\w-]|\\.\\w)`, "giu");
 }
 
-type Members = Record<string, unknown>;
+type RowMembers = Record<string, unknown>;
 
 /**
  * A value in which each text is replaced. A text that is a JSON object is replaced inside, after `changeObject` has
@@ -71,7 +71,7 @@ type Members = Record<string, unknown>;
 function mapTexts(
   value: unknown,
   change: (text: string) => string,
-  changeObject: (members: Members) => Members = (members) => members,
+  changeObject: (members: RowMembers) => RowMembers = (members) => members,
 ): unknown {
   if (typeof value === "string") {
     const parsed = value.startsWith("{") ? parseObject(value) : undefined;
@@ -82,9 +82,9 @@ function mapTexts(
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, mapTexts(one, change, changeObject)]));
 }
 
-function parseObject(text: string): Members | undefined {
+function parseObject(text: string): RowMembers | undefined {
   try {
-    return JSON.parse(text) as Members;
+    return JSON.parse(text) as RowMembers;
   } catch {
     return undefined;
   }
@@ -104,7 +104,7 @@ export function namingMembers(row: Item, person: DataSubject): string[] {
 }
 
 /** Whether the person made the change, wrote the feedback, was invited or got access. */
-function isTheirs(members: Members, person: DataSubject): boolean {
+function isTheirs(members: RowMembers, person: DataSubject): boolean {
   const ids = ["actor_id", "created_by_user_id", "accepted_by", "accepted_by_user_id", "subject_id"];
   const addresses = ["actor_email", "submitter_email", "email"];
   return (
@@ -114,7 +114,7 @@ function isTheirs(members: Members, person: DataSubject): boolean {
 }
 
 /** The members of a person's own row or view, without the person's name and the words to the person. */
-function withoutNames(members: Members, person: DataSubject): Members {
+function withoutNames(members: RowMembers, person: DataSubject): RowMembers {
   if (!isTheirs(members, person)) return members;
   const names = ["submitter_name", "subject_name", "message"].filter((name) => typeof members[name] === "string");
   return { ...members, ...Object.fromEntries(names.map((name) => [name, null])) };
@@ -136,7 +136,7 @@ export function ownAddresses(row: Item, userId: string | undefined): string[] {
 }
 
 /** How a row changes when the person is erased. An empty change means that nothing is left to erase. */
-export function erasureOf(row: Item, person: DataSubject): { set: Members; remove: string[] } {
+export function erasureOf(row: Item, person: DataSubject): { set: RowMembers; remove: string[] } {
   const pattern = addressPattern(person);
   const replace = (text: string): string => (pattern === undefined ? text : text.replaceAll(pattern, erasedEmail));
   const { PK: _, SK: __, ...members } = row;

@@ -15,11 +15,11 @@ export type Field = {
   /** Markdown. */
   description: string;
   /** The members of a value with members: one group for each kind of object. */
-  members: readonly Members[];
+  members: readonly FieldMembers[];
 };
 
 /** The members of an object. `name` is the name of its schema in the document. */
-export type Members = { name?: string; title?: string; fields: readonly Field[] };
+export type FieldMembers = { name?: string; title?: string; fields: readonly Field[] };
 
 const own = (value: number | undefined): number | undefined =>
   value === undefined || Math.abs(value) >= Number.MAX_SAFE_INTEGER ? undefined : value;
@@ -42,7 +42,7 @@ const limitsOf = (schema: Schema): string[] => [
   ...(schema.pattern === undefined ? [] : [`matches \`${schema.pattern}\``]),
 ];
 
-const json = (value: unknown): string => JSON.stringify(value);
+const jsonText = (value: unknown): string => JSON.stringify(value);
 
 const formatNames: Record<string, string> = { "date-time": "time (RFC 3339)", uri: "URL", email: "e-mail address" };
 
@@ -54,8 +54,8 @@ function alternativesOf(schema: Schema): { schema: Schema; name?: string }[] {
 }
 
 function typeOfOne(schema: Schema): string {
-  if (schema.const !== undefined) return json(schema.const);
-  if (schema.type === "array") return schema.items ? `list of ${plural(typeOf(schema.items))}` : "list";
+  if (schema.const !== undefined) return jsonText(schema.const);
+  if (schema.type === "array") return schema.items ? `list of ${plural(typeText(schema.items))}` : "list";
   if (schema.type === "object" || schema.properties) return "object";
   if (schema.type === "string") return formatNames[schema.format ?? ""] ?? schema.format ?? "string";
   return [schema.type ?? (schema.enum ? "string" : "any value")].flat().join(" or ");
@@ -67,12 +67,12 @@ const plural = (type: string): string =>
     : type.replace(/^(string|object|integer|number|boolean|uuid|URL|list)\b/, "$1s").replace("address", "addresses");
 
 /** The type of a schema in words. */
-export const typeOf = (schema: Schema): string =>
+export const typeText = (schema: Schema): string =>
   [...new Set(alternativesOf(schema).map((one) => typeOfOne(one.schema)))].join(" or ");
 
 /** The groups of members of a schema: of itself, of its items, of its values, or of each of its alternatives. */
-export function membersOf(schema: Schema): Members[] {
-  return alternativesOf(schema).flatMap(({ schema: one, name }): Members[] => {
+export function membersOf(schema: Schema): FieldMembers[] {
+  return alternativesOf(schema).flatMap(({ schema: one, name }): FieldMembers[] => {
     if (one.items) return membersOf(one.items);
     const { properties = {}, required = [], additionalProperties } = one;
     const fields = Object.entries(properties).map(([member, of]) => fieldOf(member, of, required.includes(member)));
@@ -96,14 +96,14 @@ export function fieldOf(name: string, schema: Schema, required: boolean, descrip
   });
   return {
     name,
-    type: typeOf(schema),
+    type: typeText(schema),
     required,
     limits: [...new Set(alternatives.flatMap(({ schema: one }) => limitsOf(one)))],
-    ...(resolved.default !== undefined && { default: json(resolved.default) }),
-    choices: listed.map(json),
+    ...(resolved.default !== undefined && { default: jsonText(resolved.default) }),
+    choices: listed.map(jsonText),
     examples: [...(resolved.examples ?? []), ...(resolved.example === undefined ? [] : [resolved.example])]
       .slice(0, 2)
-      .map(json),
+      .map(jsonText),
     description: resolved.description ?? description,
     get members() {
       return membersOf(schema);

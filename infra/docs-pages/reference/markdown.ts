@@ -1,6 +1,6 @@
 import { problemOf } from "../../../shared/core/errors.ts";
 import { errorGuidance } from "../errors.ts";
-import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
+import { type Field, fieldOf, type FieldMembers, membersOf } from "./fields.ts";
 import type { Family, ReferenceOperation } from "./operations.ts";
 import { guidesOf } from "./overview-pages.ts";
 import { exampleFor } from "./samples.ts";
@@ -22,7 +22,7 @@ function list(fields: readonly Field[], written: Set<string>, indent = ""): stri
   ]);
 }
 
-function nested({ name, fields }: Members, written: Set<string>, indent: string): string[] {
+function nested({ name, fields }: FieldMembers, written: Set<string>, indent: string): string[] {
   if (name !== undefined && written.has(name)) return [`${indent}- the members of \`${name}\`, as above`];
   if (name !== undefined) written.add(name);
   return list(fields, written, indent);

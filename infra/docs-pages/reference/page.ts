@@ -3,7 +3,7 @@ import { escapeHtml } from "../../../shared/core/text.ts";
 import { errorGuidance } from "../errors.ts";
 import { layOut, neighbourLinks } from "../layout.ts";
 import { codeBlock, languageTabs, renderLine, renderText } from "../render.ts";
-import { type Field, fieldOf, type Members, membersOf } from "./fields.ts";
+import { type Field, fieldOf, type FieldMembers, membersOf } from "./fields.ts";
 import { familiesWithOperations, headerOf, type ReferenceOperation, operations } from "./operations.ts";
 import { exampleFor } from "./samples.ts";
 import { tryForm } from "./try-form.ts";
@@ -49,7 +49,7 @@ class MemberLists {
     return `<dl class="members">\n${items.join("\n")}\n</dl>`;
   }
 
-  #nested({ name, fields }: Members): string {
+  #nested({ name, fields }: FieldMembers): string {
     const id = name === undefined ? undefined : `${this.#prefix}-${name}`;
     if (id !== undefined && this.#written.has(id)) {
       return `<p class="facts">The members of <a href="#${id}">${name}</a></p>`;
@@ -61,7 +61,7 @@ class MemberLists {
   }
 
   /** The members of a body or an answer. Several kinds of object are written one after the other. */
-  body(groups: readonly Members[], prefix: string): string {
+  body(groups: readonly FieldMembers[], prefix: string): string {
     const [only, ...more] = groups;
     if (only === undefined) return "";
     if (more.length === 0) {
@@ -80,7 +80,7 @@ const places = [
   ["header", "Headers"],
 ] as const;
 
-function argumentsOf(operation: ReferenceOperation): string {
+function argumentList(operation: ReferenceOperation): string {
   const lists = new MemberLists("in");
   const parts = places.flatMap(([place, title]) => {
     const found = operation.parameters.filter((parameter) => parameter.in === place);
@@ -201,7 +201,7 @@ function operationPage(operation: ReferenceOperation): string {
 <p class="endpoint">${endpoint(operation)} <a class="to-try" href="#try" hidden>Try it</a></p>
 <div class="lead">${renderText(description)}</div>
 ${factsOf(operation)}
-${argumentsOf(operation)}
+${argumentList(operation)}
 ${answersOf(operation)}
 ${errorsOf(operation)}
 ${tryForm(operation)}

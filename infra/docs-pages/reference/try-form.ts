@@ -1,5 +1,5 @@
 import { escapeHtml } from "../../../shared/core/text.ts";
-import { typeOf } from "./fields.ts";
+import { typeText } from "./fields.ts";
 import type { ReferenceOperation } from "./operations.ts";
 import { exampleFor } from "./samples.ts";
 
@@ -10,7 +10,7 @@ type TriedParameter = ReferenceOperation["parameters"][number];
 
 function inputFor({ in: place, name, schema, required }: TriedParameter, value: string): string {
   const id = `try-${place}-${name}`;
-  const label = `<label for="${id}"><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(typeOf(schema))}</span></label>`;
+  const label = `<label for="${id}"><code>${escapeHtml(name)}</code> <span class="type">${escapeHtml(typeText(schema))}</span></label>`;
   const values = schema.enum ?? (schema.type === "boolean" ? [true, false] : undefined);
   const attributes = `id="${id}" name="${escapeHtml(name)}" data-place="${place}"${required ? " required" : ""}`;
   const input = values

@@ -13,7 +13,7 @@ const accountField = document.querySelector<HTMLInputElement>("#try-path-account
 type TriedRequest = { path: string; init: RequestInit };
 
 /** The request in the form. Throws an error whose message is for the reader. */
-function requestOf(filled: HTMLFormElement): TriedRequest {
+function formRequest(filled: HTMLFormElement): TriedRequest {
   const query = new URLSearchParams();
   const headers = new Headers();
   let path = filled.dataset["path"] ?? "";
@@ -67,7 +67,7 @@ const block = (text: string, label: string): HTMLPreElement => {
 async function send(filled: HTMLFormElement): Promise<void> {
   let sent: TriedRequest;
   try {
-    sent = requestOf(filled);
+    sent = formRequest(filled);
   } catch (error) {
     show((error as Error).message, true);
     return;

@@ -23,7 +23,7 @@ export const route = defineRoute({
   params: AccountParams,
   body: PurchaseRequest,
   output: PurchaseAnswer,
-  problems: ["quote_changed", "upstream_unavailable"],
+  problems: ["other_currency", "quote_changed", "upstream_unavailable"],
   run: ({ params, body }, context) =>
     purchaseDomains(params.account_id, body, context, { registrar: registrarHere(), checkouts: paymentsHere }),
 });

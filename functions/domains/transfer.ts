@@ -24,7 +24,7 @@ export const route = defineRoute({
   params: AccountParams,
   body: TransferRequest,
   output: TransferAnswer,
-  problems: ["quote_changed", "upstream_unavailable"],
+  problems: ["other_currency", "quote_changed", "upstream_unavailable"],
   run: ({ params, body }, context) =>
     transferDomains(params.account_id, body, context, {
       registrar: registrarHere(),

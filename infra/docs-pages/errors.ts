@@ -48,6 +48,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
     "`ip_status` is the dedicated IP's status. Authorize the dedicated IP, or wait until it is `active`. Only we can resume a `suspended` one.",
   domain_has_ip:
     "The domain in `domain` sends from the dedicated IP in `dedicated_ip_id`. Unassign the domain there first. The other domains of the request were not changed either.",
+  other_currency:
+    "The price is in `currency`, and the account pays in `account_currency`. Nothing was bought. Buy the name at another registrar, and add it with `domains.add`.",
   quote_changed:
     "`estimated_total` is the present price. If you agree, send the request again with a higher `max_total`.",
   not_registered_here: "Manage the registration at the registrar of the name.",

@@ -1,4 +1,4 @@
-import { AccountParams } from "../../../shared/accounts/account.ts";
+import { accountKey, AccountParams } from "../../../shared/accounts/account.ts";
 import { paymentsHere } from "../../../shared/billing/services.ts";
 import { minorUnits } from "../../../shared/core/money.ts";
 import { http } from "../../../shared/http/rest.ts";
@@ -21,6 +21,8 @@ export const route = defineRoute({
   body: NewTopup,
   output: TopupSession,
   problems: ["upstream_unavailable"],
+  // The authorization reads the account too.
+  ahead: ({ params: { account_id: id } }) => ({ keys: [accountKey(id), accountKey(id)] }),
   run: ({ params, body }, context) =>
     createTopup(params.account_id, minorUnits(body.amount) ?? 0, context, paymentsHere(), body.return_url ?? undefined),
 });

@@ -19,7 +19,7 @@ export const route = defineRoute({
     country_code: CountryCode.optional().meta({ description: "Only addresses in this country, ISO 3166-1 alpha-2." }),
   }),
   output: z.array(IpOption).meta({ description: "The options, by their ids." }),
-  ahead: ({ params }, expected) => aheadOfOptions(params.account_id, expected),
+  ahead: ({ params }) => aheadOfOptions(params.account_id),
   run: ({ params, query }, context) => availableOptions(params.account_id, query.country_code, context),
 });
 

@@ -43,7 +43,7 @@ export const route = defineRoute({
     .meta({ id: "DedicatedIpClaim", description: "A managed dedicated IP to claim." }),
   output: ClaimAnswer,
   problems: ["out_of_stock", "insufficient_funds", "plan_cancelled", "limit_reached"],
-  ahead: ({ params, body }, expected) => aheadOfClaim(params.account_id, body.option_id, expected),
+  ahead: ({ params, body }) => aheadOfClaim(params.account_id, body.option_id),
   run: ({ params, body }, context) =>
     claimIp(
       { accountId: params.account_id, optionId: body.option_id, name: body.name },

@@ -26,6 +26,7 @@ export const route = defineRoute({
   output: PurchaseAnswer,
   problems: [
     "dns_unavailable",
+    "other_currency",
     "payments_unavailable",
     "quote_changed",
     "registrar_unavailable",

@@ -23,6 +23,7 @@ export const route = defineRoute({
     "domain_not_ready",
     "insufficient_funds",
     "not_registered_here",
+    "other_currency",
     "quote_changed",
     "registrar_unavailable",
     "renewal_running",

@@ -27,6 +27,7 @@ export const route = defineRoute({
   output: TransferAnswer,
   problems: [
     "dns_unavailable",
+    "other_currency",
     "payments_unavailable",
     "quote_changed",
     "registrar_unavailable",

@@ -1,4 +1,5 @@
 import { readEnvironment } from "../../shared/core/environment.ts";
+import { noRate, withoutRate } from "../../shared/wallet/vat.ts";
 import { lambdas, workers } from "../entry-points.ts";
 import { prettySettings, Settings } from "./settings.ts";
 
@@ -93,6 +94,10 @@ const problems: readonly { when: (settings: Settings) => boolean; message: strin
       publicUrl === undefined && [mailFrom, smtpSecretName, sesConfigurationSet].some((one) => one !== undefined),
     message:
       "mailFrom, smtpSecretName and sesConfigurationSet need publicUrl or domainName, because the links in mails lead to the API.",
+  },
+  {
+    when: ({ planPrices, vat }) => withoutRate(planPrices, vat).length > 0,
+    message: noRate,
   },
   {
     when: ({ smtpSecretName, sesConfigurationSet }) =>

@@ -71,6 +71,8 @@ export const errorGuidance: Record<ProblemCode, string> = {
   dns_unavailable: "Connect the domain with `dns_mode` `external`, or ask the operator to configure a DNS provider.",
   mail_servers_unavailable:
     "The operator has to configure the secret of the mail servers. Only mail servers get this problem.",
+  other_currency:
+    "The price is in `currency`, and the account pays in `account_currency`. Nothing was bought. Buy the name at another registrar, and add it with `domains.add`.",
   quote_changed:
     "The price has risen above your `max_total`. `estimated_total` is the present price. If you agree, send the request again with a higher `max_total`. Nothing was paid.",
   not_registered_here:

@@ -4,9 +4,11 @@ import { createAccount, createClient, getClient, setAccountStatus } from "../../
 import { isOwner } from "../../shared/accounts/standing.ts";
 import { getAccount } from "../../shared/accounts/visible.ts";
 import { closeAccount } from "../../shared/billing/close.ts";
+import { setAccountCurrency } from "../../shared/billing/currency.ts";
 import { operatorCommit } from "../../shared/changes/recorder.ts";
 import { notFound } from "../../shared/core/errors.ts";
 import { Id } from "../../shared/core/ids.ts";
+import { AccountCurrency } from "../../shared/core/money.ts";
 import { line } from "../../shared/core/text.ts";
 import { clock } from "../../shared/core/time.ts";
 import {
@@ -102,11 +104,13 @@ const accountResult = ({
   id,
   name,
   status,
+  currency,
   client,
 }: Awaited<ReturnType<typeof getAccount>>): Record<string, unknown> => ({
   account_id: id,
   name,
   status,
+  currency,
   client_id: client.id,
 });
 
@@ -124,6 +128,11 @@ export const commands: Record<string, Command> = {
     options: {
       client: { description: "The client's id.", schema: Id },
       name: named("The account's display name."),
+      currency: {
+        description:
+          "The currency of its prices, wallet and invoices: one in which the plans have prices. The default is USD.",
+        schema: AccountCurrency.optional(),
+      },
       owner: {
         description: "The first owner's user id: the `id` in the user's answer of GET /v1/public/me.",
         schema: Id,
@@ -136,9 +145,21 @@ export const commands: Record<string, Command> = {
     run: async (table, options) => {
       const client = await getClient(table, option(options, "client"));
       const ownerId = option(options, "owner");
-      const input = { client, name: option(options, "name"), ownerId, ownerEmail: options["owner-email"] };
+      const { currency, "owner-email": ownerEmail } = options;
+      const input = { client, name: option(options, "name"), currency, ownerId, ownerEmail };
       const created = await createAccount(table, input, new Date());
       return { ...accountResult(created), owner_id: ownerId };
+    },
+  },
+  "account set-currency": {
+    summary: "Change the currency of an account that has no movement, invoice, top-up or automatic recharge yet.",
+    options: {
+      account: accountOption,
+      currency: { description: "The currency: one in which the plans have prices.", schema: AccountCurrency },
+    },
+    run: async (table, options) => {
+      const [id, currency] = [option(options, "account"), option(options, "currency")];
+      return accountResult(await setAccountCurrency(table, id, currency, new Date()));
     },
   },
   "account show": {

@@ -14,10 +14,12 @@ import {
 import { enlist, planAccountStatus } from "../accounts/status.ts";
 import { getAccount } from "../accounts/visible.ts";
 import { closeAccount } from "../billing/close.ts";
+import { requireOffered } from "../billing/currency.ts";
 import { firstClosing } from "../billing/due.ts";
 import { change } from "../changes/kind.ts";
 import { operatorCommit } from "../changes/recorder.ts";
 import { notFound } from "../core/errors.ts";
+import { defaultCurrency } from "../core/money.ts";
 import { dayOf } from "../core/time.ts";
 import { planAssignments } from "../grants/assignments.ts";
 import { readHeads } from "../table/ranked-list.ts";
@@ -43,13 +45,23 @@ export async function getClient(table: Reader, clientId: string): Promise<Client
   return client;
 }
 
-/** Creates an active account with its first owner, in one transaction. `ownerEmail` is for the mails to the owner. */
-export async function createAccount(
-  table: Table,
-  input: { id?: string; client: Client; name: string; ownerId: string; ownerEmail?: string | undefined },
-  now: Date,
-): Promise<StoredAccount> {
-  const id = input.id ?? randomUUID();
+/** An account to create. `ownerEmail` is for the mails to the owner. */
+type NewAccount = {
+  id?: string;
+  client: Client;
+  name: string;
+  currency?: string | undefined;
+  ownerId: string;
+  ownerEmail?: string | undefined;
+};
+
+/**
+ * Creates an active account with its first owner, in one transaction. Throws for a currency in which the stage has no
+ * prices.
+ */
+export async function createAccount(table: Table, input: NewAccount, now: Date): Promise<StoredAccount> {
+  const { id = randomUUID(), currency = defaultCurrency } = input;
+  requireOffered(currency, dayOf(now));
   return operatorCommit(
     table,
     id,
@@ -62,6 +74,7 @@ export async function createAccount(
       name: input.name,
       client: input.client,
       status: "active" as const,
+      currency,
       created_at: at,
       updated_at: at,
     };

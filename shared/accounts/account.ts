@@ -2,6 +2,7 @@ import * as z from "zod";
 
 import { defineKind } from "../changes/kind.ts";
 import { Id } from "../core/ids.ts";
+import { Currency, defaultCurrency } from "../core/money.ts";
 import { Day, Timestamp } from "../core/time.ts";
 import { readRows, type List } from "../table/ranked-list.ts";
 import type { Table } from "../table/table.ts";
@@ -50,6 +51,9 @@ export const AccountResponse = z
     name: z.string().meta({ description: "The account's display name." }),
     client: AccountClientSummary,
     status: AccountStatus,
+    currency: Currency.default(defaultCurrency).meta({
+      description: "The currency of the account's prices, wallet and invoices, as an ISO 4217 code.",
+    }),
     created_at: Timestamp.meta({ description: "When the account was created." }),
     updated_at: Timestamp.meta({ description: "When the account last changed." }),
   })
@@ -66,6 +70,7 @@ export const accountKind = defineKind({
 const Debt = z.object({
   /** The amount that the wallet lacked, in minor units. */
   missing: z.int().min(1),
+  currency: Currency.default(defaultCurrency),
   /** The day on which the account is suspended if nothing is paid. Absent on a suspended account. */
   suspends_on: Day.optional(),
 });

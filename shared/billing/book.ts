@@ -131,10 +131,11 @@ export const totalDue = ({ open, state }: AccountBilling): number =>
 
 /** The amount that the wallet lacks to pay everything that is due; undefined if it lacks nothing. */
 function debtOf(book: AccountBilling): Debt | undefined {
-  const { state, available, status } = book;
+  const { account, state, available, status } = book;
   const missing = totalDue(book) - Math.max(0, available);
   if (missing <= 0 || state.due_since === undefined) return undefined;
-  return { missing, ...(status === "past_due" ? { suspends_on: plusDays(state.due_since, graceDays) } : {}) };
+  const { currency } = account;
+  return { missing, currency, ...(status === "past_due" ? { suspends_on: plusDays(state.due_since, graceDays) } : {}) };
 }
 
 /** Turns the changes of a book into one transaction; undefined if the wallet has changed since the book was opened. */

@@ -66,24 +66,24 @@ export const lineView = ({ unit_price, amount, supplied_on, ...line }: Line): z.
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
- * The invoice lines for days of one month.
+ * The invoice lines for days of one month, in the account's currency.
  * - A monthly price is charged by the day: price × sum of the daily quantities ÷ days of the month. Each line is
  *   rounded once.
  * - Each plan has its own lines for each VAT, at the prices of the month. If the lines are less than the plan's minimum
  *   for their days, another line adds the rest.
  */
-export const linesOf = (accruals: readonly Accrual[]): Line[] =>
-  usageGroups(accruals, noVat).flatMap(({ lines }) => lines);
+export const linesOf = (accruals: readonly Accrual[], currency: string): Line[] =>
+  usageGroups(accruals, noVat, currency).flatMap(({ lines }) => lines);
 
 /** Lines of usage that have the same VAT. */
 export type UsageGroup = { rule: VatRule; lines: Line[] };
 
 /** The invoice lines for days of one month by their VAT. Days without a VAT of their own get `present`. */
-function usageGroups(accruals: readonly Accrual[], present: VatRule): UsageGroup[] {
+function usageGroups(accruals: readonly Accrual[], present: VatRule, currency: string): UsageGroup[] {
   const byRule = Map.groupBy(accruals, ({ vat = present }) => vatKey(vat));
   return [...byRule.values()].map((days) => {
     const byPlan = Map.groupBy(days, ({ plan_id }) => plan_id);
-    return { rule: days[0]?.vat ?? present, lines: [...byPlan].flatMap(([id, some]) => planLines(id, some)) };
+    return { rule: days[0]?.vat ?? present, lines: [...byPlan].flatMap(([id, some]) => planLines(id, some, currency)) };
   });
 }
 
@@ -94,8 +94,9 @@ function usageGroups(accruals: readonly Accrual[], present: VatRule): UsageGroup
 export function usageCost(
   accruals: readonly Accrual[],
   present: VatRule,
+  currency: string,
 ): { groups: UsageGroup[]; net: number; vat: number } {
-  const groups = usageGroups(accruals, present);
+  const groups = usageGroups(accruals, present, currency);
   const net = sumOf(groups.map(({ lines }) => totalAmount(lines)));
   return { groups, net, vat: sumOf(groups.map(({ lines, rule }) => vatOn(totalAmount(lines), rule))) };
 }
@@ -103,9 +104,9 @@ export function usageCost(
 /** A number of things: `1 mail`, `2 mails`. */
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
-function planLines(id: PlanId, days: readonly Accrual[]): Line[] {
+function planLines(id: PlanId, days: readonly Accrual[], currency: string): Line[] {
   const first = days[0]?.day ?? "1970-01-01";
-  const [plan, monthDays] = [planAt(id, first), daysInMonth(first)];
+  const [plan, monthDays] = [planAt(id, first, currency), daysInMonth(first)];
   const dailyLine = (item: string, unit: string, quantities: readonly number[], price: number): Line[] => {
     const quantity = sumOf(quantities);
     if (quantity === 0 || price === 0) return [];

@@ -1,7 +1,8 @@
 import * as z from "zod";
 
+import { getAccount } from "../accounts/visible.ts";
 import { Id } from "../core/ids.ts";
-import { Currency, currency, MoneyText } from "../core/money.ts";
+import { Currency, MoneyText } from "../core/money.ts";
 import type { Reader } from "../table/table.ts";
 import { returnUrlWith } from "../wallet/return-url.ts";
 import { topupOfToken, TopupStatus, type StoredTopup } from "../wallet/topup.ts";
@@ -44,7 +45,7 @@ const messages = {
   expired: "The payment page has expired. Nothing was taken.",
 } as const;
 
-function messageOf({ status, amount, purchase_batch_id }: StoredTopup): string {
+function messageOf({ status, amount, currency, purchase_batch_id }: StoredTopup): string {
   if (status !== "paid") return messages[status];
   const next = purchase_batch_id === undefined ? "" : " The names that waited for the payment are being bought.";
   return `Thank you. ${amount} ${currency} went to your wallet.${next}`;
@@ -78,7 +79,7 @@ export async function checkoutResult(
     purpose: topup.purchase_batch_id === undefined ? "topup" : "purchase",
     amount: topup.amount,
     message: messageOf(topup),
-    account: { account_id: accountId, currency },
+    account: { account_id: accountId, currency: topup.currency },
     checkout_token: checkoutToken,
     dashboard_url: topup.return_url === undefined ? null : returnUrlWith(topup.return_url, checkoutToken, topup.status),
   };
@@ -93,10 +94,12 @@ async function setupResult(
   openContext: () => AskContext & RechargeContext,
 ): Promise<z.output<typeof CheckoutResult>> {
   if (setup.status === "pending") await askSetupForPage(accountId, setup, openContext());
-  const { status } =
+  const [{ status }, { currency }] = await Promise.all([
     setup.status === "pending"
-      ? await readOr(setup, async () => (await readSetup(table, accountId, setup.id)) ?? setup)
-      : setup;
+      ? readOr(setup, async () => (await readSetup(table, accountId, setup.id)) ?? setup)
+      : setup,
+    getAccount(table, accountId),
+  ]);
   const result = status === "saved" ? "paid" : status;
   return {
     status: result,

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Currency, money, MoneyText } from "../core/money.ts";
 import { Day, dayOf, monthOf, nextMonth, plusDays } from "../core/time.ts";
 import { ipsOf } from "../dedicated-ips/dedicated-ip.ts";
 import type { Context } from "../http/route.ts";
@@ -34,7 +34,7 @@ async function nextInvoice(table: Reader, book: AccountBilling): Promise<z.outpu
   const [today, end] = [dayOf(now), periodEnd(state)];
   const last = end < today ? end : today;
   const days = await daysToInvoice(table, book, { month: monthOf(settle_from), last });
-  const { net, vat } = usageCost(days, vatRule(book.profile));
+  const { net, vat } = usageCost(days, vatRule(book.profile), book.account.currency);
   const hasPlan =
     planOn(state, settle_from) !== null || chosen.some(({ plan_id, from }) => plan_id !== null && from > settle_from);
   if (net === 0 && !hasPlan) return null;
@@ -87,11 +87,12 @@ export async function currentPlan(accountId: string, { table, now }: Context): P
     countManaged(table, accountId),
   ]);
   const { state, open } = book;
+  const { currency } = book.account;
   const today = dayOf(now());
   const planId = planToday(state, today);
   const isEnding = planId !== null && plannedAfter(state, today)?.plan_id === null;
   const isDue = open.length > 0;
-  const prices = planId && planPrices(planAt(planId, today));
+  const prices = planId && planPrices(planAt(planId, today, currency));
   return {
     plan_id: planId,
     plan_name: planId && plans[planId].name,

@@ -60,7 +60,7 @@ export type PeriodCost = z.output<typeof PeriodCost>;
 export async function forecastMonth(table: Reader, book: AccountBilling, month: Day): Promise<PeriodCost> {
   const last = plusDays(nextMonth(month), -1);
   const days = await daysToInvoice(table, book, { month, last, mails: await mailsPerDay(table, book) });
-  const { groups, net, vat } = usageCost(days, vatRule(book.profile));
+  const { groups, net, vat } = usageCost(days, vatRule(book.profile), book.account.currency);
   const { settle_from } = book.state;
   return {
     period_start: settle_from > month && settle_from <= last ? settle_from : month,

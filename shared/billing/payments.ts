@@ -3,7 +3,7 @@ import { getAccount } from "../accounts/visible.ts";
 import { change, type Change } from "../changes/kind.ts";
 import { recorder, type Commit } from "../changes/recorder.ts";
 import type { Log } from "../core/log.ts";
-import { currency, money } from "../core/money.ts";
+import { money } from "../core/money.ts";
 import { batchQueue } from "../domains/domain.ts";
 import { MovementConflict } from "../ledger/movement.ts";
 import type { PaymentEvent } from "../providers/payments/payments.ts";
@@ -31,8 +31,9 @@ export async function handlePayment(
 ): Promise<"credited" | "known" | "ignored"> {
   const { table, now, log } = context;
   const commit = committer(event.accountId, event.id, context);
+  const { currency } = await getAccount(table, event.accountId);
   if (event.currency !== currency) {
-    log.error("payment in another currency", { event_id: event.id, currency: event.currency });
+    log.error("payment in another currency", { event_id: event.id, currency: event.currency, expected: currency });
     return "ignored";
   }
   if (event.type !== "paid") {

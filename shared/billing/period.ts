@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { InvalidInput } from "../core/errors.ts";
-import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Currency, money, MoneyText } from "../core/money.ts";
 import { Day, dayOf, daysBetween, monthOf, nextMonth, plusDays } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { readRows } from "../table/ranked-list.ts";
@@ -72,6 +72,7 @@ export function aheadOfMonth(accountId: string): Ahead {
 export async function usageOf(accountId: string, period: string | undefined, context: Context): Promise<MonthUsage> {
   const { table, now } = context;
   const book = await openAccountBilling(table, accountId, now());
+  const { currency } = book.account;
   const today = dayOf(book.now);
   const month = period === undefined ? monthOf(today) : `${period}-01`;
   if (month > today) throw notBegun();
@@ -84,9 +85,12 @@ export async function usageOf(accountId: string, period: string | undefined, con
     end < today ? null : forecastMonth(table, book, month),
   ]);
   const invoicedLines = periods.flatMap(({ period_start, period_end }) =>
-    linesOf(invoiced.filter(({ day }) => day >= period_start && day <= period_end)),
+    linesOf(
+      invoiced.filter(({ day }) => day >= period_start && day <= period_end),
+      currency,
+    ),
   );
-  const lines = [...invoicedLines, ...linesOf(uninvoiced)];
+  const lines = [...invoicedLines, ...linesOf(uninvoiced, currency)];
   const plan = last < today ? planOn(book.state, last) : planToday(book.state, today);
   return {
     period: month.slice(0, 7),
@@ -94,7 +98,7 @@ export async function usageOf(accountId: string, period: string | undefined, con
     period_end: end,
     days: usageDays(book, [...invoiced, ...uninvoiced], month, last),
     ...chargesOf(lines, invoicedLines),
-    minimum: plan && money(planAt(plan, last).minimum),
+    minimum: plan && money(planAt(plan, last, currency).minimum),
     forecast,
     currency,
   };

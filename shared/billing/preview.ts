@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { covers, type Permissions } from "../auth/permissions.ts";
-import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Currency, money, MoneyText } from "../core/money.ts";
 import { dayOf, monthOf, nextMonth } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import type { Reader } from "../table/table.ts";
@@ -69,7 +69,7 @@ export async function previewOf(
     missing: money(Math.max(0, charged + held - book.available)),
     this_period,
     next_period,
-    currency,
+    currency: book.account.currency,
   };
 }
 

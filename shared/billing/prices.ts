@@ -1,9 +1,9 @@
 import * as z from "zod";
 
-import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Currency, money, MoneyText } from "../core/money.ts";
 import { Day, dayOf, plusDays } from "../core/time.ts";
 import { aheadOfState, billingOf } from "../dedicated-ips/options.ts";
-import type { Context, Expected } from "../http/route.ts";
+import type { Context } from "../http/route.ts";
 import { defaultQuotaBytes } from "../mail/mailboxes/mailbox.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import { dedicatedIpFirstDays, PlanId, planAt, plans, priceChangesAfter, type Plan } from "../wallet/catalogue.ts";
@@ -90,22 +90,20 @@ export const PlanList = z
 type PlanList = z.output<typeof PlanList>;
 
 /** The items that `listPlans` reads. */
-export const aheadOfPlans = (accountId: string, expected: Expected): Ahead => ({
-  keys: aheadOfState(accountId, expected),
-});
+export const aheadOfPlans = (accountId: string): Ahead => ({ keys: aheadOfState(accountId) });
 
 /** The plans with their prices, as they are for an account today. Throws 404. */
 export async function listPlans(accountId: string, { table, now }: Context): Promise<PlanList> {
   const today = dayOf(now());
-  const state = await billingOf(table, accountId);
+  const { state, currency } = await billingOf(table, accountId);
   return {
-    plans: PlanId.options.map((id) => offeredPlan(id, state, today)),
-    dedicated_ip_first_days: { days: dedicatedIpFirstDays, price: money(firstDaysPrice(state, today)) },
+    plans: PlanId.options.map((id) => offeredPlan(id, state, today, currency)),
+    dedicated_ip_first_days: { days: dedicatedIpFirstDays, price: money(firstDaysPrice(state, today, currency)) },
     currency,
   };
 }
 
-function offeredPlan(id: PlanId, state: BillingState, today: Day): PlanList["plans"][number] {
+function offeredPlan(id: PlanId, state: BillingState, today: Day, currency: string): PlanList["plans"][number] {
   const isCurrent = planToday(state, today) === id;
   const planned = state.plans.filter(({ from }) => from > today);
   const end = isCurrent ? planned.find(({ plan_id }) => plan_id !== id)?.from : undefined;
@@ -115,12 +113,12 @@ function offeredPlan(id: PlanId, state: BillingState, today: Day): PlanList["pla
   return {
     plan_id: id,
     name: plans[id].name,
-    ...planPrices(planAt(id, today)),
+    ...planPrices(planAt(id, today, currency)),
     mailbox_quota: { default: defaultQuotaBytes, largest: plans[id].mailboxBytes },
     needs_dedicated_ip: plans[id].needsDedicatedIp,
     is_current: isCurrent,
     begins_on: start?.from ?? null,
     ends_on: end === undefined ? null : plusDays(end, -1),
-    price_changes: priceChangesAfter(id, today).map(({ from, plan }) => ({ from, ...planPrices(plan) })),
+    price_changes: priceChangesAfter(id, today, currency).map(({ from, plan }) => ({ from, ...planPrices(plan) })),
   };
 }

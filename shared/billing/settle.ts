@@ -1,5 +1,5 @@
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
-import { currency, money } from "../core/money.ts";
+import { money } from "../core/money.ts";
 import { dayOf, plusDays, type Day } from "../core/time.ts";
 import type { Reader } from "../table/table.ts";
 import { graceDays } from "../wallet/catalogue.ts";
@@ -41,7 +41,7 @@ export async function settleThrough(table: Reader, book: AccountBilling, last: D
     book.accruals = book.accruals.filter(({ day }) => day > last);
     book.state = withoutHistory({ ...book.state, settle_from: plusDays(last, 1) });
   }
-  const amounts = invoiceAmounts(usageCost(days, vatRule(book.profile)).groups, purchases);
+  const amounts = invoiceAmounts(usageCost(days, vatRule(book.profile), book.account.currency).groups, purchases);
   if (amounts.total > 0) addInvoice(book, period, amounts);
 }
 
@@ -51,6 +51,7 @@ function addInvoice(
   amounts: InvoiceAmounts,
 ): void {
   const { state, profile } = book;
+  const { currency } = book.account;
   const date = book.now.toISOString();
   const series = state.invoices === 0 ? newSeries(book.accountId) : (state.series ?? oldSeries(book.accountId));
   const number = numberOf(series, state.invoices + 1);
@@ -69,7 +70,7 @@ function addInvoice(
     ...amounts,
     seller: presentSeller(),
     ...(profile.name === null && profile.country === null ? {} : { buyer: buyerOf(profile) }),
-    ...nationalVat(amounts.vat),
+    ...nationalVat(amounts.vat, currency),
     download_key: newDownloadKey(),
     version: 0,
   };

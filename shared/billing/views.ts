@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Currency, money, MoneyText } from "../core/money.ts";
 import { monthOf } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import { vatRule } from "../wallet/vat.ts";
@@ -34,11 +34,12 @@ export async function walletBalance(
   accountId: string,
   { table, now }: Context,
 ): Promise<z.output<typeof WalletBalance>> {
-  const { accruals, open, posted, available, profile, state } = await openAccountBilling(table, accountId, now());
+  const book = await openAccountBilling(table, accountId, now());
+  const { account, accruals, open, posted, available, profile, state } = book;
   const months = Map.groupBy(accruals, ({ day }) => monthOf(day));
   const rule = vatRule(profile);
   const used = [...months.values()].map((days) => {
-    const { net, vat } = usageCost(days, rule);
+    const { net, vat } = usageCost(days, rule, account.currency);
     return net + vat;
   });
   const accrued = [...used, ...open.map(dueOf)].reduce((sum, amount) => sum + amount, state.owed);
@@ -48,6 +49,6 @@ export async function walletBalance(
     available: money(available),
     accrued_charges: money(accrued),
     net_balance: money(posted - accrued),
-    currency,
+    currency: account.currency,
   };
 }

@@ -33,6 +33,7 @@ const problems = {
   ip_taken: { status: 409, title: "The address is taken already" },
   ip_not_ready: { status: 409, title: "The dedicated IP's status does not allow this" },
   domain_has_ip: { status: 409, title: "The domain sends from another dedicated IP" },
+  other_currency: { status: 409, title: "The account pays in another currency" },
   quote_changed: { status: 409, title: "The price is higher than agreed" },
   not_registered_here: { status: 409, title: "The domain was not purchased here" },
   transfer_locked: { status: 409, title: "The name is locked against transfer" },

@@ -1,12 +1,22 @@
 import * as z from "zod";
 
-/** The currency of all wallets. */
-export const currency = "USD";
-/** The decimals of the currency (ISO 4217). */
+/** The currency of accounts for which the operator chose none. */
+export const defaultCurrency = "USD";
+/** The decimals of every currency that an account can have (ISO 4217). */
 const decimals = 2;
 const unit = 10 ** decimals;
 
 export const Currency = z.string().regex(/^[A-Z]{3}$/);
+
+const hasTwoDecimals = (code: string): boolean =>
+  new Intl.NumberFormat("en", { style: "currency", currency: code }).resolvedOptions().maximumFractionDigits ===
+  decimals;
+
+/** A currency that an account can have: of ISO 4217, with two decimals. All amounts are hundredths of their currency. */
+export const AccountCurrency = Currency.refine((code) => Intl.supportedValuesOf("currency").includes(code), {
+  error: "a currency of ISO 4217, such as EUR",
+  abort: true,
+}).refine(hasTwoDecimals, { error: "a currency with two decimals; others are not supported" });
 
 /** An amount in an answer: a decimal string. */
 export const MoneyText = z.string().regex(/^-?\d+\.\d{2}$/);
@@ -31,7 +41,7 @@ function faultOf(decimal: string | number, most: number): string | undefined {
 
 /**
  * The schema of an amount in a request: a string or a JSON number, above zero, at most `most` minor units, with at most
- * the decimals of the currency.
+ * two decimals.
  */
 export const moneyUpTo = (most: number) =>
   z

@@ -23,11 +23,11 @@ import { ipView } from "./view.ts";
 export type Claim = { accountId: string; optionId: string; name: string | undefined };
 
 /** The items that `reserveIp` reads first. */
-export function aheadOfClaim(accountId: string, optionId: string, expected: Expected): Ahead {
+export function aheadOfClaim(accountId: string, optionId: string): Ahead {
   const others = [
     optionKey(optionId),
     profileKey(accountId),
-    ...aheadOfState(accountId, expected),
+    ...aheadOfState(accountId),
     ...aheadOfWallet(accountId, ["revenue"]),
   ];
   return {
@@ -46,14 +46,14 @@ type PlannedClaim = {
 /** Plans a claim without the wallet. Throws as `reserveIp` does, but for too little money. */
 export async function planClaim({ accountId, optionId, name }: Claim, table: Reader, at: Date): Promise<PlannedClaim> {
   await requireOption(table, optionId);
-  const { price, unchanged } = await priceFor(table, accountId, at);
+  const { price, currency, unchanged } = await priceFor(table, accountId, at);
   const { state } = await readList(table, ipsOf(accountId));
   if (state.live >= accountLimit) throw ipLimitReached();
   const address = await freeAddress(table, optionId);
   const ip = newManaged({ accountId, id: idWithOrdinal(state.next), name, at: at.toISOString() }, address);
   const { id, hold_id = "" } = ip;
   const description = `Dedicated IP ${address.ip}, the first ${dedicatedIpFirstDays} days`;
-  const bought = { id: hold_id, price, code: "dedicated_ip", description };
+  const bought = { id: hold_id, price, currency, code: "dedicated_ip", description };
   return {
     ip,
     hold: purchaseHold(bought, await readVatRule(table, accountId)),
@@ -100,15 +100,20 @@ async function requireOption(table: Reader, optionId: string): Promise<void> {
 }
 
 /** The price of the first days, and the write that makes a transaction fail if the account's plan has changed. */
-async function priceFor(table: Reader, accountId: string, at: Date): Promise<{ price: number; unchanged: Write }> {
-  const state = await billingOf(table, accountId);
+async function priceFor(
+  table: Reader,
+  accountId: string,
+  at: Date,
+): Promise<{ price: number; currency: string; unchanged: Write }> {
+  const { state, currency } = await billingOf(table, accountId);
   const today = dayOf(at);
   // A dedicated IP is charged by the plan, so an account without a plan cannot have one (see also `cancelPlan`).
   if (lacksPlanFrom(state, today))
     throw new Problem("plan_cancelled", "The account has no plan, or its plan ends. Change to a plan first.");
   const { version } = state;
   return {
-    price: firstDaysPrice(state, today),
+    price: firstDaysPrice(state, today, currency),
+    currency,
     unchanged: { check: stateKey(accountId), if: version === 0 ? "absent" : { version } },
   };
 }

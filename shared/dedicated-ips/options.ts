@@ -2,9 +2,9 @@ import * as z from "zod";
 
 import { accountKey } from "../accounts/account.ts";
 import { getAccount } from "../accounts/visible.ts";
-import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Currency, money, MoneyText } from "../core/money.ts";
 import { dayOf } from "../core/time.ts";
-import type { Context, Expected } from "../http/route.ts";
+import type { Context } from "../http/route.ts";
 import type { Ahead } from "../table/read-ahead.ts";
 import type { Reader } from "../table/table.ts";
 import type { Key } from "../table/writes.ts";
@@ -33,24 +33,26 @@ export const IpOption = z
 export type IpOption = z.output<typeof IpOption>;
 
 /**
- * The items that `billingOf` reads after the authorization. They include the account only if this process has not seen
- * a stored state of it.
+ * The items that `billingOf` reads after the authorization, which reads the account too.
  */
-export function aheadOfState(accountId: string, { seen }: Expected): Key[] {
-  const [state, account] = [stateKey(accountId), accountKey(accountId)];
-  return seen.recall(state) ? [state] : [state, account, account];
-}
+export const aheadOfState = (accountId: string): Key[] => [
+  stateKey(accountId),
+  accountKey(accountId),
+  accountKey(accountId),
+];
 
-/** Reads the billing state of an account. Throws 404. */
-export async function billingOf(table: Reader, accountId: string): Promise<BillingState> {
-  const state = await table.get(stateKey(accountId), BillingState);
-  if (state) table.seen?.note({ ...stateKey(accountId), ...state });
-  return state ?? firstState((await getAccount(table, accountId)).created_at);
+/** Reads the billing state and the currency of an account. Throws 404. */
+export async function billingOf(table: Reader, accountId: string): Promise<{ state: BillingState; currency: string }> {
+  const [state, { created_at, currency }] = await Promise.all([
+    table.get(stateKey(accountId), BillingState),
+    getAccount(table, accountId),
+  ]);
+  return { state: state ?? firstState(created_at), currency };
 }
 
 /** The items that `availableOptions` reads. */
-export const aheadOfOptions = (accountId: string, expected: Expected): Ahead => ({
-  keys: aheadOfState(accountId, expected),
+export const aheadOfOptions = (accountId: string): Ahead => ({
+  keys: aheadOfState(accountId),
   ranges: [optionsRange, freeRange()],
 });
 
@@ -60,8 +62,8 @@ export async function availableOptions(
   country: string | undefined,
   { table, now }: Context,
 ): Promise<IpOption[]> {
-  const [options, state] = await Promise.all([readOptions(table), billingOf(table, accountId)]);
-  const price = money(firstDaysPrice(state, dayOf(now())));
+  const [options, { state, currency }] = await Promise.all([readOptions(table), billingOf(table, accountId)]);
+  const price = money(firstDaysPrice(state, dayOf(now()), currency));
   return options
     .filter(({ country_code }) => country === undefined || country_code === country)
     .map(({ option_id, country_code, asn, available }) => ({

@@ -1,4 +1,5 @@
-import { currency, money } from "../core/money.ts";
+import { money } from "../core/money.ts";
+import { registrarCurrency } from "../providers/registrar/registrar.ts";
 import type { Reader } from "../table/table.ts";
 import { tagsAmong } from "../tags/tag.ts";
 import { isRenewing, isTransferring, sendsMail, type Domain, type StoredDomain } from "./domain.ts";
@@ -69,7 +70,7 @@ function renewalView(domain: StoredDomain): Domain["renewal"] {
     years,
     price: money(price),
     restore_fee: money(restore_fee),
-    currency,
+    currency: registrarCurrency,
     by,
     started_at,
   };
@@ -85,7 +86,7 @@ function transferView(domain: StoredDomain): Domain["transfer"] {
     status: isTransferring(domain) ? "running" : ended,
     reason,
     price: money(price),
-    currency,
+    currency: registrarCurrency,
     started_at,
   };
 }

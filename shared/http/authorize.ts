@@ -4,7 +4,7 @@ import { viewCapability, type Capability } from "../auth/capabilities.ts";
 import { covers, holdsAnywhere, noPermissions, type Permissions, type Scope } from "../auth/permissions.ts";
 import type { Principal } from "../auth/principal.ts";
 import { InvalidInput, notFound, Problem } from "../core/errors.ts";
-import { currency, money } from "../core/money.ts";
+import { money } from "../core/money.ts";
 import type { Table } from "../table/table.ts";
 import type { ParsedInput } from "./input.ts";
 import { isStopped } from "./may-call.ts";
@@ -140,7 +140,7 @@ function stopped(status: AccountStatus | undefined, debt: Debt | undefined, perm
     return new Problem("account_suspended", `This account is suspended. ${readable} ${advice}`);
   }
   const amount = covers(permissions, "billing.view", [])
-    ? ` ${money(debt.missing)} ${currency} was missing when it was suspended.`
+    ? ` ${money(debt.missing)} ${debt.currency} was missing when it was suspended.`
     : "";
   const way = `To end this, ${topUp}: the account is active again as soon as everything is paid.`;
   return new Problem(

@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { AccountStatus, type Debt } from "../accounts/account.ts";
-import { currency, money } from "../core/money.ts";
+import { money } from "../core/money.ts";
 import { dayMs, Timestamp } from "../core/time.ts";
 import { Grant } from "../grants/assignment.ts";
 import { type Block, type Sentence, sentence } from "../letters/letter.ts";
@@ -38,7 +38,7 @@ const debtFacts = (debt: Debt | undefined): Block[] =>
     : [
         {
           facts: [
-            ["To pay", amountText(money(debt.missing), currency)],
+            ["To pay", amountText(money(debt.missing), debt.currency)],
             ...(debt.suspends_on === undefined ? [] : [["Suspended on", dateText(debt.suspends_on)] as const]),
           ],
         },

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { Currency, currency as walletCurrency, MoneyText } from "../core/money.ts";
+import { Currency, defaultCurrency, MoneyText } from "../core/money.ts";
 import { Day, dayOf, nextMonth, plusDays } from "../core/time.ts";
 import { type Block, sentence } from "../letters/letter.ts";
 import { defaultPlan, leavingDays } from "../wallet/catalogue.ts";
@@ -8,7 +8,7 @@ import { amountText, callOf, dateText, type NoticeEvent, type NoticeMaker, parag
 
 type Facts = Extract<Block, { facts: unknown }>["facts"];
 
-const CurrencyOfEvent = Currency.default(walletCurrency);
+const CurrencyOfEvent = Currency.default(defaultCurrency);
 
 /** The facts that an event has. */
 const knownFacts = (...facts: (readonly [string, string | undefined])[]): Facts =>

@@ -1,8 +1,9 @@
 import * as z from "zod";
 
+import { AccountCurrency, defaultCurrency } from "../core/money.ts";
 import type { Day } from "../core/time.ts";
 
-/** A billing plan. Prices are in integer minor units of `currency` in shared/core/money.ts. */
+/** A billing plan. Prices are in integer minor units of one currency. */
 export type Plan = {
   name: string;
   /** The least charge for a whole month. For a part of a month, the minimum is charged by the day. */
@@ -23,7 +24,10 @@ export type Plan = {
 
 const gibibyte = 2 ** 30;
 
-/** The plans that customers can choose. PLAN_PRICES can replace their prices from a month on. */
+/**
+ * The plans that customers can choose, with their prices in the default currency. PLAN_PRICES can replace these prices from
+ * a month on, and has the prices in other currencies.
+ */
 export const plans = {
   per_mailbox: {
     name: "Per mailbox",
@@ -59,10 +63,10 @@ export const graceDays = 14;
 /** A wallet with less than the usage of this many days is low, unless the customer has set another threshold. */
 export const lowBalanceDays = 7;
 
-/** The default settings of automatic recharges. Amounts are in minor units. */
+/** The default settings of automatic recharges. Amounts are in minor units of the account's currency. */
 export const rechargeDefaults = { threshold: 1_000, amount: 2_500, monthlyCap: 10_000, maxPerMonth: 4 };
 
-/** The most that a customer can allow automatic recharges to take. Amounts are in minor units. */
+/** The most that a customer can allow automatic recharges to take, in minor units of the account's currency. */
 export const rechargeLimits = { amount: 200_000, monthlyCap: 500_000, maxPerMonth: 20 };
 
 /** The days from one failed recharge to the next attempt. After the last attempt automatic recharges are switched off. */
@@ -71,7 +75,7 @@ export const rechargeRetryDays = [1, 2, 2] as const;
 /** The number of days for which an account without a plan still receives and reads mail. */
 export const leavingDays = 30;
 
-/** The largest amount of one top-up, in minor units. */
+/** The largest amount of one top-up, in minor units of the account's currency. */
 export const topupLimit = 1_000_000;
 
 /** The number of hours in which a checkout can be paid. */
@@ -92,43 +96,73 @@ const Prices = z.strictObject({
   sentMails: MinorUnits,
 });
 
+type PriceList = { from: string; currency: string; plans: Partial<Record<PlanId, z.output<typeof Prices>>> };
+
+/** The lists of each currency. */
+const byCurrency = (lists: readonly PriceList[]) => Map.groupBy(lists, ({ currency }) => currency);
+
+/** Whether the months of the lists rise. */
+const rise = (lists: readonly PriceList[]): boolean =>
+  lists.every(({ from }, index) => index === 0 || (lists[index - 1]?.from ?? "") < from);
+
+/** The plans without a price in a currency whose first list does not have them. The catalogue has the default currency's. */
+const unpriced = (lists: readonly PriceList[]): string[] =>
+  [...byCurrency(lists)].flatMap(([currency, [first]]) =>
+    currency === defaultCurrency
+      ? []
+      : PlanId.options.filter((id) => !first?.plans[id]).map((id) => `${id} in ${currency}`),
+  );
+
 /**
- * Lists of plan prices, oldest first. Each list is valid from a month on. Before the first list, and for plans that are
- * not in a list, the earlier prices apply. Prices change only at the beginning of a month. Do not edit the list of a
+ * Lists of plan prices, oldest first. Each list is valid from a month on, for accounts of its currency. Before the first
+ * list, and for plans that are not in a list, the earlier prices of the currency apply. The first list of a currency that is
+ * not the default has to have all plans. Prices change only at the beginning of a month. Do not edit the list of a
  * month that has begun, because this would change the prices of recorded days.
  */
 export const PriceLists = z
   .array(
     z.strictObject({
       from: z.string().regex(/^\d{4}-(?:0[1-9]|1[0-2])-01$/, "the first day of a month"),
+      currency: AccountCurrency.default(defaultCurrency),
       plans: z.partialRecord(PlanId, Prices),
     }),
   )
   .max(12, "12 lists at most, because the environment of a function is small: move old lists into catalogue.ts")
-  .refine((lists) => lists.every(({ from }, index) => index === 0 || (lists[index - 1]?.from ?? "") < from), {
-    error: "the lists are not in the order of their months",
+  .refine((lists) => [...byCurrency(lists).values()].every(rise), {
+    error: "the lists of a currency are not in the order of their months",
+  })
+  .superRefine((lists, context) => {
+    for (const missing of unpriced(lists))
+      context.addIssue({ code: "custom", message: `the first list of the currency has no price for ${missing}` });
   });
 type PriceLists = z.output<typeof PriceLists>;
 
 let parsedPrices: { text: string; lists: PriceLists } = { text: "[]", lists: [] };
 
-/** The price lists of this process, from the JSON in PLAN_PRICES. */
-function priceLists(): PriceLists {
+/** The price lists of this process in a currency, from the JSON in PLAN_PRICES. */
+function priceLists(currency: string): PriceLists {
   const text = process.env["PLAN_PRICES"] ?? "[]";
   if (text !== parsedPrices.text) parsedPrices = { text, lists: PriceLists.parse(JSON.parse(text)) };
-  return parsedPrices.lists;
+  return parsedPrices.lists.filter((list) => list.currency === currency);
 }
 
-/** The price changes of a plan after a day, each with its first day and the plan with its prices from then on. */
-export const priceChangesAfter = (id: PlanId, day: Day): { from: Day; plan: Plan }[] =>
-  priceLists()
-    .filter((list) => list.from > day && list.plans[id])
-    .map(({ from }) => ({ from, plan: planAt(id, from) }));
+/** Whether all plans have prices in a currency on a day. */
+export const isOffered = (currency: string, day: Day): boolean =>
+  currency === defaultCurrency || priceLists(currency).some(({ from }) => from <= day);
 
-/** A plan with its prices on a day. */
-export function planAt(id: PlanId, day: Day): Plan {
-  const listed = priceLists().findLast((list) => list.from <= day && list.plans[id])?.plans[id];
-  if (listed === undefined) return plans[id];
-  const { minimum, ...prices } = listed;
-  return { ...plans[id], minimum, prices };
+/** The price changes of a plan after a day, each with its first day and the plan with its prices from then on. */
+export const priceChangesAfter = (id: PlanId, day: Day, currency: string): { from: Day; plan: Plan }[] =>
+  priceLists(currency)
+    .filter((list) => list.from > day && list.plans[id])
+    .map(({ from }) => ({ from, plan: planAt(id, from, currency) }));
+
+/** A plan with its prices in a currency on a day. Throws if it has none. */
+export function planAt(id: PlanId, day: Day, currency: string): Plan {
+  const listed = priceLists(currency).findLast((list) => list.from <= day && list.plans[id])?.plans[id];
+  if (listed !== undefined) {
+    const { minimum, ...prices } = listed;
+    return { ...plans[id], minimum, prices };
+  }
+  if (currency === defaultCurrency) return plans[id];
+  throw new Error(`The plan ${id} has no prices in ${currency} on ${day}. Add them to PLAN_PRICES.`);
 }

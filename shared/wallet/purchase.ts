@@ -1,16 +1,16 @@
 import { vatOn, type VatRule } from "./vat.ts";
 import type { Posting } from "./wallet.ts";
 
-/** A purchase: its price without VAT in minor units, and its texts in the ledger and for the customer. */
-export type Purchase = { id: string; price: number; code: string; description: string };
+/** A purchase: its price without VAT in minor units of its currency, and its texts in the ledger and for the customer. */
+export type Purchase = { id: string; price: number; currency: string; code: string; description: string };
 
 /** The hold in the wallet for a purchase, with the VAT on its price. */
 export function purchaseHold(
-  { id, price, code, description }: Purchase,
+  { id, price, currency, code, description }: Purchase,
   rule: VatRule,
 ): Extract<Posting, { kind: "hold" }> {
   const vat = vatOn(price, rule);
   const charged = rule.treatment === "none" ? {} : { tax: vat, vat: { ...rule, amount: vat } };
   const sides = { debit: "wallet", credit: "revenue" };
-  return { kind: "hold", id, ...sides, amount: price + vat, code, type: "purchase", description, ...charged };
+  return { kind: "hold", id, ...sides, amount: price + vat, code, type: "purchase", currency, description, ...charged };
 }

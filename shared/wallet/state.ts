@@ -170,13 +170,13 @@ export const withoutHistory = (state: BillingState): BillingState => ({
 });
 
 /**
- * The price of the first days of a managed dedicated IP that is claimed on a day, in minor units: the highest monthly
+ * The price of the first days of a managed dedicated IP that is claimed on a day, in minor units of a currency: the highest monthly
  * price of a dedicated IP on any plan since `dedicatedIpFirstDays` days before the day, planned plans included. So a
  * change of plan for one day gives no discount. Without such a plan, the default plan counts.
  */
-export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day): number {
+export function firstDaysPrice(state: Pick<BillingState, "plans">, day: Day, currency: string): number {
   const ids = plansSince(state, plusDays(day, -dedicatedIpFirstDays)).flatMap(({ plan_id }) => plan_id ?? []);
-  return Math.max(...(ids.length > 0 ? ids : [defaultPlan]).map((id) => planAt(id, day).prices.dedicatedIp));
+  return Math.max(...(ids.length > 0 ? ids : [defaultPlan]).map((id) => planAt(id, day, currency).prices.dedicatedIp));
 }
 
 /** Whether an account has no plan on a day, or on a later day. */

@@ -2,10 +2,11 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 
 import * as z from "zod";
 
+import { getAccount } from "../accounts/visible.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
 import { notFound } from "../core/errors.ts";
 import { Id, timeOrderedId } from "../core/ids.ts";
-import { Currency, currency, money, MoneyText, moneyUpTo } from "../core/money.ts";
+import { Currency, money, MoneyText, moneyUpTo } from "../core/money.ts";
 import { Timestamp } from "../core/time.ts";
 import type { Context } from "../http/route.ts";
 import type { Payments } from "../providers/payments/payments.ts";
@@ -125,7 +126,7 @@ type TopupPurpose = {
 type OpenedTopup = { session: z.output<typeof TopupSession>; writes: Write[]; changes: Change[] };
 
 /**
- * Opens a checkout for a top-up of `amount` minor units, and plans the writes that store the top-up.
+ * Opens a checkout for a top-up of `amount` minor units of the account's currency, and plans the writes that store it.
  * - The provider's webhook names the account and the reference. So a paid checkout is credited even if the process dies
  *   before it has stored the top-up.
  * - The provider is asked about stored top-ups, in case the webhook does not come.
@@ -133,10 +134,11 @@ type OpenedTopup = { session: z.output<typeof TopupSession>; writes: Write[]; ch
 export async function openTopup(
   accountId: string,
   amount: number,
-  { now, requestId }: Pick<Context, "now" | "requestId">,
+  { table, now, requestId }: Pick<Context, "table" | "now" | "requestId">,
   { payments, publicUrl }: Checkouts,
   { batchId, rechargeId, description = "Wallet top-up", returnUrl }: TopupPurpose = {},
 ): Promise<OpenedTopup> {
+  const { currency } = await getAccount(table, accountId);
   const at = now();
   const reference = timeOrderedId(at);
   const secret = randomBytes(16).toString("base64url");

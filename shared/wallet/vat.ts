@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-import { divideHalfUp } from "../core/money.ts";
+import { AccountCurrency, defaultCurrency, divideHalfUp } from "../core/money.ts";
 import type { Reader } from "../table/table.ts";
 import { readProfile, type StoredProfile } from "./profile.ts";
 
@@ -10,6 +10,9 @@ export const euCountries = "AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IE IT LT L
 ) as [string, ...string[]];
 
 const EuCountry = z.enum(euCountries, { error: "a country of the EU, as an ISO 3166-1 code" });
+
+/** How much one unit of a currency is worth in another. */
+const Rate = z.string().regex(/^\d{1,6}(\.\d{1,6})?$/);
 
 /** A rate in percent, with two decimals at most. */
 const Percent = z.number().min(0).max(50).multipleOf(0.01);
@@ -26,11 +29,16 @@ export const VatSettings = z.strictObject({
   seller_address: z.array(z.string().min(1).max(100)).max(6).optional(),
   rates: z.record(EuCountry, Percent, { error: "a rate for each of the 27 countries of the EU" }),
   /**
-   * The currency of the seller's country, if prices are in another one, and its rate: the amount of this currency for
-   * one unit of the prices' currency. Invoices have the VAT in this currency too (Directive 2006/112/EC, Article 230).
+   * The currency of the seller's country, if it is not the default currency, or if there are prices in several currencies.
+   * Invoices in another currency have the VAT in this one too (Directive 2006/112/EC, Article 230). `rate` is the
+   * amount of this currency for one unit of the default currency, and `rates` has the amounts for units of other currencies.
    */
   national_currency: z
-    .strictObject({ code: z.string().regex(/^[A-Z]{3}$/), rate: z.string().regex(/^\d{1,6}(\.\d{1,6})?$/) })
+    .strictObject({ code: AccountCurrency, rate: Rate.optional(), rates: z.record(AccountCurrency, Rate).optional() })
+    .refine(({ code, rate }) => code === defaultCurrency || rate !== undefined, {
+      error: "the worth of one unit of the default currency",
+      path: ["rate"],
+    })
     .optional(),
   /** The register that is asked about VAT ids of the EU: `vies` of the European Commission, or `embedded` for tests. */
   register: z.enum(["none", "vies", "embedded"]).default("none"),
@@ -46,6 +54,35 @@ export function vatSettings(): VatSettings | undefined {
     parsedVat = { text, settings: text === "" ? undefined : VatSettings.parse(JSON.parse(text)) };
   return parsedVat.settings;
 }
+
+/** What one unit of a currency is worth in that of the seller's country; undefined if the settings do not say it. */
+function rateOf(currency: string, { national_currency }: VatSettings): { code: string; rate: string | undefined } {
+  const { code, rate, rates = {} } = national_currency ?? { code: defaultCurrency };
+  if (currency === code) return { code, rate: "1" };
+  return { code, rate: currency === defaultCurrency ? rate : rates[currency] };
+}
+
+/**
+ * The currency of the seller's country, and how much of it one unit of an invoice's currency is worth; undefined if the
+ * invoice is in that currency, or if no VAT is charged. Throws if the settings have no rate.
+ */
+export function nationalRate(currency: string): { code: string; rate: string } | undefined {
+  const settings = vatSettings();
+  if (settings === undefined) return undefined;
+  const { code, rate } = rateOf(currency, settings);
+  if (rate === undefined) throw new Error(`The VAT settings have no rate from ${currency} to ${code}.`);
+  return currency === code ? undefined : { code, rate };
+}
+
+/** What is wrong with settings that have currencies `withoutRate`. */
+export const noRate =
+  "A currency of the plan prices has no rate to the currency of the seller's country. Add it to national_currency.rates of the VAT settings.";
+
+/** The currencies of price lists without a rate in the VAT settings: their invoices could not have their VAT. */
+export const withoutRate = (lists: readonly { currency: string }[], settings: VatSettings | undefined): string[] =>
+  settings === undefined
+    ? []
+    : [...new Set(lists.map(({ currency }) => currency))].filter((one) => rateOf(one, settings).rate === undefined);
 
 export const VatTreatment = z.enum(["domestic", "oss", "reverse_charge", "outside_eu", "none"]);
 

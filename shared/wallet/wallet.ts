@@ -1,14 +1,16 @@
 import * as z from "zod";
 
+import { accountKey, StoredAccount } from "../accounts/account.ts";
+import { getAccount } from "../accounts/visible.ts";
 import { change, defineKind, type Change } from "../changes/kind.ts";
-import { Problem } from "../core/errors.ts";
+import { notFound, Problem } from "../core/errors.ts";
 import { idWithOrdinal, ordinalOf } from "../core/ids.ts";
-import { Currency, currency, money, MoneyText } from "../core/money.ts";
+import { Currency, money, MoneyText } from "../core/money.ts";
 import { Day } from "../core/time.ts";
 import { availableOf, emptyBalance, postedOf, type Balance } from "../ledger/balance.ts";
 import { balanceKey, planOperations, readBalance, type Ledger } from "../ledger/ledger.ts";
 import { Overdrawn, type Done, type Operation } from "../ledger/movement.ts";
-import { appendRows, readList, rowKey, aheadOfList } from "../table/ranked-list.ts";
+import { appendRows, readList, rowKey, aheadOfList, type ListState } from "../table/ranked-list.ts";
 import type { Reader } from "../table/table.ts";
 import type { Write, Key } from "../table/writes.ts";
 import { StoredTransaction, transactionKind, transactionsOf, type Transaction } from "./transaction.ts";
@@ -31,6 +33,8 @@ export type Posting =
       type: Transaction["type"];
       description: string;
       vat?: ChargedVat;
+      /** The currency of a price that the wallet has to be in. */
+      currency?: string;
     })
   | Extract<Operation, { kind: "transfer" }>
   | Extract<Operation, { kind: "capture" | "void" | "expire" }>;
@@ -73,13 +77,32 @@ export type WalletPlan = { done: Done[]; writes: Write[]; changes: Change[]; pos
 
 /** The items that `planWallet` reads first. `others` are the ledger accounts of the postings besides the wallet. */
 export const aheadOfWallet = (accountId: string, others: readonly string[]): Key[] => [
+  accountKey(accountId),
   ...(aheadOfList(transactionsOf(accountId)).keys ?? []),
   ...["wallet", ...others].map((account) => balanceKey(walletOf(accountId), account)),
 ];
 
+/** Throws 409 `other_currency` if a price is in another currency than the account's. */
+function requireSame(price: string, currency: string): void {
+  if (price === currency) return;
+  const detail = `The price is in ${price}, and the account pays in ${currency}. The account cannot buy this.`;
+  throw new Problem("other_currency", detail, { currency: price, account_currency: currency });
+}
+
+/** Throws 409 `other_currency` if an account does not pay in a currency. */
+export const requireCurrency = async (table: Reader, accountId: string, currency: string): Promise<void> =>
+  requireSame(currency, (await getAccount(table, accountId)).currency);
+
+/** Reads the list of a wallet's transactions, and the currency of the account. Throws 404. */
+async function readWalletList(table: Reader, accountId: string): Promise<{ state: ListState; currency: string }> {
+  const { state, others } = await readList(table, transactionsOf(accountId), [], [accountKey(accountId)]);
+  if (!others[0]) throw notFound();
+  return { state, currency: StoredAccount.parse(others[0]).currency };
+}
+
 /**
- * Plans postings, all or none of them, and their rows in the list of transactions. A posting that was made before
- * changes nothing. Returns the balance after the postings too. Throws 409 `insufficient_funds`, and the errors of
+ * Plans postings, all or none of them, and their rows in the list of transactions, in the account's currency. A posting that was made before
+ * changes nothing. Returns the balance after the postings too. Throws 409 `insufficient_funds` or `other_currency`, and the errors of
  * `planOperations`.
  */
 export async function planWallet(
@@ -88,20 +111,21 @@ export async function planWallet(
   postings: readonly Posting[],
   now: Date,
 ): Promise<WalletPlan> {
-  const { state } = await readList(table, transactionsOf(accountId));
+  const { state, currency } = await readWalletList(table, accountId);
+  for (const posting of postings) if ("currency" in posting) requireSame(posting.currency, currency);
   let rowCount = 0;
   const rowIds = new Set(postings.filter(makesRow).map(({ id }) => id));
   const nextId = (id: string): string | undefined =>
     rowIds.has(id) ? idWithOrdinal(state.next + rowCount++) : undefined;
   const [planned, last] = await Promise.all([
-    planLedger(table, accountId, postings, now, nextId),
+    planLedger(table, { accountId, currency }, postings, now, nextId),
     state.next > 0 && postings.some(makesRow)
       ? table.get(rowKey(state.list, state.next - 1), StoredTransaction)
       : undefined,
   ]);
   const wallet = planned.balances.get("wallet") ?? emptyBalance;
   const at = laterOf(now.toISOString(), last?.effective_at);
-  const rows = planned.done.flatMap((done, index) => newRow(done, postings[index], wallet, at));
+  const rows = planned.done.flatMap((done, index) => newRow(done, postings[index], { wallet, currency, at }));
   const resolved = await Promise.all(planned.done.map((done) => resolvedRow(table, accountId, done, now)));
   const changed = resolved.flatMap((row) => row ?? []);
   return {
@@ -130,7 +154,7 @@ const laterOf = (time: string, other = ""): string => (time > other ? time : oth
 /** Plans postings in the ledger. Throws 409 `insufficient_funds` if the wallet would be overdrawn. */
 async function planLedger(
   table: Reader,
-  accountId: string,
+  { accountId, currency }: { accountId: string; currency: string },
   postings: readonly Posting[],
   now: Date,
   nextId: (id: string) => string | undefined,
@@ -154,8 +178,7 @@ async function planLedger(
 function newRow(
   { movement, existed, entries }: Done,
   posting: Posting | undefined,
-  wallet: Balance,
-  effective_at: string,
+  { wallet, currency, at: effective_at }: { wallet: Balance; currency: string; at: string },
 ): Omit<StoredTransaction, never>[] {
   if (existed || posting === undefined || !("type" in posting)) return [];
   const entry = entries.find(({ account }) => account === "wallet");

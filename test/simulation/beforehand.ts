@@ -1,6 +1,6 @@
 import { handlePayment } from "../../shared/billing/payments.ts";
 import type { Table } from "../../shared/table/table.ts";
-import { newId, silent, type Scene } from "./billing-scene.ts";
+import { currencyOf, newId, silent, type Scene } from "./billing-scene.ts";
 import type { World } from "./world.ts";
 
 /** The world before a schedule begins: nothing fails in it, and nobody looks. */
@@ -27,7 +27,7 @@ export async function fund(
     reference: newId(scene, "reference"),
     accountId,
     amount,
-    currency: "USD",
+    currency: currencyOf(accountId),
     at: now(),
   };
   scene.events.push({ event, isKnown: true });

@@ -24,6 +24,7 @@ import {
   sweepDays,
   askingOf,
   committer,
+  currencyOf,
   contextOf,
   dayMs,
   newId,
@@ -167,7 +168,7 @@ const hold: Act = async (scene, world, random, accountId) => {
   scene.holds.push({ accountId, id });
   const expiresAt = new Date(nowOf(scene, world)().getTime() + random.between(1, 5 * dayMs)).toISOString();
   const rule = await readVatRule(world.table, accountId);
-  const bought = { id, price: amountOf(random), code: "purchase", description: "It" };
+  const bought = { id, price: amountOf(random), currency: currencyOf(accountId), code: "purchase", description: "It" };
   return post(scene, world, accountId, { ...purchaseHold(bought, rule), expiresAt });
 };
 

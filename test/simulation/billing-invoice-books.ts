@@ -9,6 +9,7 @@ import type { Item } from "../../shared/table/writes.ts";
 import { defaultPlan, plans, type PlanId } from "../../shared/wallet/catalogue.ts";
 import { BillingState } from "../../shared/wallet/state.ts";
 import type { Change } from "../support/memory-table.ts";
+import { currencyOf } from "./billing-scene.ts";
 import { mustHold, type Invariant } from "./world.ts";
 
 type Books = {
@@ -115,7 +116,11 @@ function checkPlan({ plans: changes }: Books, accrual: Accrual): void {
   mustHold(told === plan_id, () => `${day} was recorded on ${plan_id}, and the account is on ${told} then`);
 }
 
-function checkInvoice({ accruals }: Books, invoice: StoredInvoice): void {
+function checkInvoice({ accountId, accruals }: Books, invoice: StoredInvoice): void {
+  const currency = currencyOf(accountId);
+  mustHold(invoice.currency === currency, () => `${invoice.number} is in ${invoice.currency}, not in ${currency}`);
+  const national = invoice.national_vat?.currency;
+  mustHold(national !== currency, () => `${invoice.number} has its VAT twice in ${currency}`);
   const { number, lines, total, amount, period_start: from, period_end: to } = invoice;
   const sum = totalAmount(lines) + vatTotal(invoice);
   mustHold(total > 0 && total === sum && amount === money(total), () => `${number} does not add up`);
@@ -124,7 +129,10 @@ function checkInvoice({ accruals }: Books, invoice: StoredInvoice): void {
   const usage = lines.filter(({ supplied_on }) => supplied_on === undefined).map(({ vat_row: _, ...line }) => line);
   mustHold(monthOf(from) === monthOf(to) && from <= to, () => `${number} is from ${from} to ${to}`);
   const days = [...accruals.values()].filter(({ day }) => from <= day && day <= to);
-  const wanted = linesOf(days.toSorted((a, b) => a.day.localeCompare(b.day)));
+  const wanted = linesOf(
+    days.toSorted((a, b) => a.day.localeCompare(b.day)),
+    currency,
+  );
   mustHold(JSON.stringify(wanted) === JSON.stringify(usage), () => `${number} has other lines than its days`);
 }
 
@@ -163,10 +171,15 @@ function checkState(books: Books, state: BillingState): void {
   mustHold(open.join() === state.open.join(), () => `${open.join()} are open, not ${state.open.join()}`);
   const owes = open.length > 0 || state.owed > 0;
   mustHold(owes === (state.due_since !== undefined), () => `due since ${state.due_since}: ${open.join()}`);
-  checkDays(state, [...accruals.values()], invoices);
+  checkDays(state, [...accruals.values()], invoices, currencyOf(accountId));
 }
 
-function checkDays(state: BillingState, accruals: readonly Accrual[], invoices: readonly StoredInvoice[]): void {
+function checkDays(
+  state: BillingState,
+  accruals: readonly Accrual[],
+  invoices: readonly StoredInvoice[],
+  currency: string,
+): void {
   const late = accruals.find(({ day }) => day >= state.accrue_from);
   mustHold(late === undefined, () => `${late?.day} is recorded, and ${state.accrue_from} is not`);
   const free = accruals.filter(
@@ -176,6 +189,6 @@ function checkDays(state: BillingState, accruals: readonly Accrual[], invoices: 
   );
   for (const [month, days] of Map.groupBy(free, ({ day }) => monthOf(day))) {
     // Each part of a month that was settled by itself may have come to less than half a cent.
-    mustHold(totalAmount(linesOf(days)) <= 1, () => `days of ${month} are settled and on no invoice`);
+    mustHold(totalAmount(linesOf(days, currency)) <= 1, () => `days of ${month} are settled and on no invoice`);
   }
 }

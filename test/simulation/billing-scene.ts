@@ -1,3 +1,5 @@
+import * as z from "zod";
+
 import { noPermissions } from "../../shared/auth/permissions.ts";
 import { askedForMs, type AskContext } from "../../shared/billing/ask.ts";
 import { billingQueue, lastClosable } from "../../shared/billing/due.ts";
@@ -25,6 +27,7 @@ export type Checkout = {
   reference: string;
   accountId: string;
   amount: number;
+  currency: string;
   given: boolean;
   stands: "open" | "processing" | "paid" | "expired";
 };
@@ -44,11 +47,27 @@ export type Scene = {
   /** Whether accounts get managed IPs: no plan is cancelled then. */
   hasIps?: boolean;
   askingMistake?: AskingMistake | undefined;
-  /** Takes an account out of the queue of days to close in a write of its own, before the days are closed. */
-  closingMistake?: "forgotten-day" | undefined;
+  /**
+   * `forgotten-day` takes an account out of the queue of days to close in a write of its own, before the days are closed.
+   * `default-currency` closes the days of every account in the default currency.
+   */
+  closingMistake?: "forgotten-day" | "default-currency" | undefined;
   holds: { accountId: string; id: string }[];
   ids: number;
 };
+
+/** The prices of accounts in EUR, which are others than those in USD. */
+export const euroPrices = {
+  from: "2020-01-01",
+  currency: "EUR",
+  plans: {
+    per_mailbox: { minimum: 430, mailbox: 270, dedicatedIp: 2_100, sentMails: 3 },
+    per_dedicated_ip: { minimum: 70, mailbox: 10, dedicatedIp: 8_900, sentMails: 30 },
+  },
+};
+
+/** The currency of an account of a scene. */
+export const currencyOf = (accountId: string): string => (accountId.startsWith("b") ? "EUR" : "USD");
 
 export const dayMs = 86_400_000;
 
@@ -97,10 +116,10 @@ export const invocationOf = (scene: Scene, world: World, accountId: string): Inv
 
 /** The payment provider, which answers late, or not at all and has done it nevertheless. */
 export const providerOf = (scene: Scene, world: World, created: Checkout[]): Payments => ({
-  createCheckout: async ({ reference, accountId, amount, expiresAt }) => {
+  createCheckout: async ({ reference, accountId, amount, currency, expiresAt }) => {
     await world.pause("provider: create");
     const id = newId(scene, "checkout");
-    const checkout: Checkout = { id, reference, accountId, amount, given: false, stands: "open" };
+    const checkout: Checkout = { id, reference, accountId, amount, currency, given: false, stands: "open" };
     scene.checkouts.push(checkout);
     created.push(checkout);
     await world.pause("provider: created");
@@ -111,9 +130,9 @@ export const providerOf = (scene: Scene, world: World, created: Checkout[]): Pay
     await world.pause("provider: asked");
     const checkout = scene.checkouts.find((one) => one.id === id);
     if (!checkout) throw new Problem("not_found", "There is no such checkout.");
-    const { reference, accountId, amount, stands: status } = checkout;
+    const { reference, accountId, amount, currency, stands: status } = checkout;
     await world.pause("provider: answers");
-    return { id, status, reference, accountId, amount, currency: "USD", expiresAt: nowOf(scene, world)() };
+    return { id, status, reference, accountId, amount, currency, expiresAt: nowOf(scene, world)() };
   },
   ...noCards,
   expireCheckout: async (id) => {
@@ -145,12 +164,25 @@ const withOwnClosings = ({ accounts }: Scene, table: Table): Table => ({
   },
 });
 
+/** A table whose accounts have no currency of their own when they are read by their keys. */
+const withoutCurrencies = (table: Table): Table => ({
+  ...table,
+  get: (key, schema) =>
+    key.SK === "ACCOUNT"
+      ? table.get(
+          key,
+          z.looseObject({ currency: z.unknown() }).transform(({ currency: _, ...item }) => schema.parse(item)),
+        )
+      : table.get(key, schema),
+});
+
 /**
  * Runs the worker over all shards, and throws the error of an account that failed. A planted mistake takes each account
  * out of the queue before its days are closed.
  */
 export async function sweepDays(scene: Scene, world: World): Promise<void> {
-  const table = withOwnClosings(scene, world.table);
+  const own = withOwnClosings(scene, world.table);
+  const table = scene.closingMistake === "default-currency" ? withoutCurrencies(own) : own;
   const failures: unknown[] = [];
   const now = nowOf(scene, world);
   if (scene.closingMistake === "forgotten-day") await forgetDays(table, now());
@@ -221,7 +253,7 @@ export function visitCheckout(scene: Scene, world: World, random: Random): void 
     reference: checkout.reference,
     accountId: checkout.accountId,
     amount,
-    currency: "USD",
+    currency: checkout.currency,
     at: nowOf(scene, world)(),
   };
   scene.events.push({ event, isKnown: lost, isLost: lost });

@@ -4,10 +4,11 @@ import { Entry, StoredMovement } from "../../shared/ledger/movement.ts";
 import { StoredTopup } from "../../shared/wallet/topup.ts";
 import { StoredTransaction } from "../../shared/wallet/transaction.ts";
 import type { Change } from "../support/memory-table.ts";
-import type { Scene } from "./billing-scene.ts";
+import { currencyOf, type Scene } from "./billing-scene.ts";
 import { mustHold, type Invariant } from "./world.ts";
 
 type Books = {
+  accountId: string;
   movements: Map<string, StoredMovement>;
   entries: Map<string, Entry>;
   rows: Map<string, StoredTransaction>;
@@ -26,6 +27,7 @@ const minorOf = (amount: string): number => Number(amount.replace(".", ""));
  */
 export function walletInvariant(scene: Scene, accountId: string): Invariant {
   const books: Books = {
+    accountId,
     movements: new Map(),
     entries: new Map(),
     rows: new Map(),
@@ -68,6 +70,8 @@ function note(books: Books, { key, before, after }: Change): string[] {
     const old = before && StoredTransaction.parse(before);
     mustHold(!old || old.movement_id === row.movement_id, () => `${key.SK} became another transaction`);
     mustHold(!old || old.effective_at === row.effective_at, () => `${key.SK} was at ${old?.effective_at}, and moved`);
+    const currency = currencyOf(books.accountId);
+    mustHold(row.currency === currency, () => `${key.SK} is in ${row.currency}, not in ${currency}`);
     notePlace(books, Number(key.SK.slice(-10)), row.effective_at);
     mustHold(!old || old.status === "pending", () => `${key.SK} was ${old?.status} and was changed`);
     if (!old) books.listed += 1;

@@ -16,6 +16,8 @@ import {
   askingMistakes,
   askingOf,
   contextOf,
+  currencyOf,
+  euroPrices,
   sweepDays,
   dayMs,
   newId,
@@ -39,21 +41,27 @@ const around = askingMistakes.map((name): [AskingMistake, Bug] => [name, () => f
 /** Drops no condition either: the worker forgets an account if it dies. */
 const forgotten: Bug = () => false;
 
+/** Nor this: the daily run takes every account for one of the default currency. */
+const inDefault: Bug = () => false;
+
 /** The bill of one or two accounts over months: what customers, the provider, the operator and the clock do to it. */
 export const billingModule: Module = {
   name: "billing",
   vat: JSON.stringify(localVat),
+  prices: [euroPrices],
   bugs: {
     "billing-state": (write) => sortKeyOf(write) === "BILLING",
     "account-standing": (write) => /^(ACCOUNT$|LIST#(status|client)\/)/.test(sortKeyOf(write)),
     "transaction-list": (write) => sortKeyOf(write).startsWith("LIST#transactions#"),
     ...Object.fromEntries(around),
     "forgotten-day": forgotten,
+    "default-currency": inDefault,
   },
   open: (random, bug) => {
     const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
-    const accounts = ["a", "b"]
-      .slice(0, random.pick([1, 1, 1, 2]))
+    // The first account pays in USD, the second one in EUR.
+    const accounts = random
+      .pick([["a"], ["a"], ["b"], ["a", "b"]])
       .map((name) => `${name}0000000-0000-4000-8000-000000000000`);
     const aheadMs = random.between(0, 900) * dayMs;
     const hasIps = random.chance(0.3);
@@ -66,7 +74,7 @@ export const billingModule: Module = {
       ids: 0,
       hasIps,
       askingMistake: mistake,
-      closingMistake: bug === forgotten ? "forgotten-day" : undefined,
+      closingMistake: bug === forgotten ? "forgotten-day" : bug === inDefault ? "default-currency" : undefined,
     };
     return {
       actors: mixed(billingActors(scene), themes, random),
@@ -97,7 +105,8 @@ async function prepare(scene: Scene, world: World): Promise<void> {
   const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
   const at = nowOf(scene, world)();
   for (const id of scene.accounts) {
-    await createAccount(world.table, { id, client, name: "An account", ownerId: id }, at);
+    const currency = currencyOf(id);
+    await createAccount(world.table, { id, client, name: "An account", currency, ownerId: id }, at);
     const outside = { payments: providerOf(scene, world, []), publicUrl: "http://here" };
     await createTopup(id, 700, contextOf(scene, world, id), outside);
   }

@@ -52,12 +52,14 @@ export async function simulate(options: Options): Promise<Outcome> {
   // Most of what is thrown is an answer, and its stack is half of what it costs.
   if (!options.trace) Error.stackTraceLimit = 0;
   const [alone, ...others] = options.modules;
-  const { VAT: vatBefore = "" } = process.env;
+  const { VAT: vatBefore = "", PLAN_PRICES: pricesBefore = "[]" } = process.env;
   process.env["VAT"] = (others.length === 0 && alone?.vat) || vatBefore;
+  process.env["PLAN_PRICES"] = JSON.stringify(options.modules.find(({ prices }) => prices)?.prices ?? []);
   try {
     return await runSchedule(options, random);
   } finally {
     process.env["VAT"] = vatBefore;
+    process.env["PLAN_PRICES"] = pricesBefore;
     Math.random = actual;
     Error.stackTraceLimit = stackTraceLimit;
   }

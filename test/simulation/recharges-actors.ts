@@ -9,7 +9,7 @@ import { money } from "../../shared/core/money.ts";
 import { topupKey } from "../../shared/wallet/topup.ts";
 import { actingIn, type Act as ActIn } from "./acting.ts";
 import { billingActors } from "./billing-actors.ts";
-import { contextOf, newId, nowOf } from "./billing-scene.ts";
+import { contextOf, currencyOf, newId, nowOf } from "./billing-scene.ts";
 import type { Random } from "./random.ts";
 import { cardsOf, rechargingOf, tell, tellCharge, type Dispute, type RechargeScene } from "./recharges-scene.ts";
 import type { Actor, World } from "./world.ts";
@@ -122,7 +122,14 @@ function failRefund(scene: RechargeScene, random: Random): void {
 
 function tellRefunds(scene: RechargeScene, paymentId: string): void {
   const { accountId, all: refunds } = scene.refunds.get(paymentId) ?? { accountId: "", all: [] };
-  tell(scene, { id: newId(scene, "event"), type: "refund", paymentId, accountId, refunds, currency: "USD" });
+  tell(scene, {
+    id: newId(scene, "event"),
+    type: "refund",
+    paymentId,
+    accountId,
+    refunds,
+    currency: currencyOf(accountId),
+  });
 }
 
 function dispute(scene: RechargeScene, random: Random): void {
@@ -135,7 +142,13 @@ function dispute(scene: RechargeScene, random: Random): void {
 }
 
 const tellDispute = (scene: RechargeScene, one: Dispute): void =>
-  tell(scene, { ...one, id: newId(scene, "event"), type: "dispute", currency: "USD", reason: "fraudulent" });
+  tell(scene, {
+    ...one,
+    id: newId(scene, "event"),
+    type: "dispute",
+    currency: currencyOf(one.accountId),
+    reason: "fraudulent",
+  });
 
 const report: Act = async (scene, world, random) => {
   const told = random.shuffle(scene.told.slice(-5)).find(({ isLost }) => !isLost);
@@ -168,7 +181,14 @@ export function confirm(scene: RechargeScene, world: World): void {
   if (!page) return;
   page.stands = "paid";
   const { id: checkoutId, reference, accountId, amount } = page;
-  const payment = { checkoutId, reference, accountId, amount, currency: "USD", at: nowOf(scene, world)() };
+  const payment = {
+    checkoutId,
+    reference,
+    accountId,
+    amount,
+    currency: currencyOf(accountId),
+    at: nowOf(scene, world)(),
+  };
   scene.events.push({ event: { id: newId(scene, "event"), type: "paid", ...payment }, isKnown: false });
 }
 

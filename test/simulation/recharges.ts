@@ -15,7 +15,7 @@ import { keyOf } from "../support/memory-writes.ts";
 import { mixed } from "./acting.ts";
 import { fund } from "./beforehand.ts";
 import { invoiceInvariant } from "./billing-invoice-books.ts";
-import { askingOf, contextOf, dayMs, nowOf, silent } from "./billing-scene.ts";
+import { askingOf, contextOf, currencyOf, dayMs, euroPrices, nowOf, silent } from "./billing-scene.ts";
 import { standingInvariant } from "./billing-standing-books.ts";
 import { walletInvariant } from "./billing-wallet-books.ts";
 import { ledgerInvariant } from "./ledger-books.ts";
@@ -44,6 +44,7 @@ const around = chargeMistakes.map((name): [ChargeMistake, Bug] => [name, () => f
 /** The saved card of an account, its recharges and alerts, and payments that are refunded or disputed. */
 export const rechargesModule: Module = {
   name: "recharges",
+  prices: [euroPrices],
   bugs: {
     "recharge-settings": on(/^AUTO_RECHARGE$/),
     "alerts-row": on(/^ALERTS$/),
@@ -52,7 +53,8 @@ export const rechargesModule: Module = {
   open: (random, bug) => {
     const [mistake] = around.find(([, planted]) => planted === bug) ?? [];
     const scene: RechargeScene = {
-      accounts: ["90000000-0000-4000-8000-000000000000"],
+      // The second one pays in EUR.
+      accounts: [random.pick(["9", "b"]).padEnd(8, "0") + "-0000-4000-8000-000000000009"],
       aheadMs: random.between(0, 900) * dayMs,
       checkouts: [],
       events: [],
@@ -99,7 +101,9 @@ const themes = [
 async function prepare(scene: RechargeScene, world: World, random: Random): Promise<void> {
   const client = { id: "c0000000-0000-4000-8000-000000000000", name: "A client" };
   for (const id of scene.accounts) {
-    await createAccount(world.table, { id, client, name: "An account", ownerId: id }, nowOf(scene, world)());
+    const currency = currencyOf(id);
+    const account = { id, client, name: "An account", currency, ownerId: id };
+    await createAccount(world.table, account, nowOf(scene, world)());
     const context = contextOf(scene, world, id);
     await openCardSetup(id, context, { payments: cardsOf(scene, world), publicUrl: "http://here" });
     while (scene.setups.some(({ status }) => status === "open")) bank(scene, random);
@@ -114,7 +118,8 @@ async function prepare(scene: RechargeScene, world: World, random: Random): Prom
     const paid = scene.events.find(({ event }) => event.accountId === id)?.event;
     if (!paid) throw new Error("nothing was paid");
     const { checkoutId, reference, amount } = paid;
-    scene.checkouts.push({ id: checkoutId, reference, accountId: id, amount, given: false, stands: "paid" });
+    const checkout = { id: checkoutId, reference, accountId: id, amount, currency };
+    scene.checkouts.push({ ...checkout, given: false, stands: "paid" });
   }
 }
 

@@ -46,6 +46,8 @@ export type Module = {
   bugs: Record<string, Bug>;
   /** The VAT settings of its schedules, unless another module has part in them. */
   vat?: string;
+  /** Its lists of plan prices. */
+  prices?: readonly object[];
   open: (
     random: Random,
     bug?: Bug,

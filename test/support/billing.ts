@@ -101,10 +101,12 @@ export const closeDays = ({ id }: Pick<Account, "id">, last: string): Promise<vo
     requestId: "test",
   });
 
+type Told = { checkoutId: string; reference: string; cents: number; currency?: string };
+
 /** What the payment provider tells of a checkout, signed. */
 export async function tellPayment(
   account: Pick<Account, "id">,
-  { checkoutId, reference, cents }: { checkoutId: string; reference: string; cents: number },
+  { checkoutId, reference, cents, currency = "usd" }: Told,
   type = "checkout.session.completed",
 ): Promise<Answer> {
   const body = JSON.stringify({
@@ -117,7 +119,7 @@ export async function tellPayment(
         id: checkoutId,
         object: "checkout.session",
         amount_total: cents,
-        currency: "usd",
+        currency,
         metadata: { account_id: account.id, reference },
         payment_status: type.endsWith("completed") ? "paid" : "unpaid",
       },

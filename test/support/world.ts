@@ -31,11 +31,13 @@ export function newUser(claims: Partial<Person> = {}): User {
 }
 
 /** A new account of a new client (or a given one) with its owner. */
-export async function newAccount(options: { name?: string; clientId?: string; owner?: User } = {}): Promise<Account> {
+type NewAccount = { name?: string; clientId?: string; owner?: User; currency?: string };
+
+export async function newAccount(options: NewAccount = {}): Promise<Account> {
   const table = testTable();
-  const { name = "Test account", owner = newUser() } = options;
+  const { name = "Test account", owner = newUser(), currency } = options;
   const parent = { id: options.clientId ?? randomUUID(), name: "Test client" };
-  const input = { client: parent, name, ownerId: owner.id, ownerEmail: owner.email };
+  const input = { client: parent, name, currency, ownerId: owner.id, ownerEmail: owner.email };
   const account = await createAccount(table, input, new Date());
   return { id: account.id, name, clientId: parent.id, owner };
 }

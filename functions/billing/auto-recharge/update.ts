@@ -1,4 +1,4 @@
-import { AccountParams } from "../../../shared/accounts/account.ts";
+import { accountKey, AccountParams } from "../../../shared/accounts/account.ts";
 import {
   aheadOfSettings,
   AutoRecharge,
@@ -23,7 +23,8 @@ export const route = defineRoute({
   body: AutoRechargeUpdate,
   output: AutoRecharge,
   problems: ["payment_method_required"],
-  ahead: ({ params }) => aheadOfSettings(params.account_id),
+  // The authorization reads the account too.
+  ahead: ({ params: { account_id: id } }) => ({ keys: [...aheadOfSettings(id).keys, accountKey(id)] }),
   run: ({ params, body }, context) => updateAutoRecharge(params.account_id, body, context),
 });
 

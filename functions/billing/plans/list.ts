@@ -14,7 +14,7 @@ export const route = defineRoute({
   access: "read",
   params: AccountParams,
   output: PlanList,
-  ahead: ({ params }, expected) => aheadOfPlans(params.account_id, expected),
+  ahead: ({ params }) => aheadOfPlans(params.account_id),
   run: ({ params }, context) => listPlans(params.account_id, context),
 });
 

@@ -1,4 +1,4 @@
-import { AccountParams } from "../../../shared/accounts/account.ts";
+import { accountKey, AccountParams } from "../../../shared/accounts/account.ts";
 import { paymentsHere } from "../../../shared/billing/services.ts";
 import { requireFeature } from "../../../shared/core/features.ts";
 import { minorUnits } from "../../../shared/core/money.ts";
@@ -22,6 +22,8 @@ export const route = defineRoute({
   body: NewTopup,
   output: TopupSession,
   problems: ["payments_unavailable", "upstream_unavailable"],
+  // The authorization reads the account too.
+  ahead: ({ params: { account_id: id } }) => ({ keys: [accountKey(id), accountKey(id)] }),
   run: ({ params, body }, context) => {
     requireFeature("payments");
     const amount = minorUnits(body.amount) ?? 0;

@@ -16,7 +16,7 @@ import { PaymentsEnvironment } from "../../../shared/providers/payments/factory.
 import { RegistrarEnvironment } from "../../../shared/providers/registrar/factory.ts";
 import { SecretsEnvironment } from "../../../shared/providers/secrets/factory.ts";
 import { PriceLists } from "../../../shared/wallet/catalogue.ts";
-import { VatSettings } from "../../../shared/wallet/vat.ts";
+import { noRate, VatSettings, withoutRate } from "../../../shared/wallet/vat.ts";
 import { StartProblem, reasonOf } from "../command-line.ts";
 
 /** The schemas by which the functions read their environment. */
@@ -105,6 +105,12 @@ function checkPrices(text = "[]"): void {
   }
 }
 
+/** Both variables are valid. */
+function checkRates({ PLAN_PRICES: prices, VAT: vat }: Source): void {
+  const settings = vat ? VatSettings.parse(JSON.parse(vat)) : undefined;
+  if (withoutRate(PriceLists.parse(JSON.parse(prices ?? "[]")), settings).length > 0) throw new StartProblem(noRate);
+}
+
 /**
  * Checks the environment variables at the start, so that no request fails because of them later. Throws `StartProblem`,
  * which names the invalid variables.
@@ -118,5 +124,6 @@ export function checkEnvironment(source: Source): void {
   }
   checkPrices(source["PLAN_PRICES"]);
   checkVat(source["VAT"]);
+  checkRates(source);
   checkMailServer(source);
 }

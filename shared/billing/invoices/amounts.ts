@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { divideHalfUp, money, MoneyText } from "../../core/money.ts";
-import { ChargedVat, vatKey, vatOn, vatSettings, VatTreatment, type VatRule } from "../../wallet/vat.ts";
+import { ChargedVat, vatKey, vatOn, nationalRate, VatTreatment, type VatRule } from "../../wallet/vat.ts";
 import type { Captured } from "../captured.ts";
 import { totalAmount, type Line, type UsageGroup } from "../charges.ts";
 
@@ -72,11 +72,15 @@ export function invoiceAmounts(usage: readonly UsageGroup[], purchases: readonly
 type NationalVat = { currency: string; rate: string; amount: number };
 
 /**
- * The VAT in the currency of the seller's country, as an invoice stores it; nothing if prices are in that currency. A credit
- * note has the rate of its invoice, `corrected`.
+ * The VAT in the currency of the seller's country, as an invoice stores it; nothing if the invoice is in that currency. A
+ * credit note has the rate of its invoice, `corrected`.
  */
-export function nationalVat(vat: readonly VatRow[] = [], corrected?: NationalVat): { national_vat?: NationalVat } {
-  const national = corrected ? { code: corrected.currency, rate: corrected.rate } : vatSettings()?.national_currency;
+export function nationalVat(
+  vat: readonly VatRow[] = [],
+  currency: string,
+  corrected?: NationalVat,
+): { national_vat?: NationalVat } {
+  const national = corrected ? { code: corrected.currency, rate: corrected.rate } : nationalRate(currency);
   const amount = vat.reduce((sum, row) => sum + row.amount, 0);
   if (national === undefined || amount === 0) return {};
   const { code, rate } = national;

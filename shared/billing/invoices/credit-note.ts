@@ -4,7 +4,7 @@ import { AccountParams } from "../../accounts/account.ts";
 import { change, defineKind } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { Id, idWithOrdinal, ordinalOf } from "../../core/ids.ts";
-import { divideHalfUp, money, MoneyText, Currency, currency } from "../../core/money.ts";
+import { divideHalfUp, money, MoneyText, Currency } from "../../core/money.ts";
 import { Day, dayOf, plusDays, Timestamp } from "../../core/time.ts";
 import { appendRows, rangeOfRows, readList, rowKey, type List } from "../../table/ranked-list.ts";
 import type { Reader } from "../../table/table.ts";
@@ -194,9 +194,9 @@ function newCreditNote(
     invoice_date: dayOf(new Date(invoice.date)),
     reason,
     amount: money(total),
-    currency,
+    currency: invoice.currency,
     lines: hasVat ? noteLines : noteLines.map(({ vat_row: _, ...line }) => line),
-    ...(hasVat ? { vat: kept, ...nationalVat(kept, invoice.national_vat) } : {}),
+    ...(hasVat ? { vat: kept, ...nationalVat(kept, invoice.currency, invoice.national_vat) } : {}),
     total,
     seller: invoice.seller ?? presentSeller(),
     ...(invoice.buyer ? { buyer: invoice.buyer } : {}),

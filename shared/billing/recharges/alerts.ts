@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 import { change, defineKind } from "../../changes/kind.ts";
-import { Currency, currency, minorUnits, money, moneyUpTo, MoneyText } from "../../core/money.ts";
+import { Currency, minorUnits, money, moneyUpTo, MoneyText } from "../../core/money.ts";
 import { clock, dayOf, daysInMonth, monthOf, plusDays, type Day } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import type { Ahead } from "../../table/read-ahead.ts";
@@ -100,10 +100,10 @@ export function aheadOfAlerts(accountId: string): Ahead {
 export const leftOf = (book: AccountBilling): number => book.available - usedOf(book) - totalDue(book);
 
 /** The cost of the recorded days with their VAT, in minor units: of those before a day, or of all. */
-function usedOf({ accruals, profile }: AccountBilling, before?: Day): number {
+function usedOf({ account, accruals, profile }: AccountBilling, before?: Day): number {
   const days = before === undefined ? accruals : accruals.filter(({ day }) => day < before);
   const costs = [...Map.groupBy(days, ({ day }) => monthOf(day)).values()].map((month) =>
-    usageCost(month, vatRule(profile)),
+    usageCost(month, vatRule(profile), account.currency),
   );
   return costs.reduce((sum, { net, vat }) => sum + net + vat, 0);
 }
@@ -112,16 +112,22 @@ function usedOf({ accruals, profile }: AccountBilling, before?: Day): number {
  * The cost of the usage of some days in minor units, by the last recorded week; by the plan's minimum before the first
  * day.
  */
-async function usageOf(table: Reader, { accountId, state }: AccountBilling, today: Day, days: number): Promise<number> {
+async function usageOf(
+  table: Reader,
+  { accountId, account, state }: AccountBilling,
+  today: Day,
+  days: number,
+): Promise<number> {
+  const { currency } = account;
   const [from, to] = lastWeek(accountId, today);
   const recorded = (await table.between(from.PK, from.SK, to.SK)).map((item) => Accrual.parse(item));
   if (recorded.length > 0) {
     const months = [...Map.groupBy(recorded, ({ day }) => monthOf(day)).values()];
-    const cost = months.reduce((sum, month) => sum + totalAmount(linesOf(month)), 0);
+    const cost = months.reduce((sum, month) => sum + totalAmount(linesOf(month, currency)), 0);
     return Math.ceil((cost * days) / recorded.length);
   }
   const plan = planOn(state, today);
-  return plan === null ? 0 : Math.ceil((planAt(plan, today).minimum * days) / daysInMonth(today));
+  return plan === null ? 0 : Math.ceil((planAt(plan, today, currency).minimum * days) / daysInMonth(today));
 }
 
 /** The threshold of the low balance in minor units: the customer's own, or the usage of a week. */
@@ -154,7 +160,7 @@ async function alertsView(
     effective_low_balance_threshold: money(threshold),
     left: money(left),
     is_low: left < threshold,
-    currency,
+    currency: book.account.currency,
   };
 }
 

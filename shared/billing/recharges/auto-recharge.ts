@@ -1,9 +1,11 @@
 import * as z from "zod";
 
+import { accountKey } from "../../accounts/account.ts";
+import { getAccount } from "../../accounts/visible.ts";
 import { change, defineKind, type Change } from "../../changes/kind.ts";
 import { InvalidInput, Problem } from "../../core/errors.ts";
 import { Id } from "../../core/ids.ts";
-import { Currency, currency, minorUnits, money, moneyUpTo, MoneyText } from "../../core/money.ts";
+import { Currency, minorUnits, money, moneyUpTo, MoneyText } from "../../core/money.ts";
 import { dayOf, monthOf, plusDays, startOf, Timestamp, type Day } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
 import type { Reader } from "../../table/table.ts";
@@ -71,6 +73,10 @@ export async function readSettings(table: Reader, accountId: string, day: Day): 
   // A clock that is behind must not count a month anew.
   return stored.month >= month ? stored : { ...stored, month, count: 0, charged: 0 };
 }
+
+/** Whether the customer has ever set up automatic recharges. */
+export const hasSettings = async (table: Reader, accountId: string): Promise<boolean> =>
+  (await table.get(settingsKey(accountId), StoredSettings)) !== undefined;
 
 /** The most recharges that begin on a day (UTC). Failed ones count too. A new card or setting does not begin a new count. */
 const attemptsPerDay = 4;
@@ -174,7 +180,9 @@ function stateOf(settings: StoredSettings, now: Date): AutoRecharge["state"] {
   return count >= max_per_month || charged + amount > monthly_cap ? "cap_reached" : "ready";
 }
 
-export const aheadOfSettings = (accountId: string): { keys: Key[] } => ({ keys: [settingsKey(accountId)] });
+export const aheadOfSettings = (accountId: string): { keys: Key[] } => ({
+  keys: [settingsKey(accountId), accountKey(accountId)],
+});
 
 export async function getAutoRecharge(
   accountId: string,
@@ -189,7 +197,10 @@ async function autoRechargeView(
   settings: StoredSettings,
   now: Date,
 ): Promise<AutoRecharge> {
-  const last = settings.last === undefined ? undefined : await readRecharge(table, accountId, settings.last);
+  const [{ currency }, last] = await Promise.all([
+    getAccount(table, accountId),
+    settings.last === undefined ? undefined : readRecharge(table, accountId, settings.last),
+  ]);
   return {
     ...settingsView(settings),
     currency,
@@ -263,12 +274,14 @@ export async function planSwitchOff(
 ): Promise<{ writes: Write[]; changes: Change[] }> {
   const before = await readSettings(table, accountId, dayOf(now));
   if (!before.enabled) return { writes: [], changes: [] };
+  const { currency } = await getAccount(table, accountId);
+  const { last: id = accountId, amount } = before;
   const after = { ...before, enabled: false };
   return {
     writes: [settingsWrite(accountId, after)],
     changes: [
       settingsChange(accountId, before, after),
-      rechargeChange("disabled", { id: before.last ?? accountId, amount: before.amount, status: "disabled", reason }),
+      rechargeChange("disabled", { id, amount, currency, status: "disabled", reason }),
     ],
   };
 }

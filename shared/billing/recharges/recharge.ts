@@ -1,9 +1,10 @@
 import { accountKey, StoredAccount } from "../../accounts/account.ts";
+import { getAccount } from "../../accounts/visible.ts";
 import type { Change } from "../../changes/kind.ts";
 import { recorder, type ChangePlan, type Commit } from "../../changes/recorder.ts";
 import { timeOrderedId } from "../../core/ids.ts";
 import type { Log } from "../../core/log.ts";
-import { currency, money } from "../../core/money.ts";
+import { money } from "../../core/money.ts";
 import { dayMs, dayOf, hourMs, later, minuteMs, monthOf } from "../../core/time.ts";
 import { MovementConflict } from "../../ledger/movement.ts";
 import type { ChargeState } from "../../providers/payments/payments.ts";
@@ -87,14 +88,15 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
   }
   const method = await readMethod(table, accountId);
   if (!isOurs(book) || !method?.card || waitsUntil(settings, now) !== undefined) return nothing;
-  const limit = limitReached(settings, amount);
-  if (limit !== undefined) return planLimitNotice(accountId, settings, amount, limit);
+  const { currency } = book.account;
+  const limit = limitReached(settings, amount, currency);
+  if (limit !== undefined) return planLimitNotice(accountId, settings, { amount, currency, reason: limit });
   const { count, charged } = settings;
-  const id = timeOrderedId(now);
-  const at = now.toISOString();
+  const [id, at] = [timeOrderedId(now), now.toISOString()];
   const recharge: StoredRecharge = {
     id,
     amount,
+    currency,
     status: "charging",
     customer_id: method.customer_id,
     card_id: method.card.id,
@@ -122,7 +124,7 @@ async function planBeginning(table: Reader, accountId: string, now: Date): Promi
 }
 
 /** The limit of the month that forbids a recharge, in words; undefined if none does. */
-function limitReached(settings: StoredSettings, amount: number): string | undefined {
+function limitReached(settings: StoredSettings, amount: number, currency: string): string | undefined {
   const { count, charged, max_per_month, monthly_cap } = settings;
   if (count >= max_per_month) return `You allow ${max_per_month} recharges a month, and that many were made.`;
   if (charged + amount <= monthly_cap) return undefined;
@@ -133,11 +135,10 @@ function limitReached(settings: StoredSettings, amount: number): string | undefi
 function planLimitNotice(
   accountId: string,
   settings: StoredSettings,
-  amount: number,
-  reason: string,
+  notice: { amount: number; currency: string; reason: string },
 ): ChangePlan<string | undefined> {
   if (settings.limit_told === settings.month) return { value: undefined, writes: [], changes: [] };
-  const told = { id: settings.last ?? accountId, amount, status: "limit_reached" as const, reason };
+  const told = { ...notice, id: settings.last ?? accountId, status: "limit_reached" as const };
   return {
     value: undefined,
     writes: [settingsWrite(accountId, { ...settings, limit_told: settings.month })],
@@ -192,7 +193,7 @@ export async function advanceRecharge(accountId: string, id: string, context: Re
           customerId: recharge.customer_id,
           cardId: recharge.card_id,
           amount: recharge.amount,
-          currency,
+          currency: recharge.currency,
           description: "Automatic top-up",
           startedAt: new Date(recharge.created_at),
         })
@@ -205,6 +206,7 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
   const { table, now, log } = context;
   const { accountId, reference, status } = state;
   const recharge = await readRecharge(table, accountId, reference);
+  const { currency } = recharge ?? (await getAccount(table, accountId));
   if (state.currency !== currency || (recharge && recharge.amount !== state.amount)) {
     log.error("a charge is not of the recharge's amount", { account_id: accountId, charge_id: state.id });
   }
@@ -215,7 +217,7 @@ export async function settleRecharge(state: ChargeState, context: RechargeContex
   const needsPage = status === "action_required" && isFirst && !(await isReplaced(table, accountId, recharge));
   const purpose = { description: "Automatic top-up", rechargeId: reference };
   const page = needsPage
-    ? await openTopup(accountId, recharge.amount, { now, requestId }, context, purpose)
+    ? await openTopup(accountId, recharge.amount, { table, now, requestId }, context, purpose)
     : undefined;
   const settle = committer(
     accountId,
@@ -317,7 +319,7 @@ async function planSettlement(
 /** The changes if the settings are switched off by a recharge that failed. */
 function switchOffChanges(
   accountId: string,
-  { id, amount, reason: last = "" }: StoredRecharge,
+  { id, amount, currency, reason: last = "" }: StoredRecharge,
   before: StoredSettings,
   after: StoredSettings,
 ): Change[] {
@@ -325,7 +327,7 @@ function switchOffChanges(
   const reason = `The last ${rechargeRetryDays.length + 1} recharges failed: ${last}`;
   return [
     settingsChange(accountId, before, after),
-    rechargeChange("disabled", { id, amount, status: "disabled", reason }),
+    rechargeChange("disabled", { id, amount, currency, status: "disabled", reason }),
   ];
 }
 

@@ -1,8 +1,9 @@
 import * as z from "zod";
 
+import { getAccount } from "../../accounts/visible.ts";
 import { change, defineKind, type Change } from "../../changes/kind.ts";
 import { recorder, type ChangePlan } from "../../changes/recorder.ts";
-import { Currency, currency, money, MoneyText } from "../../core/money.ts";
+import { Currency, money, MoneyText } from "../../core/money.ts";
 import type { DisputeEvent, Refund, RefundEvent } from "../../providers/payments/payments.ts";
 import type { Key, Write } from "../../table/writes.ts";
 import { planBilling, type AccountBilling } from "../book.ts";
@@ -93,8 +94,9 @@ async function bookEvent(
   { table, now, log }: ReturnContext,
   plan: () => Promise<Booking | undefined>,
 ): Promise<Outcome> {
+  const { currency } = await getAccount(table, accountId);
   if (given !== currency) {
-    log.error("a payment in another currency was taken back", { event_id: id, currency: given });
+    log.error("a payment in another currency was taken back", { event_id: id, currency: given, expected: currency });
     return "ignored";
   }
   const author = { action: "system: payment", actor: { type: "system" as const, id: "payments" }, requestId: id };
@@ -149,7 +151,7 @@ function newsOf(before: StoredRefunds | undefined, refunds: readonly Refund[]) {
  * taken once, and put back once. A refund that is known to have failed is never taken, so events may come in any order.
  */
 export function handleRefund(event: RefundEvent, context: ReturnContext): Promise<Outcome> {
-  const { accountId, paymentId, refunds } = event;
+  const { accountId, paymentId, refunds, currency } = event;
   const key = refundedKey(accountId, paymentId);
   return bookEvent(event, context, async () => {
     const before = await context.table.get(key, StoredRefunds);
@@ -172,14 +174,16 @@ export function handleRefund(event: RefundEvent, context: ReturnContext): Promis
       },
       write: { put: { ...key, ...after }, if: before ? { version: before.version } : "absent" },
       changes: (owed) => [
-        ...toTake.map(({ amount }) => refundChange("created", paymentId, amount, owed)),
-        ...toGiveBack.map(({ amount }) => refundChange("failed", paymentId, amount, owed)),
+        ...toTake.map(({ amount }) => refundChange("created", { paymentId, amount, currency, owed })),
+        ...toGiveBack.map(({ amount }) => refundChange("failed", { paymentId, amount, currency, owed })),
       ],
     };
   });
 }
 
-const refundChange = (verb: "created" | "failed", paymentId: string, amount: number, owed: string): Change =>
+type RefundFacts = { paymentId: string; amount: number; currency: string; owed: string };
+
+const refundChange = (verb: "created" | "failed", { paymentId, amount, currency, owed }: RefundFacts): Change =>
   change(refundKind, verb, paymentId, { after: { id: paymentId, amount: money(amount), currency, owed } });
 
 /** The provider's decision can only go up these ranks: a dispute that was lost can be won by an appeal. */
@@ -191,7 +195,7 @@ const verbs = { open: "opened", lost: "lost", won: "won" } as const;
  * come in any order.
  */
 export function handleDispute(event: DisputeEvent, context: ReturnContext): Promise<Outcome> {
-  const { accountId, disputeId, paymentId, amount, status, reason } = event;
+  const { accountId, disputeId, paymentId, amount, currency, status, reason } = event;
   const key = disputeKey(accountId, disputeId);
   return bookEvent(event, context, async () => {
     const before = await context.table.get(key, StoredDispute);

@@ -2,7 +2,7 @@ import * as z from "zod";
 
 import { change, defineKind, type Change } from "../../changes/kind.ts";
 import { Id } from "../../core/ids.ts";
-import { Currency, currency, money, MoneyText } from "../../core/money.ts";
+import { Currency, defaultCurrency, money, MoneyText } from "../../core/money.ts";
 import { Timestamp } from "../../core/time.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Key, Write } from "../../table/writes.ts";
@@ -22,6 +22,7 @@ const Status = z.enum(["charging", "processing", "succeeded", "action_required",
 export const StoredRecharge = z.object({
   id: Id,
   amount: z.int().min(1),
+  currency: Currency.default(defaultCurrency),
   status: Status,
   reason: z.string().optional(),
   /** The page on which the payer confirms the payment. */
@@ -64,10 +65,12 @@ export const rechargeKind = defineKind({
 export const readRecharge = (table: Reader, accountId: string, id: string): Promise<StoredRecharge | undefined> =>
   table.get(rechargeKey(accountId, id), StoredRecharge);
 
-type Shown = Pick<StoredRecharge, "id" | "amount" | "reason" | "action_url"> & { status: RechargeView["status"] };
+type Shown = Pick<StoredRecharge, "id" | "amount" | "currency" | "reason" | "action_url"> & {
+  status: RechargeView["status"];
+};
 
 /** A recharge as customers see it. */
-export const rechargeView = ({ id, amount, status, reason, action_url }: Shown): RechargeView => ({
+export const rechargeView = ({ id, amount, currency, status, reason, action_url }: Shown): RechargeView => ({
   id,
   amount: money(amount),
   currency,

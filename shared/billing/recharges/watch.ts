@@ -1,7 +1,7 @@
 import { change } from "../../changes/kind.ts";
 import { recorder, type ChangePlan } from "../../changes/recorder.ts";
 import { timeOrderedId } from "../../core/ids.ts";
-import { currency, money } from "../../core/money.ts";
+import { money } from "../../core/money.ts";
 import { dayOf, daysBetween, nextMonth, plusDays, type Day } from "../../core/time.ts";
 import type { Reader } from "../../table/table.ts";
 import { graceDays } from "../../wallet/catalogue.ts";
@@ -60,7 +60,8 @@ async function record(accountId: string, { table, now }: WatchContext, plan: Not
 }
 
 async function planLowBalance(table: Reader, book: AccountBilling, alerts: StoredAlerts): Promise<ChangePlan<void>> {
-  const { accountId, posted, available, walletVersion } = book;
+  const { accountId, account, posted, available, walletVersion } = book;
+  const { currency } = account;
   const threshold = await thresholdOf(table, book, alerts);
   const settings = await readSettings(table, accountId, dayOf(book.now));
   const running = settings.current === undefined ? undefined : await readRecharge(table, accountId, settings.current);
@@ -114,7 +115,7 @@ async function planPastDueNotice(table: Reader, book: AccountBilling, alerts: St
     available: money(available),
     missing: money(missing),
     due_on,
-    currency,
+    currency: account.currency,
   };
   return {
     value: undefined,
@@ -131,7 +132,7 @@ async function planSuspensionNotice(_: Reader, book: AccountBilling, alerts: Sto
   const missing = totalDue(book) - available;
   const suspension_notice = `${suspends_on}/${days}`;
   if (days === undefined || missing <= 0 || alerts.suspension_notice === suspension_notice) return nothing;
-  const after = { days, missing: money(missing), suspends_on, currency };
+  const after = { days, missing: money(missing), suspends_on, currency: account.currency };
   return {
     value: undefined,
     writes: [alertsWrite(accountId, { ...alerts, suspension_notice })],

@@ -3,6 +3,7 @@ import type { Commit } from "../../changes/recorder.ts";
 import { Problem } from "../../core/errors.ts";
 import { movementKey } from "../../ledger/ledger.ts";
 import { MovementConflict, StoredMovement } from "../../ledger/movement.ts";
+import { registrarCurrency } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import type { Write } from "../../table/writes.ts";
 import { purchaseHold } from "../../wallet/purchase.ts";
@@ -168,4 +169,13 @@ function buyTogether(
 }
 
 const holdOf = (batchId: string, { name, price }: Wanted, { describe }: OrderKind, rule: VatRule): Posting =>
-  purchaseHold({ id: holdIdOf(batchId, name), price, code: "domain", description: describe(name) }, rule);
+  purchaseHold(
+    {
+      id: holdIdOf(batchId, name),
+      price,
+      currency: registrarCurrency,
+      code: "domain",
+      description: describe(name),
+    },
+    rule,
+  );

@@ -2,13 +2,14 @@ import type * as z from "zod";
 
 import { Problem } from "../../core/errors.ts";
 import { idOfWords, timeOrderedId } from "../../core/ids.ts";
-import { currency, minorUnits, money } from "../../core/money.ts";
+import { minorUnits, money } from "../../core/money.ts";
 import { removeFailed } from "../../deletion/domain.ts";
 import type { Context } from "../../http/route.ts";
+import { registrarCurrency } from "../../providers/registrar/registrar.ts";
 import type { Write } from "../../table/writes.ts";
 import { type Checkouts, openTopup } from "../../wallet/topup.ts";
 import { readVatRule, withVat, type VatRule } from "../../wallet/vat.ts";
-import { readWallet } from "../../wallet/wallet.ts";
+import { readWallet, requireCurrency } from "../../wallet/wallet.ts";
 import type { DnsMode, StoredDomain } from "../domain.ts";
 import { domainByName } from "../find.ts";
 import { takenNames } from "../holder.ts";
@@ -58,7 +59,8 @@ export const orderIdOf = (accountId: string, name: string, { keyId, now }: Pick<
  * - If the wallet does not cover all names, this opens a checkout. The order continues once the checkout is paid.
  * - A repeat with the same idempotency key finds the names that were bought, even if their domains were deleted since.
  *
- * Throws 409 `quote_changed` if the names cost more than `max_total`, and 503 if the registrar gives no price at all.
+ * Throws 409 `quote_changed` if the names cost more than `max_total`, 409 `other_currency` if the account does not pay in the
+ * registrar's currency, and 503 if the registrar gives no price at all.
  */
 export async function placeOrder<Answer>(
   order: Order,
@@ -104,10 +106,14 @@ type PricedOrder = {
   agreed: readonly Wanted[];
 };
 
-/** Asks for the prices of an order's names. Throws 409 `quote_changed`, and 503 if the registrar gives no price at all. */
+/**
+ * Asks for the prices of an order's names. Throws 409 `quote_changed` or `other_currency`, and 503 if the registrar gives no
+ * price at all.
+ */
 export async function priceOrder(order: Order, context: Context): Promise<PricedOrder> {
   const { kind, accountId, batchId, names } = order;
   const { permissions } = context;
+  await requireCurrency(context.table, accountId, registrarCurrency);
   const states = await readNames(accountId, batchId, [...new Set(names)], context);
   const { own } = states;
   const earlier = [...states.earlier.values()];
@@ -305,7 +311,7 @@ const noPrice = (): Problem =>
   });
 
 const tooMuch = (total: number): Problem =>
-  new Problem("quote_changed", `The names cost ${money(total)} ${currency}, which is more than agreed.`, {
+  new Problem("quote_changed", `The names cost ${money(total)} ${registrarCurrency}, which is more than agreed.`, {
     estimated_total: money(total),
-    currency,
+    currency: registrarCurrency,
   });

@@ -2,7 +2,8 @@ import * as z from "zod";
 
 import { covers, type Permissions } from "../../auth/permissions.ts";
 import { Id } from "../../core/ids.ts";
-import { Currency, currency, money, MoneyText, moneyUpTo } from "../../core/money.ts";
+import { Currency, money, MoneyText, moneyUpTo } from "../../core/money.ts";
+import { registrarCurrency } from "../../providers/registrar/registrar.ts";
 import { vatOn, type VatRule } from "../../wallet/vat.ts";
 import type { StoredDomain } from "../domain.ts";
 import { scopesOfDomain } from "../find.ts";
@@ -142,7 +143,7 @@ export function orderAnswer(
     results,
     successful_count: results.filter(({ status }) => status === bought).length,
     failed_count: results.filter(({ status }) => status === "failed").length,
-    currency,
+    currency: registrarCurrency,
     estimated_total: money(total),
     estimated_vat: money(vat),
     payment_url: paymentUrl,

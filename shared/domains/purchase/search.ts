@@ -1,9 +1,9 @@
 import * as z from "zod";
 
 import { Id } from "../../core/ids.ts";
-import { Currency, MoneyText, currency, money } from "../../core/money.ts";
+import { Currency, MoneyText, money } from "../../core/money.ts";
 import type { Context } from "../../http/route.ts";
-import type { Registrar } from "../../providers/registrar/registrar.ts";
+import { registrarCurrency, type Registrar } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import { Warning } from "../domain.ts";
 import { takenNames } from "../holder.ts";
@@ -156,7 +156,7 @@ const resultOf = ({ name, price, renewalPrice, reason }: Quote, warnings: Search
   premium: reason === "domain_premium",
   price: price === undefined ? null : money(price),
   renewal_price: renewalPrice === undefined ? null : money(renewalPrice),
-  currency,
+  currency: registrarCurrency,
   reason: reason ?? null,
   warnings,
 });

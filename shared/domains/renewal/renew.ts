@@ -5,14 +5,14 @@ import { change } from "../../changes/kind.ts";
 import type { ChangePlan } from "../../changes/recorder.ts";
 import { notFound, Problem } from "../../core/errors.ts";
 import { timeOrderedId } from "../../core/ids.ts";
-import { currency, minorUnits, money, moneyUpTo } from "../../core/money.ts";
+import { minorUnits, money, moneyUpTo } from "../../core/money.ts";
 import { yearsAfter } from "../../core/time.ts";
 import type { Context } from "../../http/route.ts";
-import { mostYears, type Fees, type Registrar } from "../../providers/registrar/registrar.ts";
+import { mostYears, registrarCurrency, type Fees, type Registrar } from "../../providers/registrar/registrar.ts";
 import type { Reader } from "../../table/table.ts";
 import { purchaseHold } from "../../wallet/purchase.ts";
 import { readVatRule, withVat } from "../../wallet/vat.ts";
-import { planWallet } from "../../wallet/wallet.ts";
+import { planWallet, requireCurrency } from "../../wallet/wallet.ts";
 import { domainKind, isRenewing, notReady, type Renewal, type StoredDomain } from "../domain.ts";
 import { domainById } from "../find.ts";
 import { domainDetail, DomainDetail } from "../setup/detail.ts";
@@ -49,7 +49,7 @@ const totalOf = ({ price, restore_fee }: Pick<Quote, "price" | "restore_fee">): 
 
 /**
  * Begins to renew a registration: holds the price, and makes the renewal due. Throws 404, 409 `not_registered_here`,
- * `domain_not_ready`, `renewal_running`, `too_many_years`, `quote_changed` or `insufficient_funds`, and 503 if the
+ * `domain_not_ready`, `renewal_running`, `too_many_years`, `other_currency`, `quote_changed` or `insufficient_funds`, and 503 if the
  * registrar or the registry gives no price. With `dry_run`, only answers the costs.
  */
 export async function renewDomain(
@@ -60,7 +60,10 @@ export async function renewDomain(
 ): Promise<RenewAnswer> {
   const { table, commit, now } = context;
   requireRenewable(found);
-  const quote = await quoteFor(found, years, registrar, now());
+  const [quote] = await Promise.all([
+    quoteFor(found, years, registrar, now()),
+    requireCurrency(table, found.account_id, registrarCurrency),
+  ]);
   const agreed = max_total === undefined ? undefined : minorUnits(max_total);
   if (agreed !== undefined && totalOf(quote) > agreed) throw tooMuch(quote);
   if (dry_run) {
@@ -127,12 +130,16 @@ function requireYears(end: Date, years: number, now: Date): void {
 }
 
 const tooMuch = (quote: Quote): Problem =>
-  new Problem("quote_changed", `The renewal costs ${money(totalOf(quote))} ${currency}, which is more than agreed.`, {
-    estimated_total: money(totalOf(quote)),
-    price: money(quote.price),
-    restore_fee: money(quote.restore_fee),
-    currency,
-  });
+  new Problem(
+    "quote_changed",
+    `The renewal costs ${money(totalOf(quote))} ${registrarCurrency}, which is more than agreed.`,
+    {
+      estimated_total: money(totalOf(quote)),
+      price: money(quote.price),
+      restore_fee: money(quote.restore_fee),
+      currency: registrarCurrency,
+    },
+  );
 
 function newRenewal({ id: domainId }: StoredDomain, quote: Quote, by: Renewal["by"], now: Date): Renewal {
   const id = timeOrderedId(now);
@@ -173,15 +180,18 @@ async function holdFor(table: Reader, { account_id, name }: StoredDomain, renewa
   const span = years === 1 ? "a year" : `${years} years`;
   const description = `Renewal of ${name} for ${span}${restore_fee > 0 ? ", with its restoration" : ""}`;
   try {
-    const hold = purchaseHold({ id: hold_id, price, code: "domain", description }, rule);
+    const hold = purchaseHold({ id: hold_id, price, currency: registrarCurrency, code: "domain", description }, rule);
     return await planWallet(table, account_id, [hold], now);
   } catch (error) {
     if (!isUnpaid(error)) throw error;
     const missing = String(error.extras["missing"]);
-    const detail = `The renewal costs ${money(withVat(price, rule))} ${currency}${withVat(price, rule) > price ? " with VAT" : ""}. The wallet lacks ${missing} ${currency}.`;
+    const detail = `The renewal costs ${money(withVat(price, rule))} ${registrarCurrency}${withVat(price, rule) > price ? " with VAT" : ""}. The wallet lacks ${missing} ${registrarCurrency}.`;
     throw new Problem(error.code, detail, error.extras);
   }
 }
+
+const isOtherCurrency = (error: unknown): error is Problem =>
+  error instanceof Problem && error.code === "other_currency";
 
 const isUnpaid = (error: unknown): error is Problem => error instanceof Problem && error.code === "insufficient_funds";
 
@@ -202,7 +212,7 @@ export async function renewAutomatically(domain: StoredDomain, work: DomainWork)
     try {
       return await planRenewal(table, current, renewal, now());
     } catch (error) {
-      if (!isUnpaid(error)) throw error;
+      if (!isUnpaid(error) && !isOtherCurrency(error)) throw error;
       return planUnpaid(table, current, renewal, error.message);
     }
   });

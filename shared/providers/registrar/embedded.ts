@@ -32,7 +32,7 @@ import {
   type Transferring,
 } from "./registrar.ts";
 
-/** The prices of a name for a year, in minor units of `currency` (shared/core/money.ts). */
+/** The prices of a name for a year, in minor units of `registrarCurrency`. */
 type Price = { registration: number; renewal: number };
 
 /** The prices of the embedded registry, by top-level domain. */

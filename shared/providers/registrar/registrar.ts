@@ -1,6 +1,10 @@
 import * as z from "zod";
 
+import { defaultCurrency } from "../../core/money.ts";
 import { dayMs } from "../../core/time.ts";
+
+/** The currency in which registrars quote, and in which names are sold. */
+export const registrarCurrency = defaultCurrency;
 
 /**
  * The registrant of a name. `phone` is E.164, `country` ISO 3166-1 alpha-2. A person without a company has no
@@ -22,7 +26,7 @@ export const Contact = z.object({
 export type Contact = z.output<typeof Contact>;
 
 /**
- * The offer for a name at this moment. Prices are for a year, in minor units of `currency` (shared/core/money.ts). Only
+ * The offer for a name at this moment. Prices are for a year, in minor units of `registrarCurrency`. Only
  * an `available` or `premium` name has prices, and only if the registry gives them. `unknown`: the registry does not
  * answer.
  */
@@ -34,14 +38,14 @@ export type Offer = {
 };
 
 /**
- * The fees of a registrar for a name that it has, in minor units of `currency`: for each further year, and for the
+ * The fees of a registrar for a name that it has, in minor units of `registrarCurrency`: for each further year, and for the
  * restoration of a name in redemption. Without `restore`, the registrar cannot restore the name.
  */
 export type Fees = { renewal: number; restore?: number };
 
 /**
  * Whether a name that another registrar has can be transferred to us at this moment.
- * - `transferable`: with the price in minor units of `currency`, which includes a further year. The price is absent if
+ * - `transferable`: with the price in minor units of `registrarCurrency`, which includes a further year. The price is absent if
  *   the registry gives none.
  * - `too_soon`: the name can be transferred from `transferableAt` on (RFC 3339), if the registry gives this time.
  * - `refused`: `reason` says why, as a sentence for people.

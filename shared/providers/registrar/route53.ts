@@ -1,8 +1,8 @@
 import type { DomainAvailability, DomainPrice, PriceWithCurrency } from "@aws-sdk/client-route-53-domains";
 
-import { currency, minorUnits } from "../../core/money.ts";
+import { minorUnits } from "../../core/money.ts";
 import { clock } from "../../core/time.ts";
-import type { Fees, Offer, Registrar, TransferOffer } from "./registrar.ts";
+import { registrarCurrency, type Fees, type Offer, type Registrar, type TransferOffer } from "./registrar.ts";
 import { callRegistrar, connectDomains, type Domains, codeOf, requireList, requireValue } from "./route53-client.ts";
 import { contact, setContact } from "./route53-contact.ts";
 import { latestOperation, operationOf, register, renew, transfer } from "./route53-operations.ts";
@@ -102,7 +102,9 @@ async function offerStatus({ client, sdk }: Domains, name: string): Promise<Offe
  * A price in minor units; undefined if it is in another currency, or has fractions of a cent, which we cannot charge.
  */
 function amountOf(price: PriceWithCurrency | undefined): number | undefined {
-  return price?.Price === undefined || price.Currency !== currency ? undefined : minorUnits(String(price.Price));
+  return price?.Price === undefined || price.Currency !== registrarCurrency
+    ? undefined
+    : minorUnits(String(price.Price));
 }
 
 function pricesOf({ RegistrationPrice, RenewalPrice, TransferPrice }: DomainPrice): Prices {

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { linesOf, totalAmount, type Accrual } from "../../../shared/billing/charges.ts";
+import { linesOf as linesIn, totalAmount, type Accrual } from "../../../shared/billing/charges.ts";
 import { daysInMonth, plusDays } from "../../../shared/core/time.ts";
 import { plans, type PlanId } from "../../../shared/wallet/catalogue.ts";
+
+const linesOf = (days: readonly Accrual[]) => linesIn(days, "USD");
 
 const nothing = { plan_id: "per_mailbox", mailboxes: 0, dedicated_ips: 0, sent_mails: 0 } as const;
 

@@ -12,6 +12,7 @@ import { ipKey } from "../../../shared/dedicated-ips/dedicated-ip.ts";
 import type { Context } from "../../../shared/http/route.ts";
 import { sentKey } from "../../../shared/mail/usage/sent.ts";
 import { dedicatedIpFirstDays } from "../../../shared/wallet/catalogue.ts";
+import { sellInEuros } from "../../support/currencies.ts";
 import { newOption } from "../../support/dedicated-ips.ts";
 import { testTable } from "../../support/world.ts";
 import { newScene } from "./scene.ts";
@@ -35,14 +36,16 @@ const lives = fc.record({
   usage: fc.record({ mailboxes: fc.nat(5_000), dedicated_ips: fc.nat(3) }),
   mails: fc.nat(20_000),
   isRecordedDaily: fc.boolean(),
+  currency: fc.constantFrom("USD", "EUR"),
 });
 
 test("the invoices that a preview of a plan predicts are those that are made, if the usage stays the same", async () => {
   const check = async (life: typeof lives extends fc.Arbitrary<infer Life> ? Life : never) => {
-    const { created, changedAfter, beginsAfter, begunOn, usage, mails, isRecordedDaily } = life;
+    const { created, changedAfter, beginsAfter, begunOn, usage, mails, isRecordedDaily, currency } = life;
+    sellInEuros();
     const last = plusDays(nextMonth(first), -1);
     const target = begunOn === "per_mailbox" ? "per_dedicated_ip" : "per_mailbox";
-    const scene = await newScene(created);
+    const scene = await newScene(created, currency);
     const { accountId, context } = scene;
     const send = (from: string, to: string) =>
       Promise.all(
@@ -75,7 +78,8 @@ test("the invoices that a preview of a plan predicts are those that are made, if
         total: money(total),
       })),
     );
-    expect(preview).toMatchObject({ charged_now: "0.00", held_now: "0.00", missing: "0.00" });
+    expect(invoices.map((invoice) => invoice.currency)).toEqual(invoices.map(() => currency));
+    expect(preview).toMatchObject({ currency, charged_now: "0.00", held_now: "0.00", missing: "0.00" });
   };
   await fc.assert(fc.asyncProperty(lives, check), { numRuns: 12 });
 });
@@ -85,6 +89,7 @@ const claims = fc.record({
   plan: fc.constantFrom("per_mailbox", "per_dedicated_ip"),
   mailboxes: fc.nat(50),
   hasVat: fc.boolean(),
+  currency: fc.constantFrom("USD", "EUR"),
 });
 
 test("what a dry run of a claim says is what the claim holds, and what the invoices of its periods charge", async () => {
@@ -93,9 +98,11 @@ test("what a dry run of a claim says is what the claim holds, and what the invoi
     plan,
     mailboxes,
     hasVat,
+    currency,
   }: typeof claims extends fc.Arbitrary<infer C> ? C : never) => {
     vi.stubEnv("VAT", hasVat ? JSON.stringify(localVat) : "");
-    const scene = await newScene(first);
+    sellInEuros();
+    const scene = await newScene(first, currency);
     const { accountId, context } = scene;
     const { option_id: optionId } = await newOption();
     await scene.topUp(100_000);

@@ -25,12 +25,12 @@ const table = testTable();
 export const log: Log = { debug: () => undefined, info: () => undefined, error: () => undefined };
 
 /** A new account, made on a day, and what happens to its bill at the times that the test says. */
-export async function newScene(created: Day) {
+export async function newScene(created: Day, currency = "USD") {
   const accountId = randomUUID();
   const clock = { at: new Date(`${created}T12:00:00Z`) };
   const now = (): Date => clock.at;
   const client = { id: randomUUID(), name: "A client" };
-  await createAccount(table, { id: accountId, client, name: "An account", ownerId: randomUUID() }, now());
+  await createAccount(table, { id: accountId, client, name: "An account", currency, ownerId: randomUUID() }, now());
   const author = { action: "test", actor: { type: "user" as const, id: "somebody" }, requestId: randomUUID() };
   const commit = recorder({ table, accountId, author, now });
   const context: Context = {
@@ -44,7 +44,8 @@ export async function newScene(created: Day) {
     log,
     now,
   };
-  const pay = (event: Partial<PaymentEvent>) => handlePayment(paymentOf(accountId, event, now()), { table, now, log });
+  const pay = (event: Partial<PaymentEvent>) =>
+    handlePayment(paymentOf(accountId, { currency, ...event }, now()), { table, now, log });
   return {
     accountId,
     context,

@@ -37,15 +37,15 @@ test("past due when the wallet cannot pay, and active again once a top-up has pa
 
 test("the account has what is missing and the day of the suspension, until the operator or a payment ends it", async () => {
   const { account, runOn, operate } = await sceneOwing();
-  expect((await account()).debt).toEqual({ missing: 500, suspends_on: "2026-03-15" });
+  expect((await account()).debt).toEqual({ missing: 500, currency: "USD", suspends_on: "2026-03-15" });
   await runOn("2026-03-15", "2026-03-14");
-  expect((await account()).debt).toEqual({ missing: 500 });
+  expect((await account()).debt).toEqual({ missing: 500, currency: "USD" });
   await operate("suspended", "2026-03-16");
   expect((await account()).debt).toBeUndefined();
   const other = await sceneOwing();
   await other.topUp(100);
   await other.runOn("2026-03-15", "2026-03-14");
-  expect((await other.account()).debt).toEqual({ missing: 400 });
+  expect((await other.account()).debt).toEqual({ missing: 400, currency: "USD" });
   await other.topUp(10_000);
   expect(await other.account()).toMatchObject({ status: "active" });
   expect((await other.account()).debt).toBeUndefined();

@@ -41,7 +41,7 @@ const profileOf = (
 
 /** Buys something at a price without VAT, and captures the money. */
 async function buy({ accountId, post }: Scene, id: string, price: number): Promise<void> {
-  const bought = { id, price, code: "domain", description: `Registration of ${id}` };
+  const bought = { id, price, currency: "USD", code: "domain", description: `Registration of ${id}` };
   await post(purchaseHold(bought, await readVatRule(table, accountId)));
   await post({ kind: "capture", id });
 }

@@ -3,6 +3,7 @@ import * as z from "zod";
 
 import { routes } from "../../../functions/routes.ts";
 import { setAccountStatus } from "../../../shared/access/operate-accounts.ts";
+import type { StoredAccount } from "../../../shared/accounts/account.ts";
 import { dayMs, later } from "../../../shared/core/time.ts";
 import { letterOf, sentence } from "../../../shared/letters/letter.ts";
 import type { Notice, NoticeEvent, NoticeMaker } from "../../../shared/notices/notice.ts";
@@ -250,19 +251,21 @@ test.each(events)("%s", (subject, event, says) => {
 });
 
 test("a mail about a debt says what to pay and by when, as long as the account has the status that the mail is about", () => {
-  const debt = { missing: 1_250, suspends_on: "2026-12-14" };
+  const debt = { missing: 1_250, currency: "EUR", suspends_on: "2026-12-14" };
   const readingFor = (
     status: "past_due" | "suspended",
-    now: { status: "past_due" | "suspended" | "active"; debt?: { missing: number; suspends_on?: string } },
+    now: Pick<StoredAccount, "debt"> & { status: "past_due" | "suspended" | "active" },
   ): string => {
     const event = eventFor(account, "account.updated", { data: { status }, previous_data: { status: "active" } });
     const notice = noticeMakers[event.type]?.(event, () => "", { updated_at: event.timestamp, ...now });
     return notice ? letterOf({ ...notice, foot: sentence`foot` }).text.replaceAll(/\s+/g, " ") : "";
   };
   const pastDue = readingFor("past_due", { status: "past_due", debt });
-  expect(pastDue).toContain("To pay: 12.50 USD Suspended on: 14 December 2026");
+  expect(pastDue).toContain("To pay: 12.50 EUR Suspended on: 14 December 2026");
   expect(pastDue).toContain(`{"amount":"12.50"}`);
-  expect(readingFor("suspended", { status: "suspended", debt: { missing: 1_250 } })).toContain("To pay: 12.50 USD");
+  expect(readingFor("suspended", { status: "suspended", debt: { missing: 1_250, currency: "USD" } })).toContain(
+    "To pay: 12.50 USD",
+  );
   for (const now of [{ status: "suspended" as const, debt }, { status: "active" as const }]) {
     expect(readingFor("past_due", now)).toContain("If it stays unpaid for 14 days");
     expect(readingFor("past_due", now)).not.toContain("To pay:");

@@ -1,8 +1,11 @@
 import { afterEach, expect, test, vi } from "vitest";
 
-import { linesOf, totalAmount, type Accrual } from "../../../shared/billing/charges.ts";
-import { PriceLists, planAt, plans } from "../../../shared/wallet/catalogue.ts";
+import { linesOf as linesIn, totalAmount, type Accrual } from "../../../shared/billing/charges.ts";
+import { isOffered, PriceLists, planAt as planIn, plans, type PlanId } from "../../../shared/wallet/catalogue.ts";
 import { firstDaysPrice } from "../../../shared/wallet/state.ts";
+
+const linesOf = (days: readonly Accrual[], currency = "USD") => linesIn(days, currency);
+const planAt = (id: PlanId, day: string, currency = "USD") => planIn(id, day, currency);
 
 afterEach(() => void vi.unstubAllEnvs());
 
@@ -44,10 +47,34 @@ test("days before a list cost what they did before it was there, whenever they a
 test("the first days of a dedicated IP cost what the plan does on the day of its claim", () => {
   withLists();
   const state = { plans: [{ plan_id: "per_mailbox" as const, from: "2026-01-01" }] };
-  expect(["2026-12-31", "2027-01-01"].map((day) => firstDaysPrice(state, day))).toEqual([2_500, 3_000]);
+  expect(["2026-12-31", "2027-01-01"].map((day) => firstDaysPrice(state, day, "USD"))).toEqual([2_500, 3_000]);
+});
+
+const euros = {
+  from: "2027-01-01",
+  currency: "EUR",
+  plans: { per_mailbox: dearer, per_dedicated_ip: dearest },
+};
+
+test("each currency has prices of its own, from its first list on", () => {
+  withLists([euros, lists[1], { ...euros, from: "2027-02-01", plans: { per_mailbox: dearest } }]);
+  const day = (month: number) => `2027-0${month}-01`;
+  expect([1, 2, 3].map((month) => planAt("per_mailbox", day(month), "EUR").minimum)).toEqual([700, 800, 800]);
+  expect([1, 2, 3].map((month) => planAt("per_mailbox", day(month)).minimum)).toEqual([500, 500, 800]);
+  expect(planAt("per_dedicated_ip", day(3), "EUR").prices.mailbox).toBe(dearest.mailbox);
+  expect(totalAmount(linesOf(january(day(1)), "EUR"))).toBe(4_000);
+  expect(["2026-12-31", day(1)].map((one) => isOffered("EUR", one))).toEqual([false, true]);
+  expect(() => planAt("per_mailbox", "2026-12-31", "EUR")).toThrow("has no prices in EUR");
+  expect([isOffered("USD", day(1)), isOffered("GBP", day(1))]).toEqual([true, false]);
 });
 
 test.each([
+  [[{ ...euros, plans: { per_mailbox: dearer } }], "no price for per_dedicated_ip in EUR"],
+  [[{ ...euros, currency: "JPY" }], "a currency with two decimals"],
+  [[{ ...euros, currency: "KWD" }], "a currency with two decimals"],
+  [[{ ...euros, currency: "EURO" }], "a currency of ISO 4217"],
+  [[{ ...euros, currency: "XQQ" }], "a currency of ISO 4217"],
+  [[euros, euros], "order of their months"],
   [[{ from: "2027-01-02", plans: {} }], "first day of a month"],
   [[lists[1], lists[0]], "order of their months"],
   [[lists[0], lists[0]], "order of their months"],

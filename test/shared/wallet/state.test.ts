@@ -55,7 +55,7 @@ test("forgetting the history changes no day that is still to be settled, and no 
       }
       // The last day that may be settled is today.
       for (const day of daysBetween(plusDays(late.settle_from, -1), "2026-06-01")) {
-        expect(firstDaysPrice(withoutHistory(late), day)).toBe(firstDaysPrice(late, day));
+        expect(firstDaysPrice(withoutHistory(late), day, "USD")).toBe(firstDaysPrice(late, day, "USD"));
       }
     }),
   );

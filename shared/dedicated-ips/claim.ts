@@ -2,7 +2,7 @@ import { change } from "../changes/kind.ts";
 import { InvalidInput, Problem } from "../core/errors.ts";
 import { idWithOrdinal } from "../core/ids.ts";
 import { dayOf } from "../core/time.ts";
-import type { Context, Expected } from "../http/route.ts";
+import type { Context } from "../http/route.ts";
 import { dueWrite } from "../table/due.ts";
 import { appendRows, readList, aheadOfList } from "../table/ranked-list.ts";
 import type { Ahead } from "../table/read-ahead.ts";

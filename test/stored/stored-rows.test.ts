@@ -11,6 +11,7 @@ const digests: Record<string, string> = {
   "first-edition": "bf1227d820d82628260a012030633eb3a36803d9097eba5836fe2d14013c2473",
   "second-edition": "69ce43f61b043112ba5aa1baaec1ac2d0e4f2eaae4a5a075e7d3d21317447912",
   "third-edition": "506d9ef3eda3e7e3b7cd09ace13f53b8e54938f161cf9f53815e5a9525f46b5d",
+  "fourth-edition": "16631a04e5c261f99100396b1710c8d2cd64aa30f5cc453b640152d8da54c846",
 };
 
 test("the frozen editions are those that were frozen, to the byte", () => {

@@ -12,6 +12,7 @@ test("shows the account with its client to its owner", async () => {
     name: "Acme",
     client: { id: account.clientId, name: "Test client" },
     status: "active",
+    currency: "USD",
     created_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     updated_at: body.created_at,
   });

@@ -1,0 +1,3 @@
+import { readAndChange } from "./read-and-change.ts";
+
+readAndChange("fourth-edition");

@@ -22,12 +22,22 @@ beforeAll(async () => {
   return tearDown;
 });
 
+/**
+ * Routes whose reads for several names share a batch or not, as the answers of the registrar come. Their budget is the most
+ * calls.
+ */
+const varying: ReadonlySet<string> = new Set(["domains.transfer"]);
+
 test("every route has a budget, and nothing else does", () => {
   expect(Object.keys(budgets).toSorted()).toEqual(routes.map(({ name }) => name).toSorted());
 });
 
 describe.each(routes.map((route) => [route.name, route] as const))("%s", (name, route) => {
   test("consumes what its budget says: `npm run bench -- budgets --write` takes over a change that is meant", async () => {
-    expect(await costBeside(route, budgets[name])).toEqual(budgets[name]);
+    const cost = await costBeside(route, budgets[name]);
+    if (!varying.has(name)) return expect(cost).toEqual(budgets[name]);
+    const { calls: most, ...others } = budgets[name] ?? { calls: 0 };
+    expect(cost).toMatchObject(others);
+    return expect(cost.calls).toBeLessThanOrEqual(most);
   });
 });

@@ -47,7 +47,8 @@ test("with a name the gateway is reached by it over TLS 1.2, and by no name of A
     HostedZoneId: example.hostedZoneId,
   });
   expect(Object.values(template.findOutputs("ApiUrl"))).toMatchObject([{ Value: "https://api.example.com" }]);
-  const { Variables } = only(template, "AWS::Lambda::Function")[1]["Properties"].Environment;
+  const { Variables } =
+    template.findResources("AWS::Lambda::Function")["MeGetFunction"]?.["Properties"].Environment ?? {};
   expect(Variables.PUBLIC_URL).toBe("https://api.example.com");
   expect(Variables).not.toHaveProperty("VIEWER_ADDRESS_HEADER");
 });

@@ -155,7 +155,7 @@ test("the key of the secrets is a multi-Region key, rotates, has its stage's nam
 
 test("functions open what a former key sealed, and seal with the present key only", () => {
   const former = "arn:aws:kms:eu-west-1:123456789012:key/00000000-0000-0000-0000-000000000000";
-  const specs = [spec("me.get", { uses: ["secrets"] })];
+  const specs = [spec("me.get", { access: "write", uses: ["secrets"] })];
   const made = synthesize(specs, { formerSecretsKeyArns: former });
   const statements = Object.values(made.findResources("AWS::IAM::Role"))
     .flatMap((role) => role["Properties"].Policies ?? [])
@@ -243,6 +243,7 @@ test("functions are told the table, the issuers, the log level, the origins, the
     NS_ZONE: "dns.hosted-mail.example",
     MAIL_ZONE: "mail.example",
     ISSUERS: JSON.stringify(issuers),
+    FEATURES_OFF: "payments",
     LOG_LEVEL: "error",
     ALLOWED_ORIGINS: "https://a.example,https://b.example",
     PUBLIC_URL: publicUrl,

@@ -16,6 +16,8 @@ export type Image = Record<string, { S?: string }>;
 export type Entry = { Source: string; DetailType: string; Detail: string; Resources: string[]; EventBusName: string };
 
 export type AwsOptions = {
+  /** The ARN of the key that seals secrets. */
+  keyArn: string;
   rights: Rights;
   /** Where DynamoDB's engine is. */
   engine: string;
@@ -189,7 +191,10 @@ export class Aws {
     return promise;
   }
 
-  /** KMS. Its ciphertext is what the embedded key makes, so that the test's own process can open it as well. */
+  /**
+   * KMS. A Decrypt without a key is of the key that sealed the ciphertext. The ciphertext is what the embedded key makes, so that the
+   * test's own process can open it as well.
+   */
   #key(target: string, { KeyId, Plaintext, CiphertextBlob, EncryptionContext }: Json) {
     const context = EncryptionContext as Record<string, string>;
     const answer = async (): Promise<Reply> => {
@@ -200,7 +205,7 @@ export class Aws {
       const opened = await this.#keys.open(Buffer.from(String(CiphertextBlob), "base64").toString(), context);
       return json({ KeyId, Plaintext: Buffer.from(opened).toString("base64") });
     };
-    return { calls: [{ action: `kms:${target}`, resource: String(KeyId) }], answer };
+    return { calls: [{ action: `kms:${target}`, resource: String(KeyId ?? this.#options.keyArn) }], answer };
   }
 
   #secret(target: string, { SecretId, VersionStage = "AWSCURRENT" }: Json) {

@@ -88,13 +88,14 @@ export class Deployment {
   private constructor(options: DeployOptions, folder: string, template: { Resources: Record<string, unknown> }) {
     this.#options = options;
     this.#folder = folder;
-    const [tableId = ""] =
-      Object.entries(template.Resources).find(([, one]) => (one as { Type: string }).Type === "AWS::DynamoDB::Table") ??
-      [];
+    const idOf = (type: string): string =>
+      Object.entries(template.Resources).find(([, one]) => (one as { Type: string }).Type === type)?.[0] ?? "";
+    const tableId = idOf("AWS::DynamoDB::Table");
     this.template = new Deployed(template, { [tableId]: process.env["TABLE_NAME"] ?? "" });
     this.rights = new Rights(this.template);
     this.aws = new Aws({
       rights: this.rights,
+      keyArn: String(this.template.resolve({ "Fn::GetAtt": [idOf("AWS::KMS::Key"), "Arn"] })),
       engine: process.env["AWS_ENDPOINT_URL_DYNAMODB"] ?? "",
       secrets: options.secrets,
       roleOf: (name) => this.lambda.roleOf(name),

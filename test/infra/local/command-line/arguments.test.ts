@@ -8,7 +8,7 @@ import { freePortAbove, holderOf, programOf } from "../../../../infra/local/star
 import { portOf } from "../../../support/listen.ts";
 
 test("without a word nothing is deleted and nothing is made", () => {
-  expect(readArguments([])).toEqual({ help: false, reset: false, yes: false, seed: undefined });
+  expect(readArguments([])).toEqual({ help: false, reset: false, yes: false, showTokens: false, seed: undefined });
 });
 
 test("what is asked for is understood", () => {

@@ -1,6 +1,8 @@
 // npm runs this after an installation. It deletes what nothing here reads from the installed packages: the headers of
 // Node's C++ interface, the descriptions of the CDK for other languages, source maps, and encodings of a tokenizer.
-const { readdirSync, rmSync } = require("node:fs");
+//
+// It also lets cmd.exe understand `exec`, which hands a signal to npm start on to the product in every other shell.
+const { readdirSync, rmSync, writeFileSync } = require("node:fs");
 const { join } = require("node:path");
 
 const packages = join(__dirname, "../node_modules");
@@ -24,3 +26,4 @@ function deleteSourceMaps(folder) {
   }
 }
 deleteSourceMaps(packages);
+if (process.platform === "win32") writeFileSync(join(packages, ".bin/exec.cmd"), "@%*\r\n");

@@ -205,7 +205,10 @@ export class Aws {
       const opened = await this.#keys.open(Buffer.from(String(CiphertextBlob), "base64").toString(), context);
       return json({ KeyId, Plaintext: Buffer.from(opened).toString("base64") });
     };
-    return { calls: [{ action: `kms:${target}`, resource: String(KeyId ?? this.#options.keyArn) }], answer };
+    return {
+      calls: [{ action: `kms:${target}`, resource: typeof KeyId === "string" ? KeyId : this.#options.keyArn }],
+      answer,
+    };
   }
 
   #secret(target: string, { SecretId, VersionStage = "AWSCURRENT" }: Json) {

@@ -133,7 +133,7 @@ test.each([
   expect(may).not.toEqual([]);
 });
 
-test("whoever uses secrets may open them, also those of a former key, and seals them only if it makes some", () => {
+test("a function that uses secrets may open them, also those of a former key, and seals them only if it makes some", () => {
   const policies = statements.filter(({ policy }) => policy === "secrets");
   const sealing = policies.filter(({ Action }) => Action.includes("kms:Encrypt")).map(({ role }) => role);
   for (const { Action } of policies) expect([Action].flat()).toContain("kms:Decrypt");
@@ -143,8 +143,8 @@ test("whoever uses secrets may open them, also those of a former key, and seals 
   }
   const isFormer = ({ Resource }: Statement) => [Resource].flat().some((one) => typeof one === "string");
   for (const one of policies.filter(isFormer)) expect(one.Action).toEqual("kms:Decrypt");
-  const roles = (list: readonly Statement[]) => new Set(list.map(({ role }) => role));
-  expect(roles(policies.filter(isFormer))).toEqual(roles(policies));
+  const rolesOf = (list: readonly { role: string }[]) => new Set(list.map(({ role }) => role));
+  expect(rolesOf(policies.filter(isFormer))).toEqual(rolesOf(policies));
 });
 
 test("conditions bind readers' notes, the web function and the workers of few kinds of items to their partitions, and nothing else", () => {

@@ -129,9 +129,13 @@ test("an installation keeps no source maps and no headers", () => {
   expect(globSync("{zod,@aws-sdk/client-s3,vitest}/**/*.js.map", { cwd: packages })).toEqual([]);
 });
 
-test("no npm script uses words that only one shell knows", async () => {
+test("no npm script uses words that only one shell knows, but exec in start, which cmd.exe learns at installation", async () => {
   const { scripts } = JSON.parse(await readFile(join(project, "package.json"), "utf8"));
-  for (const script of Object.values<string>(scripts)) {
-    expect(script).not.toMatch(/(?:^|&& )[A-Z_]+=|\bexec\b|[;$'`{}]| & |\/dev\/|\/bin\/sh/);
+  for (const [name, script] of Object.entries<string>(scripts)) {
+    const words = name === "start" ? script.replace(/^exec /, "") : script;
+    expect(words).not.toMatch(/(?:^|&& )[A-Z_]+=|\bexec\b|[;$'`{}]| & |\/dev\/|\/bin\/sh/);
   }
+  expect(await readFile(join(project, scripts.postinstall.replace("node ", "")), "utf8")).toContain(
+    'writeFileSync(join(packages, ".bin/exec.cmd"), "@%*\\r\\n")',
+  );
 });

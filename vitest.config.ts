@@ -6,9 +6,14 @@ import SlowestFirst from "./test/support/slowest-first.ts";
 
 // Node runs the program's TypeScript as it is; nothing has to be transformed for tests.
 const experimental = { viteModuleRunner: false, nodeLoader: false };
-const common = { testTimeout: 60_000, hookTimeout: 60_000, experimental };
+// An engine for each process.
+const setupFiles = ["test/support/setup.ts"];
+const common = { testTimeout: 60_000, hookTimeout: 60_000, experimental, setupFiles };
 
-/** Tests that change their process for good: its environment, or what it keeps of it. Each has a process of its own. */
+/**
+ * Tests that change their process for good (its environment, or the state it keeps of it), or that read their whole table.
+ * Each has a process of its own.
+ */
 const apart = [
   "test/browser/invitation.test.ts",
   "test/budgets.test.ts",
@@ -16,7 +21,7 @@ const apart = [
   "test/infra/cdk/as-shipped.test.ts",
   "test/infra/local/read-only.test.ts",
   "test/infra/mail-server/{mail-server,start}.test.ts",
-  "test/infra/restore/rehearse.test.ts",
+  "test/infra/restore/*.test.ts",
   "test/stored/*-edition.test.ts",
 ];
 const freezing = process.env["EDITION"] ? ["test/stored/freeze.ts"] : [];
@@ -41,8 +46,6 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: apart,
           isolate: false,
-          // An engine for each process, and a short cut to it.
-          setupFiles: ["test/support/setup.ts"],
         },
       },
     ],

@@ -46,7 +46,7 @@ test.for<[string, number, number]>([
 );
 
 /** Where the search begins for a mistake that shows only in few schedules. */
-const firstSchedules: Readonly<Record<string, number>> = { "ip-holder": 4401, "account-standing": 2801 };
+const firstSchedules: Readonly<Record<string, number>> = { "account-standing": 2801, "billing-state": 501 };
 
 test.for(sampleOf(Object.keys(bugs), 7, "bugs"))(
   "with the mistake %s a violation is found within 500 schedules",

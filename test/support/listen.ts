@@ -1,7 +1,10 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import type { AddressInfo, Server, Socket } from "node:net";
 
 import { onTestFinished } from "vitest";
+
+import { freePortAbove } from "../../infra/local/start/port-holder.ts";
 
 /** Has a server listen on a free port of 127.0.0.1, and answers the port. */
 export async function portOf(server: Server): Promise<number> {
@@ -21,4 +24,18 @@ export async function listen(server: Server): Promise<number> {
     await new Promise((resolve) => server.close(resolve));
   });
   return portOf(server);
+}
+
+/**
+ * Finds free ports of 127.0.0.1 for servers that start later. They lie below the ports of outgoing connections (from 32768
+ * on Linux), so that no connection takes one meanwhile.
+ */
+export async function freePorts(count: number): Promise<number[]> {
+  const ports: number[] = [];
+  let last = randomInt(10_000, 30_000);
+  for (let index = 0; index < count; index += 1) {
+    last = await freePortAbove(last);
+    ports.push(last);
+  }
+  return ports;
 }

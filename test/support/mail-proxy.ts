@@ -11,10 +11,9 @@ import { join, resolve } from "node:path";
 import { SMTPServer } from "smtp-server";
 
 import { startDnsServer } from "../../infra/local/dns/server.ts";
-import { freePort } from "../../infra/local/table/lock.ts";
 import { certificateFor } from "../shared/webhooks/certificate.ts";
 import { a, serving } from "./dns-network.ts";
-import { portOf } from "./listen.ts";
+import { freePorts, portOf } from "./listen.ts";
 
 const nginx = "/usr/sbin/nginx";
 const mailModule = "/usr/lib/nginx/modules/ngx_mail_module.so";
@@ -133,13 +132,8 @@ export async function startProxy(gatewayPort: number, key: string, trusted?: str
   const folder = await mkdtemp(join(tmpdir(), "nginx-"));
   const api = await startApi(gatewayPort);
   const own = certificateFor(proxyName);
-  const ports = {
-    submission: await freePort(),
-    smtps: await freePort(),
-    imaps: await freePort(),
-    pop3s: await freePort(),
-    hop: await freePort(),
-  };
+  const [submission = 0, smtps = 0, imaps = 0, pop3s = 0, hop = 0] = await freePorts(5);
+  const ports = { submission, smtps, imaps, pop3s, hop };
   const [configuration, secret] = documented();
   const at = (name: string): string => join(folder, name);
   const files = {

@@ -13,8 +13,8 @@ import { expect } from "vitest";
 
 import { lambdas } from "../../infra/entry-points.ts";
 import { startGateway, type Gateway } from "../../infra/local/server/gateway.ts";
-import { freePort } from "../../infra/local/table/lock.ts";
 import { startMailServer, type MailServer, type Values } from "../../infra/mail-server/launch.ts";
+import { freePorts } from "./listen.ts";
 import { handlerOf } from "./request.ts";
 
 /** A letter as a server got it: its envelope, its text, and the address that it came from. */
@@ -56,7 +56,7 @@ export async function startSink(
 
 /** The doors for mail servers behind a gateway, which can be stopped and started again at the same port. */
 export async function serveDoors(): Promise<{ base: string; start: () => Promise<void>; stop: () => Promise<void> }> {
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const wanted = lambdas.filter(({ name }) => name.startsWith("mail.") || name === "fallback");
   const functions = await Promise.all(wanted.map(async (spec) => ({ ...spec, handler: await handlerOf(spec) })));
   let gateway: Gateway | undefined;
@@ -107,7 +107,9 @@ async function subjectsIn(client: ImapFlow): Promise<string[]> {
 export async function startPost(api: string, more: Values, given?: string): Promise<Post> {
   const folder = given ?? (await mkdtemp(join(tmpdir(), "mail-server-")));
   const ports: Values = {};
-  for (const name of portNames.split(" ")) ports[`PORT_${name}`] = more[`PORT_${name}`] ?? String(await freePort());
+  const names = portNames.split(" ");
+  const free = await freePorts(names.length);
+  for (const [index, name] of names.entries()) ports[`PORT_${name}`] = more[`PORT_${name}`] ?? String(free[index]);
   // The product connects logins to these servers.
   process.env["MAIL_SMTP_RELAY"] = `127.0.0.1:${ports["PORT_RELAY"]}`;
   process.env["MAIL_IMAP_SERVER"] = `127.0.0.1:${ports["PORT_IMAP"]}`;
@@ -206,7 +208,7 @@ export async function startOwnHost({ name, login, key, cert, nextHop }: OwnHost)
   const folder = await mkdtemp(join(tmpdir(), "own-host-"));
   await chmod(folder, 0o711);
   const at = (file: string): string => join(folder, file);
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const [main, dovecot] = documentedHost({
     "inet_interfaces = all": "inet_interfaces = 127.0.0.1\ninet_protocols = ipv4",
     "/etc/letsencrypt/live/mail.example.com/fullchain.pem": at("cert.pem"),

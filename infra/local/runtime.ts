@@ -141,9 +141,12 @@ export async function startRuntime<Demo>(
   const baseUrl = `http://127.0.0.1:${port}`;
   const engine = await openEngine(settings, hooks);
   const running = [engine.stop];
-  const stop = async (): Promise<void> => {
+  let stopped: Promise<void> | undefined;
+  const stopAll = async (): Promise<void> => {
     for (const end of running.toReversed()) await end();
   };
+  // A signal can come while the product stops because its engine has died.
+  const stop = (): Promise<void> => (stopped ??= stopAll());
   try {
     const issuer = await openIssuer(join(dataDir, "issuer.json"));
     await setEnvironment(engine, issuer, { dataDir, baseUrl });

@@ -19,7 +19,7 @@ import {
 import { domainById } from "../find.ts";
 import { operationWrite, type Conclusion, type RequestKind } from "../setup/registrar-request.ts";
 import { isDetached } from "../setup/releasing.ts";
-import { domainUpdate, systemMover, type ChangedMembers, type DomainWork } from "../setup/work.ts";
+import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
@@ -52,7 +52,7 @@ export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise
  * process has advanced it meanwhile. Throws 503 while the zone of a domain that had lost its name is being removed.
  */
 function conclude(domain: Transferring, conclusion: Conclusion, work: DomainWork): Promise<StoredDomain | undefined> {
-  const { table, commit, now } = systemMover(work, domain.account_id);
+  const { table, commit, now } = systemWriter(work, domain.account_id);
   const isFailed = "failed" in conclusion;
   return commit(async () => {
     const current = await domainById(table, domain.account_id, domain.id);

@@ -4,7 +4,7 @@ import { nameserversOf } from "../../../shared/core/platform.ts";
 import type { Resolver } from "../../../shared/dns/answer.ts";
 import { holderKey } from "../../../shared/domains/domain.ts";
 import { addDomain } from "../../../shared/domains/setup/add.ts";
-import { systemMover } from "../../../shared/domains/setup/work.ts";
+import { systemWriter } from "../../../shared/domains/setup/work.ts";
 import type { Context } from "../../../shared/http/route.ts";
 import { newWorkspace } from "../../support/auth.ts";
 import { advance, domainOf, storedAs, workAt } from "../../support/domain-work.ts";
@@ -156,7 +156,7 @@ test("of two accounts that both saw the name delegated to them one has it", asyn
   );
   const results = await Promise.allSettled(
     rivals.map(({ account, workspaceId }) => {
-      const context = systemMover(workAt(new Date()), account.id) as Context;
+      const context = systemWriter(workAt(new Date()), account.id) as Context;
       return addDomain(account.id, { name, workspaceId }, context, changeable(account.id));
     }),
   );

@@ -181,7 +181,7 @@ describe("the smoke test", { timeout: 60_000 }, () => {
     const stuck: Check = {
       name: "makes",
       writes: true,
-      run: async (scene) => void scene.made("a thing", () => Promise.reject(new Error("it is stuck"))),
+      run: async (scene) => void scene.registerRemoval("a thing", () => Promise.reject(new Error("it is stuck"))),
     };
     const outcomes = await runAs(account.owner.token, [stuck]);
     expect(of(outcomes, "failed")).toEqual(["delete a thing: LEFT BEHIND: it is stuck: it is stuck"]);

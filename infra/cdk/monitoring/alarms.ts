@@ -30,7 +30,7 @@ import { type Counted, type Slo, badPercent, burnPercent, pageWindows, slos, tic
 import { type SymptomId, symptomIds, symptoms, workGroupOf, workGroups } from "./symptoms.ts";
 import type { Targets } from "./targets.ts";
 
-/** What the alarms of a stack watch. */
+/** The resources that the alarms of a stack watch. */
 export type Watched = {
   apiId: string;
   latencyAlarmMs: number;

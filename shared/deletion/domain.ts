@@ -24,7 +24,7 @@ import {
 } from "../domains/domain.ts";
 import { domainById } from "../domains/find.ts";
 import { readHolder } from "../domains/holder.ts";
-import { releasedWrite } from "../domains/purchase/rest.ts";
+import { releasedWrite } from "../domains/purchase/release-pause.ts";
 import { dkimKey } from "../domains/records/dkim-keys.ts";
 import { planRecords } from "../domains/records/plan.ts";
 import { recordsIn } from "../domains/records/stored-record.ts";

@@ -9,7 +9,7 @@ import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
-import { advanceRested } from "./rest.ts";
+import { advanceRested } from "./release-pause.ts";
 
 /** A domain whose registration is running. */
 type Registering = StoredDomain & { purchase: Purchase };

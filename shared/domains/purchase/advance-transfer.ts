@@ -23,7 +23,7 @@ import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from
 import { domainViews } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
-import { advanceRested } from "./rest.ts";
+import { advanceRested } from "./release-pause.ts";
 import { sealContext } from "./transfer.ts";
 
 /** The request to transfer a name to us. */

@@ -35,13 +35,13 @@ export const slos = {
   },
   mailAvailability: {
     id: "MailAvailability",
-    promise: "Mail doors without a 5xx",
+    promise: "Mail endpoints without a 5xx",
     goalPercent: 99.9,
     symptom: "MailDoorsFailing",
   },
   mailLatency: {
     id: "MailLatency",
-    promise: "Mail doors within 500 ms",
+    promise: "Mail endpoints within 500 ms",
     goalPercent: 99,
     slowMs: 500,
     symptom: "MailDoorsFailing",

@@ -9,7 +9,7 @@ import { domainUpdate, systemWriter, type DomainWork } from "../setup/work.ts";
 import { domainViews } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
-import { advanceRested } from "./release-pause.ts";
+import { advanceAfterPause } from "./release-pause.ts";
 
 /** A domain whose registration is running. */
 type Registering = StoredDomain & { purchase: Purchase };
@@ -40,7 +40,7 @@ const registering: RequestKind<Registering> = {
 
 /** Advances the registration of a name by all steps that are possible at once. The rest stays due. */
 export const advanceRegistration = (domain: StoredDomain, work: DomainWork): Promise<void> =>
-  advanceRested(registering, domain, work);
+  advanceAfterPause(registering, domain, work);
 
 /**
  * Ends a purchase: captures the money and marks the name as registered, or releases the money and marks the registration

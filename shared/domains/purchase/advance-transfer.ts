@@ -23,7 +23,7 @@ import { domainUpdate, systemWriter, type ChangedMembers, type DomainWork } from
 import { domainViews } from "../view.ts";
 import { getBatch } from "./batch.ts";
 import { planGivenUp, planHolder } from "./claims.ts";
-import { advanceRested } from "./release-pause.ts";
+import { advanceAfterPause } from "./release-pause.ts";
 import { sealContext } from "./transfer.ts";
 
 /** The request to transfer a name to us. */
@@ -44,7 +44,7 @@ const transferring: RequestKind<Transferring> = {
 
 /** Advances the transfer of a domain's name to us by all steps that are possible at once. The rest stays due. */
 export const advanceTransfer = (domain: StoredDomain, work: DomainWork): Promise<void> =>
-  advanceRested(transferring, domain, work);
+  advanceAfterPause(transferring, domain, work);
 
 /**
  * Ends a transfer: captures the money and marks the name as registered here, or releases the money and marks the transfer

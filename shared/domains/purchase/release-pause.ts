@@ -30,25 +30,25 @@ export const releasedWrite = (name: string, now: Date): Write => ({
  * - The registrar's operations of the former registration would be taken for those of the new one: only operations from
  *   after the pause are searched.
  */
-const restMs = skewMs + 60_000;
+const pauseMs = skewMs + 60_000;
 
 /** When the pause of a name ends (RFC 3339). A past time if the name was not released lately. */
-async function restsUntil(table: Reader, name: string): Promise<string> {
+async function pauseEnd(table: Reader, name: string): Promise<string> {
   const released = await table.get(releasedKey(name), Released);
-  return later(new Date(released?.at ?? 0), restMs);
+  return later(new Date(released?.at ?? 0), pauseMs);
 }
 
 /**
  * Advances the registration or the transfer of a name as `advanceRequest` does. During the pause of the name the
  * registrar is not asked, and the request is due at the end of the pause.
  */
-export async function advanceRested<D extends StoredDomain>(
+export async function advanceAfterPause<D extends StoredDomain>(
   kind: RequestKind<D>,
   domain: StoredDomain,
   work: DomainWork,
 ): Promise<void> {
   if (kind.isOpen(domain) && kind.progress(domain).stage === "held") {
-    const due_at = await restsUntil(work.table, domain.name);
+    const due_at = await pauseEnd(work.table, domain.name);
     if (due_at > work.now().toISOString()) return void (await storeProgress(kind, domain, { due_at }, work));
   }
   await advanceRequest(kind, domain, work);

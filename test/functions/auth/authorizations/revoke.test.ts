@@ -33,7 +33,7 @@ describe.each(doors)("by %s", (door) => {
     (await attempt("auth.authorizations.list", { account_id: id, ...filter }, owner)).body;
 
   test.each(["user", "group", "service_account"] as const)(
-    "a %s has lost it by the next request, through both doors",
+    "a %s has lost it by the next request, by REST and by code mode",
     async (type) => {
       const account = await newAccount();
       const group = await newGroup(account, "Support");

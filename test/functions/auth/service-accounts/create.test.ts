@@ -88,7 +88,7 @@ describe.each(doors)("by %s", (door) => {
     expect(made.body).toMatchObject({ created_by_user_id: program.id });
   });
 
-  test("an expiring token works until then, through both doors", async () => {
+  test("an expiring token works until then, by REST and by code mode", async () => {
     const account = await newAccount();
     const start = Date.now();
     const program = await newProgram(attempt, account, { expires_at: new Date(start + 3_600_000).toISOString() });

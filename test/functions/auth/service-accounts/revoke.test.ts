@@ -38,7 +38,7 @@ describe.each(doors)("by %s", (door) => {
       owner,
     );
 
-  test("its tokens are refused from the next request on, through both doors, those kept by a rotation too", async () => {
+  test("its tokens are refused from the next request on, by REST and by code mode, those kept by a rotation too", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const args = { account_id: account.id, service_account_id: program.id, overlap_seconds: 600 };

@@ -49,7 +49,7 @@ describe.each(doors)("by %s", (door) => {
     expect(JSON.stringify(await storedOf(account))).not.toContain(token.slice(21, 61));
   });
 
-  test("with no overlap the old tokens are refused from the next request on, through both doors", async () => {
+  test("with no overlap the old tokens are refused from the next request on, by REST and by code mode", async () => {
     const account = await newAccount();
     const program = await newProgram(attempt, account);
     const kept = (await rotate(account, program.id, account.owner, 600)).body.token;

@@ -167,7 +167,7 @@ test("where an address leads may be kept for a minute, that nobody has it may no
   ]);
 });
 
-test("every door refuses a parameter that it does not know, also beside one that it knows", async () => {
+test("every endpoint refuses a parameter that it does not know, also beside one that it knows", async () => {
   const { name } = await scene();
   for (const [door, query] of [
     ["recipient", `address=ada@${name}`],

@@ -7,8 +7,8 @@ import { featureTable } from "../config/features.ts";
 import { readStage } from "../config/stages.ts";
 
 /**
- * The result of a check that failed: `missing` does not exist, `refused` may not be read, `failed` does not work or did
- * not answer.
+ * The result of a check. `missing`: the needed thing does not exist. `refused`: the credentials may not read it.
+ * `failed`: it does not work, or did not answer.
  */
 type Finding = { check: string; state: "ok" | "missing" | "refused" | "failed"; note: string };
 

@@ -101,11 +101,7 @@ export const discoveryRoutes = (catalogue: () => Catalogue): Route[] => [
       "Every function that a program can call. With `prefix`, only the functions whose names begin with it. With `account_id`, only the functions that you may call in that account, for all or some of its resources. If the account is suspended or closed, functions that change it are left out.",
     scope: "visible",
     query: z.strictObject({
-      prefix: z
-        .string()
-        .max(100)
-        .optional()
-        .meta({ description: "The beginning of the names.", example: "mailboxes." }),
+      prefix: z.string().max(100).optional().meta({ description: "How the names begin.", example: "mailboxes." }),
       account_id: Id.optional().meta({ description: "The account in which you want to call the functions." }),
     }),
     output: functionList("The functions, in the order of the reference.").meta({ id: "FunctionList" }),

@@ -190,7 +190,7 @@ describe("an argument that a builtin never takes is told before the run, at its 
     ["'a'.lower('b')", "unknown_argument lower takes fewer values: it is text.lower()."],
     [
       "x = 'a'\nx.find(part='a')",
-      "2:1 unknown_function x is a value, no function. Its method is called as text.find(part), with plain values.",
+      "2:1 unknown_function x is a value, not a function. Call its method as text.find(part), with plain values as arguments.",
     ],
     [
       "notes.get('a')",

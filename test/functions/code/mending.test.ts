@@ -72,7 +72,7 @@ describe("what models write for want of knowing better is answered with what to 
     ["a list as its item", `mailboxes.list(${a}).items.id`, ".items[0].id", "[x.id for x in"],
     ["a member of another name", `mailboxes.list(${a}).items[0].adress`, "has no member adress", "primary_email"],
     ["dict.get by name", "x = me.get()\nx.get(key='email')", "d.get(key, otherwise?), with plain values"],
-    ["dict.get without a key", "x = me.get()\nx.get()", "x is a value, no function"],
+    ["dict.get without a key", "x = me.get()\nx.get()", "x is a value, not a function"],
     ["items()", `p = mailboxes.list(${a})\n[m.id for m in p.items()]`, "p.items, without the brackets"],
     ["join of a text", "x = me.get()\n', '.join(x.email)", "join takes a list of texts, not a string"],
     ["join as a list's", `p = mailboxes.list(${a})\np.items.join(',')`, "join is a method of texts"],

@@ -126,7 +126,9 @@ test("calls that only the run decides about count too: the one after the 200th f
   expect(answer.error).toMatchObject({ code: "too_many_calls", line: 2 });
   expect(toy.calls.length).toBeLessThanOrEqual(200);
   const both = await runToy("[x > -1 and notes.get(id='a') for x in range(201)]", newToy(), { concurrency: 1 });
-  expect(both.error?.message).toContain("A program makes 200 calls at most: send the remaining calls as the next program.");
+  expect(both.error?.message).toContain(
+    "A program makes 200 calls at most: send the remaining calls as the next program.",
+  );
   expect(both.responses.filter(({ status }) => status === "completed")).toHaveLength(200);
 });
 

@@ -46,7 +46,7 @@ test("lets one of many accounts win a name that all want at once, and leaves not
   }
 });
 
-test("does not tell whether the other account has proved a name that is taken, only what the caller can do", async () => {
+test("does not tell whether the other account has proved a taken name, only what the caller can do", async () => {
   const [holder, other] = [await newAccount(), await newAccount()];
   const workspaceId = await newWorkspace(other, "Sales");
   const [unproved, proved] = [await connected(holder), await active(holder)];
@@ -66,7 +66,7 @@ test("does not tell whether the other account has proved a name that is taken, o
   expect(await domainTotals(other, workspaceId)).toEqual([0, 0]);
 });
 
-test("gives a name that nobody proved to the account its parent delegates to, and deletes what the other had 30 days later", async () => {
+test("gives an unproved name to the account to which its parent delegates, and deletes the other account's contents 30 days later", async () => {
   const [old, newcomer] = [await newAccount(), await newAccount()];
   const { id, name, workspace_id } = await connected(old);
   const body = { domain: name, name: "www", type: "A", value: "192.0.2.1" };

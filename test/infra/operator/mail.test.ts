@@ -137,7 +137,7 @@ test("a sender is shown as the endpoint for outgoing mail answers it", async () 
   expect(await to("eve@far.example")).toMatchObject({ allowed: true, is_suppressed: false });
 });
 
-test("what is no address, or too much, is a mistake on the command line", async () => {
+test("a text that is no address, and too many words, are mistakes on the command line", async () => {
   const { email } = await scene();
   for (const words of [
     ["address"],

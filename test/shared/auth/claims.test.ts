@@ -113,7 +113,7 @@ test("a claim of that name which says that it is an access token does no harm", 
     expect(await principalOf(claim)).toMatchObject({ id });
 });
 
-test("whatever is no bearer token is told how to send one", async () => {
+test("the error for an invalid bearer token says how to send one", async () => {
   const tried = (header?: string) => authenticate(header, verify, testTable(), new Date());
   for (const header of [undefined, "", "Basic dTpw", "Bearer a b", "xBearer a"]) {
     await expect(tried(header)).rejects.toMatchObject({ message: expect.stringContaining("Authorization: Bearer") });

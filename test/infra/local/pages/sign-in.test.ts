@@ -90,7 +90,7 @@ test("a code gives the token of the person who was chosen, once", async () => {
   expect((await exchange(paths, code)).status).toBe(400);
 });
 
-test("an address gives the same person each time, whatever its case", async () => {
+test("an address gives the same person each time, in any case", async () => {
   const ids = [];
   for (const email of ["ada@example.com", "Ada@Example.com"]) {
     const paths = opened();

@@ -60,7 +60,7 @@ async function scene() {
 const limitReached = { code: "limit_reached" };
 
 describe("what a user holds", () => {
-  test("is one record, whatever is changed of it at the same time, and puts the account on the user's list once", async () => {
+  test("is one record, after concurrent changes too, and puts the account on the user's list once", async () => {
     const { change, held, accounts } = await scene();
     expect(await held(user)).toBeUndefined();
     const add = (id: string): HolderChange => ({
@@ -125,7 +125,7 @@ describe("what a service account holds", () => {
     expect((await readRows(table, accountsOfUser(program.id), { skip: 0, take: 1 })).total).toBe(0);
   });
 
-  test("cannot be given to one that is not there", async () => {
+  test("cannot be changed for a missing service account", async () => {
     const { change } = await scene();
     const gone = { ...program, id: "gone" };
     await expect(change(set(gone, { grants: [grant("a")] }))).rejects.toMatchObject({ code: "not_found" });

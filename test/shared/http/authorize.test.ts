@@ -128,7 +128,7 @@ describe("what it costs to decide", () => {
     return usage.calls;
   }
 
-  test("is one call for who sees all of a list, and another one, for a super admin's record, for who sees a part", async () => {
+  test("is one call for a caller who sees a whole list, and another one, for a super admin's record, for a caller who sees a part", async () => {
     const account = await newAccount();
     const whole = await newMember(account, { capability: "workspace.view" });
     const part = await newMember(account, { capability: "workspace.view", scope: { type: "workspace", id: nobodys } });
@@ -155,7 +155,7 @@ describe("what it costs to decide", () => {
   });
 });
 
-test("a query that names as many accounts as an id has characters is refused like one that names two", async () => {
+test("a query with an id of as many accounts as characters is refused like a query with two accounts", async () => {
   for (const count of [2, 36]) {
     const query = Array.from({ length: count }, () => `account_id=${nobodys}`).join("&");
     const { status, body } = await request("GET", `/v1/public/functions?${query}`, { token: newUser().token });
@@ -163,7 +163,7 @@ test("a query that names as many accounts as an id has characters is refused lik
   }
 });
 
-test("a query may name the account that it is about, and is decided by what its caller is there", async () => {
+test("a query may name its account, and the caller's permissions there decide", async () => {
   const account = await newAccount();
   const ask = ({ token }: User) => request("GET", `/v1/public/functions?account_id=${account.id}`, { token });
   expect((await ask(newUser())).status).toBe(404);

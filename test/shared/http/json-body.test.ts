@@ -135,7 +135,7 @@ test("every number fits by its own digits, and none by more digits than a double
   );
 });
 
-test("names the place of a number whatever stands around it", () => {
+test("names the place of a number among any other text", () => {
   const key = fc.string({ maxLength: 8 });
   fc.assert(
     fc.property(fc.array(fc.oneof(key, fc.integer({ min: 0, max: 3 })), { maxLength: 10 }), (path) => {

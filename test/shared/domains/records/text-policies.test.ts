@@ -112,7 +112,7 @@ test("refuses an SPF record that is too long for an answer by UDP", () => {
   expect(faultsOf(txt("@", value.replace("ip4:192.0.2.1 ", "")))).toEqual([]);
 });
 
-test("only what receivers take for an SPF record is one", () => {
+test("a text is an SPF record only if receivers take it for one", () => {
   expect(["v=spf1", "v=spf1 -all", "V=SPF1 a"].filter((text) => !isSpf(text))).toEqual([]);
   expect(["v=spf10", " v=spf1", "v=spf1\t-all", "spf2.0/pra", "a v=spf1"].filter(isSpf)).toEqual([]);
 });

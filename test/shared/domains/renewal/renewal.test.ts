@@ -157,7 +157,7 @@ describe("a registrar", () => {
     expect([await wallet(account), await endYear(name)]).toEqual([paid, year + 1]);
   });
 
-  test("that refuses what it has just renewed for us has renewed it", async () => {
+  test("that refuses a renewal which it has just made for us has renewed the name", async () => {
     const { account, name, year } = await renewing();
     const { due_at } = await storedAs(account, name);
     const plain = embeddedRegistrar(testTable(), () => new Date(due_at ?? ""));
@@ -205,7 +205,7 @@ describe("a registrar", () => {
     expect(await told(account)).toEqual(["domain.renewed"]);
   });
 
-  test("that does not show the name is not asked again for what it has done", async () => {
+  test("that does not show the name is not asked again for the same renewal", async () => {
     const { account, name, year } = await renewing();
     const asked: unknown[] = [];
     await lookWith(account, name, { registration: async () => undefined });

@@ -43,19 +43,16 @@ describe("for a caller who sees all records", () => {
     expect(await list({ page: 4, page_size: 4 })).toEqual({ items: [], page: 4, page_size: 4, total: 9 });
   });
 
-  test.each([0, 1])(
-    "shows the records of one domain by its name in any spelling, and by its id (%i)",
-    async (index) => {
-      const { list, domains } = scene;
-      const { name = "", id = "", unicode_name = "" } = domains[index] ?? {};
-      const wanted = index === 0 ? at(0, 2, 4, 6, 8) : at(1, 3, 5, 7);
-      for (const domain of [name, id, unicode_name.toUpperCase(), `${name}.`]) {
-        expect(valuesOf(await list({ domain }))).toEqual(wanted);
-      }
-      const page = await list({ domain: name, page: 2, page_size: 3 });
-      expect([valuesOf(page), page.total]).toEqual([wanted.slice(3), wanted.length]);
-    },
-  );
+  test.each([0, 1])("shows the records of a domain, by any name or its id (%i)", async (index) => {
+    const { list, domains } = scene;
+    const { name = "", id = "", unicode_name = "" } = domains[index] ?? {};
+    const wanted = index === 0 ? at(0, 2, 4, 6, 8) : at(1, 3, 5, 7);
+    for (const domain of [name, id, unicode_name.toUpperCase(), `${name}.`]) {
+      expect(valuesOf(await list({ domain }))).toEqual(wanted);
+    }
+    const page = await list({ domain: name, page: 2, page_size: 3 });
+    expect([valuesOf(page), page.total]).toEqual([wanted.slice(3), wanted.length]);
+  });
 
   test.each<[given: Record<string, string>, places: number[]]>([
     [{ type: "AAAA" }, [8]],

@@ -64,22 +64,19 @@ function mistakesIn(route: (typeof routes)[number], part: (typeof parts)[number]
 
 const all = [...routes, functionsRoute];
 
-test.each(all.map((route) => [route.name, route] as const))(
-  "the message of %s explains the fault in words for people",
-  (_, route) => {
-    for (const part of parts) {
-      for (const put of placesIn(route[part])) {
-        for (const value of wrong) {
-          for (const { msg, type } of mistakesIn(route, part, put(value))) {
-            expect(msg, type).not.toMatch(jargon);
-            expect(msg).toMatch(/^[A-Z"_.].{8,}[^.]$/);
-            expect(msg).not.toMatch(/in the form that is documented|not allowed here/);
-          }
+test.each(all.map((route) => [route.name, route] as const))("%s explains faults in words for people", (_, route) => {
+  for (const part of parts) {
+    for (const put of placesIn(route[part])) {
+      for (const value of wrong) {
+        for (const { msg, type } of mistakesIn(route, part, put(value))) {
+          expect(msg, type).not.toMatch(jargon);
+          expect(msg).toMatch(/^[A-Z"_.].{8,}[^.]$/);
+          expect(msg).not.toMatch(/in the form that is documented|not allowed here/);
         }
       }
     }
-  },
-);
+  }
+});
 
 const first = (schema: z.ZodType, value: unknown): string | undefined =>
   schema.safeParse(value, { error: inWords }).error?.issues[0]?.message;

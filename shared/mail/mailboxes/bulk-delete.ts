@@ -40,7 +40,8 @@ export const BulkDeleteAnswer = z
 export type BulkDeleteAnswer = z.output<typeof BulkDeleteAnswer>;
 
 /*
- * Access patterns the mailboxes that a request with a key has deleted ACCOUNT#<id> / BULK_DELETE#<id of the request>
+ * Access patterns
+ *   the mailboxes that a request with a key has deleted   ACCOUNT#<id> / BULK_DELETE#<id of the request>
  */
 const progressKey = (accountId: string, keyId: string): Key => ({
   PK: `ACCOUNT#${accountId}`,

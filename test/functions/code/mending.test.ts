@@ -6,7 +6,7 @@ import { newAccount, newUser } from "../../support/world.ts";
 const a = 'account_id="3f2504e0-4f89-41d3-9a0c-0305e82c3301"';
 const user = newUser();
 
-describe("what models write for want of knowing better is answered with what to write instead:", () => {
+describe("common mistakes of models are answered with the correct form:", () => {
   test.each<[what: string, program: string, ...mending: string[]]>([
     ["a generator as any()'s argument", "any(x.id for x in xs)", "in brackets: `[… for x in xs]`"],
     ["a generator as an argument", "len(x for x in xs)", "in brackets: `[… for x in xs]`"],

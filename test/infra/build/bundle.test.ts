@@ -67,7 +67,7 @@ test("the AWS SDK's client of the table lies beside the bundle, and is loaded wh
   expect(execFileSync(process.execPath, ["-e", sender], { cwd: shared, encoding: "utf8" })).toBe("function");
 });
 
-describe("what Lambda loads", () => {
+describe("the modules that Lambda loads", () => {
   const load = async (env: Record<string, string>, before = "") => {
     await sharedBundles();
     const program = `${before} import("./me.get/init.mjs").then(({ handler }) => process.stdout.write(typeof handler))`;

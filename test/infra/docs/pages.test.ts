@@ -187,7 +187,7 @@ test.each(documents)("the code in %s parses in its language", (file) => {
   }
 });
 
-describe("of what a document holds", () => {
+describe("the Markdown of a document", () => {
   const rendered = (markdown: string): string => renderMarkdown(markdown, "docs/here.md").html;
 
   test("a cell of a wide table has its head, which a phone shows before it", () => {

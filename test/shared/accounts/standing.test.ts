@@ -80,7 +80,7 @@ test("the permissions in an account cost one call, and the account's status no f
   expect(nobody).toEqual({ permissions: noPermissions });
 });
 
-describe("what permissions cover", () => {
+describe("the scopes of permissions", () => {
   const [one, other] = [
     { type: "workspace" as const, id: "1" },
     { type: "workspace" as const, id: "2" },

@@ -21,7 +21,7 @@ const principalOf = (claims: object, as = verify) => {
   return as(issuer.sign({ alg: "ES256", typ: "at+jwt", kid: issuer.kid }, payload));
 };
 
-describe("what a token says about a person", () => {
+describe("the claims about a person", () => {
   test("is taken where it is a text of 1 to 320 characters", async () => {
     const long = "a".repeat(320);
     const all = { email: long, given_name: long, family_name: "b", locale: "c" };

@@ -30,7 +30,7 @@ const call = ({ id, owner }: Account, method: string, path: string, body?: unkno
     ...(body === undefined ? {} : { body }),
   });
 
-describe("what a stranger's link is about", () => {
+describe("the resource of a stranger's link", () => {
   const pressed = async (status: "past_due" | "suspended" | "closed") => {
     const account = await newAccount();
     const rule = await ruleTo(account, stranger());
@@ -49,7 +49,7 @@ describe("what a stranger's link is about", () => {
   });
 });
 
-describe("a thing that is not there, for who holds what it takes everywhere,", () => {
+describe("a missing resource, for a caller with the capability on the whole account,", () => {
   const placeOf = ({ status, body }: Answer) => [status, body.detail[0].loc ?? body.code];
 
   test("is a 404 in the path, and a 422 at its place elsewhere", async () => {
@@ -63,7 +63,7 @@ describe("a thing that is not there, for who holds what it takes everywhere,", (
   });
 });
 
-describe("what is about the account as a whole", () => {
+describe("a route about the account as a whole", () => {
   test("is refused with the capability, and not hidden, to who holds that on a part only", async () => {
     const account = await newAccount();
     const { body: workspace } = await call(account, "POST", "workspaces", { name: "Sales" });
@@ -118,7 +118,7 @@ describe("who may not do something with a thing that is there", () => {
   });
 });
 
-describe("what it costs to decide", () => {
+describe("the cost of a decision", () => {
   /** How many calls of the table it takes. */
   async function callsFor(route: Route, account: Account, { id }: User, params: object = {}): Promise<number> {
     const usage = { readUnits: 0, writeUnits: 0, calls: 0 };

@@ -64,7 +64,7 @@ describe("a key is for a route whose answer is stored with its effect:", () => {
   });
 });
 
-describe("what failed is tried again", () => {
+describe("a failed call is tried again", () => {
   const failing = (error: Error, resumes: boolean, taken: (string | undefined)[]) => {
     let isFirst = true;
     return toy(
@@ -119,7 +119,7 @@ describe("while nothing may be changed", () => {
   });
 });
 
-describe("what a call is charged", () => {
+describe("the charges of a call", () => {
   const params = z.strictObject({ account_id: z.string().optional() });
   const chargesOf = async (more: object, given: Partial<InvocationContext>, account_id?: unknown) => {
     const charges: Charge[] = [];

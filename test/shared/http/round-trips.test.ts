@@ -214,7 +214,7 @@ test("every route's example takes as many round trips as its goal, except those 
 
 const longer = new Set([wholeLists, provider]);
 
-describe("what the process has seen", () => {
+describe("items that the process has seen", () => {
   const reads = routes.filter((route) => isRead(route) && !longer.has(exceptions[route.name] ?? ""));
   test.each(reads.map((route) => [route.name, route] as const))("%s is read in one round trip", async (_, route) => {
     const account = await newAccount();

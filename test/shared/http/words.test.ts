@@ -81,7 +81,7 @@ test.each(all.map((route) => [route.name, route] as const))("%s explains faults 
 const first = (schema: z.ZodType, value: unknown): string | undefined =>
   schema.safeParse(value, { error: inWords }).error?.issues[0]?.message;
 
-describe("what has no words of its own", () => {
+describe("a schema without a message of its own", () => {
   test.each<[z.ZodType, unknown, string]>([
     [z.string(), 7, "Write a string, not a number"],
     [z.number(), "7", "Write a number, not a string"],

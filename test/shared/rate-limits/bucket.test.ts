@@ -39,7 +39,7 @@ test("owed requests count, and leased requests are still there until they lapse"
   expect(remaining(filled(5, leased(10)), limit, now)).toBe(100);
 });
 
-describe("what was taken in advance", () => {
+describe("leased requests", () => {
   test("is spent until its time is over, and no further than it goes", () => {
     const one = filled(0, leased(3));
     expect([takeLeased(one, 2, now), takeLeased(one, 2, now), takeLeased(one, 1, now)]).toEqual([true, false, true]);

@@ -285,7 +285,7 @@ test("a line that does nothing is refused, but for the last", () => {
   ]);
 });
 
-describe("what a program can be known to fail by is told before anything runs:", () => {
+describe("a certain failure of a program is reported before anything runs:", () => {
   const account = `account_id="${id}"`;
   const before = `page = workspaces.list(${account})\nw = workspaces.add(${account}, name="S")\n`;
   test.each([
@@ -352,7 +352,7 @@ describe("a comparison with a value that a member never has is told with the val
   });
 });
 
-describe("what a program asks about first is left to the run:", () => {
+describe("an access that the program tests first is left to the run:", () => {
   test.each([
     'opts = {"name": "x"}\n"nick" in opts and opts.nick',
     '[i.alias for i in [{"name": "a"}] if "alias" in i]',

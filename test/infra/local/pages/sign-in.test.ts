@@ -100,7 +100,7 @@ test("an address gives the same person each time, in any case", async () => {
   expect(new Set(ids).size).toBe(1);
 });
 
-describe("what is refused", () => {
+describe("refused requests", () => {
   test.each([
     ["another verifier", { code_verifier: randomBytes(32).toString("base64url") }],
     ["another place", { redirect_uri: "http://127.0.0.1:8080/elsewhere" }],

@@ -73,7 +73,7 @@ test("who the client is need not be said", async () => {
   });
 });
 
-describe("a request without what each has to carry is a 400 with -32602 that names it:", () => {
+describe("a request without a required member is a 400 with -32602 that names the member:", () => {
   test.each([
     ["no _meta", null, [version, capabilities]],
     ["an empty _meta", {}, [version, capabilities]],

@@ -71,7 +71,7 @@ test("a conflict on the delegation set is another zone of the name, or an Error 
   await expect(same.dns.createZone(input)).rejects.toThrow(ZoneExists);
 });
 
-test.each(["NoSuchDelegationSet"%s names the wrong setting"DelegationSetNotReusable"])("%s says what is configured wrongly", async (code) => {
+test.each(["NoSuchDelegationSet", "DelegationSetNotReusable"])("%s names the wrong setting", async (code) => {
   const { dns } = await scene([() => undefined, fault(code)], { delegationSetId: "N1" });
   await expect(dns.createZone(input)).rejects.toThrow("DNS_DELEGATION_SET");
 });
